@@ -13,13 +13,22 @@ SHELL := /bin/bash
 PYTEST := $(BIN)/python -m pytest
 COVERAGE := --cov --cov-report=term --cov-fail-under=90
 
-.PHONY: help run demo test e2e soak fmt lint types audit docs ingest-report eval eval-routing eval-comparisons budgets kill-subagents fuzz load teams-package infra-check bench bench-start bench-search bench-durable bench-ingestion bench-answer bench-delegation journeys clean
+.PHONY: help web web-check screenshot run demo test e2e soak fmt lint types audit docs ingest-report eval eval-routing eval-comparisons eval-quotes eval-pace eval-steps eval-real budgets kill-subagents kills fuzz load teams-package infra-check bench bench-start bench-search bench-durable bench-ingestion bench-answer bench-delegation bench-quotes journeys clean
 
 help:                ## list the verbs
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 run: .set-up-run     ## the whole stack on this machine: samples, a sample answer, then it serves until Ctrl-C
 	@$(BIN)/python -m local.run_all $(ARGS)
+
+web: .set-up-run     ## build the web page, although nothing may have changed
+	@$(BIN)/python -m scripts.web_build --force
+
+web-check: .set-up-test             ## the web page in a browser: size, speed, accessibility, security, RELOADS=30: OUT=report.json
+	WEB_CHECK_OUT="$(abspath $(or $(OUT),build/web.json))" RELOADS=$(or $(RELOADS),30) $(PYTEST) -q -m e2e tests/e2e/web $(ARGS)
+
+screenshot: .set-up-test            ## the README's picture of the web page, taken on a stack with the samples
+	$(BIN)/python -m tests.e2e.web.screenshot
 
 demo: .set-up-run    ## five questions, two users, on free ports; exit code 0 only if everything is proved
 	@$(BIN)/python -m local.run_all --demo $(ARGS)
@@ -50,7 +59,6 @@ audit: .set-up-run   ## whether the running local stack's files, states and inde
 
 docs: .set-up-test   ## write the generated parts of docs/ anew
 	$(BIN)/python -m scripts.settings_table --write
-	$(BIN)/python -m scripts.bicep_settings --write
 
 ingest-report: .set-up-run         ## what becomes of every file of a folder: DATA=folder OUT=report.json
 	@$(BIN)/python -m evals.ingest_report --data "$(DATA)" --out "$(OUT)" $(ARGS)
@@ -67,21 +75,38 @@ eval-comparisons: .set-up-run      ## are all documents of a comparison cited, w
 	@$(BIN)/python -m evals.comparisons --data "$(DATA)" --sets "$(SETS)" --out "$(OUT)" $(if $(LIMIT),--limit "$(LIMIT)") \
 	  $(if $(filter-out 0,$(KEEP)),--keep) $(ARGS)
 
+eval-quotes: .set-up-run           ## what passes as a quotation, near misses of the data sets beside it: DATA=quotations.jsonl OUT=report.json
+	@$(BIN)/python -m evals.quotes --data "$(DATA)" --out "$(OUT)" $(ARGS)
+
+eval-pace: .set-up-run             ## sixty questions of every type at the pace of hosted models, default budgets: OUT=report.json
+	@$(BIN)/python -m evals.pace --out "$(OUT)" $(ARGS)
+
+eval-steps: .set-up-run            ## questions in several steps: which passages the model was shown: DATA=set OUT=report.json; ARGS="--questions 25"
+	@$(BIN)/python -m evals.steps --data "$(DATA)" --out "$(OUT)" $(ARGS)
+
+eval-real: .set-up-run             ## a file of questions, each run whole, through any chat endpoint: DATA=questions.jsonl OUT=report.json
+	@$(BIN)/python -m evals.real --questions "$(DATA)" --out "$(OUT)" $(ARGS)
+
 budgets: .set-up-run ## do runs keep time, tokens and cost, whatever the model does: RUNS=200 OUT=report.json; ARGS="--lanes 2"
 	@$(BIN)/python -m evals.budgets --runs "$(or $(RUNS),200)" --out "$(or $(OUT),report.json)" $(ARGS)
 
 kill-subagents: .set-up-test       ## kill -9 of the host while sub-agents work, at its whole length: KILLS=20
 	KILLS=$(or $(KILLS),20) $(PYTEST) -m e2e tests/e2e/sub_agents/test_kills.py $(ARGS)
 
+kills: .set-up-run ## what is lost when the worker or the host is killed at work: ROUNDS=20 OUT=report.json; ARGS="--kinds worker"
+	@$(BIN)/python -m evals.kills --rounds "$(or $(ROUNDS),20)" --out "$(or $(OUT),report.json)" $(ARGS)
+
 fuzz: .set-up-test   ## requests made from the API's own description: CASES=5000 SEED=1 OUT=report.json
 	@$(BIN)/python -m evals.fuzz --cases "$(or $(CASES),5000)" --seed "$(or $(SEED),1)" --out "$(or $(OUT),report.json)" $(ARGS)
+
+attack: .set-up-test  ## every attack that the tests know, by class: OUT=report.json; ARGS="-m 'attack and not e2e'" without the stack
+	$(PYTEST) -q -p tests.attack_report --attack-out "$(or $(OUT),report.json)" -m attack $(ARGS)
 
 load: .set-up-test   ## many people at once, at a real model's pace, against one alone: OUT=report.json USERS=50 SECONDS=120
 	@$(BIN)/python -m benchmarks.load --users "$(or $(USERS),50)" --seconds "$(or $(SECONDS),120)" \
 	  --out "$(or $(OUT),report.json)" $(ARGS)
 
-infra-check: .set-up-test           ## the rules over infra/bicep and azure.yaml, and that they find seeded defects
-	@$(BIN)/python -m scripts.infra_check
+infra-check: .set-up-test           ## rules and snapshots of the deployment, by Bicep's compiler; SNAPSHOTS=write takes new ones
 	$(PYTEST) -q tests/infra $(ARGS)
 
 teams-package: .set-up-test         ## the Teams app package, checked by Microsoft's schema: APP_ID=guid HOST=name OUT=file; ARGS="--name ..."
@@ -107,6 +132,9 @@ bench-answer: .set-up-test         ## what a question costs beside its model, by
 bench-delegation: .set-up-test     ## what the delegation policy adds to a question; ARGS="--out report.json"
 	$(BIN)/python -m benchmarks.delegation $(ARGS)
 
+bench-quotes: .set-up-test         ## what aligning a quotation with a block of 500 tokens takes
+	$(BIN)/python -m benchmarks.quotes $(ARGS)
+
 journeys: .set-up-test              ## how many files and functions of ours two journeys pass through: OUT=report.json; ARGS=--list
 	@$(BIN)/python -m benchmarks.journeys $(if $(OUT),--out "$(OUT)") $(ARGS)
 
@@ -121,4 +149,4 @@ clean:               ## remove everything that was installed or made here
 .set-up-test:
 	@$(PYTHON) scripts/set_up.py test
 .quick-tests: .set-up-test
-	$(PYTEST) -n 3 --dist loadfile -m "not e2e" $(COVERAGE) $(ARGS)
+	$(PYTEST) -n 3 --dist loadfile -m "not e2e and not bicep" $(COVERAGE) $(ARGS)

@@ -5,19 +5,22 @@ import azure.functions as func
 
 from functions import (
     api_page,
+    audit,
     background,
     chat,
+    completions,
     document_events,
     documents,
-    feedback,
     health,
     ingest,
     maintenance,
+    mcp,
     memory,
     metrics,
     pages,
     runs,
     search,
+    site,
     summaries,
     teams,
     threads,
@@ -25,13 +28,30 @@ from functions import (
     users,
 )
 from functions.http.requests import require_settings
-from orchestrations.registered import DURABLE
+from orchestrations import activities, agent_activities, ingest_activities, orchestrators, payloads
 
 require_settings()
 app = df.DFApp(http_auth_level=func.AuthLevel.ANONYMOUS)
 
-HTTP = (api_page, chat, feedback, health, memory, metrics, runs, search, summaries, teams, threads, users)
+HTTP = (
+    api_page,
+    audit,
+    chat,
+    completions,
+    health,
+    mcp,
+    memory,
+    metrics,
+    runs,
+    search,
+    site,
+    summaries,
+    teams,
+    threads,
+    users,
+)
 DOCUMENTS = (document_events, documents, pages, uploads)
+DURABLE = (orchestrators, activities, agent_activities, ingest_activities, payloads)
 
 for module in (*HTTP, *DOCUMENTS, background, ingest, maintenance, *DURABLE):
     app.register_functions(module.blueprint)

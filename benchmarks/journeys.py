@@ -199,7 +199,7 @@ class WorkerInProcess:
     def write(self, line: str) -> None:
         """A job: one line of JSON."""
         job = self._worker.ParseJob.model_validate_json(line)
-        self._reply = self._worker._reply(job).model_dump_json()
+        self._reply = self._worker._reply(job, 1 << 30).model_dump_json()
 
     def readline(self) -> str:
         """The reply to it."""

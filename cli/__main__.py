@@ -1,6 +1,6 @@
 """`python -m cli`: Groundwork from the command line. Speaks HTTP to a running app, and nothing else.
 
-Whatever goes wrong is told in words, never as a traceback; GROUNDWORK_DEBUG=1 shows where.
+Every failure is a message, never a traceback; GROUNDWORK_DEBUG=1 shows where.
 """
 
 import argparse
@@ -13,10 +13,11 @@ from collections.abc import Sequence
 from cli import ask, check, documents, identity, metrics, runs, searching, threads, uploading, users
 from cli.api import Api
 from cli.commands import Tree
+from cli.completion import register as register_completion
 from cli.errors import FAILED, INTERRUPTED, CommandError
 from cli.terminal import Terminal
 
-_WITHOUT_APP = ("login", "logout")
+_WITHOUT_APP = ("login", "logout", "completion")
 _PIPE_CLOSED = 141  # as shells count: 128 + SIGPIPE
 
 
@@ -25,6 +26,7 @@ def command_tree() -> Tree:
     tree = Tree()
     for module in (identity, ask, uploading, documents, threads, runs, searching, metrics, users, check):
         module.register(tree)
+    register_completion(tree)
     return tree
 
 
@@ -41,10 +43,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         terminal.note("Interrupted.", "yellow")
         return INTERRUPTED
     except BrokenPipeError:
-        # Whoever read the output has seen enough. Python would complain once more as it ends.
+        # The reader of the output has seen enough. Python would complain once more as it ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _PIPE_CLOSED
-    except Exception as failed:  # noqa: BLE001  # the last place where it can be told in words
+    except Exception as failed:  # noqa: BLE001  # the last place where it can become a message
         return _tell(terminal, _in_words(failed))
 
 
@@ -61,9 +63,9 @@ def _in_words(failed: Exception) -> CommandError:
     if isinstance(failed, OSError):
         where = f": {failed.filename}" if failed.filename else ""
         return CommandError(f"{failed.strerror or failed}{where}")
-    told = f"Something unexpected happened ({type(failed).__name__})."
+    message = f"Something unexpected happened ({type(failed).__name__})."
     hints = ("Does GROUNDWORK_URL name an app of this version?", "GROUNDWORK_DEBUG=1 shows where it was.")
-    return CommandError(told, *hints)
+    return CommandError(message, *hints)
 
 
 def _run(terminal: Terminal, given: argparse.Namespace) -> int:
@@ -79,13 +81,13 @@ def _wait(terminal: Terminal, seconds: float, why: str) -> None:
 
 
 def _tell(terminal: Terminal, failed: CommandError) -> int:
-    """In words beside the result; with --json also as the result, so that programs need not read words."""
+    """On standard error; with --json also as the result, so that programs need not parse text."""
     terminal.note(str(failed), "red")
     for hint in failed.hints:
         terminal.note(f"  {hint}", "")
     if terminal.as_json:
-        told = {"detail": str(failed), "hints": failed.hints, "status": failed.status, "code": failed.code}
-        terminal.json({"error": told})
+        error = {"detail": str(failed), "hints": failed.hints, "status": failed.status, "code": failed.code}
+        terminal.json({"error": error})
     return FAILED
 
 

@@ -17,7 +17,7 @@ _OK = range(200, 300)
 _TOO_MANY = 429
 _UNAUTHORISED = 401
 _BROKEN = 500
-_LONGEST_WAIT_S = 90.0  # for a limit that is counted by the minute; longer ones are told
+_LONGEST_WAIT_S = 90.0  # for a limit that is counted by the minute; longer ones are an error
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 TokenSource = Callable[[bool], str]
@@ -49,7 +49,7 @@ class Api:
     Args:
         url: the app's address, without `/api`.
         token: it, or what gives it.
-        on_wait: told when the app asks to wait: for how many seconds, and why.
+        on_wait: called when the app asks to wait, with the seconds and the reason.
 
     Raises:
         CommandError: the address is none, or would carry the token over a network in the open.
@@ -94,7 +94,7 @@ class Api:
                 if answered.status_code != also:
                     refuse_errors(answered)
                 return answered
-            if "files" in request:  # read already: the caller opens them anew
+            if "files" in request:  # read already: the caller opens them again
                 raise _repeatable(answered)
 
     def events(
@@ -143,7 +143,7 @@ class Api:
         return f"{self.url}{address}" if address.startswith("/") else address
 
     def unreachable(self, failed: httpx.HTTPError) -> NoConnectionError:
-        """What is told when nobody answers."""
+        """The error when nobody answers."""
         return NoConnectionError(
             f"No answer from {self.url} ({type(failed).__name__}).",
             "Is it running? `make run` starts a local stack; GROUNDWORK_URL says where to look.",

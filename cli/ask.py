@@ -10,10 +10,11 @@ from typing import Any
 
 from cli.answers import print_answer
 from cli.api import Api, segment
-from cli.commands import Tree
+from cli.commands import Tree, program_name
 from cli.documents import resolve
 from cli.errors import ASKED_BACK, DONE, INTERRUPTED, NO_ANSWER, CommandError
 from cli.following import RunStream
+from cli.newest import thread_id_of
 from cli.progress import ProgressDisplay
 from cli.server_sent_events import Event
 from cli.terminal import Terminal
@@ -27,8 +28,8 @@ class Asking:
     """Where a run is shown.
 
     Attributes:
-        display: takes what goes on beside the result.
-        answered: when the question ends that was answered before; it is told again, and not asked.
+        display: shows progress.
+        answered: when the question ends that was answered before; it is shown again, and not asked.
     """
 
     api: Api
@@ -56,7 +57,7 @@ def ask(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
     """
     body: dict[str, Any] = {"question": _question(given.question), "deep": given.deep}
     if given.thread:
-        body["thread_id"] = _thread(api, given.thread)
+        body["thread_id"] = thread_id_of(api, given.thread)
     if given.project:
         body["project_id"] = given.project
     if given.doc:
@@ -86,9 +87,9 @@ def _to_its_end(asking: Asking, stream: RunStream) -> Event | None:
         if event.name == "complete":
             return event
         if event.name == "error":
-            told = str(event.data.get("message") or "The run failed.")
+            message = str(event.data.get("message") or "The run failed.")
             code = str(event.data.get("type") or "")
-            raise CommandError(told, *(str(hint) for hint in event.data.get("hints") or ()), code=code)
+            raise CommandError(message, *(str(hint) for hint in event.data.get("hints") or ()), code=code)
         if event.name == "ask_user" and not _choose(asking, stream, event):
             return None
     raise CommandError("The run ended without an answer.", "Ask again.")
@@ -140,16 +141,15 @@ def _leave_waiting(terminal: Terminal, run_id: str, event: Event) -> None:
     else:
         for line in _options(event):
             terminal.say(line)
-    terminal.note(f"The run waits. Answer it: python -m cli runs answer {run_id} NUMBER", "yellow")
+    terminal.note(f"The run waits. Answer it: {program_name()} runs answer {run_id} NUMBER", "yellow")
 
 
 def _options(event: Event) -> list[str]:
     lines = [str(event.data.get("question") or "Which one?")]
     for option in event.data.get("options") or ():
-        date = f", {option['date']}" if option.get("date") else ""
-        lines.append(
-            f"  {option['number']}. {option.get('title') or option['filename']} ({option['filename']}{date})"
-        )
+        details = ", ".join(filter(None, (option.get("filename"), option.get("date"))))
+        name = option.get("title") or option.get("filename")
+        lines.append(f"  {option['number']}. {name}{f' ({details})' if details else ''}")
     return lines
 
 
@@ -176,14 +176,14 @@ def _with_signed_figures(api: Api, run_id: str, answer: dict[str, Any]) -> dict[
 
 
 def _cancelled(asking: Asking, run_id: str) -> int:
-    told = "Interrupted before the run began."
+    message = "Interrupted before the run began."
     if run_id:
         try:
             asking.api.call("POST", f"/runs/{segment(run_id)}/cancel")
-            told = f"Run {run_id} is cancelled."
+            message = f"Run {run_id} is cancelled."
         except CommandError as failed:
-            told = f"Run {run_id} could not be cancelled: {failed}"
-    asking.terminal.note(told, "yellow")
+            message = f"Run {run_id} could not be cancelled: {failed}"
+    asking.terminal.note(message, "yellow")
     if asking.terminal.as_json:
         asking.terminal.json({"run_id": run_id, "status": "cancelled" if run_id else "not begun"})
     return INTERRUPTED
@@ -193,12 +193,3 @@ def _question(said: str) -> str:
     import sys
 
     return sys.stdin.read().strip() if said == "-" else said
-
-
-def _thread(api: Api, said: str) -> str:
-    if said != "last":
-        return said
-    threads = api.call("GET", "/threads", params={"limit": 1})["threads"]
-    if not threads:
-        raise CommandError("There is no thread to go on in.", "Leave --thread out.")
-    return str(threads[0]["thread_id"])

@@ -13,7 +13,7 @@ _CACHE = "groundwork-cli"  # encrypted where the system has a key ring, else a f
 
 
 def sign_in(url: str, login: AzureLogin) -> Session:
-    """A session of whoever is signed in to Azure here, or signs in now.
+    """A session of the person who is signed in to Azure here, or signs in now.
 
     Raises:
         CommandError: there is no such identity, or it gets no token for this app.

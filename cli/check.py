@@ -43,8 +43,10 @@ class _Trial:
 
     @property
     def text(self) -> str:
-        told = f"The calibration value of station {self.station} is {self.value} millibar."
-        return f"# Station {self.station}\n\n{told}\n\nThis file was made by a check and is deleted by it.\n"
+        sentence = f"The calibration value of station {self.station} is {self.value} millibar."
+        return (
+            f"# Station {self.station}\n\n{sentence}\n\nThis file was made by a check and is deleted by it.\n"
+        )
 
 
 def register(tree: Tree) -> None:
@@ -83,9 +85,9 @@ def _take(trial: _Trial, terminal: Terminal, name: str, step: Callable[[_Trial],
     seconds = round(time.monotonic() - began, 2)
     trial.steps.append({"step": name, "ok": not fault, "seconds": seconds, "detail": fault or detail})
     if not terminal.as_json:
-        told = f": {fault or detail}" if fault or detail else ""
+        why = f": {fault or detail}" if fault or detail else ""
         terminal.say(
-            f"{'failed' if fault else 'ok':<7}{seconds:>7.2f} s  {name}{told}", "red" if fault else ""
+            f"{'failed' if fault else 'ok':<7}{seconds:>7.2f} s  {name}{why}", "red" if fault else ""
         )
     return not fault
 
@@ -139,8 +141,8 @@ def _deleted(trial: _Trial) -> str:
         if trial.thread_id:
             trial.api.call("DELETE", f"/threads/{segment(trial.thread_id)}")
     finally:
-        told = _file_deleted(trial)
-    return told
+        detail = _file_deleted(trial)
+    return detail
 
 
 def _file_deleted(trial: _Trial) -> str:

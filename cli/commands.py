@@ -1,7 +1,12 @@
 """The tree of commands: words, a help line, options, and the function that does it."""
 
 import argparse
-from collections.abc import Callable, Iterator, Sequence
+import difflib
+import sys
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 from cli.terminal import Terminal
@@ -15,27 +20,59 @@ _GROUPS = {
     "threads": "threads of questions: list, show, rename, delete them",
     "runs": "runs, one for each question: look, follow, answer, cancel, rate",
     "memory": "what is remembered of your questions",
-    "users": "users: erase what is kept of one (administrators)",
+    "users": "users: erase what is kept of one, show who did what (administrators)",
 }
+
+
+def program_name() -> str:
+    """How the command line was called: `groundwork` if it is installed, else as a module."""
+    return "groundwork" if Path(sys.argv[0]).stem == "groundwork" else "python -m cli"
+
+
+def _version() -> str:
+    try:
+        return metadata.version("groundwork")
+    except metadata.PackageNotFoundError:  # called in a checkout
+        text = (Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8")
+        return str(tomllib.loads(text)["project"]["version"])
+
+
+def _meant(typed: str, known: Iterable[str]) -> str:
+    """A question that names what is closest; "" if nothing is close."""
+    close = difflib.get_close_matches(typed, [str(one) for one in known], n=1)
+    return f" Did you mean {close[0]}?" if close else ""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Suggests what was probably meant."""
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            name = action.metavar or action.dest
+            what = str(name).lower() if isinstance(name, str) else "choice"
+            raise argparse.ArgumentError(
+                None, f"There is no {what} {value!r}.{_meant(str(value), action.choices)}"
+            )
 
 
 class Tree:
     """All commands, as one parser."""
 
     def __init__(self) -> None:
-        self._shared = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
+        self._shared = _Parser(add_help=False, argument_default=argparse.SUPPRESS)
         self._shared.add_argument("--json", action="store_true", help="print JSON, and nothing else")
         self._shared.add_argument(
             "--url", help="the app's address (default GROUNDWORK_URL, or a local stack)"
         )
-        self.parser = argparse.ArgumentParser(
-            prog="python -m cli",
+        self.parser = _Parser(
+            prog=program_name(),
             description="Groundwork from the command line: ask documents, and look after them.",
             epilog="Exit codes: 0 done, 1 not all is well, 2 an error, 3 no answer in the documents, "
             "4 the question is asked back. Everything: docs/command-line.md.",
             parents=[self._shared],
             allow_abbrev=False,
         )
+        self.parser.add_argument("--version", action="version", version=f"groundwork {_version()}")
         self._commands = self.parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
         self._groups: dict[str, Any] = {}
         self.leaves: dict[str, argparse.ArgumentParser] = {}
@@ -54,7 +91,12 @@ class Tree:
 
     def parse(self, arguments: Sequence[str]) -> argparse.Namespace:
         """What was typed. `documents` alone is `documents list`."""
-        return self.parser.parse_args(list(_completed(arguments)))
+        given, unknown = self.parser.parse_known_args(list(_completed(arguments)))
+        if unknown:
+            leaf = self.leaves[given.words]
+            options = [name for action in leaf._actions for name in action.option_strings]
+            leaf.error(f"{given.words} has no {unknown[0]!r}.{_meant(unknown[0], options)}")
+        return given
 
     def _group(self, name: str) -> Any:
         if name not in self._groups:

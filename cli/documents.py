@@ -12,7 +12,7 @@ import httpx
 from rich.text import Text
 
 from cli.api import Api
-from cli.commands import Tree
+from cli.commands import Tree, program_name
 from cli.errors import DONE, FAILED, NOT_ALL_WELL, CommandError
 from cli.paging import items_of
 from cli.terminal import Terminal, clean, moment
@@ -71,7 +71,9 @@ def resolve(api: Api, named: str) -> str:
     if len(found) == 1:
         return str(next(iter(found)))
     if not found:
-        raise CommandError(f"There is no document {named[:100]!r}.", "`python -m cli documents` lists them.")
+        raise CommandError(
+            f"There is no document {named[:100]!r}.", f"`{program_name()} documents` lists them."
+        )
     raise CommandError(
         f"{len(found)} documents are called {named[:100]!r}: say which by its id.",
         *(
@@ -178,7 +180,7 @@ def change_access(api: Api, terminal: Terminal, given: argparse.Namespace) -> in
     if terminal.as_json:
         terminal.json({name: document.get(name) for name in ("doc_id", "owner_id", "acl", "project_id")})
     elif document.get("acl") is None:
-        raise CommandError("Who may read it is told to its owner and administrators alone.")
+        raise CommandError("Only its owner and administrators can see who may read it.")
     else:
         readers = ", ".join(document["acl"]) or "nobody else"
         terminal.say(f"{document['filename']}: {document['owner_id'] or 'no owner'}, {readers}")
@@ -186,7 +188,7 @@ def change_access(api: Api, terminal: Terminal, given: argparse.Namespace) -> in
 
 
 def reingest_document(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
-    """Ingest it anew; it goes on after this command has ended."""
+    """Ingest it again; this continues after the command has ended."""
     _show(terminal, api.call("POST", f"/documents/{resolve(api, given.document)}/reingest"))
     return DONE
 

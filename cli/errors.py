@@ -14,7 +14,7 @@ class CommandError(Exception):
     Attributes:
         hints: what to do about it, one sentence each.
         status: of the HTTP answer, if there was one.
-        code: the app's own (docs/errors.md); "" when it is not the app that refuses.
+        code: the app's own (docs/events-and-errors.md); "" when it is not the app that refuses.
         may_repeat: the app asked to wait, and that time is over.
     """
 

@@ -7,11 +7,12 @@ from typing import Any
 import httpx
 
 from cli.api import Api, segment
+from cli.commands import program_name
 from cli.errors import CommandError
 from cli.server_sent_events import Event
 
 ENDS = ("complete", "error")
-_GIVE_UP_S = 90.0  # without an event or a comment: a host that starts anew needs less
+_GIVE_UP_S = 90.0  # without an event or a comment: a host that restarts needs less
 _PAUSES_S = (0.1, 0.5, 1.0, 2.0)  # the last one again and again
 _BROKEN = 500  # from here on it is the server's fault, and may pass: it is just being started
 _FIRST_TRIES = 5  # a start that broke off may have begun the run: its key makes it the same one
@@ -23,7 +24,7 @@ class RunStream:
     Args:
         body: of POST /chat; None follows `run_id`.
         key: an Idempotency-Key, by which a start that is repeated asks once.
-        on_trouble: told in words when the connection broke and when it is back.
+        on_trouble: called with a message when the connection broke and when it is back.
 
     Attributes:
         run_id: "" until the app has said it.
@@ -104,5 +105,5 @@ class RunStream:
             why = f" ({type(failed).__name__})" if failed else ""
             raise CommandError(
                 f"The connection was lost{why}.",
-                f"The run goes on: `python -m cli runs show {self.run_id}` shows what became of it.",
+                f"The run goes on: `{program_name()} runs show {self.run_id}` shows what became of it.",
             )

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from cli.api import DEFAULT_URL, Api, TokenSource, checked_url
-from cli.commands import Tree
+from cli.commands import Tree, program_name
 from cli.errors import CommandError, NoConnectionError
 from cli.session_file import AzureLogin, Session, forget_session, keep_session, read_session
 from cli.terminal import Terminal, moment
@@ -61,7 +61,7 @@ def token_for(url: str) -> TokenSource:
         where = "" if kept is None else f" You are signed in at {kept.url}."
         raise CommandError(
             f"You are not signed in at {url}.{where}",
-            "Run `python -m cli login`, or set GROUNDWORK_TOKEN.",
+            f"Run `{program_name()} login`, or set GROUNDWORK_TOKEN.",
             "A local stack prints tokens as it starts; `login --dev-user anna` takes one of them.",
         )
     return _SessionToken(kept)

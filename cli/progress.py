@@ -16,12 +16,12 @@ _MAX_SHOWN = 100
 
 @dataclass
 class Draft:
-    """The answer while it is written, by step: a step that begins anew loses its own text only."""
+    """The answer while it is written, by step: a step that starts over loses its own text only."""
 
     steps: dict[int, str] = field(default_factory=dict)
 
     def take(self, event: Event) -> None:
-        """Add a token, or drop what a step had written before it began anew or was given up."""
+        """Add a token, or drop what a step had written before it started again or was given up."""
         step = int(event.data.get("step", 0))
         if event.name == "token":
             self.steps[step] = self.steps.get(step, "") + str(event.data["text"])
@@ -34,13 +34,13 @@ class Draft:
 
 
 class ProgressDisplay:
-    """Shows events beside the result. A context manager.
+    """Shows events on standard error. A context manager.
 
     On a terminal the draft is shown as it is written, and taken away when the answer is there: what was
     written may be withdrawn.
 
     Args:
-        is_quiet: nothing is told but warnings.
+        is_quiet: show warnings only.
     """
 
     def __init__(self, terminal: Terminal, *, is_quiet: bool = False) -> None:
@@ -73,7 +73,7 @@ class ProgressDisplay:
         if event.data.get("state") == "warning":
             self._terminal.note(str(event.data.get("text", "")), "yellow")
         elif not self._is_quiet:
-            for line in told(event):
+            for line in described(event):
                 self._terminal.note(line)
             self._show_todo(event.data.get("todo") or ())
 
@@ -95,7 +95,7 @@ class ProgressDisplay:
                 self._terminal.note(f"{mark} {item['position']}. {item['description']}", "cyan")
 
 
-def told(event: Event) -> list[str]:
+def described(event: Event) -> list[str]:
     """An event in words; none for those that show nothing but that something goes on."""
     given = event.data
     indent = f"    [{given['profile']} {given['child'] + 1}] " if "child" in given else ""

@@ -10,7 +10,8 @@ from cli.ask import Asking, follow, send_answer
 from cli.commands import Tree
 from cli.errors import DONE, CommandError
 from cli.following import ENDS, RunStream
-from cli.progress import ProgressDisplay, told
+from cli.newest import run_id_of
+from cli.progress import ProgressDisplay, described
 from cli.terminal import Terminal, moment
 
 _STARS = range(1, 6)
@@ -25,7 +26,7 @@ def register(tree: Tree) -> None:
     cancelling = tree.leaf("runs cancel", cancel_run, "end it")
     rating = tree.leaf("runs rate", rate_run, "say how good its answer was; the last word counts")
     for parser in (showing, events, answering, cancelling, rating):
-        parser.add_argument("run", metavar="RUN", help="its id")
+        parser.add_argument("run", metavar="RUN", help="its id; `last` is the newest one")
     answering.add_argument("choice", metavar="CHOICE", help="the number of an option, or words")
     answering.add_argument("--quiet", action="store_true", help="do not tell what goes on meanwhile")
     rating.add_argument("rating", nargs="?", metavar="RATING", help="1-5, up or down")
@@ -36,7 +37,7 @@ def register(tree: Tree) -> None:
 
 def show_run(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
     """Print one run."""
-    view = api.call("GET", f"/runs/{segment(given.run)}")
+    view = api.call("GET", f"/runs/{segment(run_id_of(api, given.run))}")
     if terminal.as_json:
         terminal.json(view)
         return DONE
@@ -49,7 +50,7 @@ def show_run(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
     if view.get("clarification"):
         terminal.say(str(view["clarification"]["question"]))
         for option in view["clarification"]["options"]:
-            terminal.say(f"  {option['number']}. {option['filename']}")
+            terminal.say(f"  {option['number']}. {option['filename'] or option['title']}")
     if view.get("answer"):
         print_answer(api, terminal, view["answer"])
     elif view.get("error"):
@@ -59,13 +60,13 @@ def show_run(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
 
 def show_events(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
     """Print events as they come; with --json one object a line. Ctrl-C ends the display, not the run."""
-    stream = RunStream(api, run_id=given.run, last=given.after, on_trouble=terminal.note)
+    stream = RunStream(api, run_id=run_id_of(api, given.run), last=given.after, on_trouble=terminal.note)
     for event in stream:
         if terminal.as_json:
             line = {"id": event.number, "event": event.name, "data": event.data}
             print(json.dumps(line, ensure_ascii=False), flush=True)
             continue
-        for line_of_words in told(event) or [_in_short(event.name, event.data)]:
+        for line_of_words in described(event) or [_in_short(event.name, event.data)]:
             terminal.say(f"{event.number:>4}  {line_of_words}")
         if event.name in ENDS:
             break
@@ -74,17 +75,17 @@ def show_events(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
 
 def answer_run(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
     """Answer a question back, and show what becomes of the run."""
-    before = api.call("GET", f"/runs/{segment(given.run)}")
+    before = api.call("GET", f"/runs/{segment(run_id_of(api, given.run))}")
     send_answer(api, str(before["run_id"]), given.choice)
     display = ProgressDisplay(terminal, is_quiet=given.quiet)
     answered = str((before.get("clarification") or {}).get("expires_at", ""))
-    stream = RunStream(api, run_id=given.run, on_trouble=display.trouble)
+    stream = RunStream(api, run_id=run_id_of(api, given.run), on_trouble=display.trouble)
     return follow(Asking(api, terminal, display, answered), stream)
 
 
 def cancel_run(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
     """End a run and its sub-agents."""
-    view = api.call("POST", f"/runs/{segment(given.run)}/cancel")
+    view = api.call("POST", f"/runs/{segment(run_id_of(api, given.run))}/cancel")
     if terminal.as_json:
         terminal.json(view)
     else:
@@ -94,7 +95,7 @@ def cancel_run(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
 
 def rate_run(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
     """Rate an answer, or take the rating back."""
-    path = f"/runs/{segment(given.run)}/feedback"
+    path = f"/runs/{segment(run_id_of(api, given.run))}/feedback"
     if given.remove:
         api.call("DELETE", path)
         _say(terminal, {"run_id": given.run, "feedback": None}, "Taken back.")

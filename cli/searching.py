@@ -14,7 +14,7 @@ from cli.api import Api, segment
 from cli.commands import Tree
 from cli.documents import resolve
 from cli.errors import DONE, INTERRUPTED, NO_ANSWER, CommandError
-from cli.terminal import Terminal
+from cli.terminal import Terminal, clean
 
 _LOOK_EVERY_S = 1.0
 _PREVIEW = 600  # characters of a passage
@@ -44,12 +44,12 @@ def search(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
         for number, hit in enumerate(found["results"], start=1):
             page = f", page {hit['page_number']}" if hit.get("page_number") else ""
             terminal.say(f"{number}. {hit['filename']}{page}  ({hit['score']:.2f})", "bold")
-            told = hit.get("content") or hit.get("image_caption") or ""
-            terminal.say(f"    {' '.join(told.split())[:_PREVIEW]}")
+            text = hit.get("content") or hit.get("image_caption") or ""
+            terminal.say(f"    {' '.join(text.split())[:_PREVIEW]}")
             if hit.get("image_url"):
                 terminal.say(f"    {hit['image_url']}", "dim")
         if not found["results"]:
-            terminal.say("Nothing was found that you may read.")
+            terminal.say("Nothing found that you can read.")
     return DONE if found["results"] else NO_ANSWER
 
 
@@ -72,8 +72,8 @@ def summarise(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
         terminal.note("The summary is cancelled.", "yellow")
         return INTERRUPTED
     if view["status"] != "completed":
-        told = view.get("error") or f"The summary is {view['status']}."
-        raise CommandError(told, code=view.get("error_type") or "")
+        message = view.get("error") or f"The summary is {view['status']}."
+        raise CommandError(message, code=view.get("error_type") or "")
     if terminal.as_json:
         terminal.json(view)
         return DONE
@@ -88,7 +88,7 @@ def _when_ended(api: Api, terminal: Terminal, path: str, view: dict[str, Any]) -
                 f"{one.get('filename') or one['doc_id']} {one['status']}" for one in view["children"]
             )
             if terminal.progress.is_terminal:
-                live.update(Text(f"{view['progress']:.0%}  {done}"), refresh=True)
+                live.update(Text(clean(f"{view['progress']:.0%}  {done}")), refresh=True)
             time.sleep(_LOOK_EVERY_S)
             view = api.call("GET", path)
     return view

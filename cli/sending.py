@@ -21,7 +21,7 @@ import httpx
 from cli.api import Api
 from cli.errors import CommandError
 
-LARGE_BYTES = 100_000_000  # the platform takes 210 MB in one request; larger files go straight to the storage
+LARGE_BYTES = 16_000_000  # below the app's MAX_UPLOAD_BYTES; larger files go straight to storage
 BLOCK_BYTES = 8_000_000  # 4 s at 16 Mbit/s: that much is lost when a connection breaks
 _TRIES = 6
 _WAITS = 40  # for the app's limit by the minute, which other transfers share
@@ -39,7 +39,7 @@ class CountedFile:
         self._on_bytes = on_bytes
 
     def read(self, size: int = -1) -> bytes:
-        """Some bytes, told."""
+        """Some bytes, reported to the progress display."""
         piece = self._file.read(size)
         self._on_bytes(len(piece))
         return piece
@@ -79,7 +79,7 @@ class Transfer:
 
 
 class Ticket:
-    """An address to write to, which is asked for anew when it ends."""
+    """An address to write to, which is requested again when it expires."""
 
     def __init__(self, api: Api, request: dict[str, Any]) -> None:
         self._api = api
@@ -122,7 +122,7 @@ class Ticket:
 
 
 def send_through(api: Api, path: Path, fields: dict[str, Any], on_bytes: Callable[[int], None]) -> str:
-    """Send a file through the app; the document's id. It is read anew when the app asks to wait.
+    """Send a file through the app; the document's id. It is read again when the app asks to wait.
 
     Raises:
         CommandError: it was refused.
@@ -168,7 +168,7 @@ def send_in_blocks(
     except CommandError as refused:
         if refused.status != _UNKNOWN_BLOCKS:
             raise
-        # The storage has thrown them away, or somebody else wrote to the place: all anew, once.
+        # The storage has thrown them away, or somebody else wrote to the place: start again, once.
         kept.unlink(missing_ok=True)
         on_bytes(-transfer.size_bytes)
         transfer = _begun(path, kept)

@@ -10,12 +10,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from cli.commands import program_name
 from cli.errors import CommandError
 
 
 @dataclass(frozen=True)
 class AzureLogin:
-    """How a token of Entra ID is got anew.
+    """How a new token of Entra ID is obtained.
 
     Attributes:
         way: `default` asks the identities that are there (Azure CLI, managed identity, environment); the
@@ -68,7 +69,7 @@ def read_session() -> Session | None:
         azure = kept.pop("azure", None)
         return Session(**kept, azure=None if azure is None else AzureLogin(**azure))
     except (ValueError, TypeError, AttributeError):
-        raise CommandError(f"{path} cannot be read.", "Run `python -m cli login` again.") from None
+        raise CommandError(f"{path} cannot be read.", f"Run `{program_name()} login` again.") from None
 
 
 def keep_session(session: Session) -> Path:

@@ -1,4 +1,4 @@
-"""What people and programs see: results on standard output, everything else beside it.
+"""What people and programs see: results on standard output, everything else on standard error.
 
 With `--json` standard output is JSON alone. Texts of others, such as a document's title, cannot steer the
 terminal: what is no letter is replaced.
@@ -19,8 +19,11 @@ from rich.text import Text
 
 from cli.errors import CommandError
 
-# C0 and C1 but tab and newline; marks that turn the direction of writing and so the meaning of a line.
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+# C0 and C1 but tab and newline; what is invisible, other line breaks, and marks that turn the direction of
+# writing and so the meaning of a line.
+_CONTROL = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u200b\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
+)
 Prompt = Callable[[str], str]
 
 
@@ -54,12 +57,12 @@ class Terminal:
         _write(self.output, _CONTROL.sub(_escaped, text))
 
     def say(self, text: str, style: str = "") -> None:
-        """Print a line of a result."""
-        _write(self.output, clean(text), style)
+        """Print a line of a result; a break in it is a blank, so that no name adds a line."""
+        _write(self.output, _line(text), style)
 
     def note(self, text: str, style: str = "dim") -> None:
-        """Tell something beside the result."""
-        _write(self.progress, clean(text), style)
+        """Print a line that is not part of the result."""
+        _write(self.progress, _line(text), style)
 
     def markdown(self, text: str) -> None:
         """Print Markdown: set on a terminal, as it is written elsewhere, so that links survive."""
@@ -126,8 +129,12 @@ def _cell(value: Any) -> str:
     return "" if value is None else clean(" ".join(str(value).split()))
 
 
+def _line(text: str) -> str:
+    return clean(text.replace("\r\n", " ").replace("\n", " "))
+
+
 def _escaped(mark: re.Match[str]) -> str:
-    return f"\\u{ord(mark[0]):04x}"
+    return json.dumps(mark[0])[1:-1]
 
 
 def _ask(question: str) -> str:

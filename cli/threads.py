@@ -6,6 +6,7 @@ from cli.answers import print_answer
 from cli.api import Api, segment
 from cli.commands import Tree
 from cli.errors import DONE
+from cli.newest import thread_id_of
 from cli.paging import items_of
 from cli.terminal import Terminal, moment
 
@@ -22,7 +23,7 @@ def register(tree: Tree) -> None:
     clearing = tree.leaf("threads clear", clear_thread, "delete its questions and answers, keep the thread")
     deleting = tree.leaf("threads delete", delete_thread, "delete it and everything made of it")
     for parser in (showing, renaming, clearing, deleting):
-        parser.add_argument("thread", metavar="THREAD", help="its id")
+        parser.add_argument("thread", metavar="THREAD", help="its id; `last` is the newest one")
     renaming.add_argument("title", metavar="TITLE")
     remembered = tree.leaf("memory list", list_memories, "list what is remembered, newest first")
     remembered.add_argument("--limit", type=int, default=50, metavar="N", help="at most so many")
@@ -47,7 +48,7 @@ def list_threads(api: Api, terminal: Terminal, given: argparse.Namespace) -> int
 
 def show_thread(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
     """Print the newest turns."""
-    path = f"/threads/{segment(given.thread)}/messages"
+    path = f"/threads/{segment(thread_id_of(api, given.thread))}/messages"
     # Pages lead to older ones, and each is in order itself: they are put together by their numbers.
     found = sorted(items_of(api, path, "messages", given.limit), key=lambda message: int(message["number"]))
     if terminal.as_json:
@@ -67,7 +68,9 @@ def show_thread(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
 
 def rename_thread(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
     """Rename one."""
-    thread = api.call("PATCH", f"/threads/{segment(given.thread)}", json={"title": given.title})
+    thread = api.call(
+        "PATCH", f"/threads/{segment(thread_id_of(api, given.thread))}", json={"title": given.title}
+    )
     if terminal.as_json:
         terminal.json(thread)
     else:
@@ -78,7 +81,7 @@ def rename_thread(api: Api, terminal: Terminal, given: argparse.Namespace) -> in
 def clear_thread(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
     """Delete its turns."""
     terminal.confirm(f"Delete all questions and answers of {given.thread}?", is_sure=given.yes)
-    thread = api.call("POST", f"/threads/{segment(given.thread)}/clear")
+    thread = api.call("POST", f"/threads/{segment(thread_id_of(api, given.thread))}/clear")
     if terminal.as_json:
         terminal.json(thread)
     else:
@@ -89,7 +92,7 @@ def clear_thread(api: Api, terminal: Terminal, given: argparse.Namespace) -> int
 def delete_thread(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
     """Delete one."""
     terminal.confirm(f"Delete {given.thread} and everything made of it?", is_sure=given.yes)
-    api.call("DELETE", f"/threads/{segment(given.thread)}")
+    api.call("DELETE", f"/threads/{segment(thread_id_of(api, given.thread))}")
     if terminal.as_json:
         terminal.json({"thread_id": given.thread, "status": "deleted"})
     else:
@@ -115,9 +118,9 @@ def list_memories(api: Api, terminal: Terminal, given: argparse.Namespace) -> in
 def forget(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
     """Forget everything. Threads stay."""
     terminal.confirm("Forget everything that is remembered of your questions?", is_sure=given.yes)
-    told = api.call("DELETE", "/memory")
+    forgotten = api.call("DELETE", "/memory")
     if terminal.as_json:
-        terminal.json(told)
+        terminal.json(forgotten)
     else:
-        terminal.say(f"{told['deleted']} questions are forgotten.")
+        terminal.say(f"{forgotten['deleted']} questions are forgotten.")
     return DONE

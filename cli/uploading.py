@@ -76,7 +76,7 @@ def register(tree: Tree) -> None:
 
 
 def upload(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
-    """Send and follow, with progress beside the result. 0 only if every file is ready.
+    """Send and follow, with progress on standard error. 0 only if every file is ready.
 
     Raises:
         CommandError: there is nothing to send, or it took too long.
@@ -180,7 +180,7 @@ class Uploader:
         return fields | ({"source_url": self._options.source_url} if self._options.source_url else {})
 
     def _begun(self, doc_id: str) -> str | None:
-        """When the version that there is was ingested: what follows must be told from it."""
+        """When the version that there is was ingested: what follows must differ from it."""
         try:
             history = self._api.call("GET", f"/documents/{doc_id}")["history"]
         except CommandError:
@@ -263,8 +263,8 @@ def _report(terminal: Terminal, outcomes: list[Outcome]) -> None:
         return
     for outcome in outcomes:
         if outcome.status not in _WELL or outcome.reason:
-            told = f"{outcome.status}: {outcome.path}: {outcome.reason} {outcome.hint}".rstrip()
-            terminal.say(told, "yellow" if outcome.status in _WELL else "red")
+            line = f"{outcome.status}: {outcome.path}: {outcome.reason} {outcome.hint}".rstrip()
+            terminal.say(line, "yellow" if outcome.status in _WELL else "red")
     well = sum(outcome.status in _WELL for outcome in outcomes)
     unchanged = sum(outcome.status == "unchanged" for outcome in outcomes)
     there = f" ({unchanged} were there already)" if unchanged else ""

@@ -1,4 +1,4 @@
-"""`users`: for administrators, have everything erased that is kept of a person, and look how far that is."""
+"""For administrators: `users` erases all that is kept of a person, and shows who did what."""
 
 import argparse
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 from cli.api import Api, segment
 from cli.commands import Tree
 from cli.errors import DONE, NOT_ALL_WELL
+from cli.paging import items_of
 from cli.terminal import Terminal, moment
 
 
@@ -19,6 +20,13 @@ def register(tree: Tree) -> None:
     looking = tree.leaf("users erasure", show_erasure, "show how far that is (administrators)")
     for parser in (erasing, looking):
         parser.add_argument("user", metavar="USER", help="the object id in Entra ID")
+    trail = tree.leaf("users activity", show_trail, "who read, changed or deleted what (administrators)")
+    trail.add_argument("--since", metavar="TIME", help="from then on, such as 2026-11-01T00:00:00Z")
+    trail.add_argument("--until", metavar="TIME", help="before then")
+    trail.add_argument("--user", metavar="USER", help="only of this person")
+    trail.add_argument("--document", metavar="ID", help="only about this document, by its id")
+    trail.add_argument("--action", metavar="ACTION", help="only this, such as download")
+    trail.add_argument("--limit", type=int, default=1000, metavar="N", help="at most so many")
 
 
 def erase_user(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
@@ -43,6 +51,33 @@ def show_erasure(api: Api, terminal: Terminal, given: argparse.Namespace) -> int
     else:
         _tell(terminal, found)
     return NOT_ALL_WELL if found["status"] == "failed" else DONE
+
+
+def show_trail(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
+    """Print entries of the audit trail, newest first."""
+    wanted = {"since": given.since, "until": given.until, "action": given.action}
+    wanted |= {"user_id": given.user, "doc_id": given.document}
+    chosen = {name: value for name, value in wanted.items() if value}
+    entries = items_of(api, "/audit", "entries", given.limit, chosen)
+    if terminal.as_json:
+        terminal.json(entries)
+        return DONE
+    terminal.table(
+        ("Time", "Who", "What", "From", "Documents", "Run"),
+        (
+            (
+                moment(one["at"]),
+                one["user_id"],
+                f"{one['action']} {one['subject']}".strip(),
+                one["origin"],
+                ", ".join(one["doc_ids"]),
+                one["run_id"],
+            )
+            for one in entries
+        ),
+        nothing="Nothing is on record for this time.",
+    )
+    return DONE
 
 
 def _tell(terminal: Terminal, found: dict[str, Any]) -> None:

@@ -8,15 +8,16 @@ from typing import Any
 import httpx
 
 from cli.api import Api
+from cli.commands import program_name
 from cli.errors import CommandError
 
 ENDED = ("ready", "failed")
-_SILENCE_S = 5.0  # after which a document is looked at without having been told of
+_SILENCE_S = 5.0  # after which a document is looked at without an event
 _PAUSE_S = 0.2
 
 
 class Watch:
-    """Follows the changes of documents in a thread of its own. A context manager."""
+    """Follows the changes of documents in its own thread. A context manager."""
 
     def __init__(self, api: Api) -> None:
         self._api = api
@@ -52,7 +53,7 @@ class Watch:
             now = time.monotonic()
             if now > deadline:
                 raise CommandError(
-                    f"{len(waiting)} documents are still in work.", "See `python -m cli documents`."
+                    f"{len(waiting)} documents are still in work.", f"See `{program_name()} documents`."
                 )
             for doc_id in [
                 one for one in waiting if self._told.pop(one, "") or now - looked[one] > _SILENCE_S

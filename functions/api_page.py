@@ -21,7 +21,7 @@ blueprint = func.Blueprint()
 
 _OURS = Path(__file__).parent / "http" / "openapi"
 _PACKAGE = "fastapi_swagger"
-# The page holds the token of whoever tries a call: it talks to its own origin, and is framed by nobody.
+# The page holds a caller's token, so it talks only to its own origin, and no other page may frame it.
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -60,7 +60,6 @@ def _answer(req: Request, content: bytes, media_type: str) -> Response:
 
 @cache
 def _description() -> bytes:
-    # Imported when used: a worker that is never asked for it builds no schemas.
     from functions.http.openapi.description import Description
     from functions.http.openapi.operations import OPERATIONS
 

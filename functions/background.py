@@ -25,15 +25,19 @@ blueprint = df.Blueprint()
 CONNECTION = "DocumentsStorage"
 # Hourly: how long an erasure whose message was lost, or given up, waits at most.
 SCHEDULE = "0 7 * * * *"
+REVIVAL_SCHEDULE = "30 * * * * *"  # a minute is what a question without a reader waits at most
+# Children are begun again by their parents.
+_BEGUN_AGAIN = ("reply_in_channel", "summarize_documents", "ingest_document")
 _STATUS = df.OrchestrationRuntimeStatus
 _ENDED = (_STATUS.Completed, _STATUS.Failed, _STATUS.Terminated, _STATUS.Canceled)
+_MAX_PURGED = 1000  # counts of revivals in one hour
+_LONGEST_WORK = timedelta(days=1)  # of one instance, a wait for a person not included
 _FIRST = datetime(2020, 1, 1, tzinfo=UTC)  # before all histories: the client asks for a first moment
 
 
 @blueprint.queue_trigger(arg_name="message", queue_name=TURNS_QUEUE, connection=CONNECTION)
 async def remember_turn(message: func.QueueMessage) -> None:
     """Remember an answered turn, and summarise its thread when that is due."""
-    # Imported when used: a worker that only serves HTTP never pays for it.
     from shared.conversations.memory import remember
     from shared.conversations.models import RememberTask
 
@@ -94,9 +98,7 @@ async def keep_tidy(timer: func.TimerRequest, client: df.DurableOrchestrationCli
 
     services, forget = await ready_services(), Instances(client).forget
     resumed = await resume_erasures(services.threads, services.queues)
-    resumed += await resume_user_erasures(
-        datetime.now(UTC), services.settings, services.blobs, services.queues
-    )
+    resumed += await resume_user_erasures(datetime.now(UTC), services)
     purged = await purge_old_runs(datetime.now(UTC), services, forget)
     purged += await purge_old_summaries(
         datetime.now(UTC), services.settings, services.blobs, services.user_limits, forget
@@ -105,13 +107,57 @@ async def keep_tidy(timer: func.TimerRequest, client: df.DurableOrchestrationCli
     metrics = await purge_turns(datetime.now(UTC), services.settings, services.bot_turns)
     metrics += await purge_old_metrics(datetime.now(UTC), services.settings, services.subagent_metrics)
     metrics += await purge_old_quality(datetime.now(UTC), services.settings, services.quality)
+    metrics += await services.audit.delete_before(
+        datetime.now(UTC) - timedelta(days=services.settings.identity.audit_retention_days)
+    )
     metrics += await purge_old_requests(datetime.now(UTC), services.idempotency, services.user_limits)
+    yesterday = datetime.now(UTC) - timedelta(days=1)
+    await services.runs.purge_revivals(yesterday, _MAX_PURGED)
     get_logger().info("runs.purged", result_count=purged, erasures_resumed=resumed, metrics_purged=metrics)
     before = datetime.now(UTC) - timedelta(days=services.settings.conversations.run_retention_days)
     get_logger().info("histories.purged", result_count=await _purge_histories(client, before))
 
 
+@blueprint.timer_trigger(arg_name="timer", schedule=REVIVAL_SCHEDULE, run_on_startup=False, use_monitor=False)
+@blueprint.durable_client_input(client_name="client")
+async def revive_instances(timer: func.TimerRequest, client: df.DurableOrchestrationClient) -> None:
+    """Begin again what the host lost a few minutes ago, and what nobody has asked for since.
+
+    When it began does not count: an ingestion, a summary or a wait for a person takes longer than that.
+    """
+    from shared.answering.revival import revive_instance, revive_run
+    from shared.runs.revivals import REVIVAL_WINDOW
+
+    services, instances = await ready_services(), Instances(client)
+    now = datetime.now(UTC)
+    since = now - _LONGEST_WORK - timedelta(seconds=services.settings.answering.clarification_timeout_s)
+    for failed in await client.get_status_by(since, runtime_status=[_STATUS.Failed]):
+        if failed.last_updated_time < now - REVIVAL_WINDOW:
+            continue
+        try:
+            if failed.name == "answer_question":
+                await revive_run(failed.instance_id, instances, services)
+            elif failed.name in _BEGUN_AGAIN:
+                await revive_instance(failed.instance_id, instances, services.runs)
+        except Exception as error:  # noqa: BLE001  # the others must not wait for this one
+            get_logger().warning(
+                "instance.not_revived", run_id=failed.instance_id, error_type=type(error).__name__
+            )
+
+
 async def _purge_histories(client: df.DurableOrchestrationClient, before: datetime) -> int:
-    """Take away what the orchestrator keeps of all that ended, ingestions above all; returns how many."""
-    purged = await client.purge_instance_history_by(_FIRST, before, list(_ENDED))
-    return int(purged.instances_deleted)
+    """Take away what the orchestrator keeps of all that ended, ingestions above all; returns how many.
+
+    The client gives up on a call after 240 s, so a backlog is purged in slices of time, each twice as long as
+    the one before it. What a late call has purged stays so: the next hour goes on from there.
+    """
+    count, end, length = 0, before, timedelta(hours=1)
+    while end > _FIRST:
+        start = max(end - length, _FIRST)
+        try:
+            purged = await client.purge_instance_history_by(start, end, list(_ENDED))
+            count += int(purged.instances_deleted)
+        except TimeoutError:
+            get_logger().warning("histories.purge_late")
+        end, length = start, length * 2
+    return count

@@ -5,8 +5,8 @@ import json
 import time
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
 
 import azure.functions as func
 
@@ -17,7 +17,7 @@ from shared.platform.errors import CallerError
 
 if TYPE_CHECKING:
     from shared.documents.feed import DocumentFeed, FeedEvent, SharedScans
-    from shared.documents.state import DocumentStore
+    from shared.documents.state_store import DocumentStore
 
 blueprint = func.Blueprint()
 
@@ -25,21 +25,29 @@ _POLL_FIRST_S = 0.5
 _POLL_SLOWEST_S = 2.0  # each poll scans the table of states
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MAX_AGE = timedelta(days=1)
-_scans: "WeakKeyDictionary[DocumentStore, SharedScans]" = WeakKeyDictionary()
+
+
+@lru_cache(maxsize=1)
+def scans_of(store: "DocumentStore") -> "SharedScans":
+    """For all streams of this process."""
+    from shared.documents.feed import SharedScans
+
+    return SharedScans(store)
 
 
 @route(blueprint, "GET", "documents/events")
-async def get_document_events(req: Request) -> Response:
+async def document_events(req: Request) -> Response:
     """Documents in work, then every change of a document that the caller may see."""
-    # Imported when used: a worker that answers no such request never pays for it.
-    from shared.documents.feed import DocumentFeed, SharedScans
+    from shared.documents.feed import DocumentFeed
 
     user = await caller_of(req)
     after = _moment(last_event_id(req.headers.get("last-event-id")))
     services = await ready_services()
-    scans = _scans.setdefault(services.documents, SharedScans(services.documents))
-    feed = DocumentFeed(services.documents, user, after, scans)
-    return event_stream(frames(feed, services.settings.host.stream_seconds))
+    stream = frames(
+        DocumentFeed(scans_of(services.documents), user, after), services.settings.host.stream_seconds
+    )
+    services.user_limits.streams.open(user.user_id, stream, services.settings.limits)
+    return event_stream(stream)
 
 
 async def frames(feed: "DocumentFeed", stream_seconds: float) -> AsyncIterator[bytes]:
@@ -75,7 +83,7 @@ def _number(moment: datetime) -> int:
 
 
 def _moment(number: int) -> datetime | None:
-    """The moment of an id; None without one, or when it is a day old: then the reader begins anew.
+    """The moment of an id; None without one, or when it is a day old: then the reader starts again.
 
     Raises:
         CallerError: it is an id from the future.

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 import azure.durable_functions as df
 import azure.functions as func
 
-from functions.http.conditions import byte_span, holds
-from functions.http.etags import PASSING, etag_of, is_conditional, require_match, tagged_response
-from functions.http.requests import caller_of, ready_services
+from functions.http.conditions import PASSING, byte_span, etag_of, holds, is_conditional, require_match
+from functions.http.requests import caller_and_services, caller_of, note_act, ready_services
 from functions.http.responses import (
     Request,
     Response,
@@ -18,6 +17,7 @@ from functions.http.responses import (
     read_model,
     read_query,
     route,
+    tagged_response,
 )
 from functions.ingest import start_ingestion
 from functions.pages import note_opened, reader_of
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from shared.access.models import UserContext
     from shared.documents.listing import DocumentDetail
     from shared.documents.state import DocumentState
-    from shared.platform.search import Filters
     from shared.wiring import Services
 
 
@@ -37,15 +36,29 @@ blueprint = func.Blueprint()
 @route(blueprint, "GET", "documents")
 async def list_documents(req: Request) -> Response:
     """The caller's documents, narrowed by metadata given as query parameters, a page at a time."""
-    # Imported when used: a worker that starts does not wait for it.
     from functions.http.models import DocumentsQuery
+    from shared.documents.listing import Wanted, find_documents
     from shared.documents.listing import list_documents as listed
 
     user = await caller_of(req)
     query = read_query(req, DocumentsQuery)
-    metadata = query.model_dump(exclude={"limit", "cursor"})
-    filters: Filters = {name: text for name, text in metadata.items() if text}
-    return json_response(await listed(user, await ready_services(), filters, query.limit, query.cursor))
+    services = await ready_services()
+    if query.q and query.status not in ("working", "failed"):
+        index = services.documents_index
+        return json_response(await find_documents(query.q, user, index, query.filters, query.limit))
+    wanted = Wanted(query.filters, query.status, query.q)
+    return json_response(await listed(user, services, wanted, query.limit, query.cursor))
+
+
+@route(blueprint, "GET", "documents/facets")
+async def document_facets(req: Request) -> Response:
+    """Which types, departments, languages, tags and projects the caller's documents have, and how often."""
+    from functions.http.models import MetadataQuery
+    from shared.documents.listing import count_documents
+
+    user = await caller_of(req)
+    filters = read_query(req, MetadataQuery).filters
+    return json_response(await count_documents(user, (await ready_services()).documents_index, filters))
 
 
 @route(blueprint, "GET", "documents/{doc_id}")
@@ -53,15 +66,14 @@ async def get_document(req: Request) -> Response:
     """One document with its metadata, or with how far its ingestion is."""
     from shared.documents.listing import get_document as found
 
-    user = await caller_of(req)
-    services = await ready_services()
-    detail = await found(req.path_params["doc_id"], user, services.documents_index, services.documents)
+    user, services = await caller_and_services(req)
+    detail = await found(req.path_params["doc_id"], user, services)
     return tagged_response(req, detail, PASSING)
 
 
 @route(blueprint, "GET", "documents/{doc_id}/content")
 async def get_document_content(req: Request) -> Response:
-    """The file itself, as it was dropped in, for whoever may read it; one `Range` of bytes is honoured."""
+    """The file itself, as it was dropped in, for anyone who may read it; one `Range` of bytes is honoured."""
     from shared.documents.listing import readable_blob
     from shared.documents.page_models import CitationQuery
     from shared.platform.names import DOCUMENTS
@@ -69,10 +81,9 @@ async def get_document_content(req: Request) -> Response:
     reader = await reader_of(req)
     query = read_query(req, CitationQuery)
     services = reader.services
-    blob = await readable_blob(
-        reader.doc_id, reader.user, services.documents_index, services.blobs, services.documents
-    )
+    blob = await readable_blob(reader.doc_id, reader.user, services)
     note_opened(reader, query)
+    await note_act(req, reader.user, services, "download", reader.doc_id)
     wanted = req.headers.get("range") if holds(req.headers.get("if-range"), blob.etag) else None
     span = byte_span(wanted, blob.size_bytes)
     first, length = (span.first, span.length) if span else (0, None)
@@ -82,20 +93,20 @@ async def get_document_content(req: Request) -> Response:
 
 @route(blueprint, "GET", "documents/{doc_id}/figures/{name}")
 async def get_document_figure(req: Request) -> Response:
-    """A picture of a document, for whoever may read the document; 304 when the caller has it already."""
+    """A picture of a document, for anyone who may read the document; 304 when the caller has it already."""
     from shared.documents.figures import readable_figure
     from shared.platform.names import FIGURES
 
-    user = await caller_of(req)
-    services = await ready_services()
-    blob = await readable_figure(req.path_params["doc_id"], req.path_params["name"], user, services)
+    user, services = await caller_and_services(req)
+    doc_id = str(req.path_params["doc_id"])
+    blob = await readable_figure(doc_id, req.path_params["name"], user, services)
+    await note_act(req, user, services, "page", doc_id)
     return await picture_response(req, services.blobs.chunks(FIGURES, blob.name, etag=blob.etag), blob)
 
 
 @route(blueprint, "PATCH", "documents/{doc_id}")
 async def correct_document(req: Request, client: df.DurableOrchestrationClient) -> Response:
     """Correct metadata: the fields that are sent hold from now on, also when the file is ingested again."""
-    # Imported when used: a worker that starts does not wait for it.
     from shared.documents.requests import MetadataCorrection
     from shared.ingestion.changes import changeable, correct, corrections_of
 
@@ -109,6 +120,7 @@ async def correct_document(req: Request, client: df.DurableOrchestrationClient) 
     except PreconditionFailedError:
         await _start(client, state.blob_name)  # an event may have come while the document was held
         raise
+    await note_act(req, user, services, "correct", state.doc_id)
     if again:
         await _start(client, state.blob_name)
     changed = await changeable(state.doc_id, user, services.documents)
@@ -118,16 +130,21 @@ async def correct_document(req: Request, client: df.DurableOrchestrationClient) 
 @route(blueprint, "PUT", "documents/{doc_id}/access")
 async def change_access(req: Request, client: df.DurableOrchestrationClient) -> Response:
     """Set who may read it. It holds for the next query; nothing is parsed and no model is called."""
+    from shared.access.access_lists import with_ids
+    from shared.access.audit_trail import access_action
     from shared.documents.requests import AccessChange
     from shared.ingestion.changes import change_access as change
     from shared.ingestion.changes import changeable
 
-    user = await caller_of(req)
+    user, services = await caller_and_services(req)
     wanted = await read_model(req, AccessChange)
-    services = await ready_services()
     state = await changeable(req.path_params["doc_id"], user, services.documents)
     await _require_match(req, state, user, services)
-    if await change(state, wanted, services, only_unchanged=is_conditional(req.headers)):
+    acl = await with_ids(wanted.acl, user, services.directory, services.settings)
+    wanted = wanted.model_copy(update={"acl": acl})
+    is_behind = await change(state, wanted, services, only_unchanged=is_conditional(req.headers))
+    await note_act(req, user, services, access_action(acl), state.doc_id)
+    if is_behind:
         await _start(client, state.blob_name)
     changed = await changeable(state.doc_id, user, services.documents)
     return tagged_response(req, await _detail_of(changed, user, services), PASSING)
@@ -137,13 +154,14 @@ async def change_access(req: Request, client: df.DurableOrchestrationClient) -> 
 async def reingest_document(req: Request, client: df.DurableOrchestrationClient) -> Response:
     """Ingest the file once more, also one that failed three times. 202."""
     from functions.http.requests import admitted
+    from shared.access.daily_use import SENDING
     from shared.ingestion.changes import changeable, try_again
 
-    user = await caller_of(req)
-    services = await ready_services()
-    await admitted(req, user, services)
+    user, services = await caller_and_services(req)
+    await admitted(req, user, services, needs=SENDING)
     state = await changeable(req.path_params["doc_id"], user, services.documents)
-    await try_again(state, services.blobs, services.documents)
+    await try_again(state, services)
+    await note_act(req, user, services, "reingest", state.doc_id)
     await _start(client, state.blob_name)
     headers = {"Location": f"/api/documents/{state.doc_id}"}
     return json_response(await _detail_of(state, user, services), 202, headers)
@@ -155,11 +173,11 @@ async def delete_document(req: Request, client: df.DurableOrchestrationClient) -
     from shared.documents.listing import DocumentDeleting
     from shared.ingestion.changes import changeable, delete
 
-    user = await caller_of(req)
-    services = await ready_services()
+    user, services = await caller_and_services(req)
     state = await changeable(req.path_params["doc_id"], user, services.documents)
     await _require_match(req, state, user, services)
     await delete(state, services)
+    await note_act(req, user, services, "delete", state.doc_id)
     await _start(client, state.blob_name)
     return json_response(DocumentDeleting(doc_id=state.doc_id), 202)
 
@@ -175,7 +193,7 @@ async def _require_match(
 async def _detail_of(state: "DocumentState", user: "UserContext", services: "Services") -> "DocumentDetail":
     from shared.documents.listing import get_own_document
 
-    return await get_own_document(state, user, services.documents_index, services.documents)
+    return await get_own_document(state, user, services)
 
 
 async def _start(client: df.DurableOrchestrationClient, blob_name: str) -> None:

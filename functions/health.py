@@ -4,6 +4,8 @@ The model is not asked: a probe every few seconds would cost money, and a run sa
 """
 
 import asyncio
+import time
+from dataclasses import dataclass
 
 import azure.functions as func
 
@@ -13,21 +15,58 @@ from shared.platform.errors import GroundworkError
 blueprint = func.Blueprint()
 
 _READY_TIMEOUT_S = 5.0
+_KEPT_S = 3.0  # for those who are not signed in: anyone may ask, as often as they like
 
 
 @route(blueprint, "GET", "health")
 async def get_health(req: Request) -> Response:
     """200 as long as the process answers."""
-    # Imported when used: a worker that starts does not wait for it.
     from functions.http.models import HealthView
 
     return json_response(HealthView())
 
 
+@dataclass
+class _Check:
+    """The last look at the stores, for all who ask within `_KEPT_S`."""
+
+    at: float = float("-inf")
+    failed: asyncio.Task[dict[str, str]] | None = None
+
+
+_LAST = _Check()
+
+
 @route(blueprint, "GET", "health/ready")
 async def get_readiness(req: Request) -> Response:
-    """200 when search, storage and tables answer, else 503 naming which does not."""
+    """200 when search, storage and tables answer, else 503; who is signed in learns which, as of now."""
     from functions.http.models import ReadinessView
+
+    is_known = await _is_known(req)
+    failed = await (_checked() if is_known else _failed())
+    view = ReadinessView(status="unavailable" if failed else "ok", failed=failed if is_known else {})
+    return json_response(view, 503 if failed else 200)
+
+
+async def _is_known(request: Request) -> bool:
+    from functions.http.requests import caller_of
+
+    try:
+        await caller_of(request)
+    except GroundworkError:
+        return False
+    return True
+
+
+async def _failed() -> dict[str, str]:
+    """What does not answer, with an error code; as of `_KEPT_S` ago at most."""
+    now, loop = time.monotonic(), asyncio.get_running_loop()
+    if _LAST.failed is None or now - _LAST.at >= _KEPT_S or _LAST.failed.get_loop() is not loop:
+        _LAST.at, _LAST.failed = now, loop.create_task(_checked())
+    return await asyncio.shield(_LAST.failed)
+
+
+async def _checked() -> dict[str, str]:
     from shared.platform.names import DOCUMENTS
     from shared.platform.search import SearchRequest
     from shared.wiring import get_services
@@ -41,10 +80,8 @@ async def get_readiness(req: Request) -> Response:
     results = await asyncio.gather(
         *(asyncio.wait_for(check, _READY_TIMEOUT_S) for check in checks.values()), return_exceptions=True
     )
-    failed = {
+    return {
         name: result.code if isinstance(result, GroundworkError) else "TimeoutError"
         for name, result in zip(checks, results, strict=True)
         if isinstance(result, BaseException)
     }
-    view = ReadinessView(status="unavailable" if failed else "ok", failed=failed)
-    return json_response(view, 503 if failed else 200)

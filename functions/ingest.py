@@ -70,7 +70,6 @@ _SUBJECT_START = f"/blobServices/default/containers/{DOCUMENTS}/blobs/"
 @blueprint.durable_client_input(client_name="client")
 async def blob_created(blob: BlobReference, client: df.DurableOrchestrationClient) -> None:
     """A document or a sidecar was written."""
-    # Imported when used: a worker that only serves HTTP never pays for it.
     from shared.documents.ids import document_of_blob
     from shared.ingestion.acceptance import is_duplicate_event
     from shared.wiring import get_services
@@ -78,9 +77,7 @@ async def blob_created(blob: BlobReference, client: df.DurableOrchestrationClien
     services = get_services()
     async with consumed("blob_created"):
         properties = await services.blobs.properties(DOCUMENTS, blob.name)
-        if properties is not None and await is_duplicate_event(
-            properties, services.settings, services.blobs, services.documents
-        ):
+        if properties is not None and await is_duplicate_event(properties, services):
             return
         occasion = properties.etag if properties is not None else "gone"
         await start_ingestion(client, document_of_blob(blob.name), f"{blob.name} {occasion}")

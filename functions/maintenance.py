@@ -1,4 +1,4 @@
-"""Keeping files, states and indexes in agreement: a timer makes good what events missed; an audit tells."""
+"""Keeping files, states and indexes in agreement: a timer repairs what events missed; an audit reports."""
 
 import time
 from collections import Counter
@@ -55,7 +55,7 @@ async def get_audit(req: Request) -> Response:
 
 @route(blueprint, "GET", "maintenance/poison")
 async def get_poison(req: Request) -> Response:
-    """Events that were tried in vain, for administrators: which file each is about, and no more."""
+    """Events that were given up, for administrators: which file each is about, and no more."""
     from shared.platform.queues import PoisonList
 
     await administrator_of(req)

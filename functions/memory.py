@@ -2,7 +2,7 @@
 
 import azure.functions as func
 
-from functions.http.requests import caller_of, ready_services
+from functions.http.requests import caller_and_services
 from functions.http.responses import Request, Response, json_response, read_query, route
 
 blueprint = func.Blueprint()
@@ -11,13 +11,11 @@ blueprint = func.Blueprint()
 @route(blueprint, "GET", "memory")
 async def get_memory(req: Request) -> Response:
     """The caller's memories, newest first."""
-    # Imported when used: a worker that starts does not wait for it.
     from functions.http.models import ListQuery
     from shared.conversations.memory import list_memories
 
-    user = await caller_of(req)
+    user, services = await caller_and_services(req)
     page = read_query(req, ListQuery)
-    services = await ready_services()
     return json_response(
         await list_memories(
             user, services.documents_index, services.memory_index, page.limit, page.cursor or None
@@ -30,6 +28,5 @@ async def delete_memory(req: Request) -> Response:
     """Forget everything that is remembered of the caller."""
     from shared.conversations.memory import forget_all
 
-    user = await caller_of(req)
-    services = await ready_services()
+    user, services = await caller_and_services(req)
     return json_response(await forget_all(user, services.memory_index, services.threads))

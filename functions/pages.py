@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 import azure.functions as func
 
 from functions.http.conditions import preferred
-from functions.http.requests import caller_of, ready_services
+from functions.http.requests import caller_of, note_act, ready_services
 from functions.http.responses import Request, Response, json_response, picture_response, read_query, route
 from shared.platform.errors import (
     BadDocumentError,
     ConflictError,
+    DailyLimitError,
     DependencyError,
     GroundworkError,
     NotFoundError,
@@ -21,10 +22,16 @@ from shared.platform.telemetry import get_logger
 
 if TYPE_CHECKING:
     from shared.access.models import UserContext
-    from shared.documents.page_models import CitationQuery, PageSheet, Reading, ViewedPicture
+    from shared.documents.page_models import (
+        CitationQuery,
+        PageSheet,
+        Reading,
+        ViewedElement,
+        ViewedPicture,
+    )
     from shared.documents.page_views import Cited, Material
-    from shared.documents.state import DocumentState, DocumentStore
-    from shared.platform.blobs import BlobStore
+    from shared.documents.state import DocumentState
+    from shared.ingestion.services import IngestionServices
     from shared.wiring import Services
 
 
@@ -55,15 +62,12 @@ async def material_of(reader: Reader, query: "CitationQuery") -> "tuple[Material
     Raises:
         DocumentNotFoundError: there is none, or the caller may not read it.
     """
-    # Imported when used: a worker that starts does not wait for it.
-    from shared.answering.cited_pages import readable_document
     from shared.documents import figure_store
+    from shared.documents.listing import readable_document
     from shared.documents.page_views import Material
     from shared.platform.concurrency import run_together
 
-    found = await readable_document(
-        reader.doc_id, reader.user, reader.services.documents_index, reader.services.documents
-    )
+    found = await readable_document(reader.doc_id, reader.user, reader.services)
     (reading, captions), cited = await run_together(
         run_together(
             _reading(reader, found.state), figure_store.captions(reader.services.blobs, reader.doc_id)
@@ -81,7 +85,7 @@ async def material_of(reader: Reader, query: "CitationQuery") -> "tuple[Material
 
 
 async def cited_by(reader: Reader, query: "CitationQuery") -> "Cited | None":
-    """The citation, with its block's text; that its source was opened is noted beside."""
+    """The citation, with its block's text; a background task notes that its source was opened."""
     from shared.answering.cited_pages import block_text, own_citation
     from shared.documents.page_views import Cited
     from shared.quality.recording import note_opening
@@ -118,8 +122,8 @@ async def sheet_of(
     material: "Material",
     state: "DocumentState",
     page_number: int,
-    blobs: "BlobStore",
-    documents: "DocumentStore",
+    user: "UserContext",
+    services: "IngestionServices",
 ) -> "tuple[PageSheet | None, bool]":
     """The sheet of a page, and whether the page has a picture.
 
@@ -132,11 +136,11 @@ async def sheet_of(
         return None, False
     cited = material.cited
     if cited is None or cited.citation.page_number != page_number:
-        known = await page_files.get_sheet(blobs, state.doc_id, state.content_hash, page_number)
+        known = await page_files.get_sheet(services.blobs, state.doc_id, state.content_hash, page_number)
         return known, True
     try:
-        return await page_sheet(state, page_number, blobs, documents), True
-    except (BadDocumentError, NotFoundError, ConflictError, DependencyError) as failed:
+        return await page_sheet(state, page_number, user, services), True
+    except (BadDocumentError, NotFoundError, ConflictError, DependencyError, DailyLimitError) as failed:
         get_logger().warning("page.not_drawn", error_type=failed.code)
         # After a conflict or a failure it may be drawn when the picture is asked for.
         return None, isinstance(failed, ConflictError | DependencyError)
@@ -158,64 +162,69 @@ def _in_background(call: Coroutine[None, None, None]) -> None:
 async def get_document_page(req: Request) -> Response:
     """One page: its picture with the cited passage marked, and its text. HTML, or JSON if accepted."""
     from shared.documents.page_html import page_html
-    from shared.documents.page_models import CitationQuery, ViewedPicture
-    from shared.documents.page_views import page_elements, page_number_of, page_view
+    from shared.documents.page_models import PageQuery, ViewedPicture
+    from shared.documents.page_views import page_number_of, page_view
 
     reader = await reader_of(req)
-    query = read_query(req, CitationQuery)
+    query = read_query(req, PageQuery)
     number = page_number_of(str(req.path_params["page"]))
     material, state = await material_of(reader, query)
-    elements = page_elements(material, number)
-    sheet, has_picture = await sheet_of(
-        material, state, number, reader.services.blobs, reader.services.documents
-    )
+    await note_act(req, reader.user, reader.services, "page", reader.doc_id)
+    sheet, has_picture = await sheet_of(material, state, number, reader.user, reader.services)
     kind = preferred(req.headers.get("accept"), (_HTML, _JSON))
     picture = ViewedPicture(path=f"/api/documents/{reader.doc_id}/pages/{number}/image")
-    if kind == _JSON:
-        material = await _with_signed(material, material.figure_paths(elements), reader)
-        picture = await _signed_picture(picture, state.content_hash, number, sheet, reader)
     view = await asyncio.to_thread(page_view, material, number, picture if has_picture else None, sheet)
-    return json_response(view, headers=_VARYING) if kind == _JSON else _html(page_html(view))
+    if kind == _HTML:
+        return _html(page_html(view))
+    signed: dict[str, object] = {"elements": await _with_signed(view.elements, reader)}
+    if view.picture and sheet:
+        picture = await _signed_picture(view.picture, state.content_hash, number, reader)
+        words = sheet.words if query.words else ()
+        signed["picture"] = picture.model_copy(update={"words": words})
+    return json_response(view.model_copy(update=signed), headers=_VARYING)
 
 
 @route(blueprint, "GET", "documents/{doc_id}/pages/{page}/image")
 async def get_document_page_image(req: Request) -> Response:
     """The picture of a PDF's page, drawn when it is asked for first; 304 when the caller has it already."""
-    from shared.answering.cited_pages import readable_document
+    from shared.documents.listing import readable_document
+    from shared.documents.page_models import PictureQuery
     from shared.documents.page_views import page_number_of
-    from shared.ingestion.page_pictures import has_pictures, page_picture
+    from shared.ingestion.page_pictures import has_pictures, narrow_picture, page_picture
     from shared.platform.names import WORK
 
     reader = await reader_of(req)
+    query = read_query(req, PictureQuery)
     number = page_number_of(str(req.path_params["page"]))
-    found = await readable_document(
-        reader.doc_id, reader.user, reader.services.documents_index, reader.services.documents
-    )
+    found = await readable_document(reader.doc_id, reader.user, reader.services)
     if not has_pictures(found.state.filename):
         raise NotFoundError("Pages of such a file have no picture.", "Only those of PDFs have one.")
-    blob = await page_picture(found.state, number, reader.services.blobs, reader.services.documents)
-    return await picture_response(req, reader.services.blobs.chunks(WORK, blob.name, etag=blob.etag), blob)
+    blob = await page_picture(found.state, number, reader.user, reader.services)
+    await note_act(req, reader.user, reader.services, "page", reader.doc_id)
+    media_type = "image/png"
+    if narrow := await narrow_picture(found.state, number, query.width, reader.services):
+        blob, media_type = narrow, "image/webp"
+    parts = reader.services.blobs.chunks(WORK, blob.name, etag=blob.etag)
+    return await picture_response(req, parts, blob, media_type)
 
 
 @route(blueprint, "GET", "documents/{doc_id}/readable")
 async def get_readable_document(req: Request) -> Response:
     """The document's text, a part at a time. HTML, or Markdown or JSON if that is accepted."""
-    # Imported when used: a worker that starts does not wait for it.
     from shared.documents.page_html import readable_html, readable_markdown
     from shared.documents.page_models import ReadableQuery
-    from shared.documents.page_views import readable_part, readable_view
+    from shared.documents.page_views import readable_view
 
     reader = await reader_of(req)
     query = read_query(req, ReadableQuery)
     material, _ = await material_of(reader, query)
+    await note_act(req, reader.user, reader.services, "page", reader.doc_id)
     kind = preferred(req.headers.get("accept"), (_HTML, _JSON, _MARKDOWN))
-    if kind == _JSON:
-        shown = await asyncio.to_thread(readable_part, material, query)
-        material = await _with_signed(material, material.figure_paths(shown), reader)
     # In a thread: to find a passage in a long document takes longer than others should wait.
     view = await asyncio.to_thread(readable_view, material, query)
     if kind == _JSON:
-        return json_response(view, headers=_VARYING)
+        elements = await _with_signed(view.elements, reader)
+        return json_response(view.model_copy(update={"elements": elements}), headers=_VARYING)
     if kind == _MARKDOWN:
         # Markdown has no field for a cursor: it stands in a link. Source: RFC 8288.
         link = {"Link": f'<?cursor={view.cursor}>; rel="next"'} if view.cursor else {}
@@ -236,25 +245,31 @@ def _html(page: str) -> Response:
     return Response(page, media_type=_HTML, headers=headers)
 
 
-async def _with_signed(material: "Material", paths: list[str], reader: Reader) -> "Material":
-    """Whoever takes JSON shows pictures in a place of their own, where an address must bring its right."""
+async def _with_signed(elements: "tuple[ViewedElement, ...]", reader: Reader) -> "tuple[ViewedElement, ...]":
+    """With addresses that need no identity: a caller who takes JSON shows pictures somewhere else."""
     from shared.documents.figures import signed_urls
     from shared.evidence.figures import blob_name_of_path
 
-    names = {path: blob_name_of_path(path) or "" for path in paths}
+    names = {one.figure.path: blob_name_of_path(one.figure.path) for one in elements if one.figure}
     signed = await signed_urls(filter(None, names.values()), reader.services.blobs)
-    return material.with_signed({path: signed[name].url for path, name in names.items() if name in signed})
+
+    def addressed(element: "ViewedElement") -> "ViewedElement":
+        address = signed.get(names[element.figure.path] or "") if element.figure else None
+        if element.figure is None or address is None:
+            return element
+        figure = element.figure.model_copy(update={"image_url": address.url})
+        return element.model_copy(update={"figure": figure})
+
+    return tuple(map(addressed, elements))
 
 
 async def _signed_picture(
-    picture: "ViewedPicture", content_hash: str, number: int, sheet: "PageSheet | None", reader: Reader
+    picture: "ViewedPicture", content_hash: str, number: int, reader: Reader
 ) -> "ViewedPicture":
     from shared.documents.figures import URL_LIFETIME_S
     from shared.documents.page_files import picture_name
     from shared.platform.names import WORK
 
-    if sheet is None:
-        return picture
     name = picture_name(reader.doc_id, content_hash, number)
     try:
         signed = await reader.services.blobs.read_url(WORK, name, URL_LIFETIME_S)

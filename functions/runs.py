@@ -1,11 +1,12 @@
-"""Runs from the outside: look at one, follow it, answer what it asks, cancel it."""
+"""Runs from the outside: look at one, follow it, answer what it asks, cancel it, rate its answer."""
 
 from typing import TYPE_CHECKING, Any
 
 import azure.durable_functions as df
 
 from functions.http.event_stream import closer, follow, is_at_the_end, last_event_id, record_ended_run
-from functions.http.requests import caller_of, ready_services
+from functions.http.questions import deliver_answer
+from functions.http.requests import caller_and_services
 from functions.http.responses import Request, Response, event_stream, json_response, read_model, route
 from shared.platform.errors import NotFoundError
 from shared.platform.telemetry import get_logger
@@ -19,50 +20,47 @@ blueprint = df.Blueprint()
 
 
 @route(blueprint, "GET", "runs/{run_id}")
-async def get_run(req: Request) -> Response:
+async def get_run(req: Request, client: df.DurableOrchestrationClient) -> Response:
     """A run's status, todo list, what it asks and, once committed, its answer."""
     from shared.answering.runs import view_run
+    from shared.runs.run_store import owned_run
 
     record, user, services = await _own_run(req)
+    if record.finished_at is None:
+        await closer(client, record.run_id, services)()
+        record = await owned_run(record.run_id, user, services.runs)
     return json_response(await view_run(record, services, user))
 
 
 @route(blueprint, "GET", "runs/{run_id}/events")
 async def get_run_events(req: Request, client: df.DurableOrchestrationClient) -> Response:
     """A run's events from the first, or after `Last-Event-ID`."""
-    record, _, services = await _own_run(req)
+    record, user, services = await _own_run(req)
     after = last_event_id(req.headers.get("last-event-id"))
     if not record.has_log:
         raise NotFoundError("The events of this run are no longer kept.", "Its answer is: GET the run.")
     begun = await services.run_log.read(record.run_id) if after else None
     if begun is not None and is_at_the_end(begun, after):
         return Response(status_code=204)  # tells an EventSource to stop connecting again
-    frames: Any = follow(
-        services.run_log,
-        record.run_id,
-        after,
-        services.settings.host.stream_seconds,
-        closer(client, record.run_id, services),
-        begun=begun,
-    )
+    close_if_dead = closer(client, record.run_id, services)
+    if after and record.finished_at is None:
+        await close_if_dead()  # who comes back has often lost the line to a worker that died
+    seconds = services.settings.host.stream_seconds
+    frames: Any = follow(services.run_log, record.run_id, after, seconds, close_if_dead, begun=begun)
+    services.user_limits.streams.open(user.user_id, frames, services.settings.limits)
     return event_stream(frames, record.run_id)
 
 
 @route(blueprint, "POST", "runs/{run_id}/answer")
 async def answer_run(req: Request, client: df.DurableOrchestrationClient) -> Response:
     """Answer what a run asks: `{"choice": 2}` or `{"text": "the 2024 one"}`. 202; the run goes on."""
-    # Imported when used: a worker that starts does not wait for it.
-    from shared.answering.clarification import event_name
-    from shared.answering.clarification_steps import answer_clarification
     from shared.answering.runs import view_run
     from shared.runs.models import ClarificationAnswer
     from shared.runs.run_store import owned_run
 
     record, user, services = await _own_run(req)
     answer = await read_model(req, ClarificationAnswer)
-    if await answer_clarification(record, answer, user, services.blobs):
-        # After the answer is stored: whoever sends it again because this failed raises the event again.
-        await client.raise_event(record.run_id, event_name(record.ask_step), {})
+    await deliver_answer(record, answer, user, services, client)
     record = await owned_run(record.run_id, user, services.runs)
     return json_response(
         await view_run(record, services, user), 202, {"Location": f"/api/runs/{record.run_id}"}
@@ -89,6 +87,48 @@ async def cancel_run(req: Request, client: df.DurableOrchestrationClient) -> Res
     return json_response(await view_run(record, services, user))
 
 
+@route(blueprint, "PUT", "runs/{run_id}/feedback")
+async def put_feedback(req: Request) -> Response:
+    """Rate a run that has ended; the last rating counts."""
+    from shared.quality.recording import rate_run
+    from shared.runs.models import FeedbackBody
+
+    user, services = await caller_and_services(req)
+    body = await read_model(req, FeedbackBody)
+    return json_response(await rate_run(_id_of(req), body, user, services.runs, services.quality))
+
+
+@route(blueprint, "GET", "runs/{run_id}/feedback")
+async def get_feedback(req: Request) -> Response:
+    """What the caller said of a run."""
+    from shared.quality.recording import feedback_of
+
+    user, services = await caller_and_services(req)
+    return json_response(await feedback_of(_id_of(req), user, services.runs))
+
+
+@route(blueprint, "DELETE", "runs/{run_id}/feedback")
+async def delete_feedback(req: Request) -> Response:
+    """Take it back."""
+    from shared.quality.recording import withdraw_feedback
+
+    user, services = await caller_and_services(req)
+    await withdraw_feedback(_id_of(req), user, services.runs, services.quality)
+    return Response(status_code=204)
+
+
+@route(blueprint, "POST", "runs/{run_id}/openings")
+async def post_opening(req: Request) -> Response:
+    """Say that the source of a citation was opened; each citation counts once."""
+    from shared.quality.recording import open_source
+    from shared.runs.models import SourceOpened
+
+    user, services = await caller_and_services(req)
+    body = await read_model(req, SourceOpened)
+    await open_source(_id_of(req), body.n, user, services)
+    return Response(status_code=204)
+
+
 async def _terminate(client: df.DurableOrchestrationClient, instance_id: str, run_id: str) -> None:
     try:
         await client.terminate(instance_id, "cancelled by its owner")
@@ -100,6 +140,9 @@ async def _terminate(client: df.DurableOrchestrationClient, instance_id: str, ru
 async def _own_run(req: Request) -> "tuple[RunRecord, UserContext, Services]":
     from shared.runs.run_store import owned_run
 
-    user = await caller_of(req)
-    services = await ready_services()
-    return await owned_run(req.path_params["run_id"], user, services.runs), user, services
+    user, services = await caller_and_services(req)
+    return await owned_run(_id_of(req), user, services.runs), user, services
+
+
+def _id_of(request: Request) -> str:
+    return str(request.path_params["run_id"])

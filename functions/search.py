@@ -2,7 +2,7 @@
 
 import azure.functions as func
 
-from functions.http.requests import caller_of, ready_services
+from functions.http.requests import caller_and_services
 from functions.http.responses import Request, Response, json_response, read_model, route
 
 blueprint = func.Blueprint()
@@ -11,17 +11,16 @@ blueprint = func.Blueprint()
 @route(blueprint, "POST", "search")
 async def search(req: Request) -> Response:
     """Hybrid search, trimmed to what the caller may read. An empty result is a success."""
-    # Imported when used: a worker that starts does not wait for it.
     from functions.http.models import SearchBody, SearchResults
-    from functions.http.requests import admitted
+    from functions.http.requests import admitted, note_act
     from shared.documents.figures import image_urls
     from shared.tools.registry import block_search
     from shared.tools.semantic_search import search_results
 
-    user = await caller_of(req)
+    user, services = await caller_and_services(req)
     body = await read_model(req, SearchBody)
-    services = await ready_services()
     await admitted(req, user, services)
     hits = await block_search(services, user).search([body.query], body.top_k, body.filters)
+    await note_act(req, user, services, "search", *dict.fromkeys(hit.doc_id for hit in hits))
     found = search_results(hits, await image_urls(hits, services))
     return json_response(SearchResults.model_validate(found))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import azure.durable_functions as df
 
-from functions.http.requests import caller_of, ready_services
+from functions.http.requests import caller_and_services, note_act
 from functions.http.responses import Request, Response, json_response, read_model, route
 from shared.platform.errors import GroundworkError, NotFoundError, status_of
 from shared.platform.instances import Instances
@@ -45,14 +45,12 @@ class _Order:
 @route(blueprint, "POST", "summaries")
 async def create_summary(req: Request, client: df.DurableOrchestrationClient) -> Response:
     """Begin a summary: 202 with its address. `Prefer: wait=60` waits so long for the result."""
-    # Imported when used: a worker that starts does not wait for it.
     from shared.summaries.models import SummaryOrder
     from shared.summaries.summaries import view_summary
 
-    user = await caller_of(req)
+    user, services = await caller_and_services(req)
     order = await read_model(req, SummaryOrder)
     wait_s = _wait_of(req)
-    services = await ready_services()
     request = await _begin(_Order(req, order, user, services, client))
     if wait_s:
         await _wait(request, services.blobs, min(wait_s, services.settings.host.stream_seconds))
@@ -63,14 +61,20 @@ async def create_summary(req: Request, client: df.DurableOrchestrationClient) ->
 @route(blueprint, "GET", "summaries/{summary_id}")
 async def get_summary(req: Request, client: df.DurableOrchestrationClient) -> Response:
     """How far a summary is, and its result once it is there."""
+    from shared.answering.revival import revive_instance
     from shared.summaries.summaries import close_dead_summary, view_summary
 
     request, user, services = await _own(req)
     view = await view_summary(request, services.documents_index, services.blobs, user)
-    if view.status == "running" and not await Instances(client).is_alive(request.summary_id):
-        # It ended between the two looks, and then this changes nothing; or it died, and this says so.
-        await close_dead_summary(request, services)
+    if view.status == "running":
+        with suppress(Exception):  # the client raises nothing more precise: then nobody can tell
+            if await revive_instance(request.summary_id, Instances(client), services.runs) == "closed":
+                # It ended between the two looks, and then this changes nothing; or it died, and this says so.
+                await close_dead_summary(request, services)
         view = await view_summary(request, services.documents_index, services.blobs, user)
+    if view.result is not None:
+        read = dict.fromkeys(cited.doc_id for cited in view.result.citations)
+        await note_act(req, user, services, "summary", *read, run_id=request.summary_id)
     return json_response(view)
 
 
@@ -123,28 +127,21 @@ def _stopper(client: df.DurableOrchestrationClient) -> "Forget":
 async def _begin(wanted: _Order) -> "SummaryRequest":
     """The summary: a new one, or the one that an earlier request under the same key has made."""
     from functions.http.requests import claimed_key, say_replayed
-    from shared.access.idempotency import finish, give_up
+    from shared.access.idempotency import beginning
 
     services, summary_id = wanted.services, uuid.uuid4().hex
     claimed = await claimed_key(
         wanted.request, wanted.order, wanted.user, services.idempotency, resource_id=summary_id
     )
-    if claimed is None:
-        request = await _store(summary_id, wanted)
-        await _start(wanted.client, request, services)
-        return request
-    known = await _stored(claimed, wanted) if claimed.is_repeat else None
+    summary_id = claimed.resource_id if claimed else summary_id
+    known = await _stored(claimed, wanted) if claimed and claimed.is_repeat else None
     if known is not None:
         say_replayed(wanted.request)
-    if known is not None and claimed.claim.is_done:
-        return known
-    request = await _renewed(known, wanted) if known else await _store(claimed.resource_id, wanted)
-    try:
+        if claimed and claimed.claim.is_done:
+            return known
+    request = await _renewed(known, wanted) if known else await _store(summary_id, wanted)
+    async with beginning(claimed, services.idempotency):  # a summary that cannot be started is closed
         await _start(wanted.client, request, services)
-    except Exception:
-        await give_up(claimed, services.idempotency)  # that summary is closed
-        raise
-    await finish(claimed, services.idempotency)
     return request
 
 
@@ -230,8 +227,7 @@ async def _wait(request: "SummaryRequest", blobs: "BlobStore", wait_s: float) ->
 async def _own(req: Request) -> "tuple[SummaryRequest, UserContext, Services]":
     from shared.summaries.summaries import owned_summary
 
-    user = await caller_of(req)
-    services = await ready_services()
+    user, services = await caller_and_services(req)
     return await owned_summary(str(req.path_params["summary_id"]), user, services.blobs), user, services
 
 

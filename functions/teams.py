@@ -1,7 +1,7 @@
 """POST /api/messages: Teams and the other channels of the Bot Service. Believed, taken down, acknowledged.
 
 The channel waits 15 s, and sends again what was not acknowledged: nothing here waits for a model, and the
-answer is written into the conversation by an orchestration of its own. What belongs to channels is imported
+answer is written into the conversation by a separate orchestration. What belongs to channels is imported
 when one first writes; other requests never pay for it.
 """
 
@@ -9,10 +9,9 @@ import ipaddress
 from typing import TYPE_CHECKING
 
 import azure.durable_functions as df
-import azure.functions as func
 
 from functions.http.bodies import read_body
-from functions.http.responses import MAX_BODY_BYTES, Request, Response, endpoint, json_response
+from functions.http.responses import MAX_BODY_BYTES, Request, Response, json_response, route
 from shared.platform.errors import CallerError, NotAuthenticatedError
 from shared.platform.instances import Instances
 from shared.wiring import get_services
@@ -26,12 +25,10 @@ _LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 _FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "x-arr-log-id")
 
 
-@blueprint.route(route="messages", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
-@blueprint.durable_client_input(client_name="client")
-@endpoint
+@route(blueprint, "POST", "messages")
 async def receive_activity(req: Request, client: df.DurableOrchestrationClient) -> Response:
     """An activity of a channel. 202; 200 with a body for those that wait for one."""
-    activity = await _believed_activity(req)
+    activity = await _authenticated_activity(req)
     if activity.kind == "ignored":
         return json_response({}, 200 if activity.activity_type == "invoke" else 202)
     from shared.teams.turns import handle
@@ -40,7 +37,7 @@ async def receive_activity(req: Request, client: df.DurableOrchestrationClient) 
     return Response(status_code=202) if answer is None else json_response(answer)
 
 
-async def _believed_activity(req: Request) -> "BotActivity":
+async def _authenticated_activity(req: Request) -> "BotActivity":
     """
     Raises:
         NotAuthenticatedError: (401) its sender proves nothing, or not enough.
@@ -63,7 +60,7 @@ async def _believed_activity(req: Request) -> "BotActivity":
 
 
 def _peer(req: Request) -> str | None:
-    """The address of whoever connected; None where it is not known for sure, or a web page sent this.
+    """The address of the client; None where it is not known for sure, or a web page sent this.
 
     Behind a proxy everybody seems to be this machine: a proxy gives itself away by its headers, or by the
     name under which the app was called.

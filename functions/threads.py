@@ -5,9 +5,17 @@ from typing import TYPE_CHECKING
 
 import azure.functions as func
 
-from functions.http.etags import etag_of, require_match, tagged_response
-from functions.http.requests import caller_of, ready_services
-from functions.http.responses import Request, Response, json_response, read_model, read_query, route
+from functions.http.conditions import etag_of, require_match
+from functions.http.requests import caller_and_services, caller_of, ready_services
+from functions.http.responses import (
+    Request,
+    Response,
+    json_response,
+    read_model,
+    read_query,
+    route,
+    tagged_response,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,15 +28,13 @@ blueprint = func.Blueprint()
 @route(blueprint, "POST", "threads")
 async def create_thread(req: Request) -> Response:
     """Begin a thread."""
-    # Imported when used: a worker that starts does not wait for it.
     from functions.http.requests import admitted, claimed_key, say_replayed
     from shared.access.idempotency import finish
     from shared.conversations.models import NewThread
     from shared.conversations.threads import new_thread, owned_thread, view_of
 
-    user = await caller_of(req)
+    user, services = await caller_and_services(req)
     body = await read_model(req, NewThread)
-    services = await ready_services()
     claimed = await claimed_key(req, body, user, services.idempotency, resource_id=uuid.uuid4().hex)
     if claimed and claimed.is_repeat and claimed.claim.is_done:
         thread = view_of(await owned_thread(claimed.resource_id, user, services.threads))
@@ -46,14 +52,16 @@ async def create_thread(req: Request) -> Response:
 @route(blueprint, "GET", "threads")
 async def get_threads(req: Request) -> Response:
     """The caller's threads, a page at a time."""
-    from functions.http.models import ListQuery
-    from shared.conversations.threads import list_threads
+    from functions.http.models import ThreadsQuery
+    from shared.conversations.threads import find_threads, list_threads, with_active_runs
 
     user = await caller_of(req)
-    page = read_query(req, ListQuery)
-    return json_response(
-        await list_threads(user, (await ready_services()).threads, page.limit, page.cursor or None)
-    )
+    page = read_query(req, ThreadsQuery)
+    services = await ready_services()
+    if page.q:
+        return json_response(await find_threads(page.q, user, services.threads, page.limit))
+    found = await list_threads(user, services.threads, page.limit, page.cursor or None)
+    return json_response(await with_active_runs(found, user, services.threads, services.runs))
 
 
 @route(blueprint, "GET", "threads/{thread_id}")

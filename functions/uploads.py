@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import azure.durable_functions as df
 
 from functions.http.bodies import MAX_FIELDS_BYTES, FileForm, file_parts, too_large
-from functions.http.requests import caller_of, ready_services
+from functions.http.requests import caller_and_services
 from functions.http.responses import Request, Response, json_response, read_model, route, validated
 from functions.ingest import start_ingestion
-from shared.platform.errors import CallerError
+from shared.platform.errors import CallerError, PayloadTooLargeError
 
 if TYPE_CHECKING:
-    from shared.access.models import UserContext
+    from shared.access.models import AuditAction, UserContext
     from shared.documents.requests import UploadRequest
     from shared.documents.state import DocumentState
     from shared.wiring import Services
@@ -36,45 +36,50 @@ class _Upload:
 @route(blueprint, "POST", "documents")
 async def upload_document(req: Request, client: df.DurableOrchestrationClient) -> Response:
     """A form: `folder`, `project_id`, `acl` (repeated), then `file`. 202 and where its status is read."""
-    from functions.http.requests import admitted
+    from functions.http.requests import admitted, note_act
+    from shared.access.daily_use import SENDING, Usage
     from shared.documents.listing import get_own_document
 
-    user = await caller_of(req)
-    services = await ready_services()
-    _refuse_large(req.headers.get("content-length"), services.settings.ingestion.max_document_bytes)
-    await admitted(req, user, services)
+    user, services = await caller_and_services(req)
+    _refuse_large(req.headers.get("content-length"), _max_form_bytes(services))
+    await admitted(req, user, services, needs=SENDING, used=Usage(documents=1))
     form = FileForm(file_parts(req.stream()), req.headers.get("content-type", ""))
     await form.open()
     state = await _receive(_Upload(req, form, user, services, client))
+    await note_act(req, user, services, _upload_action(state.wanted_rights.acl), state.doc_id)
     headers = {"Location": f"/api/documents/{state.doc_id}"}
-    return json_response(
-        await get_own_document(state, user, services.documents_index, services.documents), 202, headers
-    )
+    return json_response(await get_own_document(state, user, services), 202, headers)
 
 
 @route(blueprint, "POST", "documents/uploads")
 async def make_upload_ticket(req: Request) -> Response:
     """An address to which the caller may write one file itself, for an hour; it is ingested when it came."""
-    # Imported when used: a worker that starts does not wait for it.
-    from functions.http.requests import admitted, claimed_key, say_replayed
+    from functions.http.requests import admitted, claimed_key, note_act, say_replayed
+    from shared.access.daily_use import SENDING, Usage
     from shared.access.idempotency import finish
     from shared.documents.ids import document_id
     from shared.documents.requests import UploadRequest
     from shared.ingestion.uploads import blob_name_of, make_ticket
 
-    user = await caller_of(req)
-    request = await read_model(req, UploadRequest)
-    services = await ready_services()
-    await admitted(req, user, services)
+    user, services = await caller_and_services(req)
+    request = await _with_ids(await read_model(req, UploadRequest), user, services)
+    await admitted(req, user, services, needs=SENDING, used=Usage(documents=1))
     doc_id = document_id(blob_name_of(request, user))
     claimed = await claimed_key(req, request, user, services.idempotency, resource_id=doc_id)
     # The same document each time, and an address that is good for an hour from now.
     ticket = await make_ticket(request, user, services)
+    await note_act(req, user, services, _upload_action(request.acl or ()), doc_id)
     if claimed and claimed.claim.is_done:
         say_replayed(req)
     elif claimed:
         await finish(claimed, services.idempotency)
     return json_response(ticket, 201, {"Location": ticket.location, "Cache-Control": "no-store"})
+
+
+def _upload_action(acl: Sequence[str]) -> "AuditAction":
+    from shared.access.audit_trail import is_wide
+
+    return "publish" if is_wide(acl) else "upload"
 
 
 async def _receive(upload: _Upload) -> "DocumentState":
@@ -86,10 +91,10 @@ async def _receive(upload: _Upload) -> "DocumentState":
     from shared.ingestion.uploads import blob_name_of, receive
 
     form, user, services = upload.form, upload.user, upload.services
-    request = _upload_request(form.filename, form.fields)
+    request = await _with_ids(_upload_request(form.filename, form.fields), user, services)
     doc_id = document_id(blob_name_of(request, user))
     claimed = await claimed_key(upload.request, request, user, services.idempotency, resource_id=doc_id)
-    content = _Counted(form.parts())
+    content = _Counted(form.parts(), _max_form_bytes(services))
     if claimed and claimed.claim.is_done:
         if await content.digest_of_rest() != claimed.claim.content:
             raise reused()
@@ -103,15 +108,29 @@ async def _receive(upload: _Upload) -> "DocumentState":
     return state
 
 
-class _Counted:
-    """The content of a file, and at its end its digest."""
+async def _with_ids(request: "UploadRequest", user: "UserContext", services: "Services") -> "UploadRequest":
+    from shared.access.access_lists import with_ids
 
-    def __init__(self, parts: AsyncIterator[bytes]) -> None:
+    if request.acl is None:
+        return request
+    acl = await with_ids(request.acl, user, services.directory, services.settings)
+    return request.model_copy(update={"acl": acl})
+
+
+class _Counted:
+    """The content of a file, and at its end its digest. PayloadTooLargeError beyond `max_bytes`."""
+
+    def __init__(self, parts: AsyncIterator[bytes], max_bytes: int) -> None:
         self._parts = parts
+        self._max_bytes = max_bytes
+        self._size_bytes = 0
         self._digest = hashlib.sha256()
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         async for part in self._parts:
+            self._size_bytes += len(part)
+            if self._size_bytes > self._max_bytes:
+                raise _too_large_for_a_form(self._max_bytes)
             self._digest.update(part)
             yield part
 
@@ -149,4 +168,14 @@ def _upload_request(filename: str, fields: Mapping[str, Sequence[str]]) -> "Uplo
 def _refuse_large(content_length: str | None, max_bytes: int) -> None:
     """Refuse before anything is sent, if the sender says how much it will be."""
     if content_length and content_length.isdigit() and int(content_length) > max_bytes + MAX_FIELDS_BYTES:
-        raise too_large("file", max_bytes, "Split the file.")
+        raise _too_large_for_a_form(max_bytes)
+
+
+def _max_form_bytes(services: "Services") -> int:
+    limits = services.settings.ingestion
+    return min(limits.max_upload_bytes, limits.max_document_bytes)
+
+
+def _too_large_for_a_form(max_bytes: int) -> PayloadTooLargeError:
+    hint = "Send it straight to the storage: POST /documents/uploads says where."
+    return too_large("file", max_bytes, hint)

@@ -2,46 +2,47 @@
 
 import azure.functions as func
 
-from functions.http.requests import administrator_of, caller_of, ready_services
-from functions.http.responses import Request, Response, endpoint, json_response, read_query
+from functions.http.requests import administrator_of, caller_and_services, note_act, ready_services
+from functions.http.responses import Request, Response, json_response, read_query, route
 from shared.platform.errors import CallerError
+from shared.platform.telemetry import pseudonym
 
 blueprint = func.Blueprint()
 
 
-@blueprint.route(route="me", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@endpoint
+@route(blueprint, "GET", "me")
 async def get_me(req: Request) -> Response:
-    """The caller: names, roles, and how many groups count. The rest of what we know is the token's own."""
-    # Imported when used: a worker that starts does not wait for it.
+    """The caller: names, roles, how many groups count, and what they have used up today."""
+    from shared.access.limits import use_of_today
     from shared.access.models import Me
     from shared.documents.rights import is_admin
 
-    user = await caller_of(req)
+    user, services = await caller_and_services(req)
     shown = user.model_dump(include={"user_id", "name", "department", "org_id", "roles"})
-    return json_response(Me(**shown, group_count=len(user.groups), is_administrator=is_admin(user)))
+    today = await use_of_today(user, services.settings, services.user_limits)
+    return json_response(
+        Me(**shown, group_count=len(user.groups), is_administrator=is_admin(user), today=today)
+    )
 
 
 MAX_ID_CHARS = 256  # Entra ID's have 36; an id of ours for a conversation 45
 
 
-@blueprint.route(route="users/{user_id}", methods=["DELETE"], auth_level=func.AuthLevel.ANONYMOUS)
-@endpoint
+@route(blueprint, "DELETE", "users/{user_id}")
 async def erase_user(req: Request) -> Response:
     """Erase what is kept of a person. 202: a queue does it, in passes over a quarter of an hour."""
-    # Imported when used: a worker that starts does not wait for it.
     from shared.erasure.models import ErasureQuery
     from shared.erasure.requests import ask_for_erasure
 
-    await administrator_of(req)
+    administrator = await administrator_of(req)
     wanted = read_query(req, ErasureQuery)
-    services = await ready_services()
-    view = await ask_for_erasure(_id_of(req), wanted.documents, services.blobs, services.queues)
+    user_id, services = _id_of(req), await ready_services()
+    view = await ask_for_erasure(user_id, wanted.documents, services)
+    await note_act(req, administrator, services, "erase_person", subject=pseudonym(user_id))
     return json_response(view, 202, {"Location": view.status_url})
 
 
-@blueprint.route(route="users/{user_id}/erasure", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-@endpoint
+@route(blueprint, "GET", "users/{user_id}/erasure")
 async def get_erasure(req: Request) -> Response:
     """How far the erasure of a person is, or what it has done."""
     from shared.erasure.requests import erasure_of

@@ -8,10 +8,8 @@ import os
 import sys
 
 from local.run_all.api_client import ApiClient
-from local.run_all.errors import CallRefusedError, StackError
-from local.run_all.secret_store import FILE_NAME, load_or_make_secrets
-from local.run_all.stack_settings import HOST, read_stack_settings
-from local.run_all.tokens import mint_token
+from local.run_all.stack_settings import HOST, CallRefusedError, StackError, read_stack_settings
+from local.run_all.tokens import FILE_NAME, load_or_make_secrets, mint_token
 from samples.acl import SampleUser
 
 _AUDITOR = SampleUser("auditor", "Auditor", department="", groups=())

@@ -11,7 +11,7 @@ from typing import Any
 import azure.durable_functions as df
 
 from orchestrations.fan_out import Child, ChildEnd, race
-from orchestrations.payloads import as_object, input_of, traced, traced_child
+from orchestrations.payloads import as_object, call_activity, input_of, traced_child
 from shared.answering.clarification import event_name
 from shared.answering.loop import LoopState, next_action, observe, start
 from shared.answering.steps import (
@@ -21,7 +21,6 @@ from shared.answering.steps import (
     EndRun,
     Observation,
     RunSubagents,
-    StepFailed,
     StepInput,
     StepResult,
     SubagentsEnded,
@@ -54,18 +53,8 @@ def _perform(
 ) -> Generator[Any, Any, StepResult]:
     if delay_s := step_input.action.delay_s:
         yield context.create_timer(context.current_utc_datetime + timedelta(seconds=delay_s))
-    try:
-        payload = traced(context, step_input.model_dump(mode="json"))
-        outcome = yield context.call_activity("perform_step", payload)
-        return StepResult.from_payload(as_object(outcome))
-    except Exception:  # noqa: BLE001  # an activity that raised is a defect: readers get an end all the same
-        failed = StepFailed(
-            error_type="InternalError",
-            message="The answer could not be completed because of an internal error.",
-            hints=("Ask again; if it happens again, tell the operator the run id.",),
-            retryable=False,
-        )
-        return StepResult(observation=failed)
+    outcome = yield call_activity(context, "perform_step", step_input.model_dump(mode="json"))
+    return StepResult.from_payload(as_object(outcome))
 
 
 def _await_answer(

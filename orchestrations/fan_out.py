@@ -6,7 +6,7 @@ Used by orchestrators only, inside their generators. Two rules of the host shape
   an activity (an orchestrator cannot), and the timer is cancelled as soon as nobody races it.
 - The host awaits what a generator yielded in order, and a task that was yielded before is not sent to it
   again. A `task_any` with one new task among old ones is for the host a wait for the new one alone: a timer
-  that fires meanwhile would move nothing. So tasks are started in waves, each with a timer of its own, and a
+  that fires meanwhile would move nothing. So tasks are started in waves, each with its own timer, and a
   wave begins when the one before has ended.
 
 A terminated child's own children go on: give what they need to know of the deadline down to them.
@@ -14,12 +14,12 @@ A terminated child's own children go on: give what they need to know of the dead
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Literal
 
 import azure.durable_functions as df
 
-from orchestrations.payloads import as_object
+from orchestrations.payloads import as_object, call_activity
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,9 @@ class ChildEnd:
     output: dict[str, Any]
 
 
+MAX_RESTARTS = 3
+RESTART_PAUSE = timedelta(seconds=4)  # about as long as the next worker takes
+
 Ends = Generator[Any, Any, list[ChildEnd]]
 Watcher = Callable[[ChildEnd], None]
 
@@ -65,7 +68,7 @@ def race(
     Args:
         deadline: an instant with zone.
         at_once: how many are at work at the same time; None = all.
-        on_end: is told of each end as it comes, for a status; called again on every replay.
+        on_end: called with each end as it comes, for a status; called again on every replay.
     """
     size = max(at_once or len(children), 1)
     ends: list[ChildEnd] = []
@@ -74,7 +77,27 @@ def race(
         if context.current_utc_datetime >= deadline:
             ends += [_told(ChildEnd(child.instance_id, "late", {}), on_end) for child in wave]
         else:
-            ends += yield from _race_wave(context, wave, deadline, on_end)
+            ends += yield from _race_again(context, wave, deadline, on_end)
+    return ends
+
+
+def _race_again(
+    context: df.DurableOrchestrationContext,
+    wave: Sequence[Child],
+    deadline: datetime,
+    on_end: Watcher | None,
+) -> Ends:
+    """Run a wave, and again those of its children that failed: their worker died, and they with it."""
+    ends = yield from _race_wave(context, wave, deadline, on_end)
+    for _ in range(MAX_RESTARTS):
+        lost = [place for place, end in enumerate(ends) if end.status == "failed"]
+        due = context.current_utc_datetime + RESTART_PAUSE
+        if not lost or due >= deadline:
+            break
+        yield context.create_timer(due)
+        again = yield from _race_wave(context, [wave[place] for place in lost], deadline, on_end)
+        for place, end in zip(lost, again, strict=True):
+            ends[place] = end
     return ends
 
 
@@ -108,7 +131,7 @@ def _race_wave(
 def _terminate(context: df.DurableOrchestrationContext, instance_ids: list[str]) -> Generator[Any, Any, None]:
     payload = {"instance_ids": instance_ids, "reason": "The deadline came first."}
     try:
-        yield context.call_activity("terminate_instances", payload)
+        yield call_activity(context, "terminate_instances", payload)
     except Exception:  # noqa: BLE001  # they end by themselves then, and the parent a little later
         return
 

@@ -5,8 +5,7 @@ and end; the holder starts again when it finds one. New blocks are written befor
 ones deleted after it.
 
 A step that failed is retried five times if its reply says that this may help; a step that only waits for a
-worker loses no retry by that. The pause is a durable timer, not a sleeping worker; no `…_with_retry` of the
-SDK, which has no back-off and whose failures shift task ids.
+worker loses no retry by that. The pause is a durable timer, not a sleeping worker.
 """
 
 from collections.abc import Generator, Sequence
@@ -16,13 +15,13 @@ from typing import Any, TypeVar
 
 import azure.durable_functions as df
 
-from orchestrations.payloads import as_object, close_trace, input_of, traced
+from orchestrations.payloads import as_object, call_activity, close_trace, input_of, traced
 from shared.ingestion.models import (
+    BLOCK_COUNTS,
     Accepted,
-    Captioned,
     Closed,
     CloseRequest,
-    Described,
+    Done,
     IngestFailure,
     IngestReply,
     IngestReplyEnvelope,
@@ -31,10 +30,8 @@ from shared.ingestion.models import (
     IngestStep,
     Parsed,
     Planned,
-    RightsApplied,
     SmallDone,
     Superseded,
-    Written,
 )
 
 MIN_RANGE = 64  # blocks an activity embeds and writes
@@ -50,7 +47,7 @@ MAX_CONCURRENT_STEPS = 4  # for one document; the embedding service is the bottl
 Outcome = tuple[IngestResult, bool]
 """How it ended, and whether to look at the blob again."""
 
-Payload = IngestStep | CloseRequest
+ActivityInput = IngestStep | CloseRequest
 Replies = Generator[Any, Any, list[IngestReply]]
 ReplyKind = TypeVar("ReplyKind", bound=IngestReply)
 
@@ -91,7 +88,7 @@ def _bring_in_line(context: df.DurableOrchestrationContext, step: IngestStep) ->
     result = IngestResult(outcome="current")
     # Rights before content: a narrower list holds at once, not when a long ingestion is done.
     if accepted.rights_changed:
-        yield from _step(context, "apply_rights", step, RightsApplied)
+        yield from _step(context, "apply_rights", step, Done)
         result = IngestResult(outcome="rights")
     if accepted.content_changed and accepted.small:
         done = yield from _step(context, "ingest_small_document", step, SmallDone)
@@ -109,32 +106,27 @@ def _ingest(
     if parsed.same_bytes:
         return unchanged
     step = step.model_copy(update={"content_hash": parsed.content_hash})
-    yield from _step(context, "describe_document", step, Described)
+    yield from _step(context, "describe_document", step, Done)
     planned = yield from _step(context, "plan_document", step, Planned)
     # A caption is part of what is embedded.
     if planned.new_figure_count:
-        ranges = _ranges(step, planned.new_figure_count, MIN_FIGURES)
         context.set_custom_status({"step": "caption_figures"})
-        for reply in (yield from _call_all(context, "caption_figures", ranges)):
-            _expect(reply, Captioned)
-    for reply in (yield from _call_all(context, "write_blocks", _ranges(step, planned.new_count, MIN_RANGE))):
-        _expect(reply, Written)
-    yield from _step(context, "finish_document", step, Written)
-    return IngestResult(
-        outcome="ready",
-        new_count=planned.new_count,
-        kept_count=planned.kept_count,
-        moved_count=planned.moved_count,
-        gone_count=planned.gone_count,
-    )
+        yield from _in_ranges(context, "caption_figures", step, planned.new_figure_count, MIN_FIGURES)
+    yield from _in_ranges(context, "write_blocks", step, planned.new_count, MIN_RANGE)
+    yield from _step(context, "finish_document", step, Done)
+    return IngestResult(outcome="ready", **planned.model_dump(include=BLOCK_COUNTS))
 
 
-def _ranges(step: IngestStep, count: int, smallest: int) -> list[IngestStep]:
+def _in_ranges(
+    context: df.DurableOrchestrationContext, activity: str, step: IngestStep, count: int, smallest: int
+) -> Generator[Any, Any, None]:
     size = max(smallest, ceil(count / MAX_RANGES))
-    return [
+    steps = [
         step.model_copy(update={"first": first, "end": min(first + size, count)})
         for first in range(0, count, size)
     ]
+    for reply in (yield from _call_all(context, activity, steps)):
+        _expect(reply, Done)
 
 
 def _end_early(
@@ -153,7 +145,7 @@ def _end_early(
 def _step(
     context: df.DurableOrchestrationContext,
     activity: str,
-    payload: Payload,
+    payload: ActivityInput,
     kind: type[ReplyKind],
 ) -> Generator[Any, Any, ReplyKind]:
     context.set_custom_status({"step": activity})
@@ -167,7 +159,9 @@ def _expect(reply: IngestReply, kind: type[ReplyKind]) -> ReplyKind:
     return reply
 
 
-def _call_all(context: df.DurableOrchestrationContext, activity: str, payloads: Sequence[Payload]) -> Replies:
+def _call_all(
+    context: df.DurableOrchestrationContext, activity: str, payloads: Sequence[ActivityInput]
+) -> Replies:
     """Call an activity for each payload, a few at once, with retries; replies in order."""
     replies = yield from _call_once(context, activity, payloads)
     tries = waits = 0
@@ -186,7 +180,12 @@ def _call_all(context: df.DurableOrchestrationContext, activity: str, payloads: 
         yield context.create_timer(context.current_utc_datetime + pause)
         retried = [payloads[position] for position in retryable]
         if tries == len(PAUSES_S):
-            retried = [_last_attempt(payload) for payload in retried]
+            retried = [
+                payload.model_copy(update={"last_attempt": True})
+                if isinstance(payload, IngestStep)
+                else payload
+                for payload in retried
+            ]
         answers = yield from _call_once(context, activity, retried)
         for position, answer in zip(retryable, answers, strict=True):
             replies[position] = answer
@@ -194,24 +193,12 @@ def _call_all(context: df.DurableOrchestrationContext, activity: str, payloads: 
 
 
 def _call_once(
-    context: df.DurableOrchestrationContext, activity: str, payloads: Sequence[Payload]
+    context: df.DurableOrchestrationContext, activity: str, payloads: Sequence[ActivityInput]
 ) -> Replies:
     replies: list[IngestReply] = []
     for start in range(0, len(payloads), MAX_CONCURRENT_STEPS):
         window = payloads[start : start + MAX_CONCURRENT_STEPS]
-        inputs = [traced(context, payload.model_dump(mode="json")) for payload in window]
-        tasks = [context.call_activity(activity, given) for given in inputs]
-        try:
-            results = yield context.task_all(tasks)
-        except Exception:  # noqa: BLE001 - an activity that raised: its worker timed out, or a defect
-            reason = "A step of the ingestion ended without an answer."
-            replies.extend(IngestFailure(reason=reason) for _ in window)
-        else:
-            replies.extend(IngestReplyEnvelope.from_payload(as_object(result)).reply for result in results)
+        tasks = [call_activity(context, activity, payload.model_dump(mode="json")) for payload in window]
+        results = yield context.task_all(tasks)
+        replies.extend(IngestReplyEnvelope.from_payload(as_object(result)).reply for result in results)
     return replies
-
-
-def _last_attempt(payload: Payload) -> Payload:
-    if isinstance(payload, IngestStep):
-        return payload.model_copy(update={"last_attempt": True})
-    return payload

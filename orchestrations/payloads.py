@@ -1,4 +1,8 @@
-"""Inputs of orchestrations and activities: JSON objects, with the place of an orchestration in a trace.
+"""Calls of activities, and what they are given: JSON objects, with an orchestration's place in a trace.
+
+Every activity is called by `call_activity`. A host whose worker dies ends the activities in it as failed, and
+those that it starts before the next worker is ready; it delivers none again. An activity answers with an
+envelope whatever its work came to, a defect too, so one that failed was lost, and is called again.
 
 An orchestrator records nothing: it is replayed. It hands its place on to activities and children as plain
 JSON, and only if its input has one. An activity records itself below the orchestration, and the orchestration
@@ -12,9 +16,14 @@ from typing import Any
 
 import azure.durable_functions as df
 
+from shared.platform.telemetry import get_logger
 from shared.platform.tracing import TraceLink, link_below
 
 blueprint = df.Blueprint()
+
+# A worker that died is back within 2 to 8 s. Five tries span 8 s; what fails for longer leaves the instance
+# Failed, to be revived.
+RETRY = df.RetryOptions(first_retry_interval_in_milliseconds=2_000, max_number_of_attempts=5)
 
 _TRACE = "trace"
 
@@ -48,6 +57,15 @@ def traced(context: df.DurableOrchestrationContext, payload: dict[str, Any]) -> 
     return payload if link is None else {**payload, _TRACE: link}
 
 
+def call_activity(context: df.DurableOrchestrationContext, name: str, payload: dict[str, Any]) -> Any:
+    """The task of an activity, to be yielded alone or in a `task_all`. It is called again when it was lost.
+
+    Do not catch what it raises and go on: a sibling that is still retried would take other numbers in the
+    host than in the SDK.
+    """
+    return context.call_activity_with_retry(name, RETRY, traced(context, payload))
+
+
 def traced_child(
     context: df.DurableOrchestrationContext, payload: dict[str, Any], child_id: str
 ) -> dict[str, Any]:
@@ -70,7 +88,7 @@ def close_trace(context: df.DurableOrchestrationContext, name: str, status: str)
         return
     payload = {"name": name, "instance_id": context.instance_id, "status": status}
     try:
-        yield context.call_activity("record_span", traced(context, payload))
+        yield call_activity(context, "record_span", payload)
     except Exception:  # noqa: BLE001  # a trace is not worth an orchestration's result
         return
 
@@ -104,3 +122,8 @@ async def at_work(name: str, link: TraceLink | None, **fields: str) -> AsyncIter
     await start_telemetry()
     with log_scope(**fields), tracing.work(name, link, {**fields}):
         yield
+
+
+def report_defect(step: str, run_id: str) -> None:
+    """Log what an activity raised, before it answers with an envelope that says no more than that."""
+    get_logger().exception("activity.defect", step=step, run_id=run_id)

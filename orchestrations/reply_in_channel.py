@@ -10,8 +10,8 @@ from typing import Any
 
 import azure.durable_functions as df
 
-from orchestrations.payloads import as_object, close_trace, input_of, traced
-from shared.teams.models import ReplyStep, sorry
+from orchestrations.payloads import as_object, call_activity, close_trace, input_of
+from shared.teams.models import ReplyStep
 
 MAX_STEPS = 200  # looks at files, parts of a long run and tries together; a typical reply takes two
 
@@ -35,8 +35,4 @@ def _perform(context: df.DurableOrchestrationContext, step: ReplyStep) -> Genera
     if step.delay_s:
         yield context.create_timer(context.current_utc_datetime + timedelta(seconds=step.delay_s))
     payload = step.model_copy(update={"delay_s": 0.0}).model_dump(mode="json")
-    try:
-        outcome = yield context.call_activity("reply_step", traced(context, payload))
-        return ReplyStep.from_payload(as_object(outcome))
-    except Exception:  # noqa: BLE001  # a defect, or its worker died: whoever wrote hears of it all the same
-        return sorry(step, "InternalError")
+    return ReplyStep.from_payload(as_object((yield call_activity(context, "reply_step", payload))))

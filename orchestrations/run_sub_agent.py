@@ -10,8 +10,8 @@ from typing import Any
 
 import azure.durable_functions as df
 
-from orchestrations.payloads import as_object, input_of, traced
-from shared.subagents.loop import CRASHED, TakeTurn, begin, next_move, observe
+from orchestrations.payloads import as_object, call_activity, input_of
+from shared.subagents.loop import TakeTurn, begin, next_move, observe
 from shared.subagents.models import SubagentStart, TurnInput, TurnReply, TurnResult
 
 
@@ -27,9 +27,5 @@ def run_sub_agent(context: df.DurableOrchestrationContext) -> Generator[Any, Any
 
 
 def _take(context: df.DurableOrchestrationContext, turn: TurnInput) -> Generator[Any, Any, TurnResult]:
-    try:
-        payload = traced(context, turn.model_dump(mode="json"))
-        result = yield context.call_activity("take_sub_agent_turn", payload)
-        return TurnReply.from_payload(as_object(result)).result
-    except Exception:  # noqa: BLE001 - an activity that raised: its worker died too often, or a defect
-        return CRASHED
+    result = yield call_activity(context, "take_sub_agent_turn", turn.model_dump(mode="json"))
+    return TurnReply.from_payload(as_object(result)).result

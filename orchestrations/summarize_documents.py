@@ -12,7 +12,7 @@ from typing import Any
 import azure.durable_functions as df
 
 from orchestrations.fan_out import Child, ChildEnd, race
-from orchestrations.payloads import as_object, close_trace, input_of, traced, traced_child
+from orchestrations.payloads import as_object, call_activity, close_trace, input_of, traced_child
 from shared.summaries.models import (
     DocumentEnded,
     DocumentOpened,
@@ -40,10 +40,10 @@ def summarize_documents(
     """The parent. Input: SummaryStart. Output: {"status"}, with the ends of its children."""
     start = SummaryStart.from_payload(input_of(context))
     children = [_child(context, start, index) for index in range(start.document_count)]
-    ended: list[str] = []
+    ended: set[str] = set()
 
     def show(end: ChildEnd) -> None:
-        ended.append(end.status)
+        ended.add(end.instance_id)
         context.set_custom_status({"phase": "documents", "ended": len(ended), "of": len(children)})
 
     ends = yield from race(context, children, start.children_until, at_once=start.at_once, on_end=show)
@@ -100,15 +100,11 @@ def _map_once(
     replies: list[SummaryReply] = []
     for place in range(0, len(steps), AT_ONCE):
         tasks = [
-            context.call_activity("read_summary_windows", traced(context, step.model_dump(mode="json")))
+            call_activity(context, "read_summary_windows", step.model_dump(mode="json"))
             for step in steps[place : place + AT_ONCE]
         ]
-        try:
-            results = yield context.task_all(tasks)
-        except Exception:  # noqa: BLE001 - an activity that raised: its worker died too often, or a defect
-            replies.append(SummaryStepFailed(error_type="InternalError"))
-        else:
-            replies += [SummaryReplyEnvelope.from_payload(as_object(result)).reply for result in results]
+        results = yield context.task_all(tasks)
+        replies += [SummaryReplyEnvelope.from_payload(as_object(result)).reply for result in results]
         if any(isinstance(reply, SummaryClosed) for reply in replies):
             return replies
     return replies
@@ -124,11 +120,8 @@ def _close(context: df.DurableOrchestrationContext, step: SummaryStep) -> Reply:
 
 
 def _call(context: df.DurableOrchestrationContext, activity: str, step: SummaryStep) -> Reply:
-    try:
-        result = yield context.call_activity(activity, traced(context, step.model_dump(mode="json")))
-        return SummaryReplyEnvelope.from_payload(as_object(result)).reply
-    except Exception:  # noqa: BLE001 - an activity that raised is a defect: the summary ends all the same
-        return SummaryStepFailed(error_type="InternalError")
+    result = yield call_activity(context, activity, step.model_dump(mode="json"))
+    return SummaryReplyEnvelope.from_payload(as_object(result)).reply
 
 
 def _child(context: df.DurableOrchestrationContext, start: SummaryStart, index: int) -> Child:

@@ -8,7 +8,7 @@
     python -m scripts.index_migration drop content      end it: remove the old index
     python -m scripts.index_migration abandon content   end it: remove the new index
 
-With the settings of the app, by one operator at a time. docs/index-migrations.md tells when and why.
+With the settings of the app, by one operator at a time. docs/operate.md tells when and why.
 """
 
 import argparse

@@ -21,7 +21,7 @@ VENV = ROOT / ".venv"
 VENV_PYTHON = VENV / "bin" / "python"
 NODE_PREFIX = ROOT / ".local" / "node"
 REQUIREMENTS = ROOT / "requirements"
-# The tests' set holds the run's set: whoever has installed it need not install the other.
+# The tests' set holds the run's set: with it, the other is not needed.
 LOCK_FILES = {"run": "local.txt", "test": "dev.txt"}
 SATISFIED_BY = {"run": ("run", "test"), "test": ("test",)}
 
@@ -37,9 +37,11 @@ def main() -> int:
         return 1
     wanted = sys.argv[1]
     if is_current(wanted):
+        build_page()
         return 0
     print(f"Setting up for `{wanted}`, once; this takes a few minutes ...", flush=True)
     install(wanted)
+    build_page()
     print(f"Set up in {time.monotonic() - started:.0f} s.", flush=True)
     return 0
 
@@ -88,18 +90,22 @@ def install(wanted: str) -> None:
     if not VENV_PYTHON.exists():
         call(sys.executable, "-m", "venv", str(VENV))
     pip_install("--require-hashes", "-r", REQUIREMENTS / LOCK_FILES[wanted])
-    # Its declared dependencies are gigabytes that nothing here uses, and only a call of its own can say so.
+    # Its declared dependencies are gigabytes that nothing here uses, and only a separate call can say so.
     pip_install("--require-hashes", "--no-deps", "-r", REQUIREMENTS / "embedding.txt")
     if not has_node():
         pip_install("--require-hashes", "-r", REQUIREMENTS / "node.txt")
     call(
         str(VENV_PYTHON),
         "-c",
-        "import sys, pathlib; from local.azurite.installation import install; "
-        "install(pathlib.Path(sys.argv[1]))",
+        "import sys, pathlib; from local.azurite.server import install; install(pathlib.Path(sys.argv[1]))",
         str(NODE_PREFIX),
     )
     stamp(wanted).write_text(fingerprint(wanted))
+
+
+def build_page() -> None:
+    """The web page. Its failure is reported, and ends nothing: the API works without it."""
+    subprocess.run([str(VENV_PYTHON), "-m", "scripts.web_build"], cwd=ROOT, check=False)
 
 
 def has_node() -> bool:

@@ -3,7 +3,7 @@
     make teams-package APP_ID=<bot's app id> HOST=<host of the app> OUT=build/groundwork-teams.zip
 
 The manifest is infra/teams/manifest.json with its ${…} filled in. It is checked against Microsoft's own
-schema and against what that schema cannot say; every fault is told, and then no file is written.
+schema and against what that schema cannot say; every fault is reported, and then no file is written.
 """
 
 import argparse

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from local.azurite.node import NodeMissingError, find_node
+from local.azurite.server import NodeMissingError, find_node
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = ROOT / "infra" / "teams"

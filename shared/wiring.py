@@ -18,11 +18,12 @@ if TYPE_CHECKING:
 
     from azure.search.documents.aio import SearchClient
 
+    from shared.access.audit_trail import AuditTrail
     from shared.access.directory import GroupDirectory
     from shared.access.idempotency import IdempotencyStore
     from shared.access.limits import UserLimitStore
     from shared.conversations.thread_store import ThreadStore
-    from shared.documents.state import DocumentStore
+    from shared.documents.state_store import DocumentStore
     from shared.ingestion.parser_services import ParserServices
     from shared.platform.blobs import BlobStore
     from shared.platform.connections import Closable, Connection
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from shared.quality.store import QualityStore
     from shared.retrieval.index_comparison import OnPage
     from shared.retrieval.migration import IndexMigration
-    from shared.retrieval.mirrored_index import MirroredIndex, OpensIndex
+    from shared.retrieval.mirrored_index import OpensIndex
     from shared.runs.run_log import RunLog
     from shared.runs.run_store import RunStore
     from shared.subagents.control import ControlStore
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 _PREPARED: list[Services] = []  # of this process; one in production
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)  # not frozen: a Protocol with plain attributes asks for ones that can be set
 class Services:
     """All stores and clients, as one value. Only wiring fills it; packages take their own views of it."""
 
@@ -71,6 +72,7 @@ class Services:
     idempotency: IdempotencyStore
     user_limits: UserLimitStore
     quality: QualityStore
+    audit: AuditTrail
     directory: GroupDirectory
     parser_services: ParserServices
     web_search: WebSearch | None = None  # None = the web is not searched
@@ -209,7 +211,7 @@ async def start_telemetry() -> None:
     """Send traces and metrics where the settings say; where they say nothing, nothing is even imported.
 
     Called before each request and activity: only the first call of a process does anything. Never raises:
-    settings that cannot be read are told of where they are needed.
+    settings that cannot be read raise where they are needed.
     """
     if not _TELEMETRY.is_tried:
         with suppress(ConfigurationError):
@@ -233,76 +235,108 @@ def build_services(settings: Settings) -> Services:
     The async clients behind them belong to the event loop of that call. A program that ends the loop before
     the process (a test, `asyncio.run`) calls `await services.close()` first.
     """
-    from shared.access.directory import CachedDirectory, GraphDirectory
-    from shared.access.idempotency import TableIdempotencyStore
-    from shared.access.limits import TableUserLimitStore
-    from shared.conversations.thread_store import TableThreadStore
-    from shared.documents.state_store import TableDocumentStore
+    from shared.access.audit_trail import AuditTrail
+    from shared.access.idempotency import IdempotencyStore
+    from shared.access.limits import UserLimitStore
+    from shared.conversations.thread_store import ThreadStore
+    from shared.documents.state_store import DocumentStore
     from shared.platform import names
-    from shared.platform.blobs import AzureBlobStore
-    from shared.platform.queues import AzurePoisonQueues, AzureTaskQueues
+    from shared.platform.blobs import BlobStore
+    from shared.platform.queues import PoisonQueues, TaskQueues
     from shared.platform.tables import Table
-    from shared.quality.store import TableQualityStore
+    from shared.quality.store import QualityStore
     from shared.retrieval.index_admin import AzureSearchAdmin
-    from shared.retrieval.mirrored_index import MirroredIndex, WriteTargets
     from shared.runs.blob_run_log import BlobRunLog
-    from shared.runs.run_store import TableRunStore
-    from shared.subagents.control_store import TableControlStore
-    from shared.subagents.metric_store import TableMetricStore
-    from shared.teams.files import ChannelFiles
-    from shared.teams.inbox import ChannelInbox
-    from shared.teams.outbox import ChannelOutbox
-    from shared.teams.store import TableBotTurnStore
-    from shared.teams.tokens import CLOUDS, ChannelTokens, SigningKeys
-    from shared.tools.web_search import SearxngWebSearch
+    from shared.runs.run_store import RunStore
+    from shared.subagents.control import ControlStore
+    from shared.subagents.metrics import MetricStore
 
     to = Connections(settings)
-    targets = WriteTargets(to.search_admin, timeout_s=settings.search.timeout_s)
-
-    def index(name: str, which: str) -> MirroredIndex:
-        opens = _opener(to, settings, which)
-        return MirroredIndex(opens(name), name, targets, opens)
-
-    graph = GraphDirectory(
-        to.graph, to.graph_token, settings.identity.graph_endpoint, settings.identity.graph_timeout_s
-    )
+    content_index, documents_index, memory_index = _indexes(to, settings)
     threads = Table(to.tables, names.THREADS_TABLE, is_sorted=not settings.storage.tables_are_in_cosmos_db)
-    web_search = settings.web_search.url and SearxngWebSearch(to.web_search, settings.web_search.url)
-    app_id, cloud = settings.bot.app_id, CLOUDS[settings.bot.cloud]
-    tokens = ChannelTokens(SigningKeys(to.bot, cloud.keys_url), app_id, cloud.issuer) if app_id else None
-    outbox = ChannelOutbox(settings, to.bot_token)
-    return Services(
+    services = Services(
         settings=settings,
-        content_index=index(settings.search.content_index, "content"),
-        documents_index=index(settings.search.documents_index, "documents"),
-        memory_index=index(settings.search.memory_index, "memory"),
+        content_index=content_index,
+        documents_index=documents_index,
+        memory_index=memory_index,
         search_admin=AzureSearchAdmin(to.search_admin, timeout_s=settings.search.timeout_s),
         chat_model=_chat_model(to, settings, settings.models.chat, "CHAT_MODEL"),
         vision_model=_chat_model(
             to, settings, settings.models.vision or settings.models.chat, "VISION_MODEL"
         ),
         embedder=_embedder(to, settings),
-        blobs=AzureBlobStore(to.blobs),
+        blobs=BlobStore(to.blobs),
         run_log=BlobRunLog(to.blobs),
-        runs=TableRunStore(Table(to.tables, names.RUNS_TABLE)),
-        threads=TableThreadStore(threads),
-        documents=TableDocumentStore(Table(to.tables, names.DOCUMENTS_TABLE)),
-        poison=AzurePoisonQueues(to.queues),
-        queues=AzureTaskQueues(to.queues),
-        subagent_control=TableControlStore(Table(to.tables, names.SUBAGENT_CONTROL_TABLE)),
-        subagent_metrics=TableMetricStore(Table(to.tables, names.SUBAGENT_METRICS_TABLE)),
-        idempotency=TableIdempotencyStore(Table(to.tables, names.IDEMPOTENCY_TABLE)),
-        user_limits=TableUserLimitStore(Table(to.tables, names.USER_LIMITS_TABLE)),
-        quality=TableQualityStore(Table(to.tables, names.QUALITY_TABLE)),
-        directory=CachedDirectory(graph, settings.identity.group_cache_s),
+        runs=RunStore(Table(to.tables, names.RUNS_TABLE)),
+        threads=ThreadStore(threads),
+        documents=DocumentStore(Table(to.tables, names.DOCUMENTS_TABLE)),
+        poison=PoisonQueues(to.queues),
+        queues=TaskQueues(to.queues),
+        subagent_control=ControlStore(Table(to.tables, names.SUBAGENT_CONTROL_TABLE)),
+        subagent_metrics=MetricStore(Table(to.tables, names.SUBAGENT_METRICS_TABLE)),
+        idempotency=IdempotencyStore(Table(to.tables, names.IDEMPOTENCY_TABLE)),
+        user_limits=UserLimitStore(Table(to.tables, names.USER_LIMITS_TABLE)),
+        quality=QualityStore(Table(to.tables, names.QUALITY_TABLE)),
+        audit=AuditTrail(Table(to.tables, names.AUDIT_TABLE)),
+        directory=_directory(to, settings),
         parser_services=_parser_services(to, settings),
-        web_search=web_search or None,
-        bot_inbox=ChannelInbox(settings, tokens),
-        bot_outbox=outbox,
-        bot_files=ChannelFiles(to.bot, settings, to.bot_token),
-        bot_turns=TableBotTurnStore(Table(to.tables, names.BOT_TURNS_TABLE)),
-        closers=(to.close, outbox.close),
+        web_search=_web_search(to, settings),
+        closers=(to.close,),
     )
+    _add_channels(services, to)
+    return services
+
+
+def _indexes(to: Connections, settings: Settings) -> tuple[SearchIndex, SearchIndex, SearchIndex]:
+    """Those of blocks, documents and memories."""
+    from shared.retrieval.freshness import CompleteBlocks, CompleteDocuments
+    from shared.retrieval.mirrored_index import MirroredIndex, WriteTargets
+
+    targets = WriteTargets(to.search_admin, timeout_s=settings.search.timeout_s)
+
+    def index(name: str, which: str) -> MirroredIndex:
+        opens = _opener(to, settings, which)
+        return MirroredIndex(opens(name), name, targets, opens)
+
+    names = settings.search
+    documents = CompleteDocuments(index(names.documents_index, "documents"))
+    blocks = CompleteBlocks(index(names.content_index, "content"), documents)
+    return blocks, documents, index(names.memory_index, "memory")
+
+
+def _add_channels(services: Services, to: Connections) -> None:
+    from shared.platform import names
+    from shared.platform.tables import Table
+    from shared.teams.files import ChannelFiles
+    from shared.teams.inbox import ChannelInbox
+    from shared.teams.outbox import BotOutbox
+    from shared.teams.store import BotTurnStore
+    from shared.teams.tokens import CLOUDS, ChannelTokens, SigningKeys
+
+    settings = services.settings
+    app_id, cloud = settings.bot.app_id, CLOUDS[settings.bot.cloud]
+    tokens = ChannelTokens(SigningKeys(to.bot, cloud.keys_url), app_id, cloud.issuer) if app_id else None
+    outbox = BotOutbox(settings, to.bot_token)
+    services.bot_inbox = ChannelInbox(settings, tokens)
+    services.bot_outbox = outbox
+    services.bot_files = ChannelFiles(to.bot, settings, to.bot_token)
+    services.bot_turns = BotTurnStore(Table(to.tables, names.BOT_TURNS_TABLE))
+    services.closers = (*services.closers, outbox.close)
+
+
+def _directory(to: Connections, settings: Settings) -> GroupDirectory:
+    from shared.access.directory import CachedDirectory, GraphDirectory
+
+    identity = settings.identity
+    graph = GraphDirectory(to.graph, to.graph_token, identity.graph_endpoint, identity.graph_timeout_s)
+    return CachedDirectory(graph, identity.group_cache_s)
+
+
+def _web_search(to: Connections, settings: Settings) -> WebSearch | None:
+    from shared.tools.web_search import SearxngWebSearch
+
+    url = settings.web_search.url
+    return SearxngWebSearch(to.web_search, url) if url else None
 
 
 def _chat_model(to: Connections, settings: Settings, model: str, setting: str) -> ChatModel:
@@ -313,7 +347,15 @@ def _chat_model(to: Connections, settings: Settings, model: str, setting: str) -
 
     endpoint = model_endpoint(settings)
     memory = FeatureMemory(settings.models.known_features)  # one per model: models of one endpoint differ
-    chat_model = OpenAIChatModel(to.model, model, endpoint, setting, memory=memory)
+    chat_model = OpenAIChatModel(
+        to.model,
+        model,
+        endpoint,
+        setting,
+        memory=memory,
+        efforts=settings.models.efforts,
+        room_tokens=settings.models.reasoning_room_tokens,
+    )
     # Spans only where they are sent somewhere.
     return (
         TracedChatModel(chat_model, model, provider_of(endpoint)) if settings.telemetry.is_on else chat_model
@@ -352,7 +394,7 @@ def _parser_services(to: Connections, settings: Settings) -> ParserServices:
 async def opened_index_migration(
     settings: Settings, which: str, on_page: OnPage
 ) -> AsyncIterator[IndexMigration]:
-    """Moves "content", "documents" or "memory" to a new index; `on_page` is told of each page."""
+    """Moves "content", "documents" or "memory" to a new index; `on_page` is called after each page."""
     from shared.retrieval.migration import IndexMigration
     from shared.retrieval.schema import INDEX_VERSIONS, content_index, documents_index, memory_index
 

@@ -8,6 +8,7 @@ import itertools
 import os
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,14 @@ def azurite() -> Iterator[AzuriteServer]:
     """A running storage emulator; `azurite.connection_string` opens it."""
     yield _shared.acquire()
     _shared.release()
+
+
+@contextmanager
+def own_azurite() -> Iterator[AzuriteServer]:
+    """One for a test that looks at everything that is stored."""
+    server = _SharedAzurite()
+    yield server.acquire()
+    server.release()
 
 
 def unique_name(stem: str) -> str:

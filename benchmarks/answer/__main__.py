@@ -76,7 +76,7 @@ class Bench:
     def __init__(self, stack: LocalStack, taps: Taps, pause_s: float) -> None:
         self._stack, self._taps, self._pause_s = stack, taps, pause_s
         self._token = stack.token(ANNA)
-        self._host = psutil.Process(stack.host_pid)
+        self._worker = psutil.Process(stack.worker_pid)
 
     def new_thread(self) -> str:
         """A thread in which one question was asked."""
@@ -96,7 +96,7 @@ class Bench:
         return _measured(question, asked, cpu, parts_of(asked.asked, asked.completed, steps, seen), seen)
 
     def _cpu_s(self) -> float:
-        used = self._host.cpu_times()
+        used = self._worker.cpu_times()
         return float(used.user + used.system)
 
 

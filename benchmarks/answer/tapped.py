@@ -5,8 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from benchmarks.answer.tap import Taps
-from local.run_all.demo import bring_samples
-from local.run_all.sample_documents import ProgressBar
+from local.run_all.demo import ProgressBar, bring_samples
 from local.run_all.stack import LocalStack
 from local.run_all.stack_settings import FREE_PORTS, StackSettings
 

@@ -15,10 +15,10 @@ POLICY_SETTINGS = {
 
 POLICY = """
 import collections, datetime, json, sys, time
-from shared.subagents.policy_input import rules_of
+from shared.subagents.control import ControlView
 from shared.subagents.policy import decide, decision_event
 from shared.subagents.policy_input import DelegationRequest, describe
-from shared.subagents.policy_models import RiskFlags, RuntimeBudget, SubagentFacts, SystemHealth
+from shared.subagents.policy_models import RuntimeBudget, SubagentFacts
 from shared.access.models import UserContext
 from shared.runs.plan import PlannedTodo, QuestionPlan
 from shared.runs.models import RunRequest
@@ -69,14 +69,14 @@ deciding, whole, decisions = [], [], collections.Counter()
 for number in range(count):
     asked = delegation_requests[number % len(delegation_requests)]
     began = time.perf_counter()
-    rules = rules_of(settings)
     budget = RuntimeBudget(remaining_latency_ms=8_000 + number % 17_000, remaining_tokens=20_000)
-    health = SystemHealth(subagent_queue_depth=30 if number % 13 == 0 else 0)
-    policy_input = describe(asked, budget, RiskFlags(), health)
+    waiting = 30 if number % 13 == 0 else 0
+    control = ControlView(circuit_closed=True, active=0, waiting=waiting, free=20)
+    policy_input = describe(asked, settings, budget, control)
     began_deciding = time.perf_counter()
-    decided = decide(policy_input, FACTS, rules)
+    decided = decide(policy_input, FACTS, settings)
     deciding.append(time.perf_counter() - began_deciding)
-    decision_event("run", decided, rules).model_dump(mode="json")
+    decision_event("run", decided, settings).model_dump(mode="json")
     whole.append(time.perf_counter() - began)
     decisions[decided.decision] += 1
 assert min(decisions[name] for name in ("delegate", "no_delegate", "defer")) > 0, decisions

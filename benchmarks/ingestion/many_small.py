@@ -40,13 +40,13 @@ class BatchSpeed:
     Attributes:
         present: documents that were there before.
         per_s: documents a second of wall time.
-        host_ms: of the processor in the host, a document; load of others changes it little.
+        worker_ms: of the processor in the host, a document; load of others changes it little.
     """
 
     present: int
     documents: int
     per_s: float
-    host_ms: float
+    worker_ms: float
 
 
 def main() -> None:
@@ -85,8 +85,8 @@ def measure(stack: LocalStack, batch: int, before_last: int) -> dict[str, object
 def _ingest(stack: LocalStack, texts: Sequence[str], present: int) -> BatchSpeed:
     """Drop the texts, each with its sidecar before it, and wait until all are ready."""
     connection = stack.storage_connection_string
-    host = psutil.Process(stack.host_pid)
-    began, used = time.perf_counter(), _cpu_s(host)
+    worker = psutil.Process(stack.worker_pid)
+    began, used = time.perf_counter(), _cpu_s(worker)
     with (
         ContainerClient.from_connection_string(connection, DOCUMENTS) as container,
         TableClient.from_connection_string(connection, DOCUMENTS_TABLE) as table,
@@ -104,9 +104,9 @@ def _ingest(stack: LocalStack, texts: Sequence[str], present: int) -> BatchSpeed
                 raise RuntimeError("Not all documents were ready within half an hour.")
             stack.check()
             time.sleep(_POLL_S)
-    seconds, cpu_s = time.perf_counter() - began, _cpu_s(host) - used
-    per_s, host_ms = len(texts) / seconds, 1000 * cpu_s / len(texts)
-    return BatchSpeed(present, len(texts), round(per_s, 2), round(host_ms, 1))
+    seconds, cpu_s = time.perf_counter() - began, _cpu_s(worker) - used
+    per_s, worker_ms = len(texts) / seconds, 1000 * cpu_s / len(texts)
+    return BatchSpeed(present, len(texts), round(per_s, 2), round(worker_ms, 1))
 
 
 def _ready(table: TableClient) -> int:

@@ -2,7 +2,7 @@
 
 Starts a stack of its own whose model keeps a real model's pace. One user alone first, then all of them: each
 asks, reads the answer for a while, asks again; some lose the line and take it up again, some cancel. Exit
-code 1 for any fault, or when the host's memory goes on growing; times are told, not judged. docs/load.md.
+code 1 for any fault, or when host or worker goes on growing; times are told, not judged.
 """
 
 import argparse
@@ -108,7 +108,8 @@ async def _phase(
 
 def _pids(stack: LocalStack) -> Mapping[str, int]:
     recorded = process_record.read(stack.data)
-    return {name: pid for name, (pid, _) in recorded.items() if name != process_record.LAUNCHER}
+    pids = {name: pid for name, (pid, _) in recorded.items() if name != process_record.LAUNCHER}
+    return {**pids, report.WORKER: stack.worker_pid}
 
 
 def _arguments() -> argparse.Namespace:

@@ -40,9 +40,13 @@ class Watch:
 
 
 def _look(processes: Mapping[str, psutil.Process]) -> Sample:
+    """Each with its children, but for those that are watched by a name of their own."""
     rss, cpu = {}, {}
+    watched = {process.pid for process in processes.values()}
     for name, process in processes.items():
-        family = [process, *process.children(recursive=True)]
+        children = process.children(recursive=True)
+        others = [one for child in children if child.pid in watched for one in child.children(recursive=True)]
+        family = [process, *(one for one in children if one.pid not in watched and one not in others)]
         rss[name] = sum(one.memory_info().rss for one in family) / 1e6
         cpu[name] = sum(one.cpu_times().user + one.cpu_times().system for one in family)
     return Sample(time.monotonic(), rss, cpu)

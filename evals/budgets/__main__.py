@@ -1,6 +1,6 @@
 """`python -m evals.budgets --runs 200 --out report.json`: do runs keep their budgets, whatever a model does?
 
-`make budgets` calls it; docs/budgets.md explains it. Exit code 1 when a promise was broken, 2 when nothing
+`make budgets` calls it: docs/internals/measuring.md. Exit code 1 when a promise was broken, 2 when nothing
 could be measured.
 """
 
@@ -23,9 +23,8 @@ from evals.budgets.seen import Seen
 from evals.evaluation.revision import revision
 from local.run_all.app_settings import ENDPOINT_NAMES
 from local.run_all.demo import bring_samples
-from local.run_all.errors import StackError
 from local.run_all.stack import LocalStack
-from local.run_all.stack_settings import FREE_PORTS, StackSettings
+from local.run_all.stack_settings import FREE_PORTS, StackError, StackSettings
 
 BATCH = 5  # questions for one start of a host, which takes 2 s
 

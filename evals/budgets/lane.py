@@ -16,8 +16,8 @@ from evals.budgets.children import GRACE_S, Instances
 from evals.budgets.following import Caller, Followed
 from evals.budgets.questions import Question
 from evals.budgets.seen import EPSILON_MS, Limits, Seen, Spent, decisions_of, differs, terminal_events
-from local.run_all.errors import StackError
 from local.run_all.stack import LocalStack
+from local.run_all.stack_settings import StackError
 from samples.acl import ANNA
 
 CHILD_TASKS = frozenset({"sub_agent", "DocReaderReport", "ComparatorReport", "EvidenceReport", "WebReport"})
@@ -32,10 +32,13 @@ CONTRACT = {
 }
 # A breaker that has opened would keep sub-agents, which are what is measured, away from all runs that follow.
 NO_BREAK = {
+    "BUDGET_PRESET": "tight",  # budgets that usual questions reach
     "CIRCUIT_BREAKER_FAILURE_RATE_THRESHOLD": "1",
     "CIRCUIT_BREAKER_WINDOW_REQUESTS": "1000",
     "CIRCUIT_BREAKER_COOLDOWN_SECONDS": "1",
 }
+# The sample documents are short: their comparisons and summaries would need no sub-agent.
+ALL_DELEGATE = {"WHOLE_DOCUMENTS_TOKENS": "0"}
 
 
 def latency_settings(budget_ms: int) -> dict[str, str]:
@@ -68,7 +71,7 @@ class Lane:
             StackError: the model server does not know a knob.
         """
         self._check_knobs(batch.model)
-        settings = {**NO_BREAK, **latency_settings(self.budget_ms), **batch.settings}
+        settings = {**NO_BREAK, **ALL_DELEGATE, **latency_settings(self.budget_ms), **batch.settings}
         self.stack.kill_host()
         self.stack.start_host({**settings, "CHAT_MODEL": batch.model})
         caller = Caller(lambda: self.stack.ports.http, self.stack.token(ANNA))

@@ -1,6 +1,6 @@
 """`python -m evals.comparisons --data FOLDER --out report.json`: are all documents of a comparison cited?
 
-`make eval-comparisons` calls it; docs/budgets.md explains it. The questions of a set (docs/evaluation.md)
+`make eval-comparisons` calls it: docs/internals/measuring.md. The questions of a set
 whose labels name several documents are asked twice of a local stack: with sub-agents, and with them switched
 off. Exit code 2 when a set cannot be read or the stack does not start; bad numbers are no error.
 """
@@ -23,8 +23,8 @@ from evals.evaluation.ingesting import ingest, said_of
 from evals.evaluation.question_set import Question, find_sets, read_set
 from evals.evaluation.report import table
 from evals.evaluation.revision import revision
-from local.run_all.errors import StackError
 from local.run_all.stack import LocalStack
+from local.run_all.stack_settings import StackError
 
 ARMS = {"sub-agents": {"SUBAGENTS_ENABLED": "true"}, "none": {"SUBAGENTS_ENABLED": "false"}}
 INGEST_AT_ONCE = 8

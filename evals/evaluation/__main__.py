@@ -1,6 +1,6 @@
 """`python -m evals.evaluation --data FOLDER --sets a,b --out report.json`: how right the app is.
 
-`make eval` calls it; docs/evaluation.md explains it. Exit code 1 when no call of a set worked, 2 when a set
+`make eval` calls it: docs/internals/measuring.md. Exit code 1 when no call of a set worked, 2 when a set
 cannot be read or the app cannot be reached; bad numbers are no error.
 """
 
@@ -19,7 +19,7 @@ from evals.evaluation.report import Origin, as_json, as_json_lines, as_markdown
 from evals.evaluation.result import SetResult, conclude
 from evals.evaluation.revision import revision
 from evals.evaluation.source_text import SourceTexts
-from local.run_all.errors import StackError
+from local.run_all.stack_settings import StackError
 
 INGEST_AT_ONCE = 16  # small documents wait for each other's round trips, not for the processor
 ASK_AT_ONCE = 2

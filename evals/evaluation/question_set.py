@@ -1,6 +1,6 @@
 """A folder of documents (or passages) with labelled questions, in the uniform format. Only reads files.
 
-The format is that of docs/evaluation.md. Pages are 1-based. Fields that are not named there are passed over.
+Format: docs/internals/measuring.md. Pages are 1-based. Fields that are not named there are passed over.
 """
 
 import json

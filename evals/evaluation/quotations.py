@@ -7,8 +7,11 @@ numbers, case and their order stay.
 
 import re
 import unicodedata
+from dataclasses import dataclass
+from typing import Protocol
 
 _TABLE_SIGN = "|"
+_OMISSION = " … "
 _RULE_OF_TABLE = re.compile(r"^[\s|:-]+$")
 _QUOTES = dict.fromkeys('‘’‚‛“”„‟«»‹›"`´′″', "'")
 _DASHES = dict.fromkeys(
@@ -27,19 +30,41 @@ def bare(text: str) -> str:
     return _LEFT_OUT.sub("", _WORD_HYPHEN.sub("", _BULLET.sub("", signs)))
 
 
-def stands_in(quote: str, page: str) -> bool:
-    """Whether the quotation is verbatim on the page, given as `bare` text.
+class Page(Protocol):
+    """A page as it was read."""
 
-    Of a table written in Markdown every cell must be there: a page's own reading may go by columns. A
-    quotation of which nothing is left stands nowhere.
+    def holds(self, letters: str) -> bool:
+        """Whether these letters, `bare` text, stand on it in one piece."""
+        ...
+
+
+@dataclass(frozen=True)
+class PlainPage:
+    """A page whose text is known in its order, as `bare` text."""
+
+    letters: str
+
+    def holds(self, letters: str) -> bool:
+        return letters in self.letters
+
+
+def stands_in(quote: str, page: Page) -> bool:
+    """Whether the quotation is verbatim on the page.
+
+    Of one that leaves something out, and of one with several lines, each part must be there. Of a table
+    written in Markdown every cell must be: a page's own reading may go by columns. A quotation of which
+    nothing is left stands nowhere.
     """
+    parts = quote.split(_OMISSION)
+    if len(parts) > 1:
+        return all(stands_in(part, page) for part in parts)
     rows = [row for row in quote.splitlines() if not _RULE_OF_TABLE.match(row)]
     whole = bare("\n".join(rows))
     if not whole:
         return False
-    if whole in page:
+    if page.holds(whole):
         return True
     if _TABLE_SIGN not in quote:
-        return False
+        return len(rows) > 1 and all(page.holds(bare(row)) for row in rows)
     cells = [bare(cell) for row in rows for cell in row.split(_TABLE_SIGN)]
-    return all(cell in page for cell in cells if cell)
+    return all(page.holds(cell) for cell in cells if cell)

@@ -1,4 +1,4 @@
-"""Measures of a ranking against what is relevant, as docs/evaluation.md defines them. Pure."""
+"""Measures of a ranking against what is relevant, as docs/internals/measuring.md defines them. Pure."""
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence

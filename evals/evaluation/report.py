@@ -40,7 +40,7 @@ def as_json_lines(results: Sequence[SetResult]) -> str:
 
 
 def as_markdown(results: Sequence[SetResult], origin: Origin) -> str:
-    """The readable report; docs/evaluation.md says what each measure means."""
+    """The readable report; docs/internals/measuring.md says what each measure means."""
     head = f"# Evaluation\n\nModel: {origin.model}\n\nCommit: {origin.commit}\n"
     overview = table("measure", {result.name: result.measures for result in results})
     counts = table("count", {result.name: result.counts for result in results})

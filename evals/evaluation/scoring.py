@@ -1,4 +1,4 @@
-"""Outcomes to measures, as docs/evaluation.md defines them. Pure but for the reader of pages it is given.
+"""Outcomes to the measures of docs/internals/measuring.md. Pure but for the reader of pages it is given.
 
 Every measure is a share, part of a whole, so that means over questions and pooled counts add up alike. A call
 that failed counts as the worst there is; nothing is dropped.
@@ -10,11 +10,11 @@ from typing import NamedTuple
 from evals.evaluation.answer_measures import answer_token_f1
 from evals.evaluation.asking import Cited, Outcome
 from evals.evaluation.question_set import Question, Target
-from evals.evaluation.quotations import stands_in
+from evals.evaluation.quotations import Page, stands_in
 from evals.evaluation.ranking_measures import documents_of, first_of_each, hit_at, ndcg_at, recall_at
 
-PageReader = Callable[[str, int | None], str | None]
-"""File name and page number -> the page's text as `bare`; None when nobody can tell."""
+PageReader = Callable[[str, int | None], Page | None]
+"""File name and page number -> the page; None when nobody can tell what stands there."""
 
 
 class Share(NamedTuple):

@@ -2,14 +2,18 @@
 
 import re
 import zipfile
-from functools import lru_cache
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pypdfium2
 
+from evals.evaluation.page_layout import PageLayout, PlacedWord, words_in_picture, words_of_page
 from evals.evaluation.question_set import QuestionSet, SourceFile, name_key
-from evals.evaluation.quotations import bare
+from evals.evaluation.quotations import Page, PlainPage, bare
 
 MIN_PAGE_CHARS = 20  # below, a page is a picture: what stands on it is not known without recognition
 _PLAIN = frozenset({".txt", ".md", ".markdown", ".csv", ".tsv", ".vtt", ".srt", ".eml"})
@@ -22,13 +26,13 @@ _OFFICE_PARTS = {
 
 
 class SourceTexts:
-    """Reads pages of a set's documents, as `bare` text."""
+    """Reads pages of a set's documents."""
 
     def __init__(self, questions: QuestionSet) -> None:
         self._sources = {source.key: source for source in questions.sources}
         self.page = lru_cache(maxsize=2000)(self._page)
 
-    def _page(self, filename: str, page_number: int | None) -> str | None:
+    def _page(self, filename: str, page_number: int | None) -> Page | None:
         """None when nobody can tell what stands there: another format, a scan, no such page."""
         source = self._sources.get(name_key(filename))
         if source is None:
@@ -37,7 +41,38 @@ class SourceTexts:
             text = read_page(source, page_number)
         except (OSError, ValueError, zipfile.BadZipFile, pypdfium2.PdfiumError):
             return None
-        return bare(text) if text is not None and len(text.strip()) >= MIN_PAGE_CHARS else None
+        if text is None or len(text.strip()) < MIN_PAGE_CHARS:
+            return None
+        if source.path is None or source.path.suffix.lower() != ".pdf" or page_number is None:
+            return PlainPage(bare(text))
+        return PdfPage(source.path, page_number, bare(text))
+
+
+@dataclass(frozen=True)
+class PdfPage:
+    """A page of a PDF, read in the order of its content, by the places of its words, and as a picture."""
+
+    path: Path
+    page_number: int
+    letters: str
+
+    def holds(self, letters: str) -> bool:
+        return letters in self.letters or self._layout.holds(letters) or self._picture.holds(letters)
+
+    @cached_property
+    def _layout(self) -> PageLayout:
+        return PageLayout(self._words(words_of_page))
+
+    @cached_property
+    def _picture(self) -> PageLayout:
+        return PageLayout(self._words(words_in_picture))
+
+    def _words(self, read: Callable[[Any], Iterable[PlacedWord]]) -> list[PlacedWord]:
+        document = pypdfium2.PdfDocument(self.path)
+        try:
+            return list(read(document[self.page_number - 1]))
+        finally:
+            document.close()
 
 
 def read_page(source: SourceFile, page_number: int | None) -> str | None:

@@ -23,9 +23,8 @@ from evals.fuzz.scenarios import Player
 from evals.fuzz.sending import Sender
 from evals.fuzz.things import Things, bring
 from local.run_all.app_settings import ENDPOINT_NAMES
-from local.run_all.errors import StackError
 from local.run_all.stack import LocalStack
-from local.run_all.stack_settings import FREE_PORTS, StackSettings
+from local.run_all.stack_settings import FREE_PORTS, StackError, StackSettings
 from local.run_all.tokens import mint_token
 from samples.acl import ANNA, BEN
 

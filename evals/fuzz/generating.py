@@ -17,7 +17,7 @@ SLOW = frozenset(
         "chat",
         "create_summary",
         "upload_document",
-        "get_document_events",
+        "document_events",
         "get_run_events",
         "get_audit",
         "reconcile_now",

@@ -13,7 +13,7 @@ from evals.ingest_report.ingesting import Ingesting
 from evals.ingest_report.observing import observer
 from evals.ingest_report.report import FileReport, Report, summarize
 from evals.ingest_report.running_app import RunningApp, running_app
-from local.run_all.errors import StackError
+from local.run_all.stack_settings import StackError
 
 AT_ONCE = 8
 TIMEOUT_S = 900.0

@@ -1,6 +1,6 @@
 """`python -m evals.routing --out report.json`: what questions are taken for, and when the app asks back.
 
-`make eval-routing` calls it; docs/evaluation.md explains it. The app is found as `make eval` finds it.
+`make eval-routing` calls it: docs/internals/measuring.md. The app is found as `make eval` finds it.
 Exit code 1 when nothing got through, 2 when the app cannot be reached; bad numbers are no error.
 """
 
@@ -19,7 +19,7 @@ from evals.evaluation.revision import revision
 from evals.routing.asking import NAMING_PROJECT, Clarified, Routed, clarify_all, route_all
 from evals.routing.labels import read_documents, read_naming, read_routing
 from evals.routing.report import as_json, as_markdown
-from local.run_all.errors import StackError
+from local.run_all.stack_settings import StackError
 
 AT_ONCE = 6  # a run waits for its queues more than for the processor
 INGEST_AT_ONCE = 8

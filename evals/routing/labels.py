@@ -1,6 +1,6 @@
 """The two labelled sets: what kind of question each is, and whether a document it names is ambiguous.
 
-docs/evaluation.md defines the labels. Each set falls into two halves by the hash of the id: rules are
+Labels: docs/internals/measuring.md. Each set falls into two halves by the hash of the id: rules are
 improved by what fails in `dev`, and of `held_out` nobody looks at more than the numbers.
 """
 

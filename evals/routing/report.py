@@ -20,7 +20,7 @@ def as_json(routed: Sequence[Routed], clarified: Sequence[Clarified], origin: Or
 
 
 def as_markdown(routed: Sequence[Routed], clarified: Sequence[Clarified], origin: Origin) -> str:
-    """The readable report; docs/evaluation.md says what each measure means."""
+    """The readable report; docs/internals/measuring.md says what each measure means."""
     types = confusion((one.question.query_type, one.query_type) for one in routed)
     intents = confusion((one.question.intent, one.intent) for one in routed)
     return "\n".join(

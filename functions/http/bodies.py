@@ -1,6 +1,6 @@
 """A form with one file, read as it comes: fields first, then the file's content piece by piece.
 
-Memory holds one piece of the body at a time, whatever the file's size. So whoever sends must put the fields
+Memory holds one piece of the body at a time, whatever the file's size. So a sender must put the fields
 before the file; browsers and HTTP libraries keep the order in which the form was built.
 Source: RFC 7578; the parser is python-multipart's push parser.
 """
@@ -80,7 +80,7 @@ def _slow(seconds: float) -> SlowBodyError:
 
 
 MAX_FIELDS_BYTES = 256 * 1024  # 500 principals of 200 characters, and some more
-_PART_BYTES = 200  # that a part counts for beside its value: many empty ones must not add up unseen
+_PART_BYTES = 200  # counted for each part, plus its value: many empty parts must not go uncounted
 _FORM_HINT = "Send multipart/form-data with the file as the last part, named `file`."
 _EXTENDED_NAME = re.compile(r"filename\*\s*=\s*utf-8''([^;\s]+)", re.IGNORECASE)  # RFC 5987
 

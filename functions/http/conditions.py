@@ -1,10 +1,16 @@
-"""Headers that ask for a part of a file, or only for a changed one. Source: RFC 9110, sections 13 and 14."""
+"""Headers that ask for a media type, a part of a file, or a version. Source: RFC 9110, sections 8, 12 to 14.
 
+An ETag of what can be edited is a digest of what the caller is shown, so it changes whenever that does.
+"""
+
+import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from shared.platform.errors import RangeError
+from pydantic import BaseModel
+
+from shared.platform.errors import PreconditionFailedError, RangeError
 
 if TYPE_CHECKING:
     from shared.platform.blobs import ByteSpan
@@ -63,7 +69,6 @@ def byte_span(header: str | None, size_bytes: int) -> "ByteSpan | None":
     Raises:
         RangeError: the span lies behind the end of the file.
     """
-    # Imported when used: a worker that starts does not wait for it.
     from shared.platform.blobs import ByteSpan
 
     matched = _ONE_SPAN.match(header.strip()) if header else None
@@ -79,3 +84,33 @@ def byte_span(header: str | None, size_bytes: int) -> "ByteSpan | None":
     if first > last:
         raise RangeError(f"The file has {size_bytes} bytes.", "Ask for bytes within it.")
     return ByteSpan(first=first, length=last - first + 1)
+
+
+_STRONG = re.compile(r'(?<![/\w])"([\x21\x23-\x7e]*)"')
+_TAG_CHARS = 32
+PASSING = frozenset({"history"})
+"""Of a document: the seconds of the phase that goes on. Each phase that ends changes the status, too."""
+
+
+def etag_of(view: BaseModel, leaving_out: Collection[str] = ()) -> str:
+    """The ETag, without its quotes. `leaving_out`: fields that tell of time that passes, and of no change."""
+    content = view.model_dump_json(exclude=set(leaving_out))
+    return hashlib.sha256(content.encode()).hexdigest()[:_TAG_CHARS]
+
+
+def is_conditional(headers: Mapping[str, str]) -> bool:
+    """Whether a change is to hold for one version only."""
+    return headers.get("if-match", "*").strip() != "*"
+
+
+def require_match(headers: Mapping[str, str], etag: str) -> None:
+    """Let a change go on only if the caller has seen the state that it changes. A weak ETag never matches.
+
+    Raises:
+        PreconditionFailedError: it has another ETag by now.
+    """
+    if is_conditional(headers) and etag not in _STRONG.findall(headers["if-match"]):
+        raise PreconditionFailedError(
+            "It was changed since you read it (If-Match).",
+            "Read it again, and repeat the change if it still fits.",
+        )

@@ -17,7 +17,7 @@ import azure.durable_functions as df
 from shared.platform import tracing
 from shared.platform.errors import CallerError, NotFoundError
 from shared.platform.instances import Instances
-from shared.platform.tracing import TraceLink, unrecorded
+from shared.platform.tracing import TraceLink
 from shared.runs.log_lines import TERMINAL_EVENTS, EventName, LogSlice
 
 if TYPE_CHECKING:
@@ -69,9 +69,9 @@ async def follow(
     Ends after the run's last event, or on purpose after `stream_seconds`, to be resumed.
 
     Args:
-        close_if_dead: called now and then while nothing comes; writes the run's last event if the run
-            cannot go on by itself.
-        begun: how the log begins, for whoever has just written that.
+        close_if_dead: called now and then while nothing comes; has the run begin again, or writes its
+            last event, if it cannot go on by itself.
+        begun: the beginning of the log, if the caller has just written it.
     """
     events = follow_named(log, run_id, after, stream_seconds, close_if_dead, begun=begun)
     async with aclosing(events):
@@ -101,7 +101,7 @@ async def _slices(
     log: "RunLog", run_id: str, begun: LogSlice | None, tail: "LogTail", close_if_dead: CloseIfDead
 ) -> AsyncGenerator[LogSlice, None]:
     """The log, piece by piece; now and then an empty one."""
-    written = begun or await _read(log, run_id, 0)
+    written = begun or await _next(log, run_id, 0, tail, 0.0)
     empty, heard = 0, time.monotonic()
     while True:
         yield written
@@ -119,21 +119,13 @@ async def _slices(
 
 
 async def _next(log: "RunLog", run_id: str, offset: int, tail: "LogTail", pause_s: float) -> LogSlice:
-    """What follows `offset` as soon as this process knows it, else what storage has after a pause."""
-    await tail.grown(offset, pause_s)
-    if tail.is_behind(offset):
-        return await _read(log, run_id, offset)
-    async with tail.reading:
-        if (known := tail.since(offset)) is not None:
-            return known
-        if tail.was_looked(offset, pause_s):  # by another reader, while this one waited
-            return LogSlice(lines=(), next_offset=offset)
-        written = await _read(log, run_id, offset)
-        if written.lines:
-            tail.add(offset, written.lines, written.next_offset, written_here=False)
-        else:
-            tail.note_look(offset)
-    return written
+    """A log that is not there yet, or was purged, has nothing in it: the stream's headers are out already."""
+    from shared.runs.run_log import next_piece
+
+    try:
+        return await next_piece(log, run_id, offset, tail, pause_s)
+    except NotFoundError:
+        return LogSlice(lines=(), next_offset=offset)
 
 
 async def _frames(
@@ -187,15 +179,6 @@ def is_at_the_end(written: LogSlice, after: int) -> bool:
     return after == len(written.lines) and json.loads(written.lines[-1])["name"] in TERMINAL_EVENTS
 
 
-async def _read(log: "RunLog", run_id: str, offset: int) -> LogSlice:
-    """A log that is not there yet, or was purged, has nothing in it: the stream's headers are out already."""
-    try:
-        with unrecorded():
-            return await log.read_piece(run_id, offset)
-    except NotFoundError:
-        return LogSlice(lines=(), next_offset=offset)
-
-
 def _frame(number: int, line: str) -> tuple[EventName, bytes]:
     event = json.loads(line)
     body = json.dumps(event["data"], ensure_ascii=False, separators=(",", ":"))
@@ -204,17 +187,16 @@ def _frame(number: int, line: str) -> tuple[EventName, bytes]:
 
 
 def closer(client: df.DurableOrchestrationClient, run_id: str, services: "Services") -> CloseIfDead:
-    """A check for one run: ends its log when its orchestration does nothing more.
+    """A check for one run: has it go on, or ends its log, when its orchestration does nothing more.
 
     It is asked only while the log has no last event: one that is completed could not store its end. Nobody
     can ask for a run's events before it was started: one that there is not was lost.
     """
 
     async def close_if_dead() -> None:
-        from shared.answering.runs import close_dead_run
+        from shared.answering.revival import revive_run
 
-        if not await Instances(client).is_alive(run_id):
-            await close_dead_run(run_id, "The run was stopped before it had an answer.", services)
+        if await revive_run(run_id, Instances(client), services) == "closed":
             await record_ended_run(client, run_id, services.blobs, services.runs)
 
     return close_if_dead

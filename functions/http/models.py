@@ -1,12 +1,14 @@
 """Parameters, headers and bodies of the API that belong to no capability."""
 
 import re
+from datetime import date
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BeforeValidator, Field, JsonValue
+from pydantic import AwareDatetime, BeforeValidator, ConfigDict, Field, JsonValue, RootModel
 
+from shared.access.models import AUDIT_CURSOR, AuditAction
 from shared.platform.models import Model
-from shared.platform.search import Filters
+from shared.platform.search import DateRange, Filters
 from shared.runs.log_lines import EventName
 
 _DIGITS = re.compile(r"[0-9]{1,9}", re.ASCII)
@@ -24,7 +26,7 @@ def _plain(text: Any) -> Any:
 
 
 Page = Annotated[int, Field(ge=1, le=100), BeforeValidator(_plain)]
-Hours = Annotated[int, Field(ge=1, le=168), BeforeValidator(_plain)]  # a week, as functions/metrics.py
+Hours = Annotated[int, Field(ge=1, le=168), BeforeValidator(_plain)]  # a week: an hour is one query
 
 
 class ListQuery(Model):
@@ -32,6 +34,26 @@ class ListQuery(Model):
 
     limit: Page = Field(default=50, description="How many at most.")
     cursor: str = Field(default="", description="The `cursor` of the page before, unchanged.")
+
+
+class AuditQuery(Model):
+    """Which entries of the audit trail."""
+
+    since: AwareDatetime | None = Field(default=None, description="From then on; a day before `until`.")
+    until: AwareDatetime | None = Field(default=None, description="Before then; now.")
+    user_id: str = Field(default="", max_length=256, description="Of this person.")
+    doc_id: str = Field(default="", max_length=128, description="About this document.")
+    action: AuditAction | None = Field(default=None, description="Of this kind.")
+    limit: Page = Field(default=50, description="How many at most.")
+    cursor: str = Field(
+        default="", pattern=AUDIT_CURSOR, description="The `cursor` of the page before, unchanged."
+    )
+
+
+class ThreadsQuery(ListQuery):
+    """Of the list of threads."""
+
+    q: str = Field(default="", max_length=200, description="Words of titles and questions, in one page.")
 
 
 class MessagesQuery(Model):
@@ -43,8 +65,8 @@ class MessagesQuery(Model):
     )
 
 
-class DocumentsQuery(Model):
-    """Of the list of documents: each field but the last two is metadata that a document must have."""
+class MetadataQuery(Model):
+    """Metadata that a document must have."""
 
     document_type: str = Field(default="", description="Such as `manual`.")
     department: str = Field(default="", description="Department that the document belongs to.")
@@ -52,7 +74,40 @@ class DocumentsQuery(Model):
     language: str = Field(default="", description="ISO 639-1 code.")
     author: str = Field(default="", description="Author as extracted or corrected.")
     filename: str = Field(default="", description="Its whole file name.")
-    tags: str = Field(default="", description="One of its tags.")
+    tags: tuple[str, ...] = Field(
+        default=(), max_length=20, description="A tag; several times for documents that have one of several."
+    )
+    uploaded_from: date | None = Field(default=None, description="First day of its upload, UTC.")
+    uploaded_to: date | None = Field(default=None, description="Last day of its upload, UTC.")
+    dated_from: date | None = Field(default=None, description="First date that may be printed in it.")
+    dated_to: date | None = Field(default=None, description="Last date that may be printed in it.")
+
+    @property
+    def filters(self) -> Filters:
+        """What was given, as filters of the index."""
+        names = ("document_type", "department", "project_id", "language", "author", "filename", "tags")
+        found: Filters = {name: value for name in names if (value := getattr(self, name))}
+        for field, first, last in (
+            ("upload_date", self.uploaded_from, self.uploaded_to),
+            ("document_date", self.dated_from, self.dated_to),
+        ):
+            if first or last:
+                found[field] = DateRange(
+                    start=first.isoformat() if first else None,
+                    end=f"{last.isoformat()}T23:59:59.9999999Z" if last else None,
+                )
+        return found
+
+
+class DocumentsQuery(MetadataQuery):
+    """Of the list of documents."""
+
+    q: str = Field(
+        default="", max_length=500, description="Words of names, tags, people or summaries; the best first."
+    )
+    status: Literal["", "working", "failed", "ready"] = Field(
+        default="", description="Documents in work, failed or complete alone."
+    )
     limit: Page = Field(default=100, description="How many at most.")
     cursor: str = Field(
         default="", max_length=_MAX_CURSOR_CHARS, description="The `cursor` of the page before, unchanged."
@@ -184,7 +239,7 @@ _NUMBER = r"^[0-9]{1,18}$"
 class RunStreamEvent(Model):
     """One event of a run's stream. `complete` or `error` is the last.
 
-    A line that begins with `:` is a comment. What each event carries: docs/events.md.
+    A line that begins with `:` is a comment. What each event carries: docs/events-and-errors.md.
     """
 
     id: str = Field(pattern=_NUMBER, description="Counted from 1 without gaps.")
@@ -202,6 +257,20 @@ class DocumentStreamEvent(Model):
     )
 
 
+class SiteView(Model):
+    """What a page has to know before it sends anything.
+
+    Attributes:
+        max_request_bytes: a larger file is sent to an address of `POST /documents/uploads`.
+        suffixes: of files that are read, in lower case with their dot.
+    """
+
+    max_question_chars: int
+    max_document_bytes: int
+    max_request_bytes: int
+    suffixes: tuple[str, ...]
+
+
 class HealthView(Model):
     """The process answers."""
 
@@ -213,6 +282,113 @@ class ReadinessView(Model):
 
     status: Literal["ok", "unavailable"]
     failed: dict[str, str] = Field(description="Which is not (search, storage, tables), with an error code.")
+
+
+class CompletionEvent(Model):
+    """A piece of a completion. A line that begins with `:` is a comment."""
+
+    data: str = Field(description="A `chat.completion.chunk` or an error, as JSON; `[DONE]` is the last.")
+
+
+class _Choice(Model):
+    index: int
+    message: dict[str, JsonValue] = Field(description="Text and `annotations` of type `url_citation`.")
+    finish_reason: str
+
+
+class Completion(Model):
+    """An answer in OpenAI's protocol."""
+
+    id: str
+    object: Literal["chat.completion"]
+    created: int
+    model: str
+    choices: tuple[_Choice, ...]
+    groundwork: dict[str, JsonValue] = Field(description="Run, thread, and the citations with their proof.")
+
+
+class CompletionFailure(Model):
+    """An error in OpenAI's protocol."""
+
+    error: dict[str, JsonValue]
+
+
+class ModelList(Model):
+    """What can be asked, as models of OpenAI's protocol."""
+
+    object: Literal["list"]
+    data: tuple[dict[str, JsonValue], ...]
+
+
+class RpcMessage(Model):
+    """A message of the Model Context Protocol (JSON-RPC 2.0)."""
+
+    jsonrpc: Literal["2.0"]
+    method: str = Field(description="Such as `tools/call`.")
+    id: str | int | None = Field(default=None, description="Of a request; a notification has none.")
+    params: dict[str, JsonValue] = Field(default_factory=dict, description="As the method takes them.")
+
+
+class RpcResult(Model):
+    """What a method answers."""
+
+    jsonrpc: Literal["2.0"]
+    id: str | int
+    result: dict[str, JsonValue]
+
+
+class RpcFailure(Model):
+    """A message that cannot be served."""
+
+    jsonrpc: Literal["2.0"]
+    id: str | int | None
+    error: dict[str, JsonValue] = Field(description="`code`, `message` and perhaps `data`.")
+
+
+class RpcAnswer(RootModel[RpcResult | RpcFailure]):
+    """The answer to a message."""
+
+
+class RpcEvent(Model):
+    """A message of a stream. A line that begins with `:` is a comment."""
+
+    event: Literal["message"]
+    data: str = Field(json_schema_extra=_JSON, description="A progress notification, or the answer.")
+
+
+class ChatMessage(Model):
+    """A message of a conversation in OpenAI's protocol. Fields that are not read are left alone."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    role: str = Field(max_length=20, description="`user` for what the person said.")
+    content: str | tuple[dict[str, JsonValue], ...] | None = Field(
+        default=None, description="Text, or parts, of which those of type `text` are read."
+    )
+
+    @property
+    def text(self) -> str:
+        """What it says."""
+        if self.content is None or isinstance(self.content, str):
+            return self.content or ""
+        return "\n".join(str(part.get("text", "")) for part in self.content if part.get("type") == "text")
+
+
+class CompletionBody(Model):
+    """A conversation in OpenAI's protocol. Fields that are not named here have no effect."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    model: str = Field(max_length=200, description="`groundwork`, or `groundwork-deep` for deeper work.")
+    messages: tuple[ChatMessage, ...] = Field(
+        min_length=1, max_length=1000, description="The conversation; its last message is the question."
+    )
+    stream: bool = Field(default=False, description="Send the answer as it is written.")
+
+    @property
+    def questions(self) -> tuple[str, ...]:
+        """What the person said, oldest first."""
+        return tuple(message.text for message in self.messages if message.role == "user")
 
 
 class SearchBody(Model):

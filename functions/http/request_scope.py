@@ -1,4 +1,4 @@
-"""What surrounds the handling of an event or a message: a trace of its own, and the fields of its log."""
+"""Wraps the handling of a request or an event: its trace, and the fields of its log lines."""
 
 import re
 import uuid
@@ -59,7 +59,7 @@ def _server_span(request: Any, function: str) -> tracing.Span:
         "code.function.name": function,
     }
     parent = request.headers.get("traceparent", "")
-    return tracing.begin_root(f"{request.method} {route}", "server", parent, attributes)
+    return tracing.begin(f"{request.method} {route}", attributes, "server", parent=parent)
 
 
 def _route(path: str, parts: Mapping[str, object], function: str) -> str:

@@ -1,6 +1,7 @@
 """Who calls a route, whether they may, and whether they sent the same request before."""
 
 import re
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from functions.http.responses import Request, add_headers
@@ -10,9 +11,12 @@ from shared.platform.telemetry import get_logger, note_fields
 from shared.wiring import get_services
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from shared.access.daily_use import Resource, Usage
     from shared.access.idempotency import Claimed, IdempotencyStore
     from shared.access.limits import Slot
-    from shared.access.models import UserContext
+    from shared.access.models import AuditAction, UserContext
     from shared.platform.models import Model
     from shared.wiring import Services
 
@@ -25,7 +29,6 @@ async def caller_of(request: Request) -> "UserContext":
         AccessDeniedError: (403) somebody who is not let in.
         DependencyError: (502-504) their groups are not in the token, and cannot be looked up.
     """
-    # Imported when used: a worker that starts does not wait for it.
     from shared.access.identity import BEARER_HEADER, PRINCIPAL_HEADER, authenticate
 
     services = get_services()
@@ -68,6 +71,11 @@ async def ready_services() -> "Services":
     return services
 
 
+async def caller_and_services(request: Request) -> "tuple[UserContext, Services]":
+    """Who is asking, as `caller_of`, and then what serves them, as `ready_services`."""
+    return await caller_of(request), await ready_services()
+
+
 def require_settings() -> None:
     """Stop the start when a setting is missing or wrong, rather than fail with each request.
 
@@ -77,23 +85,30 @@ def require_settings() -> None:
     get_settings()
 
 
+_DAY = timedelta(hours=24)
 _KEY = re.compile(r"[\x21-\x7e]{1,200}")
 
 
 async def admitted(
-    request: Request, user: "UserContext", services: "Services", *, calls: int = 1, slot: "Slot | None" = None
+    request: Request,
+    user: "UserContext",
+    services: "Services",
+    *,
+    calls: int = 1,
+    slot: "Slot | None" = None,
+    needs: "Sequence[Resource]" = (),
+    used: "Usage | None" = None,
 ) -> None:
     """Count a call that costs; its answer, whatever it will be, tells what is left.
 
     Raises:
-        TooManyRequestsError, TooManyRunsError: as `shared.access.limits.admit`.
+        TooManyRequestsError, TooManyRunsError, DailyLimitError: as `shared.access.limits.admit`.
     """
     from shared.access.limits import admit, limit_headers
 
-    add_headers(
-        request,
-        limit_headers(await admit(user, services.settings, services.user_limits, calls=calls, slot=slot)),
-    )
+    settings, store = services.settings, services.user_limits
+    left = await admit(user, settings, store, calls=calls, slot=slot, needs=needs, used=used)
+    add_headers(request, limit_headers(left))
 
 
 async def claimed_key(
@@ -103,8 +118,10 @@ async def claimed_key(
     idempotency: "IdempotencyStore",
     *,
     resource_id: str,
+    key: str | None = None,
+    holds: timedelta = _DAY,
 ) -> "Claimed | None":
-    """The request's key, claimed for what is asked for; None when it carries none.
+    """The key, claimed for what is asked for. Without `key` the request's own; None when it carries none.
 
     Raises:
         CallerError: it is no key.
@@ -112,15 +129,48 @@ async def claimed_key(
     """
     from shared.access.idempotency import claim_key, digest_of
 
-    key: str | None = request.headers.get("idempotency-key")
+    key = key or request.headers.get("idempotency-key")
     if key is None:
         return None
     if not _KEY.fullmatch(key):
         raise CallerError("Idempotency-Key takes 1-200 visible ASCII characters.", "Send a UUID.")
     route = f"{request.method} {request.url.path}"
     return await claim_key(
-        key, user, idempotency, route=route, body=digest_of(order), resource_id=resource_id
+        key, user, idempotency, route=route, body=digest_of(order), resource_id=resource_id, holds=holds
     )
+
+
+async def note_act(
+    request: Request,
+    user: "UserContext",
+    services: "Services",
+    action: "AuditAction",
+    *doc_ids: str,
+    run_id: str = "",
+    subject: str = "",
+) -> None:
+    """Add to the audit trail what the caller does. Never raises."""
+    from shared.access.audit_trail import record_act
+    from shared.access.models import AuditEntry
+
+    entry = AuditEntry(
+        at=datetime.now(UTC),
+        user_id=user.user_id,
+        action=action,
+        doc_ids=doc_ids,
+        run_id=run_id,
+        subject=subject,
+        origin=client_address(request),
+    )
+    await record_act(services.audit, entry)
+
+
+def client_address(request: Request) -> str:
+    """Where a request comes from, as far as it is known: the last that App Service adds, else the peer's."""
+    if get_services().settings.host.in_azure:
+        forwarded: str = request.headers.get("x-forwarded-for", "")
+        return forwarded.rpartition(",")[2].strip()[:64]
+    return str(request.client.host) if request.client else ""
 
 
 def say_replayed(request: Request) -> None:

@@ -6,20 +6,29 @@ of them come from here. Bodies become models, errors become RFC 9457 problem det
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, MutableMapping
 from functools import wraps
 from inspect import signature
-from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import quote
+from typing import TYPE_CHECKING, Any, TypeVar, get_origin
+from urllib.parse import quote, urlsplit
 
 import azure.functions as func
 from azurefunctions.extensions.http.fastapi import JSONResponse, Request, Response, StreamingResponse
 from pydantic import BaseModel, ValidationError
+from starlette.convertors import PathConvertor, register_url_convertor
 
 from functions.http.bodies import read_body
-from functions.http.conditions import is_known
+from functions.http.conditions import etag_of, is_known
 from functions.http.request_scope import observed
-from shared.platform.errors import CallerError, DefectError, GroundworkError, NotAuthenticatedError, Problem
+from shared.platform.errors import (
+    AccessDeniedError,
+    CallerError,
+    DefectError,
+    GroundworkError,
+    NotAuthenticatedError,
+    Problem,
+)
+from shared.platform.settings import get_settings
 from shared.platform.telemetry import get_logger, note_fields
 
 if TYPE_CHECKING:
@@ -37,8 +46,26 @@ Body = TypeVar("Body", bound=BaseModel)
 Handler = Callable[..., Awaitable[Response]]
 
 
-def route(blueprint: Any, method: str, path: str) -> Callable[[Handler], Any]:
-    """Register a handler for a method and an address below `/api`, as `endpoint`.
+_FIRST_BYTE_S = 0.1
+
+
+class _AnyPath(PathConvertor):
+    """Matches line breaks, too.
+
+    A request that the extension's route does not match has no answer, and after functionTimeout the host ends
+    the whole worker.
+    """
+
+    regex = r"[\s\S]*"
+
+
+register_url_convertor("path", _AnyPath())
+
+API = "api/"  # host.json has no prefix, because the web page stands at the root
+
+
+def route(blueprint: Any, method: str, path: str, below: str = API) -> Callable[[Handler], Any]:
+    """Register a handler for a method and an address, as `endpoint`; `below` is "" for the web page.
 
     A handler with a parameter `client` gets the client of Durable Functions. Nobody needs a key of the
     platform: `caller_of` says who asks.
@@ -49,7 +76,7 @@ def route(blueprint: Any, method: str, path: str) -> Callable[[Handler], Any]:
         if "client" in signature(handler).parameters:
             registered = blueprint.durable_client_input(client_name="client")(registered)
         anonymous = func.AuthLevel.ANONYMOUS
-        return blueprint.route(route=path, methods=[method], auth_level=anonymous)(registered)
+        return blueprint.route(route=below + path, methods=[method], auth_level=anonymous)(registered)
 
     return register
 
@@ -59,20 +86,46 @@ def endpoint(handler: Handler) -> Handler:
 
     @wraps(handler)
     async def guarded(*args: Any, **kwargs: Any) -> Response:
+        request = kwargs.get("req") or args[0]
         try:
+            _refuse_foreign_page(request)
             answer = await handler(*args, **kwargs)
         except GroundworkError as error:
             answer = problem(error)
         except Exception:  # noqa: BLE001  # the trigger is where defects end: logged, without internals
             get_logger().exception("http.defect", function=handler.__name__)
             answer = problem(DefectError("Something went wrong on our side.", "Try again later."))
-        request = kwargs.get("req") or args[0]
         answer.headers.update(request.scope.get(_ADDED, {}))
         for name, value in _USUAL.items():
             answer.headers.setdefault(name, value)
         return answer
 
     return observed(guarded)
+
+
+def _refuse_foreign_page(request: Request) -> None:
+    """Keep pages of other sites from changing anything with their visitor's cookie.
+
+    Browsers say where a request comes from; programs don't, and carry their identity themselves.
+
+    Raises:
+        AccessDeniedError: a browser sends it for another origin's page.
+    """
+    if request.method in ("GET", "HEAD", "OPTIONS"):
+        return
+    site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
+    # Browsers before 2023 send Origin alone. Behind a proxy the Host is the proxy's.
+    hosts = (request.headers.get("host"), request.headers.get("x-forwarded-host"))
+    is_own = site in ("same-origin", "none") if site else origin is None or urlsplit(origin).netloc in hosts
+    if not is_own:
+        raise AccessDeniedError("This request comes from a page of another site.", "Open Groundwork itself.")
+
+
+def address_of(request: Request) -> str:
+    """The app's address in a browser, without a trailing slash; if none is set, as this request came."""
+    host = get_settings().host
+    known = host.public_address if host.public_url or host.in_azure else None  # locally the name has no https
+    return known or str(request.base_url).rstrip("/")
 
 
 def add_headers(request: Request, headers: Mapping[str, str]) -> None:
@@ -97,10 +150,18 @@ def read_query(request: Request, model: type[Body]) -> Body:
     Raises:
         CallerError: one is not of the model's shape; names it.
     """
-    given = {name: request.query_params[name] for name in model.model_fields if name in request.query_params}
-    return validated(
-        model, lambda: model.model_validate({name: text for name, text in given.items() if text})
-    )
+    given = {
+        name: [text for text in request.query_params.getlist(name) if text] for name in model.model_fields
+    }
+    # One that is given several times is a list where the model takes one, else its last value counts.
+    values = {
+        name: texts if _takes_several(model, name) else texts[-1] for name, texts in given.items() if texts
+    }
+    return validated(model, lambda: model.model_validate(values))
+
+
+def _takes_several(model: type[BaseModel], name: str) -> bool:
+    return get_origin(model.model_fields[name].annotation) is tuple
 
 
 def validated(model: type[Body], validate: Callable[[], Body]) -> Body:
@@ -115,6 +176,17 @@ def json_response(content: Any, status: int = 200, headers: Mapping[str, str] | 
     """A JSON answer; models are dumped."""
     dumped = content.model_dump(mode="json") if isinstance(content, BaseModel) else content
     return JSONResponse(dumped, status_code=status, headers=dict(headers or {}))
+
+
+def tagged_response(
+    request: Request, view: BaseModel, leaving_out: Collection[str] = (), status: int = 200
+) -> Response:
+    """The view with its ETag; 304 when the caller has this very state."""
+    etag = etag_of(view, leaving_out)
+    headers = {"ETag": f'"{etag}"', "Cache-Control": "private, no-cache"}
+    if request.method == "GET" and is_known(request.headers.get("if-none-match"), etag):
+        return Response(status_code=304, headers=headers)
+    return json_response(view, status, headers)
 
 
 async def file_response(
@@ -142,8 +214,10 @@ async def file_response(
     )
 
 
-async def picture_response(request: Request, parts: AsyncIterator[bytes], blob: "BlobProperties") -> Response:
-    """A PNG that we made, shown inline; 304 when the caller has it already.
+async def picture_response(
+    request: Request, parts: AsyncIterator[bytes], blob: "BlobProperties", media_type: str = "image/png"
+) -> Response:
+    """A picture that we made, shown inline; 304 when the caller has it already.
 
     A browser may keep it, and asks each time whether it may show it.
     """
@@ -155,7 +229,7 @@ async def picture_response(request: Request, parts: AsyncIterator[bytes], blob: 
         "Content-Security-Policy": "default-src 'none'",
         "Content-Length": str(blob.size_bytes),
     }
-    return StreamingResponse(await _begun(parts), media_type="image/png", headers=headers)
+    return StreamingResponse(await _begun(parts), media_type=media_type, headers=headers)
 
 
 async def _begun(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
@@ -172,7 +246,22 @@ async def _begun(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 def event_stream(frames: AsyncIterator[bytes], run_id: str | None = None) -> Response:
     """Server-sent events. No proxy may hold them back, and a reader who takes none is let go."""
     headers = {"X-Accel-Buffering": "no", **({"X-Run-Id": run_id} if run_id else {})}
-    return PatientResponse(frames, media_type="text/event-stream", headers=headers)
+    return PatientResponse(_opened(frames), media_type="text/event-stream", headers=headers)
+
+
+async def _opened(frames: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """The frames; a comment first, if there is none yet: the host sends headers with the first byte."""
+    first = asyncio.ensure_future(anext(frames, b""))
+    try:
+        await asyncio.wait({first}, timeout=_FIRST_BYTE_S)
+        if not first.done():
+            yield b": open\n\n"
+        yield await first
+        async for frame in frames:
+            yield frame
+    finally:
+        first.cancel()
+        await frames.aclose()  # type: ignore[attr-defined]  # all that come here are generators
 
 
 def problem(error: GroundworkError) -> Response:

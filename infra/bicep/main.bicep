@@ -7,14 +7,51 @@ targetScope = 'subscription'
 @maxLength(40)
 param environmentName string
 
-@description('Required. Region; must have Flex Consumption.')
-@minLength(1)
+@description('Required. Region of the app; those with Flex Consumption. One that is new there is added here.')
+@allowed([
+  'australiaeast'
+  'australiasoutheast'
+  'brazilsouth'
+  'canadacentral'
+  'centralindia'
+  'centralus'
+  'eastasia'
+  'eastus'
+  'eastus2'
+  'francecentral'
+  'germanywestcentral'
+  'italynorth'
+  'japaneast'
+  'koreacentral'
+  'northcentralus'
+  'northeurope'
+  'norwayeast'
+  'southafricanorth'
+  'southcentralus'
+  'southeastasia'
+  'southindia'
+  'spaincentral'
+  'swedencentral'
+  'uaenorth'
+  'uksouth'
+  'ukwest'
+  'westcentralus'
+  'westeurope'
+  'westus'
+  'westus2'
+  'westus3'
+])
+@metadata({
+  azd: {
+    type: 'location'
+  }
+})
 param location string
 
-@description('Optional. Object id of whoever deploys, who creates the indexes; azd fills it in.')
+@description('Optional. Object id of the person or identity that deploys and creates the indexes; azd fills it in.')
 param principalId string = ''
 
-@description('Optional. What kind of principal deploys.')
+@description('Optional. Type of that principal; azd fills it in.')
 @allowed([
   'User'
   'ServicePrincipal'
@@ -22,27 +59,42 @@ param principalId string = ''
 ])
 param principalType string = 'User'
 
-@description('Required. Client id of the app registration that people sign in to; docs/operations.md says how to make it.')
+@description('Required. Client id of the app registration that people sign in to; docs/deploy.md says how to create it.')
 @minLength(1)
 param authClientId string
 
 @description('Optional. Tenant whose people may sign in.')
 param authTenantId string = tenant().tenantId
 
-@description('Optional. Region of the models; empty = that of the app.')
-param openAiLocation string = ''
+@description('Required. Region of the models; azd offers those where the subscription has quota for the defaults below.')
+@metadata({
+  azd: {
+    type: 'location'
+    usageName: [
+      'OpenAI.GlobalStandard.gpt-5.4-mini,30'
+      'OpenAI.GlobalStandard.text-embedding-3-large,120'
+    ]
+  }
+})
+param openAiLocation string
 
 @description('Optional. Chat model: writes answers and describes figures.')
-param chatModelName string = 'gpt-5-mini'
+param chatModelName string = 'gpt-5.4-mini'
 
-@description('Optional. Version of the chat model.')
-param chatModelVersion string = '2025-08-07'
+@description('Optional. Version of the chat model. One that is older than a year is closed to new subscriptions.')
+param chatModelVersion string = '2026-03-17'
 
 @description('Optional. Quota of the chat model in thousands of tokens a minute.')
 @minValue(1)
-param chatModelCapacity int = 200
+param chatModelCapacity int = 30
 
-@description('Optional. Embedding model. Another one wants new indexes: docs/operations.md, "Another embedding model".')
+@description('Optional. Price of a million tokens that the chat model reads, in US dollars.')
+param chatModelInputPrice string = '0.75'
+
+@description('Optional. Price of a million tokens that the chat model writes, in US dollars.')
+param chatModelOutputPrice string = '4.50'
+
+@description('Optional. Embedding model. Another one needs new indexes: docs/operate.md, "Another embedding model".')
 param embeddingModelName string = 'text-embedding-3-large'
 
 @description('Optional. Version of the embedding model.')
@@ -50,14 +102,14 @@ param embeddingModelVersion string = '1'
 
 @description('Optional. Quota of the embedding model in thousands of tokens a minute.')
 @minValue(1)
-param embeddingModelCapacity int = 350
+param embeddingModelCapacity int = 120
 
 @description('Optional. Length of the vectors.')
 @minValue(1)
 @maxValue(4096)
 param embeddingDimensions int = 1024
 
-@description('Optional. Kind of the deployments of models.')
+@description('Optional. Deployment type of the models.')
 @allowed([
   'Standard'
   'GlobalStandard'
@@ -65,10 +117,13 @@ param embeddingDimensions int = 1024
 ])
 param modelDeploymentType string = 'GlobalStandard'
 
-@description('Optional. Region of the search service, where that of the app has no room for one; empty = that of the app.')
+@description('Optional. Recover the accounts of models and Document Intelligence that `azd down` without --purge left soft-deleted.')
+param restoreAccounts bool = false
+
+@description('Optional. Region of the search service, if that of the app has no capacity for one; empty = that of the app.')
 param searchLocation string = ''
 
-@description('Optional. Tier of the search service.')
+@description('Optional. Tier of the search service. basic takes at most 3 replicas and 3 partitions.')
 @allowed([
   'basic'
   'standard'
@@ -79,12 +134,12 @@ param searchLocation string = ''
 ])
 param searchSku string = 'basic'
 
-@description('Optional. Copies of the search service.')
+@description('Optional. Replicas of the search service.')
 @minValue(1)
 @maxValue(12)
 param searchReplicaCount int = 1
 
-@description('Optional. Parts of the search service.')
+@description('Optional. Partitions of the search service.')
 @allowed([
   1
   2
@@ -95,13 +150,13 @@ param searchReplicaCount int = 1
 ])
 param searchPartitionCount int = 1
 
-@description('Optional. Semantic ranker of the search service; the app uses it unless it is disabled.')
+@description('Optional. Plan of the semantic ranker; the app uses it unless it is disabled. free = 1,000 queries a month, then refusals.')
 @allowed([
   'disabled'
   'free'
   'standard'
 ])
-param semanticSearch string = 'free'
+param semanticSearch string = 'disabled'
 
 @description('Optional. Redundancy of the documents\' storage.')
 @allowed([
@@ -110,7 +165,7 @@ param semanticSearch string = 'free'
   'Standard_GRS'
   'Standard_GZRS'
 ])
-param storageSku string = 'Standard_ZRS'
+param storageSku string = 'Standard_LRS'
 
 @description('Optional. Back end of orchestrations.')
 @allowed([
@@ -119,70 +174,87 @@ param storageSku string = 'Standard_ZRS'
 ])
 param durableBackend string = 'AzureStorage'
 
-@description('Optional. Version of Python of the app.')
+@description('Optional. Python version of the app.')
 @allowed([
   '3.11'
   '3.12'
+  '3.13'
 ])
-param pythonVersion string = '3.12'
+param pythonVersion string = '3.13'
 
-@description('Optional. Memory of an instance in megabytes.')
+@description('Optional. Memory of an instance in megabytes; it decides how large a document may be.')
 @allowed([
   2048
   4096
 ])
 param instanceMemoryMB int = 2048
 
-@description('Optional. Most instances.')
-@minValue(40)
+@description('Optional. Maximum number of instances.')
+@minValue(1)
 @maxValue(1000)
 param maximumInstanceCount int = 100
 
-@description('Optional. Instances that always run, for requests.')
+@description('Optional. Always-ready instances for requests; 0 = the first question after a pause waits for a cold start.')
 @minValue(0)
 @maxValue(20)
 param alwaysReadyHttp int = 1
 
-@description('Optional. Spread the app over the zones of its region; two instances of each group of functions always run then, and are paid for.')
+@description('Optional. Always-ready instances for orchestrations; 0 as above.')
+@minValue(0)
+@maxValue(20)
+param alwaysReadyDurable int = 1
+
+@description('Optional. Always-ready instances for blob events; 0 = a file after a pause waits for a cold start.')
+@minValue(0)
+@maxValue(20)
+param alwaysReadyBlob int = 0
+
+@description('Optional. Spread the app and its storage over the zones of the region. Azure then keeps, and bills, two always-ready instances of each group.')
 param zoneRedundant bool = false
 
-@description('Optional. Most gigabytes of telemetry a day; -1 = no cap. When it is reached, alerts see nothing until the next day.')
+@description('Optional. Daily cap on telemetry in gigabytes; -1 = none. Above it nothing is recorded until the next day.')
 @minValue(-1)
 param dailyCapGb int = 5
 
-@description('Optional. Read scans, and the layout of documents, by Azure Document Intelligence.')
+@description('Optional. Share of traces that the app and its host record, from 0 to 1.')
+param traceSampleRatio string = '1.0'
+
+@description('Optional. Read scans with Azure Document Intelligence.')
 param useDocumentIntelligence bool = true
 
-@description('Optional. Private endpoints for storage, search and models; nothing of them is on the public network.')
+@description('Optional. Region of Document Intelligence; empty = that of the app.')
+param documentIntelligenceLocation string = ''
+
+@description('Optional. Reach storage, search and models by private endpoints only.')
 param usePrivateNetwork bool = false
 
-@description('Optional. Make the bot, for Teams.')
+@description('Optional. Create the bot for Teams.')
 param useBot bool = false
 
-@description('Optional. Name of the bot that people see.')
+@description('Optional. Display name of the bot.')
 param botDisplayName string = 'Groundwork'
 
-@description('Optional. An own host name; its DNS records stand before. Empty = none.')
+@description('Optional. Custom host name; its DNS records must exist. Empty = none.')
 param customHostName string = ''
 
-@description('Optional. The own host name that an earlier deployment bound; azd keeps it from output to parameter.')
+@description('Optional. Custom host name that an earlier deployment bound; azd passes it from output to parameter.')
 param boundHostName string = ''
 
-@description('Optional. Who is told of alerts and the budget; empty = there are none.')
+@description('Optional. Recipient of alerts and of the budget\'s mails; empty = neither.')
 param alertEmailAddress string = ''
 
-@description('Optional. Budget of a month in the currency of the subscription; 0 = none.')
+@description('Optional. Monthly budget in the currency of the subscription; 0 = none.')
 @minValue(0)
 param monthlyBudget int = 0
 
-@description('Optional. First day of the month that the budget began with; azd keeps it from output to parameter. Empty = thisMonth.')
+@description('Optional. First day of the month in which the budget began; azd passes it from output to parameter. Empty = thisMonth.')
 param budgetStartDate string = ''
 
-@description('Optional. Not to be given: the clock can be read nowhere but in the default of a parameter.')
+@description('Optional. Never set it: only the default of a parameter can read the clock.')
 param thisMonth string = utcNow('yyyy-MM-01')
 
-@description('Optional. Any setting of docs/settings.md by its name; what is set here wins.')
-param settings object = {}
+@description('Optional. Settings of docs/settings.md by name; they override what the deployment sets.')
+param settings { *: string } = {}
 
 var abbreviations = loadJsonContent('abbreviations.json')
 var suffix = toLower(uniqueString(subscription().id, environmentName, location))
@@ -190,14 +262,35 @@ var tags = {
   'azd-env-name': environmentName
 }
 var documentsContainer = 'documents'
+// Of the web page, which sends large files straight to the storage account.
+var pageOrigins = concat(['https://${abbreviations.functionApp}${suffix}.azurewebsites.net'], empty(customHostName) ? [] : ['https://${customHostName}'])
 var deadLetterContainer = 'event-dead-letters'
 var packageContainer = 'app-package'
 var deletedQueue = 'blob-deleted'
+var hasScheduler = durableBackend == 'DurableTaskScheduler'
 var hasAlerts = !empty(alertEmailAddress)
 var hasBudget = hasAlerts && monthlyBudget > 0
-// A new budget begins with this month, and no other; one that is there takes no other beginning than its own.
+// Azure takes only this month for a new budget, and only the old month for one that exists.
 var budgetStart = empty(budgetStartDate) ? thisMonth : budgetStartDate
+// A storage account of one zone would end an app that outlives a zone.
+var zonal = zoneRedundant || contains(storageSku, 'ZRS')
+var zonalSkus = {
+  Standard_LRS: 'Standard_ZRS'
+  Standard_GRS: 'Standard_GZRS'
+}
 var publicAccess = usePrivateNetwork ? 'Disabled' : 'Enabled'
+
+var blobZone = 'privatelink.blob.${environment().suffixes.storage}'
+var queueZone = 'privatelink.queue.${environment().suffixes.storage}'
+var tableZone = 'privatelink.table.${environment().suffixes.storage}'
+var searchZone = 'privatelink.search.windows.net'
+var schedulerZone = 'privatelink.durabletask.io'
+// An account of kind AIServices answers by three names.
+var modelZones = [
+  'privatelink.cognitiveservices.azure.com'
+  'privatelink.openai.azure.com'
+  'privatelink.services.ai.azure.com'
+]
 
 resource group 'Microsoft.Resources/resourceGroups@2024-03-01' = {
   name: '${abbreviations.resourceGroup}${environmentName}'
@@ -233,7 +326,7 @@ module hostStorage 'modules/storage.bicep' = {
   params: {
     name: '${abbreviations.storageAccount}host${suffix}'
     location: location
-    sku: contains(storageSku, 'ZRS') ? 'Standard_ZRS' : 'Standard_LRS'
+    sku: zonal ? 'Standard_ZRS' : 'Standard_LRS'
     containers: [
       packageContainer
     ]
@@ -248,7 +341,8 @@ module contentStorage 'modules/storage.bicep' = {
   params: {
     name: '${abbreviations.storageAccount}docs${suffix}'
     location: location
-    sku: storageSku
+    sku: zonal ? (zonalSkus[?storageSku] ?? storageSku) : storageSku
+    uploadOrigins: pageOrigins
     containers: [
       documentsContainer
       'figures'
@@ -262,6 +356,7 @@ module contentStorage 'modules/storage.bicep' = {
       'erasures'
     ]
     tables: [
+      'audit'
       'botturns'
       'documents'
       'idempotency'
@@ -323,7 +418,7 @@ module openAi 'modules/openai.bicep' = {
   scope: group
   params: {
     name: '${abbreviations.cognitiveServices}openai-${suffix}'
-    location: empty(openAiLocation) ? location : openAiLocation
+    location: openAiLocation
     deployments: [
       {
         name: chatModelName
@@ -340,6 +435,7 @@ module openAi 'modules/openai.bicep' = {
         capacity: embeddingModelCapacity
       }
     ]
+    restore: restoreAccounts
     publicNetworkAccess: publicAccess
     workspaceId: monitoring.outputs.workspaceId
     tags: tags
@@ -351,13 +447,14 @@ module documentIntelligence 'modules/document-intelligence.bicep' = if (useDocum
   scope: group
   params: {
     name: '${abbreviations.cognitiveServices}pages-${suffix}'
-    location: location
+    location: empty(documentIntelligenceLocation) ? location : documentIntelligenceLocation
+    restore: restoreAccounts
     publicNetworkAccess: publicAccess
     tags: tags
   }
 }
 
-module durableScheduler 'modules/durable-scheduler.bicep' = if (durableBackend == 'DurableTaskScheduler') {
+module durableScheduler 'modules/durable-scheduler.bicep' = if (hasScheduler) {
   name: 'durable-scheduler'
   scope: group
   params: {
@@ -365,6 +462,7 @@ module durableScheduler 'modules/durable-scheduler.bicep' = if (durableBackend =
     location: location
     taskHubName: 'groundwork'
     identityClientId: identity.outputs.clientId
+    publicNetworkAccess: publicAccess
     tags: tags
   }
 }
@@ -380,8 +478,8 @@ module roles 'modules/roles.bicep' = {
     searchName: search.outputs.name
     openAiName: openAi.outputs.name
     insightsName: monitoring.outputs.insightsName
-    documentIntelligenceName: useDocumentIntelligence ? documentIntelligence.outputs.name : ''
-    schedulerName: durableBackend == 'DurableTaskScheduler' ? durableScheduler.outputs.name : ''
+    documentIntelligenceName: documentIntelligence.?outputs.name ?? ''
+    schedulerName: durableScheduler.?outputs.name ?? ''
     deployerId: principalId
     deployerType: principalType
   }
@@ -402,93 +500,83 @@ module privateEndpoints 'modules/private-endpoints.bicep' = if (usePrivateNetwor
   scope: group
   params: {
     location: location
-    networkId: usePrivateNetwork ? network.outputs.networkId : ''
-    subnetId: usePrivateNetwork ? network.outputs.endpointsSubnetId : ''
+    networkId: network!.outputs.networkId
+    subnetId: network!.outputs.endpointsSubnetId
     prefix: abbreviations.privateEndpoint
-    zones: [
-      'privatelink.blob.${environment().suffixes.storage}'
-      'privatelink.queue.${environment().suffixes.storage}'
-      'privatelink.table.${environment().suffixes.storage}'
-      'privatelink.search.windows.net'
-      'privatelink.openai.azure.com'
-      'privatelink.cognitiveservices.azure.com'
-    ]
-    targets: concat([
-      {
-        name: 'host-blob'
-        resourceId: hostStorage.outputs.resourceId
-        groupId: 'blob'
-        zone: 0
-      }
-      {
-        name: 'host-queue'
-        resourceId: hostStorage.outputs.resourceId
-        groupId: 'queue'
-        zone: 1
-      }
-      {
-        name: 'host-table'
-        resourceId: hostStorage.outputs.resourceId
-        groupId: 'table'
-        zone: 2
-      }
-      {
-        name: 'docs-blob'
-        resourceId: contentStorage.outputs.resourceId
-        groupId: 'blob'
-        zone: 0
-      }
-      {
-        name: 'docs-queue'
-        resourceId: contentStorage.outputs.resourceId
-        groupId: 'queue'
-        zone: 1
-      }
-      {
-        name: 'docs-table'
-        resourceId: contentStorage.outputs.resourceId
-        groupId: 'table'
-        zone: 2
-      }
-      {
-        name: 'search'
-        resourceId: search.outputs.resourceId
-        groupId: 'searchService'
-        zone: 3
-      }
-      {
-        name: 'openai'
-        resourceId: openAi.outputs.resourceId
-        groupId: 'account'
-        zone: 4
-      }
-    ], useDocumentIntelligence ? [{ name: 'pages', resourceId: documentIntelligence.outputs.resourceId, groupId: 'account', zone: 5 }] : [])
+    zones: concat([blobZone, queueZone, tableZone, searchZone], modelZones, hasScheduler ? [schedulerZone] : [])
+    targets: concat(
+      [
+        {
+          name: 'host-blob'
+          resourceId: hostStorage.outputs.resourceId
+          groupId: 'blob'
+          zones: [blobZone]
+        }
+        {
+          name: 'host-queue'
+          resourceId: hostStorage.outputs.resourceId
+          groupId: 'queue'
+          zones: [queueZone]
+        }
+        {
+          name: 'host-table'
+          resourceId: hostStorage.outputs.resourceId
+          groupId: 'table'
+          zones: [tableZone]
+        }
+        {
+          name: 'docs-blob'
+          resourceId: contentStorage.outputs.resourceId
+          groupId: 'blob'
+          zones: [blobZone]
+        }
+        {
+          name: 'docs-queue'
+          resourceId: contentStorage.outputs.resourceId
+          groupId: 'queue'
+          zones: [queueZone]
+        }
+        {
+          name: 'docs-table'
+          resourceId: contentStorage.outputs.resourceId
+          groupId: 'table'
+          zones: [tableZone]
+        }
+        {
+          name: 'search'
+          resourceId: search.outputs.resourceId
+          groupId: 'searchService'
+          zones: [searchZone]
+        }
+        {
+          name: 'openai'
+          resourceId: openAi.outputs.resourceId
+          groupId: 'account'
+          zones: modelZones
+        }
+      ],
+      useDocumentIntelligence
+        ? [
+            {
+              name: 'pages'
+              resourceId: documentIntelligence!.outputs.resourceId
+              groupId: 'account'
+              zones: [modelZones[0]]
+            }
+          ]
+        : [],
+      hasScheduler
+        ? [
+            {
+              name: 'scheduler'
+              resourceId: durableScheduler!.outputs.resourceId
+              groupId: 'scheduler'
+              zones: [schedulerZone]
+            }
+          ]
+        : []
+    )
     tags: tags
-  }
-}
-
-module appSettings 'modules/app-settings.bicep' = {
-  name: 'app-settings'
-  scope: group
-  params: {
-    wired: {
-      AZURE_CLIENT_ID: identity.outputs.clientId
-      AZURE_OPENAI_ENDPOINT: openAi.outputs.endpoint
-      AZURE_SEARCH_ENDPOINT: search.outputs.endpoint
-      BOT_APP_ID: useBot ? identity.outputs.clientId : ''
-      BOT_TENANT_ID: useBot ? authTenantId : ''
-      CHAT_MODEL: chatModelName
-      DocumentsStorage__blobServiceUri: contentStorage.outputs.blobEndpoint
-      DocumentsStorage__queueServiceUri: contentStorage.outputs.queueEndpoint
-      DocumentsStorage__tableServiceUri: contentStorage.outputs.tableEndpoint
-      DOCUMENT_INTELLIGENCE_ENDPOINT: useDocumentIntelligence ? documentIntelligence.outputs.endpoint : ''
-      EMBEDDING_DIMENSIONS: string(embeddingDimensions)
-      EMBEDDING_MODEL: embeddingModelName
-      PUBLIC_URL: empty(customHostName) ? '' : 'https://${customHostName}'
-      SEMANTIC_RANKER: semanticSearch == 'disabled' ? 'false' : 'true'
-      TEXT_RECOGNITION: useDocumentIntelligence ? 'document_intelligence' : 'tesseract'
-    }
-    overrides: settings
   }
 }
 
@@ -506,14 +594,43 @@ module functionApp 'modules/function-app.bicep' = {
     hostTableEndpoint: hostStorage.outputs.tableEndpoint
     packageContainer: packageContainer
     insightsConnectionString: monitoring.outputs.connectionString
-    appSettings: appSettings.outputs.settings
-    hostSettings: durableBackend == 'DurableTaskScheduler' ? durableScheduler.outputs.hostSettings : {}
+    // Whatever is not here has the default of docs/settings.md.
+    appSettings: union(
+      {
+        AZURE_CLIENT_ID: identity.outputs.clientId
+        AZURE_OPENAI_ENDPOINT: openAi.outputs.endpoint
+        AZURE_SEARCH_ENDPOINT: search.outputs.endpoint
+        BOT_APP_ID: useBot ? identity.outputs.clientId : ''
+        BOT_TENANT_ID: useBot ? authTenantId : ''
+        CHAT_MODEL: chatModelName
+        CHAT_MODEL_INPUT_USD_PER_MILLION_TOKENS: chatModelInputPrice
+        CHAT_MODEL_OUTPUT_USD_PER_MILLION_TOKENS: chatModelOutputPrice
+        DocumentsStorage__blobServiceUri: contentStorage.outputs.blobEndpoint
+        DocumentsStorage__queueServiceUri: contentStorage.outputs.queueEndpoint
+        DocumentsStorage__tableServiceUri: contentStorage.outputs.tableEndpoint
+        DOCUMENT_INTELLIGENCE_ENDPOINT: documentIntelligence.?outputs.endpoint ?? ''
+        EMBEDDING_DIMENSIONS: string(embeddingDimensions)
+        EMBEDDING_MODEL: embeddingModelName
+        INSTANCE_MEMORY_MB: string(instanceMemoryMB)
+        PUBLIC_URL: empty(customHostName) ? '' : 'https://${customHostName}'
+        SEMANTIC_RANKER: semanticSearch == 'disabled' ? 'false' : 'true'
+        TEXT_RECOGNITION: useDocumentIntelligence ? 'document_intelligence' : 'tesseract'
+        TRACE_SAMPLE_RATIO: traceSampleRatio
+      },
+      settings
+    )
+    hostSettings: durableScheduler.?outputs.hostSettings ?? {}
+    traceSampleRatio: traceSampleRatio
     pythonVersion: pythonVersion
     instanceMemoryMB: instanceMemoryMB
     maximumInstanceCount: maximumInstanceCount
-    alwaysReadyHttp: alwaysReadyHttp
+    alwaysReady: {
+      http: alwaysReadyHttp
+      durable: alwaysReadyDurable
+      blob: alwaysReadyBlob
+    }
     zoneRedundant: zoneRedundant
-    subnetId: usePrivateNetwork ? network.outputs.appSubnetId : ''
+    subnetId: network.?outputs.appSubnetId ?? ''
     workspaceId: monitoring.outputs.workspaceId
     tags: tags
   }
@@ -542,21 +659,6 @@ module eventGridTopic 'modules/eventgrid-topic.bicep' = {
     storageName: contentStorage.outputs.name
     tags: tags
   }
-}
-
-module deletionSubscription 'modules/deletion-subscription.bicep' = {
-  name: 'deletion-subscription'
-  scope: group
-  params: {
-    topicName: eventGridTopic.outputs.name
-    storageName: contentStorage.outputs.name
-    documentsContainer: documentsContainer
-    deletedQueue: deletedQueue
-    deadLetterContainer: deadLetterContainer
-  }
-  dependsOn: [
-    roles
-  ]
 }
 
 module bot 'modules/bot.bicep' = if (useBot) {
@@ -607,7 +709,7 @@ module alerts 'modules/alerts.bicep' = if (hasAlerts) {
     actionGroupName: '${abbreviations.actionGroup}${suffix}'
     location: location
     emailAddress: alertEmailAddress
-    appId: functionApp.outputs.resourceId
+    workspaceId: monitoring.outputs.workspaceId
     openAiId: openAi.outputs.resourceId
     insightsId: monitoring.outputs.insightsId
     tags: tags
@@ -631,7 +733,7 @@ output AZURE_LOCATION string = location
 @description('Tenant of the subscription, for azd.')
 output AZURE_TENANT_ID string = tenant().tenantId
 
-@description('Tenant whose people sign in, for the token of the smoke test.')
+@description('Tenant whose people sign in, for the token of the check.')
 output AUTH_TENANT_ID string = authTenantId
 
 @description('Resource group of everything.')
@@ -652,20 +754,20 @@ output AZURE_SEARCH_ENDPOINT string = search.outputs.endpoint
 @description('Length of the vectors, for the same.')
 output EMBEDDING_DIMENSIONS string = string(embeddingDimensions)
 
-@description('Storage account of the documents, for the subscription to creations.')
+@description('Storage account of the documents, for the subscriptions to its events.')
 output CONTENT_STORAGE_NAME string = contentStorage.outputs.name
 
 @description('System topic, for the same.')
 output EVENT_GRID_TOPIC_NAME string = eventGridTopic.outputs.name
 
-@description('Identity of the app, for the permissions of Microsoft Graph.')
-output IDENTITY_ID string = identity.outputs.resourceId
+@description('Object id of the app\'s identity, for its federated credential and its permissions in Microsoft Graph.')
+output IDENTITY_PRINCIPAL_ID string = identity.outputs.principalId
 
-@description('Beginning of the budget, for the next deployment; kept although there is none any more, for Azure keeps the budget, too.')
+@description('Beginning of the budget, for the next deployment; kept when the budget is removed, because Azure keeps it.')
 output BUDGET_START_DATE string = hasBudget ? budgetStart : budgetStartDate
 
-@description('Own host name that is bound now, for the next deployment.')
-output CUSTOM_HOST_NAME_BOUND string = customHostName
+@description('Custom host name that is bound, for the next deployment; kept when it is removed, because Azure keeps the binding.')
+output CUSTOM_HOST_NAME_BOUND string = empty(customHostName) ? boundHostName : customHostName
 
 @description('Id of the bot, for the package of the Teams app; empty without one.')
-output BOT_APP_ID string = useBot ? bot.outputs.botId : ''
+output BOT_APP_ID string = bot.?outputs.botId ?? ''

@@ -1,13 +1,12 @@
-# After `azd deploy`: the subscription to new blobs, then whether the app works. The key in the subscription's
-# address exists only once the code runs, and some moments later at that; roles take minutes to hold everywhere.
-# So both are tried again, but for what no waiting mends: no Azure CLI, nobody signed in, no permission.
-# Doing it twice changes nothing.
+# After `azd deploy`: the subscriptions to events of documents, then a check that the app works. The key in the
+# address of the blob trigger exists only once the code runs, and roles take up to ten minutes to hold. So both are
+# retried, except for what waiting doesn't fix: no Azure CLI, not signed in, no permission. It may run twice.
 $ErrorActionPreference = 'Stop'
 $PSNativeCommandUseErrorActionPreference = $false  # a program that fails is looked at by its exit code
 Set-Location (Join-Path $PSScriptRoot '../..')
 
 function Exit-NoSubscription([string]$Why) {
-    [Console]::Error.WriteLine('The subscription to new blobs could not be made: files dropped into storage are found by the timer only.')
+    [Console]::Error.WriteLine('The subscriptions to events could not be created: only the timer finds files that are dropped into storage, and those that are deleted.')
     [Console]::Error.WriteLine($Why)
     [Console]::Error.WriteLine('Then run: azd hooks run postdeploy')
     exit 1
@@ -26,8 +25,8 @@ for ($try = 1; ; $try++) {
     $said = az deployment group create --output none --only-show-errors `
         --subscription $env:AZURE_SUBSCRIPTION_ID `
         --resource-group $env:AZURE_RESOURCE_GROUP `
-        --name event-subscription `
-        --template-file infra/bicep/modules/event-subscription.bicep `
+        --name event-subscriptions `
+        --template-file infra/bicep/modules/event-subscriptions.bicep `
         --parameters "topicName=$env:EVENT_GRID_TOPIC_NAME" "appName=$env:AZURE_FUNCTION_APP_NAME" `
             "storageName=$env:CONTENT_STORAGE_NAME" 2>&1 | Out-String
     $ErrorActionPreference = 'Stop'
@@ -36,8 +35,8 @@ for ($try = 1; ; $try++) {
     if ($said -match 'AuthorizationFailed') {
         Exit-NoSubscription "Whoever deploys needs Contributor on the resource group $env:AZURE_RESOURCE_GROUP."
     }
-    if ($try -eq 10) {
-        Exit-NoSubscription 'The last error stands above: does the app start? docs/operations.md, "When something is wrong".'
+    if ($try -eq 20) {
+        Exit-NoSubscription 'The last error stands above: does the app start? docs/troubleshooting.md, "Alerts".'
     }
     Write-Host 'The app is not ready yet; trying again in 30 seconds.'
     Start-Sleep -Seconds 30
@@ -45,7 +44,7 @@ for ($try = 1; ; $try++) {
 
 function Exit-NotChecked([string]$Why) {
     Write-Host "Whether the app works was not checked: $Why."
-    Write-Host 'docs/operations.md, "Check it", says how to do it by hand.'
+    Write-Host 'docs/deploy.md, "Check it", says how to do it by hand.'
     exit 0
 }
 
@@ -63,7 +62,7 @@ for ($try = 1; ; $try++) {
     & $python -m cli check
     if ($LASTEXITCODE -eq 0) { break }
     if ($try -eq 3) {
-        [Console]::Error.WriteLine('The app is deployed and does not work: docs/operations.md, "When something is wrong".')
+        [Console]::Error.WriteLine('The app is deployed and does not work: docs/troubleshooting.md, "Alerts".')
         exit 1
     }
     Write-Host 'It does not work yet; trying again in 60 seconds.'

@@ -1,13 +1,12 @@
 #!/bin/sh
-# After `azd deploy`: the subscription to new blobs, then whether the app works. The key in the subscription's
-# address exists only once the code runs, and some moments later at that; roles take minutes to hold everywhere.
-# So both are tried again, but for what no waiting mends: no Azure CLI, nobody signed in, no permission.
-# Doing it twice changes nothing.
+# After `azd deploy`: the subscriptions to events of documents, then a check that the app works. The key in the
+# address of the blob trigger exists only once the code runs, and roles take up to ten minutes to hold. So both are
+# retried, except for what waiting doesn't fix: no Azure CLI, not signed in, no permission. It may run twice.
 set -eu
 cd "$(dirname "$0")/../.."
 
 ends() {
-    echo "The subscription to new blobs could not be made: files dropped into storage are found by the timer only." >&2
+    echo "The subscriptions to events could not be created: only the timer finds files that are dropped into storage, and those that are deleted." >&2
     echo "$1" >&2
     echo "Then run: azd hooks run postdeploy" >&2
     exit 1
@@ -17,12 +16,12 @@ command -v az >/dev/null || ends "The Azure CLI is not installed: https://aka.ms
 az account show --subscription "$AZURE_SUBSCRIPTION_ID" --output none ||
     ends "The Azure CLI, which azd does not sign in, does not reach the subscription: az login --tenant $AZURE_TENANT_ID"
 
-tries=10
+tries=20
 until said=$(az deployment group create --output none --only-show-errors \
     --subscription "$AZURE_SUBSCRIPTION_ID" \
     --resource-group "$AZURE_RESOURCE_GROUP" \
-    --name event-subscription \
-    --template-file infra/bicep/modules/event-subscription.bicep \
+    --name event-subscriptions \
+    --template-file infra/bicep/modules/event-subscriptions.bicep \
     --parameters "topicName=$EVENT_GRID_TOPIC_NAME" "appName=$AZURE_FUNCTION_APP_NAME" \
         "storageName=$CONTENT_STORAGE_NAME" 2>&1); do
     echo "$said" >&2
@@ -31,7 +30,7 @@ until said=$(az deployment group create --output none --only-show-errors \
     esac
     tries=$((tries - 1))
     if [ "$tries" -eq 0 ]; then
-        ends "The last error stands above: does the app start? docs/operations.md, \"When something is wrong\"."
+        ends "The last error stands above: does the app start? docs/troubleshooting.md, \"Alerts\"."
     fi
     echo "The app is not ready yet; trying again in 30 seconds."
     sleep 30
@@ -39,7 +38,7 @@ done
 
 not_checked() {
     echo "Whether the app works was not checked: $1."
-    echo "docs/operations.md, \"Check it\", says how to do it by hand."
+    echo "docs/deploy.md, \"Check it\", says how to do it by hand."
     exit 0
 }
 
@@ -63,7 +62,7 @@ tries=3
 until "$python" -m cli check; do
     tries=$((tries - 1))
     if [ "$tries" -eq 0 ]; then
-        echo "The app is deployed and does not work: docs/operations.md, \"When something is wrong\"." >&2
+        echo "The app is deployed and does not work: docs/troubleshooting.md, \"Alerts\"." >&2
         exit 1
     fi
     echo "It does not work yet; trying again in 60 seconds."

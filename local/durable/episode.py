@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from local.durable.actions import OrchestratorState
-from local.durable.history import CONTROL, EventType, HistoryEvent, utc_text
+from local.durable.history import EventType, HistoryEvent, utc_text
 from local.durable.instances import Instance, RuntimeStatus
 from local.durable.work import (
     ActivityRequest,
@@ -43,51 +43,9 @@ class Episode:
 
     events: list[HistoryEvent]
     custom_status: str | None
-    status: RuntimeStatus = RuntimeStatus.RUNNING
     requests: list[Request] = field(default_factory=list)
     cancelled_timers: frozenset[int] = frozenset()
     ending: Completion | NextExecution | None = None
-
-
-@dataclass(frozen=True)
-class Intake:
-    """Which waiting events an episode takes.
-
-    taken: in the order in which they take effect. held: they wait for the instance to be resumed.
-    """
-
-    taken: list[HistoryEvent]
-    suspended: bool
-    terminated: HistoryEvent | None
-
-    @property
-    def concerns_generator(self) -> bool:
-        return any(event.event_type not in CONTROL for event in self.taken)
-
-
-def take_in(waiting: Sequence[HistoryEvent], *, suspended: bool) -> tuple[Intake, list[int]]:
-    """Choose from the waiting events, oldest first; also returns the positions of those taken.
-
-    While an instance is suspended its events wait, and follow right behind the one that resumes it.
-    A termination is taken at once, with everything that waits.
-    """
-    taken: list[int] = []
-    held: list[int] = []
-    for position, event in enumerate(waiting):
-        if event.event_type is EventType.EXECUTION_TERMINATED:
-            everything = [waiting[index] for index in taken] + [event]
-            return Intake(everything, suspended, event), list(range(len(waiting)))
-        if event.event_type is EventType.EXECUTION_SUSPENDED:
-            suspended = True
-        elif event.event_type is EventType.EXECUTION_RESUMED:
-            suspended = False
-        elif suspended:
-            held.append(position)
-            continue
-        taken.append(position)
-        if not suspended:
-            taken, held = taken + held, []
-    return Intake([waiting[index] for index in taken], suspended, None), taken
 
 
 def conclude(

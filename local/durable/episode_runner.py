@@ -2,10 +2,10 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import UTC, datetime
 
-from local.durable.episode import Completion, Episode, Intake, conclude, failed, framed, take_in
+from local.durable.episode import Completion, Episode, conclude, failed, framed
 from local.durable.episode_writer import Committed
 from local.durable.functions import AppFunctions
 from local.durable.history import EventType, HistoryEvent, utc_text
@@ -39,11 +39,22 @@ class EpisodeRunner:
         self._running: dict[str, asyncio.Task[None]] = {}
         self._news: set[str] = set()
         self._stopping = False
+        self._is_held = False
+
+    def hold(self) -> None:
+        """Begin no episode until `release`."""
+        self._is_held = True
+
+    def release(self, but: Collection[str]) -> None:
+        """Begin the episodes that were held; those of `but` begin with their next event."""
+        self._is_held = False
+        for instance_id in self._news - set(but):
+            self.wake(instance_id)
 
     def wake(self, instance_id: str) -> None:
         """An instance has news. If an episode of it is running, another one follows."""
         self._news.add(instance_id)
-        if instance_id in self._running or self._stopping:
+        if instance_id in self._running or self._stopping or self._is_held:
             return
         task = asyncio.create_task(self._run(instance_id), name=f"episodes of {instance_id}")
         self._running[instance_id] = task
@@ -71,34 +82,28 @@ class EpisodeRunner:
         if instance is None or instance.ended:
             return
         waiting = self._store.waiting(instance_id)
-        suspended = instance.runtime_status is RuntimeStatus.SUSPENDED
-        intake, taken = take_in([item.event for item in waiting], suspended=suspended)
-        if not taken:
+        if not waiting:
             return
-        episode = await self._decide(instance, intake)
-        self._on_commit(self._store.commit(instance, [waiting[index].position for index in taken], episode))
+        episode = await self._decide(instance, [item.event for item in waiting])
+        self._on_commit(self._store.commit(instance, [item.position for item in waiting], episode))
 
-    async def _decide(self, instance: Instance, intake: Intake) -> Episode:
+    async def _decide(self, instance: Instance, taken: list[HistoryEvent]) -> Episode:
         timestamp = utc_text(datetime.now(UTC))
-        former = instance.custom_status
-        if intake.terminated is not None:
-            ending = Completion(RuntimeStatus.TERMINATED, intake.terminated.input or "")
-            return Episode(framed(intake.taken, [], ending, timestamp), former, ending=ending)
-        status = RuntimeStatus.SUSPENDED if intake.suspended else RuntimeStatus.RUNNING
-        if not intake.concerns_generator:
-            return Episode(framed(intake.taken, [], None, timestamp), former, status)
+        kinds = [event.event_type for event in taken]
         try:
-            return await self._replay(instance, intake, status, timestamp)
+            if EventType.EXECUTION_TERMINATED not in kinds:
+                return await self._replay(instance, taken, timestamp)
+            place = kinds.index(EventType.EXECUTION_TERMINATED)
+            taken = taken[: place + 1]
+            ending = Completion(RuntimeStatus.TERMINATED, taken[place].input or "")
         except ReplayFailed as error:
             ending = failed(error)
-            return Episode(framed(intake.taken, [], ending, timestamp), former, ending=ending)
+        return Episode(framed(taken, [], ending, timestamp), instance.custom_status, ending=ending)
 
-    async def _replay(
-        self, instance: Instance, intake: Intake, status: RuntimeStatus, timestamp: str
-    ) -> Episode:
+    async def _replay(self, instance: Instance, taken: list[HistoryEvent], timestamp: str) -> Episode:
         started = HistoryEvent(event_type=EventType.ORCHESTRATOR_STARTED, timestamp=timestamp)
         past = self._store.history(instance.instance_id)
-        history = [*past, started, *intake.taken]
+        history = [*past, started, *taken]
         trigger = trigger_json(instance, history, self._limits)
         state = await run_generator(self._functions, instance.name, trigger)
         scope = ReplayScope(
@@ -117,8 +122,7 @@ class EpisodeRunner:
         ending = conclude(instance, state, outcome)
         completion = ending if isinstance(ending, Completion) else None
         return Episode(
-            events=framed(intake.taken, outcome.requests, completion, timestamp),
-            status=status,
+            events=framed(taken, outcome.requests, completion, timestamp),
             requests=outcome.requests,
             cancelled_timers=outcome.cancelled_timers,
             custom_status=custom_status,
@@ -131,7 +135,7 @@ def _warn_if_ahead(instance: Instance, outcome: ReplayOutcome) -> None:
         # Both sides count on, each for itself: their sequence numbers may differ from here on.
         _LOG.warning(
             "durable.generator_ahead orchestrator=%s instance_id=%s unreached=%d: the orchestrator went on "
-            "while the host still awaits an earlier task; see Traps in docs/durable-executor.md",
+            "while the host still awaits an earlier task; see Traps in docs/internals/durable-executor.md",
             instance.name,
             instance.instance_id,
             outcome.unreached,

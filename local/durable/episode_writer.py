@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import uuid4
 
-from local.durable import inbox
+from local.durable import instance_table
 from local.durable.episode import Completion, Episode, NextExecution
 from local.durable.history import EventType, HistoryEvent, dump_events, utc_text
 from local.durable.instances import Instance, InstanceExists, ParentTask, RuntimeStatus
@@ -47,7 +47,7 @@ class EpisodeWriter:
         self._append(episode.events)
         ending = episode.ending
         self._update(
-            ending.status if isinstance(ending, Completion) else episode.status,
+            ending.status if isinstance(ending, Completion) else RuntimeStatus.RUNNING,
             output=ending.output if isinstance(ending, Completion) else None,
             custom_status=episode.custom_status,
         )
@@ -121,7 +121,7 @@ class EpisodeWriter:
             parent=ParentTask(self.instance.instance_id, self.instance.execution_id, request.task_id),
         )
         try:
-            inbox.create(self.connection, child)
+            instance_table.create(self.connection, child)
         except InstanceExists as error:
             refused = HistoryEvent(
                 event_type=EventType.SUB_ORCHESTRATION_INSTANCE_FAILED,
@@ -130,7 +130,7 @@ class EpisodeWriter:
                 reason=str(error),
                 details=f"Instance ID '{request.instance_id}'",
             )
-            inbox.post(self.connection, self.instance.instance_id, refused)
+            instance_table.post(self.connection, self.instance.instance_id, refused)
             return self.instance.instance_id
         return child.instance_id
 
@@ -144,7 +144,7 @@ class EpisodeWriter:
             (parent.instance_id, parent.execution_id),
         ).fetchone()
         event = _result_for_parent(parent.task_id, ending, utc_text(self.now))
-        if waiting and inbox.post(self.connection, parent.instance_id, event):
+        if waiting and instance_table.post(self.connection, parent.instance_id, event):
             return replace(dropped, woken=[parent.instance_id])
         return dropped
 
@@ -160,9 +160,9 @@ class EpisodeWriter:
             "UPDATE instances SET execution_id = ?, input = ? WHERE instance_id = ?",
             (renewed.execution_id, renewed.input, instance_id),
         )
-        inbox.put(self.connection, instance_id, inbox.started(renewed, utc_text(self.now)))
+        instance_table.put(self.connection, instance_id, instance_table.started(renewed, utc_text(self.now)))
         for event in ending.carried_events:
-            inbox.put(self.connection, instance_id, event)
+            instance_table.put(self.connection, instance_id, event)
         self.connection.executemany(
             "INSERT INTO inbox (instance_id, event) VALUES (?, ?)",
             [(instance_id, event) for (event,) in left_over],

@@ -1,26 +1,161 @@
 """The durable executor: orchestrations, activities and timers on one SQLite file, driven over HTTP.
 
 It stands where the Durable Functions extension stands in Azure, and speaks its protocol with
-azure-functions-durable 1.7.0. See docs/durable-executor.md.
+azure-functions-durable 1.7.0. See docs/internals/durable-executor.md.
 """
 
 import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from starlette.routing import BaseRoute
 
-from local.durable.activity_pool import ActivityPool
-from local.durable.client_binding import client_binding_json
 from local.durable.episode_runner import EpisodeRunner
 from local.durable.episode_writer import Committed
-from local.durable.functions import AppFunctions
-from local.durable.history import HistoryEvent
-from local.durable.http_api import HttpApi
+from local.durable.functions import ActivityFailed, AppFunctions
+from local.durable.history import EventType, HistoryEvent, utc_text
+from local.durable.http_api import HttpApi, client_binding_json
 from local.durable.protocol import TimerLimits
 from local.durable.store import Store
 from local.durable.task_hub import TaskHub
-from local.durable.timer_set import TimerSet
-from local.durable.work import TaskKey
+from local.durable.work import ActivityWork, TaskKey, TimerWork
+
+# The event loop's clock stands still while a machine sleeps: look at the real one at least this often.
+_MAX_WAIT_S = 60.0
+
+
+class TimerSet:
+    """Fires each timer once, not before its time by the wall clock."""
+
+    def __init__(self, on_fire: Callable[[TaskKey, HistoryEvent], None]) -> None:
+        self._on_fire = on_fire
+        self._handles: dict[TaskKey, asyncio.TimerHandle] = {}
+
+    def arm(self, timer: TimerWork) -> None:
+        remaining_s = (timer.fire_at - datetime.now(UTC)).total_seconds()
+        wait_s = min(max(0.0, remaining_s), _MAX_WAIT_S)
+        self._handles[timer.key] = asyncio.get_running_loop().call_later(wait_s, self._look, timer)
+
+    def cancel(self, key: TaskKey) -> None:
+        """Forget a timer; one that is not armed is ignored."""
+        if (handle := self._handles.pop(key, None)) is not None:
+            handle.cancel()
+
+    def stop(self) -> None:
+        for key in list(self._handles):
+            self.cancel(key)
+
+    def _look(self, timer: TimerWork) -> None:
+        del self._handles[timer.key]
+        now = datetime.now(UTC)
+        if now < timer.fire_at:
+            self.arm(timer)
+            return
+        fired = HistoryEvent(
+            event_type=EventType.TIMER_FIRED,
+            timestamp=utc_text(now),
+            timer_id=timer.key.task_id,
+            fire_at=utc_text(timer.fire_at),
+        )
+        self._on_fire(timer.key, fired)
+
+
+class ActivityPool:
+    """Runs activities and hands over the event that ends each.
+
+    Args:
+        limit: how many run at once; the others wait in the order of their submission.
+        is_open: asked just before an activity begins; False skips it (its instance has ended meanwhile).
+        on_end: called with TaskCompleted or TaskFailed.
+    """
+
+    def __init__(
+        self,
+        functions: AppFunctions,
+        *,
+        limit: int,
+        is_open: Callable[[TaskKey], bool],
+        on_end: Callable[[TaskKey, HistoryEvent], None],
+    ) -> None:
+        self._functions = functions
+        self._slots = asyncio.Semaphore(limit)
+        self._is_open = is_open
+        self._on_end = on_end
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def submit(self, work: ActivityWork) -> None:
+        task = asyncio.create_task(self._run(work))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def stop(self) -> None:
+        """Cancel what runs. Its rows stay, so it runs again after the next start."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _run(self, work: ActivityWork) -> None:
+        async with self._slots:
+            if self._is_open(work.key):
+                self._on_end(work.key, await self._execute(work))
+
+    async def _execute(self, work: ActivityWork) -> HistoryEvent:
+        if work.name not in self._functions.activities():
+            return _failed(work, f"Activity function '{work.name}' does not exist.", "")
+        try:
+            result = await self._functions.run_activity(work.name, work.input, work.key.instance_id)
+        except ActivityFailed as failure:
+            return _failed(work, failure.reason, failure.details)
+        except Exception as error:  # noqa: BLE001  # a fault of the host must end the activity, not hang its instance
+            return _failed(
+                work, f"{type(error).__name__}: {error}", "raised by the host, not by the activity"
+            )
+        return HistoryEvent(
+            event_type=EventType.TASK_COMPLETED,
+            timestamp=utc_text(datetime.now(UTC)),
+            task_scheduled_id=work.key.task_id,
+            result=result,
+        )
+
+
+def _failed(work: ActivityWork, reason: str, details: str) -> HistoryEvent:
+    return HistoryEvent(
+        event_type=EventType.TASK_FAILED,
+        timestamp=utc_text(datetime.now(UTC)),
+        task_scheduled_id=work.key.task_id,
+        # The words of TaskActivityShim.cs.
+        reason=_storable(f"Activity function '{work.name}' failed: {reason}"),
+        details=_storable(details),
+    )
+
+
+def _storable(text: str) -> str:
+    """A message may quote half a surrogate pair from a broken document; neither JSON nor SQLite takes it."""
+    return text.encode("utf-8", "replace").decode()
+
+
+HEARTBEAT_S = 1.0
+
+
+@dataclass(frozen=True)
+class CrashDelays:
+    """How long after a crash of the host Azure Storage keeps its work to itself, in seconds.
+
+    Attributes:
+        lease_s: until another host may have the partitions: no orchestration goes on before.
+        control_s: controlQueueVisibilityTimeout, of events that were being taken.
+        work_item_s: workItemQueueVisibilityTimeout, of activities that had not ended.
+    """
+
+    lease_s: float = 0.0
+    control_s: float = 0.0
+    work_item_s: float = 0.0
+
+
+NO_DELAYS = CrashDelays()
 
 
 class DurableExecutor:
@@ -31,6 +166,7 @@ class DurableExecutor:
         functions: the application.
         max_parallel_activities: how many activities run at once; at least 1.
         timer_limits: from which length on the SDK splits a timer.
+        delays: after a crash; none for a process that stopped in order.
 
     Raises:
         ValueError: max_parallel_activities is not positive.
@@ -44,6 +180,7 @@ class DurableExecutor:
         max_parallel_activities: int = 16,
         task_hub: str = "local",
         timer_limits: TimerLimits | None = None,
+        delays: CrashDelays = NO_DELAYS,
     ) -> None:
         if max_parallel_activities < 1:
             raise ValueError(f"max_parallel_activities must be positive, not {max_parallel_activities}")
@@ -52,12 +189,14 @@ class DurableExecutor:
         self._max_parallel_activities = max_parallel_activities
         self._task_hub = task_hub
         self._timer_limits = timer_limits or TimerLimits()
+        self._delays = delays
         self._running: _Running | None = None
 
     async def start(self) -> None:
         """Open the store and go on where the last process left off.
 
-        Activities without a recorded end are dispatched again, timers armed, waiting events taken.
+        Activities without a recorded end are dispatched again, timers armed, waiting events taken: at once,
+        or after a crash when its delays are over.
 
         Raises:
             StoreInUse: another process holds the store.
@@ -67,7 +206,7 @@ class DurableExecutor:
             raise RuntimeError("The durable executor is running already.")
         store = Store(self._store_path)
         self._running = _Running(store, self._functions, self._max_parallel_activities, self._timer_limits)
-        self._running.recover()
+        self._running.recover(self._delays)
 
     async def stop(self) -> None:
         """Let running episodes end, cancel activities and timers (they resume at the next start), close."""
@@ -100,21 +239,56 @@ class _Running:
         )
         self._episodes = EpisodeRunner(store, functions, limits, self._dispatch)
         self.hub = TaskHub(store, functions, wake=self._episodes.wake)
+        self._background: list[asyncio.Task[None]] = []
 
-    def recover(self) -> None:
-        for work in self._store.open_activities():
-            self._activities.submit(work)
+    def recover(self, delays: CrashDelays) -> None:
+        crashed_at = self._store.last_heartbeat()
+        passed_s = None if crashed_at is None else time.time() - crashed_at
         for timer in self._store.open_timers():
             self._timers.arm(timer)
-        for instance_id in self._store.instances_with_news():
+        if passed_s is None or passed_s >= max(delays.lease_s, delays.control_s, delays.work_item_s):
+            self._dispatch_again(self._store.open_activities())
+            self._wake(self._store.instances_with_news())
+        else:
+            self._episodes.hold()
+            self._background.append(asyncio.create_task(self._recover_late(delays, passed_s)))
+        self._background.append(asyncio.create_task(self._beat()))
+
+    async def _recover_late(self, delays: CrashDelays, passed_s: float) -> None:
+        activities, taken = self._store.open_activities(), self._store.instances_with_news()
+        steps: list[tuple[float, Callable[[], None]]] = [
+            (delays.work_item_s, lambda: self._dispatch_again(activities)),
+            (delays.lease_s, lambda: self._episodes.release(but=taken)),
+            (delays.control_s, lambda: self._wake(taken)),
+        ]
+        for due_s, step in sorted(steps, key=lambda one: one[0]):
+            await asyncio.sleep(max(0.0, due_s - passed_s))
+            passed_s = max(passed_s, due_s)
+            step()
+
+    def _dispatch_again(self, activities: list[ActivityWork]) -> None:
+        for work in activities:
+            self._activities.submit(work)
+
+    def _wake(self, instance_ids: list[str]) -> None:
+        for instance_id in instance_ids:
             self._episodes.wake(instance_id)
 
+    async def _beat(self) -> None:
+        while True:
+            self._store.beat(time.time())
+            await asyncio.sleep(HEARTBEAT_S)
+
     async def stop(self) -> None:
+        for task in self._background:
+            task.cancel()
+        await asyncio.gather(*self._background, return_exceptions=True)
         self._timers.stop()
         await asyncio.gather(self._episodes.stop(), self._activities.stop())
         # An episode that ended last may have dispatched once more.
         self._timers.stop()
         await self._activities.stop()
+        self._store.beat(None)
         self._store.close()
 
     def _dispatch(self, committed: Committed) -> None:

@@ -4,20 +4,150 @@ Source of paths, codes and bodies: HttpApiHandler.cs.
 """
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
+from urllib.parse import quote
 
 from pydantic import JsonValue
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from local.durable.client_binding import WEBHOOK_PREFIX, management_urls
-from local.durable.history import parse_utc, utc_text
+from local.durable.history import COMPLETIONS, SCHEDULING, EventType, HistoryEvent, parse_utc, utc_text
 from local.durable.instance_table import InstanceFilter
 from local.durable.instances import Instance, InstanceExists
-from local.durable.status_document import StatusDocument, history_document, status_document
 from local.durable.task_hub import InvalidRequest, TaskHub
+
+RPC_PREFIX = "/durabletask"
+WEBHOOK_PREFIX = "/runtime/webhooks/durabletask"
+
+
+# The SDK puts the instance's id in place of this text, which managementUrls["id"] tells it.
+_ID_PLACEHOLDER = "INSTANCEID"
+
+
+def client_binding_json(base_url: str, task_hub: str) -> str:
+    """Clients call the RPC address; the management addresses are for people and other programs."""
+    root = base_url.rstrip("/")
+    return json.dumps(
+        {
+            "taskHubName": task_hub,
+            "creationUrls": _creation_urls(root + WEBHOOK_PREFIX),
+            "managementUrls": management_urls(root + WEBHOOK_PREFIX, _ID_PLACEHOLDER, task_hub),
+            "rpcBaseUrl": f"{root}{RPC_PREFIX}/",
+        }
+    )
+
+
+def management_urls(webhook_url: str, instance_id: str, task_hub: str) -> dict[str, str]:
+    """What can be done with one instance, by name; also the body of an accepted start."""
+    instance = f"{webhook_url}/instances/{quote(instance_id, safe='')}"
+    hub = f"taskHub={quote(task_hub, safe='')}&connection=Storage"
+    return {
+        "id": instance_id,
+        "statusQueryGetUri": f"{instance}?{hub}",
+        "sendEventPostUri": f"{instance}/raiseEvent/{{eventName}}?{hub}",
+        "terminatePostUri": f"{instance}/terminate?reason={{text}}&{hub}",
+        "rewindPostUri": f"{instance}/rewind?reason={{text}}&{hub}",
+        "purgeHistoryDeleteUri": f"{instance}?{hub}",
+        "restartPostUri": f"{instance}/restart?{hub}",
+    }
+
+
+def _creation_urls(webhook_url: str) -> dict[str, str]:
+    start = f"{webhook_url}/orchestrators/{{functionName}}[/{{instanceId}}]"
+    wait = "timeout={timeoutInSeconds}&pollingInterval={intervalInSeconds}"
+    return {
+        "createNewInstancePostUri": start,
+        "createAndWaitOnNewInstancePostUri": f"{start}?{wait}",
+    }
+
+
+StatusDocument = dict[str, JsonValue]
+
+
+_EVENT_NAMES = {kind: kind.name.title().replace("_", "") for kind in EventType}
+
+
+_WITH_OUTPUT = frozenset(
+    {
+        EventType.TASK_COMPLETED,
+        EventType.SUB_ORCHESTRATION_INSTANCE_COMPLETED,
+        EventType.EXECUTION_COMPLETED,
+    }
+)
+
+
+_FRAME = frozenset({EventType.ORCHESTRATOR_STARTED, EventType.ORCHESTRATOR_COMPLETED})
+_HIDDEN = {"event_type", "event_id", "is_played", "version", "task_scheduled_id", "timer_id", "name"}
+
+
+def status_document(
+    instance: Instance, *, show_input: bool, history: list[JsonValue] | None = None
+) -> StatusDocument:
+    """Times have whole seconds, as the host writes them. An input from the SDK shows as a string of JSON."""
+    return {
+        "name": instance.name,
+        "instanceId": instance.instance_id,
+        "runtimeStatus": instance.runtime_status.value,
+        "input": _parsed(instance.input) if show_input else None,
+        "customStatus": _parsed(instance.custom_status),
+        "output": _parsed(instance.output),
+        "createdTime": _whole_seconds(instance.created_at),
+        "lastUpdatedTime": _whole_seconds(instance.updated_at),
+        "historyEvents": history,
+    }
+
+
+def history_document(
+    events: Sequence[HistoryEvent], *, show_input: bool, show_output: bool
+) -> list[JsonValue]:
+    """Events for reading: what scheduled a piece of work is folded into what ended it."""
+    scheduled = {event.event_id: event for event in events if event.event_type in SCHEDULING}
+    ended = {event.ended_id for event in events if event.event_type in COMPLETIONS}
+    shown: list[JsonValue] = []
+    for event in events:
+        folded = event.event_type in SCHEDULING and event.event_type is not EventType.TIMER_CREATED
+        if event.event_type in _FRAME or (folded and event.event_id in ended):
+            continue
+        before = scheduled.get(event.ended_id) if event.event_type in COMPLETIONS else None
+        shown.append(_event(event, before, show_input=show_input, show_output=show_output))
+    return shown
+
+
+def _event(
+    event: HistoryEvent, scheduled: HistoryEvent | None, *, show_input: bool, show_output: bool
+) -> StatusDocument:
+    document: StatusDocument = {"EventType": _EVENT_NAMES[event.event_type]}
+    document |= event.model_dump(by_alias=True, exclude_none=True, exclude=_HIDDEN)
+    if event.name is not None:
+        document["FunctionName" if event.event_type is EventType.EXECUTION_STARTED else "Name"] = event.name
+    if scheduled is not None and event.event_type is not EventType.TIMER_FIRED:
+        document |= {"ScheduledTime": scheduled.timestamp, "FunctionName": scheduled.name}
+        document["Input"] = scheduled.input
+    if not show_input:
+        document.pop("Input", None)
+    if event.event_type in _WITH_OUTPUT:
+        document.pop("Result", None)
+        if show_output:
+            document["Result"] = _parsed(event.result)
+    return document
+
+
+def _parsed(text: str | None) -> JsonValue:
+    """JSON if it is JSON; a plain reason otherwise, which is common after a failure or a termination."""
+    if text is None:
+        return None
+    try:
+        value: JsonValue = json.loads(text)
+    except ValueError:
+        return text
+    return value
+
+
+def _whole_seconds(timestamp: str) -> str:
+    return f"{timestamp[:19]}Z"
+
 
 _CONTINUATION_HEADER = "x-ms-continuation-token"
 _DEFAULT_PAGE_SIZE = 100  # OrchestrationStatusQueryCondition.cs
@@ -56,8 +186,8 @@ class HttpApi:
             self._route(one, _purge, "DELETE"),
             self._route(f"{one}/raiseEvent/{{event_name}}", _raise_event, "POST"),
             self._route(f"{one}/restart", self._restart, "POST"),
-            self._route(f"{one}/rewind", _rewind, "POST"),
-            self._route(f"{one}/{{operation}}", _control, "POST"),
+            self._route(f"{one}/terminate", _terminate, "POST"),
+            *(self._route(f"{one}/{name}", _refuse, "POST") for name in ("rewind", "suspend", "resume")),
         ]
 
     def _route(self, path: str, endpoint: Endpoint, method: str) -> Route:
@@ -144,18 +274,16 @@ async def _raise_event(request: Request, hub: TaskHub) -> Response:
     return Response(status_code=202)
 
 
-async def _control(request: Request, hub: TaskHub) -> Response:
-    operations = {"terminate": hub.terminate, "suspend": hub.suspend, "resume": hub.resume}
-    operation = operations.get(request.path_params["operation"].lower())
+async def _terminate(request: Request, hub: TaskHub) -> Response:
     instance = hub.find(request.path_params["instance_id"])
-    if operation is None or instance is None or instance.ended:
-        return _absent(instance if operation else None)
-    operation(instance.instance_id, request.query_params.get("reason", ""))
+    if instance is None or instance.ended:
+        return _absent(instance)
+    hub.terminate(instance.instance_id, request.query_params.get("reason", ""))
     return Response(status_code=202)
 
 
-async def _rewind(_request: Request, _hub: TaskHub) -> Response:
-    return _error(501, "Rewind is not supported by the local durable executor.")
+async def _refuse(_request: Request, _hub: TaskHub) -> Response:
+    return _error(501, "This is not supported by the local durable executor.")
 
 
 async def _purge(request: Request, hub: TaskHub) -> Response:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from local.durable.database import Database
+from local.durable.history import EventType, HistoryEvent
 from local.durable.instances import ENDED, Instance, InstanceExists, ParentTask, RuntimeStatus
 
 _PAGE = """
@@ -19,6 +20,8 @@ WHERE (:created_from IS NULL OR created_at >= :created_from)
   AND instance_id > :after
 ORDER BY instance_id LIMIT :size
 """
+
+
 _NO_LIMIT = -1
 
 
@@ -149,3 +152,49 @@ def _decode_token(token: str) -> str:
         return base64.b64decode(token, altchars=b"-_", validate=True).decode()
     except (binascii.Error, UnicodeDecodeError) as error:
         raise ValueError("The continuation token is not valid.") from error
+
+
+@dataclass(frozen=True)
+class WaitingEvent:
+    """position: the order of arrival over all instances."""
+
+    position: int
+    event: HistoryEvent
+
+
+def create(connection: sqlite3.Connection, instance: Instance) -> None:
+    """Add an instance with its ExecutionStarted waiting.
+
+    Raises:
+        InstanceExists: an instance with this id has not ended.
+    """
+    insert(connection, instance)
+    put(connection, instance.instance_id, started(instance, instance.created_at))
+
+
+def started(instance: Instance, timestamp: str) -> HistoryEvent:
+    return HistoryEvent(
+        event_type=EventType.EXECUTION_STARTED,
+        timestamp=timestamp,
+        name=instance.name,
+        version=instance.version,
+        input=instance.input,
+    )
+
+
+def post(connection: sqlite3.Connection, instance_id: str, event: HistoryEvent) -> bool:
+    """Let an event wait for an instance; False when there is none, or it has ended."""
+    row = connection.execute(
+        "SELECT runtime_status FROM instances WHERE instance_id = ?", (instance_id,)
+    ).fetchone()
+    if row is None or RuntimeStatus(row[0]) in ENDED:
+        return False
+    put(connection, instance_id, event)
+    return True
+
+
+def put(connection: sqlite3.Connection, instance_id: str, event: HistoryEvent) -> None:
+    connection.execute(
+        "INSERT INTO inbox (instance_id, event) VALUES (?, ?)",
+        (instance_id, event.model_dump_json(by_alias=True, exclude_none=True)),
+    )

@@ -9,7 +9,6 @@ class RuntimeStatus(StrEnum):
 
     PENDING = "Pending"
     RUNNING = "Running"
-    SUSPENDED = "Suspended"
     COMPLETED = "Completed"
     FAILED = "Failed"
     TERMINATED = "Terminated"

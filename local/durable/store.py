@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from local.durable import inbox, instance_table
+from local.durable import instance_table
 from local.durable.database import Database
 from local.durable.episode import Episode
 from local.durable.episode_writer import NOTHING, Committed, EpisodeWriter
@@ -23,6 +23,18 @@ class Store:
     def close(self) -> None:
         self.database.close()
 
+    def last_heartbeat(self) -> float | None:
+        """When the process before this one was last known to run, as a timestamp; None if it stopped."""
+        rows = self.database.rows("SELECT at FROM heartbeat")
+        return rows[0]["at"] if rows else None
+
+    def beat(self, at: float | None) -> None:
+        """Note that the executor runs; None = it stops in order."""
+        with self.database.transaction() as connection:
+            connection.execute("DELETE FROM heartbeat")
+            if at is not None:
+                connection.execute("INSERT INTO heartbeat VALUES (1, ?)", (at,))
+
     def find(self, instance_id: str) -> Instance | None:
         return instance_table.find(self.database, instance_id)
 
@@ -33,13 +45,13 @@ class Store:
         # The rows are JSON arrays: joined without their brackets they parse as one.
         return load_events("[" + ",".join(row["events"][1:-1] for row in rows) + "]")
 
-    def waiting(self, instance_id: str) -> list[inbox.WaitingEvent]:
+    def waiting(self, instance_id: str) -> list[instance_table.WaitingEvent]:
         """What no episode has taken yet, oldest first."""
         rows = self.database.rows(
             "SELECT position, event FROM inbox WHERE instance_id = ? ORDER BY position", instance_id
         )
         return [
-            inbox.WaitingEvent(row["position"], HistoryEvent.model_validate_json(row["event"]))
+            instance_table.WaitingEvent(row["position"], HistoryEvent.model_validate_json(row["event"]))
             for row in rows
         ]
 
@@ -72,12 +84,12 @@ class Store:
             InstanceExists: an instance with this id has not ended.
         """
         with self.database.transaction() as connection:
-            inbox.create(connection, instance)
+            instance_table.create(connection, instance)
 
     def post(self, instance_id: str, event: HistoryEvent) -> bool:
         """Let an event wait for an instance; False when there is none, or it has ended."""
         with self.database.transaction() as connection:
-            return inbox.post(connection, instance_id, event)
+            return instance_table.post(connection, instance_id, event)
 
     def purge(self, instance_id: str) -> bool:
         with self.database.transaction() as connection:
@@ -100,7 +112,7 @@ class Store:
     def _end(self, removal: str, key: TaskKey, event: HistoryEvent) -> bool:
         with self.database.transaction() as connection:
             removed = connection.execute(removal, (key.instance_id, key.task_id, key.execution_id))
-            return removed.rowcount == 1 and inbox.post(connection, key.instance_id, event)
+            return removed.rowcount == 1 and instance_table.post(connection, key.instance_id, event)
 
     def commit(self, instance: Instance, taken: Sequence[int], episode: Episode) -> Committed:
         """Write an episode. Nothing is written if the instance was purged or replaced while it ran."""

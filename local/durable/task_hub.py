@@ -1,4 +1,4 @@
-"""What a client may do with instances: start, look, list, raise events, suspend, terminate, purge."""
+"""What a client may do with instances: start, look, list, raise events, terminate, purge."""
 
 import re
 from collections.abc import Callable
@@ -74,12 +74,6 @@ class TaskHub:
     def terminate(self, instance_id: str, reason: str) -> bool:
         """End an instance. Its children go on, as with Azure Storage; whoever wants them ended ends them."""
         return self._post(instance_id, EventType.EXECUTION_TERMINATED, data=reason)
-
-    def suspend(self, instance_id: str, reason: str) -> bool:
-        return self._post(instance_id, EventType.EXECUTION_SUSPENDED, reason=reason)
-
-    def resume(self, instance_id: str, reason: str) -> bool:
-        return self._post(instance_id, EventType.EXECUTION_RESUMED, reason=reason)
 
     def purge(self, instance_id: str) -> bool:
         """Remove an instance whatever its status; False when there is none."""

@@ -2,26 +2,33 @@
 
 import argparse
 import asyncio
-import logging
+import errno
 import os
+import socket
 import sys
 from pathlib import Path
 
-from local.host.catalogue import index_functions, load_app
-from local.host.errors import HostError
-from local.host.functions_host import FunctionsHost
-from local.host.serving import ADDRESS, PORT_SETTING, bind, serve
-from local.host.settings import fill_environment, read_host_options
+from local.host.settings import (
+    HostError,
+    PortBusyError,
+    fill_environment,
+    locate,
+    read_host_options,
+    set_up_logging,
+)
+from local.host.worker_process import ADDRESS, Worker, WorkerFailedError
 
+PORT_SETTING = "LOCAL_HOST_PORT"
 DEFAULT_PORT = 17071
 EXIT_CANNOT_START = 2
 
 
 def main() -> None:
-    arguments = _arguments()
-    _set_up_logging()
+    set_up_logging()
     try:
-        ended_well = _run(arguments)
+        ended_well = _run(_arguments())
+    except WorkerFailedError:
+        sys.exit(EXIT_CANNOT_START)
     except HostError as error:
         print(f"local.host: {error}", file=sys.stderr, flush=True)
         sys.exit(EXIT_CANNOT_START)
@@ -38,48 +45,54 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _set_up_logging() -> None:
-    logging.basicConfig(
-        level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
-    for name in ("azure", "uvicorn", "httpx"):
-        logging.getLogger(name).setLevel(logging.WARNING)
-
-
 def _run(arguments: argparse.Namespace) -> bool:
-    listener = bind(arguments.port)
-    folder, module_name = _locate(arguments.app)
+    listener = _bind(arguments.port)
+    folder, _ = locate(arguments.app)
     fill_environment(folder, os.environ)
     # What `func start` sets, too.
     os.environ.setdefault("AZURE_FUNCTIONS_ENVIRONMENT", "Development")
     os.environ.setdefault("WEBSITE_HOSTNAME", f"localhost:{arguments.port}")
     options = read_host_options(folder)
-    functions = index_functions(load_app(module_name, folder))
     base_url = f"http://{ADDRESS}:{arguments.port}"
+    worker = Worker(("--app", arguments.app, "--base-url", base_url), os.environ)
+    # Imported while the worker imports the app.
+    from local.host.functions_host import FunctionsHost
+    from local.host.serving import serve
 
-    async def serve_app() -> tuple[bool, bool]:
-        host = FunctionsHost(functions, options, arguments.data, base_url)
-        ended_well = await serve(
-            host,
-            listener,
-            lambda: print(f"host ready on {base_url} ({len(functions)} functions)", flush=True),
-        )
-        return ended_well, host.has_running_threads()
+    async def serve_app() -> bool:
+        try:
+            functions = await worker.start(options.function_timeout_s)
+            host = FunctionsHost(functions, options, arguments.data, base_url, worker)
+            words = f"host ready on {base_url} ({len(functions)} functions)"
+            return await serve(host, listener, lambda: print(words, flush=True))
+        finally:
+            await worker.stop()
 
-    ended_well, has_running_threads = asyncio.run(serve_app())
-    if has_running_threads:
-        # A synchronous function outlived the grace period; waiting for its thread could take for ever.
-        logging.shutdown()
-        sys.stdout.flush()
-        os._exit(0 if ended_well else 1)
-    return ended_well
+    return asyncio.run(serve_app())
 
 
-def _locate(app: str) -> tuple[Path, str]:
-    path = Path(app)
-    if path.suffix == ".py":
-        return path.resolve().parent, path.stem
-    return Path.cwd(), app
+def _bind(port: int) -> socket.socket:
+    """Take the port before anything else is started.
+
+    Raises:
+        PortBusyError: another process has it.
+    """
+    # asyncio turns Nagle's algorithm off only where the protocol is named; with it, answers take 40 ms more.
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((ADDRESS, port))
+        # Listening from now on: a function that calls the durable API while the host starts waits, and does
+        # not fail.
+        listener.listen(128)
+    except OSError as error:
+        listener.close()
+        if error.errno != errno.EADDRINUSE:
+            raise
+        raise PortBusyError(
+            f"port {port} is in use on {ADDRESS}; choose another with --port or the setting {PORT_SETTING}"
+        ) from error
+    return listener
 
 
 if __name__ == "__main__":

@@ -6,20 +6,91 @@ transaction, and are handled from there, at least once.
 """
 
 import asyncio
+import base64
 import functools
 import json
 import logging
 import os
+import re
 import time
-from collections.abc import Sequence
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from azure.core.exceptions import AzureError, ResourceNotFoundError
 
 from local.host.blob_journal import BlobEvent, BlobJournal, BlobVersion
-from local.host.blob_trigger import BlobInvoker, BlobTrigger
-from local.host.event_grid import deleted_message
-from local.host.settings import DEFAULT_STORAGE, BlobOptions
+from local.host.settings import DEFAULT_STORAGE, AppError, BlobOptions
 from local.host.storage import StorageClients
+from local.host.wire import Call, FunctionDocument, Value
+from local.host.worker_process import Worker
+
+EXPRESSION = re.compile(r"\{(\w+)\}")
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class BlobTrigger:
+    """One blob-triggered function and what it watches."""
+
+    function: FunctionDocument
+    connection: str
+    container: str
+    pattern: re.Pattern[str]
+
+    @property
+    def place(self) -> str:
+        """connection/container: the key of its receipts."""
+        return f"{self.connection}/{self.container}"
+
+    def fits(self, blob_name: str) -> bool:
+        """Whether the path means this blob."""
+        return self.pattern.fullmatch(blob_name) is not None
+
+
+def blob_triggers(functions: Iterable[FunctionDocument], storage: StorageClients) -> list[BlobTrigger]:
+    """The blob triggers of an app.
+
+    Raises:
+        AppError: a trigger without source EventGrid, which Flex Consumption does not run, one that would have
+            whole blobs read into memory, or a wrong path.
+        SettingError: a %SETTING% of a path, or the connection, is not set.
+    """
+    triggers = []
+    for function in functions:
+        if function.kind == "blobTrigger":
+            if function.trigger.get("source") != "EventGrid":
+                raise AppError(
+                    f"function {function.name}: Flex Consumption runs blob triggers of source EventGrid only"
+                )
+            if not function.takes_place:
+                raise AppError(
+                    f"function {function.name}: its blob must be of an SDK type, which is not read"
+                )
+            connection = function.trigger.get("connection") or DEFAULT_STORAGE
+            container, pattern = compile_blob_path(storage.resolve(function.trigger["path"]))
+            storage.container(connection, container)  # a missing connection is an error now
+            triggers.append(BlobTrigger(function, connection, container, pattern))
+    return triggers
+
+
+def compile_blob_path(path: str) -> tuple[str, re.Pattern[str]]:
+    """Container and name pattern of a path such as `documents/{name}` or `in/{folder}/{name}.pdf`.
+
+    Raises:
+        AppError: no container, or an expression in the container's place.
+    """
+    container, _, name = path.partition("/")
+    if not container or "{" in container:
+        raise AppError(f"blob path {path!r} must begin with a container's name")
+    pattern, end = "", 0
+    for matched in EXPRESSION.finditer(name):
+        pattern += re.escape(name[end : matched.start()]) + f"(?P<{matched.group(1)}>.+)"
+        end = matched.end()
+    pattern += re.escape(name[end:])
+    return container, re.compile(pattern or ".+", re.DOTALL)
+
 
 LISTING_PAUSE_S = 0.5
 LISTING_SHARE = 9  # pause so many times as long as a listing takes: large containers must not eat a core
@@ -29,7 +100,6 @@ RETRY_DELAY_S = 0.25
 POISON_QUEUE = "webjobs-blobtrigger-poison"
 DELETION_QUEUE_SETTING = "LOCAL_BLOB_DELETED_QUEUE"
 DEFAULT_DELETION_QUEUE = "blob-deleted"
-log = logging.getLogger(__name__)
 
 
 class BlobListener:
@@ -40,23 +110,16 @@ class BlobListener:
         triggers: Sequence[BlobTrigger],
         journal: BlobJournal,
         storage: StorageClients,
-        invoker: BlobInvoker,
+        worker: Worker,
         options: BlobOptions,
     ) -> None:
         self._triggers = {trigger.function.name: trigger for trigger in triggers}
         self._journal = journal
         self._storage = storage
-        self._invoker = invoker
+        self._worker = worker
         self._options = options
         self._handling: dict[int, asyncio.Task[None]] = {}
         self._deletion_queue = os.environ.get(DELETION_QUEUE_SETTING, DEFAULT_DELETION_QUEUE)
-
-    def accept(self, trigger: BlobTrigger, blob_name: str, etag: str) -> None:
-        """Take an event from the webhook; one that the listing has seen already is known by its etag."""
-        self._journal.record([BlobVersion(trigger.function.name, trigger.place, blob_name, etag)])
-
-    def trigger(self, function_name: str) -> BlobTrigger | None:
-        return self._triggers.get(function_name)
 
     async def watch(self) -> None:
         """List the watched containers for ever."""
@@ -76,6 +139,7 @@ class BlobListener:
     async def handle(self) -> None:
         """Handle due events for ever, several at once."""
         while True:
+            await self._worker.ready()
             free = self._options.max_parallel - len(self._handling)
             for event in self._journal.due_events(free, self._handling):
                 task = asyncio.create_task(self._handle(event))
@@ -108,7 +172,7 @@ class BlobListener:
             BlobVersion(trigger.function.name, place, name, etag)
             for name, etag in seen.items()
             for trigger in triggers
-            if trigger.values(name) is not None
+            if trigger.fits(name)
         )
         for name in sorted(known - seen.keys()):
             self._journal.record_deletion(
@@ -135,7 +199,7 @@ class BlobListener:
             return
         self._journal.begin(event)
         try:
-            await self._invoker.run(trigger, event.version.name)
+            await self._run(trigger, event.version.name)
         except Exception:  # foreign code, or storage: either way it is tried again
             log.exception("function %s failed on blob %s", trigger.function.name, event.version.name)
             if event.tries + 1 >= self._options.poison_threshold:
@@ -144,6 +208,20 @@ class BlobListener:
                 self._journal.postpone(event, RETRY_DELAY_S)
         else:
             self._journal.finish(event)
+
+    async def _run(self, trigger: BlobTrigger, blob_name: str) -> None:
+        """Call the function; for a blob that is gone meanwhile, it is not called."""
+        container = self._storage.container(trigger.connection, trigger.container)
+        if not await container.get_blob_client(blob_name).exists():
+            return
+        place = {
+            "Connection": trigger.connection,
+            "ContainerName": trigger.container,
+            "BlobName": blob_name,
+        }
+        await self._worker.call(
+            Call(trigger.function.name, Value("model_binding_data", json.dumps(place).encode()))
+        )
 
     async def _poison(self, event: BlobEvent, trigger: BlobTrigger) -> None:
         message = {
@@ -165,3 +243,31 @@ class BlobListener:
             "function %s gave up on blob %s: see %s", trigger.function.name, event.version.name, POISON_QUEUE
         )
         self._journal.finish(event)
+
+
+_SUBJECT_MARK = "/blobServices/default/containers/"
+_TOPIC = (
+    "/subscriptions/local/resourceGroups/local/providers/Microsoft.Storage/storageAccounts/devstoreaccount1"
+)
+
+
+def deleted_message(container_url: str, container: str, name: str) -> str:
+    """The message that Event Grid puts on a storage queue when a blob was deleted: one event, base64."""
+    now = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    event = {
+        "topic": _TOPIC,
+        "subject": f"{_SUBJECT_MARK}{container}/blobs/{name}",
+        "eventType": "Microsoft.Storage.BlobDeleted",
+        "id": str(uuid.uuid4()),
+        "data": {
+            "api": "DeleteBlob",
+            "requestId": str(uuid.uuid4()),
+            "blobType": "BlockBlob",
+            "url": f"{container_url}/{name}",
+            "sequencer": f"{int(datetime.now(UTC).timestamp() * 1_000_000):032x}",
+        },
+        "dataVersion": "",
+        "metadataVersion": "1",
+        "eventTime": now,
+    }
+    return base64.b64encode(json.dumps(event).encode()).decode()

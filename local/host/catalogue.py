@@ -4,32 +4,95 @@ Refuses at start what the worker refuses at load, and what this host does not se
 trigger.
 """
 
-import importlib
 import importlib.util
 import inspect
 import json
 import sys
+import types
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import azure.functions as func
+import azurefunctions.extensions.base as extension_base
 
-from local.host.annotations import check_annotation, check_return
-from local.host.conversion import Parameter, is_sdk_type
-from local.host.errors import AppError
+from local.host.conversion import Parameter, converter_for, is_sdk_type
+from local.host.settings import AppError
+from local.host.wire import BindingDocument, FunctionDocument
+
+STREAMING_HINT = "import azurefunctions.extensions.http.fastapi and annotate its Request"
+
+
+def check_annotation(function_name: str, parameter: Parameter) -> None:
+    """Refuse an annotation that the worker refuses. No annotation is always right.
+
+    Raises:
+        AppError: the annotation does not fit the binding.
+    """
+    if parameter.binding_type == "httpTrigger":
+        _check_http(function_name, parameter)
+        return
+    annotation = parameter.annotation
+    if annotation is None:
+        return
+    if not inspect.isclass(annotation):
+        _check_generic(function_name, parameter)
+        return
+    converter = converter_for(parameter.binding_type, deferred=parameter.deferred)
+    if not converter.check_input_type_annotation(annotation):
+        raise AppError(
+            f"function {function_name}: parameter {parameter.name} is annotated {annotation.__name__}, "
+            f"which does not fit the binding {parameter.binding_type}"
+        )
+
+
+def check_return(function_name: str, annotation: object) -> None:
+    """Refuse the return annotation of an HTTP function that the worker refuses.
+
+    Raises:
+        AppError: a generic such as dict[str, str], or a type that cannot be sent.
+    """
+    is_sent = inspect.isclass(annotation) and extension_base.ResponseTrackerMeta.check_type(annotation)
+    if annotation is not None and not is_sent:
+        raise AppError(
+            f"function {function_name}: the worker refuses the return annotation {annotation}; a plain class "
+            "such as dict is accepted"
+        )
+
+
+def _check_generic(function_name: str, parameter: Parameter) -> None:
+    # The worker knows typing's generics (typing.Dict[str, int]) but neither dict[str, int] nor unions.
+    is_builtin_generic = isinstance(parameter.annotation, types.GenericAlias | types.UnionType)
+    is_generic = not is_builtin_generic and inspect.isclass(typing.get_origin(parameter.annotation))
+    if not (is_generic and parameter.binding_type == "activityTrigger"):
+        raise AppError(
+            f"function {function_name}: the worker refuses the annotation {parameter.annotation} "
+            f"of parameter {parameter.name}; a plain class such as dict or object is accepted"
+        )
+
+
+def _check_http(function_name: str, parameter: Parameter) -> None:
+    # This host serves the streaming extension only; importing it anywhere switches the whole app in Azure,
+    # too.
+    if not extension_base.HttpV2FeatureChecker.http_v2_enabled():
+        raise AppError(f"function {function_name}: {STREAMING_HINT}")
+    annotation = parameter.annotation
+    if annotation is not None and not extension_base.RequestTrackerMeta.check_type(annotation):
+        raise AppError(
+            f"function {function_name}: parameter {parameter.name} is annotated {annotation.__name__}; "
+            f"{STREAMING_HINT}"
+        )
+
 
 TRIGGERS = frozenset(
     {"httpTrigger", "blobTrigger", "queueTrigger", "timerTrigger", "orchestrationTrigger", "activityTrigger"}
 )
-INPUTS = frozenset({"durableClient"})
-OUTPUTS = frozenset({"http", "queue", "blob"})
-IMPLICIT_RETURN = frozenset({"orchestrationTrigger", "activityTrigger"})
 
-# One entry of function.json: camelCase keys, as get_raw_bindings() writes it.
-BindingDocument: TypeAlias = dict[str, Any]
+
+INPUTS = frozenset({"durableClient"})
+IMPLICIT_RETURN = frozenset({"orchestrationTrigger", "activityTrigger"})
 
 
 @dataclass(frozen=True)
@@ -42,7 +105,6 @@ class HostedFunction:
     bindings: tuple[BindingDocument, ...]
     trigger: BindingDocument
     inputs: Mapping[str, Parameter]
-    outputs: Mapping[str, Parameter]
     returns: Parameter | None
     wants_context: bool
 
@@ -59,8 +121,10 @@ class HostedFunction:
     def is_async(self) -> bool:
         return inspect.iscoroutinefunction(self.call)
 
-    def binding(self, name: str) -> BindingDocument:
-        return next(binding for binding in self.bindings if binding["name"] == name)
+    @property
+    def document(self) -> FunctionDocument:
+        """What the host knows of it."""
+        return FunctionDocument(self.name, self.bindings, self.trigger, self.trigger_parameter.deferred)
 
 
 def load_app(module_name: str, folder: Path) -> func.FunctionRegister:
@@ -117,31 +181,22 @@ def _describe(function: Any) -> HostedFunction:
         folder=str(Path(inspect.getfile(inspect.unwrap(call))).parent),
         bindings=bindings,
         trigger=triggers[0],
-        inputs={key: bound[key] for key, binding in named.items() if binding["direction"] == "IN"},
-        outputs={key: bound[key] for key, binding in named.items() if binding["direction"] == "OUT"},
+        inputs=bound,
         returns=_return_parameter(name, bindings, triggers[0], annotations),
         wants_context=wants_context,
     )
 
 
 def _parameter(function_name: str, binding: BindingDocument, annotations: Mapping[str, Any]) -> Parameter:
-    is_output = binding["direction"] == "OUT"
-    allowed = OUTPUTS if is_output else INPUTS | TRIGGERS
-    if binding["type"] not in allowed:
+    if binding["direction"] == "OUT" or binding["type"] not in INPUTS | TRIGGERS:
         raise AppError(f"function {function_name}: this host does not serve the binding {binding['type']}")
     annotation = annotations.get(binding["name"])
-    if is_output and annotation is not None:
-        if getattr(typing.get_origin(annotation), "__name__", "") != "Out":
-            raise AppError(
-                f"function {function_name}: output {binding['name']} must be annotated func.Out[...]"
-            )
-        annotation = typing.get_args(annotation)[0]
     # The worker hands str and bytes to its generic converter, except where the trigger has an implicit
     # output.
     generic = annotation in {str, bytes} and binding["type"] not in IMPLICIT_RETURN
-    deferred = not is_output and is_sdk_type(annotation)
-    parameter = Parameter(binding["name"], "generic" if generic else binding["type"], annotation, deferred)
-    check_annotation(function_name, parameter, is_output=is_output)
+    kind = "generic" if generic else binding["type"]
+    parameter = Parameter(binding["name"], kind, annotation, is_sdk_type(annotation))
+    check_annotation(function_name, parameter)
     return parameter
 
 
@@ -153,7 +208,11 @@ def _return_parameter(
 ) -> Parameter | None:
     explicit = next((binding for binding in bindings if binding["name"] == "$return"), None)
     if explicit is not None:
-        check_return(function_name, explicit["type"], annotations.get("return"))
+        if explicit["type"] != "http":
+            raise AppError(
+                f"function {function_name}: this host does not serve the output {explicit['type']}"
+            )
+        check_return(function_name, annotations.get("return"))
         return Parameter("$return", explicit["type"], annotations.get("return"))
     if trigger["type"] in IMPLICIT_RETURN:
         return Parameter("$return", trigger["type"], annotations.get("return"))

@@ -12,6 +12,8 @@ import azure.functions.meta as function_meta
 import azurefunctions.extensions.base as extension_base
 from azure.functions.meta import Datum
 
+from local.host.wire import Value
+
 DEFERRED_SOURCE = "AzureStorageBlobs"
 
 
@@ -47,11 +49,6 @@ class BlobModelBindingData:
     version: str = "1.0"
     source: str = DEFERRED_SOURCE
     content_type: str = "application/json"
-
-    @classmethod
-    def of(cls, connection: str, container: str, blob_name: str) -> "BlobModelBindingData":
-        place = {"Connection": connection, "ContainerName": container, "BlobName": blob_name}
-        return cls(content=json.dumps(place).encode())
 
 
 class GenericConverter:
@@ -100,12 +97,12 @@ def is_sdk_type(annotation: object) -> bool:
     return bool(_registry(deferred=True).check_supported_type(annotation))
 
 
-def text_datum(value: str) -> Datum:
-    return Datum(type="string", value=value)
-
-
-def json_datum(value: object) -> Datum:
-    return Datum(type="json", value=json.dumps(value))
+def datum_of(value: Value) -> Datum:
+    """The converters' form of a wire value."""
+    content = value.content
+    if value.type == "model_binding_data" and isinstance(content, bytes):
+        return Datum(type=value.type, value=BlobModelBindingData(content))
+    return Datum(type=value.type, value=content)
 
 
 def decode(parameter: Parameter, datum: Datum, metadata: dict[str, Datum]) -> Any:

@@ -1,34 +1,26 @@
-"""The app's orchestrators and activities, as the durable executor asks for them."""
+"""The app's orchestrators and activities, as the durable executor asks for them: calls of the worker.
 
-import asyncio
-import functools
-import logging
-import traceback
+What was in a worker that died, or is called before the next one is ready, fails: the activity with a
+TaskFailed, the orchestration for good. Python's SDK 1.7 takes the extension's path on which it is so.
+"""
+
 from collections.abc import Collection, Iterable
-from concurrent.futures import ThreadPoolExecutor
 
 from local.durable.functions import ActivityFailed
-from local.host.catalogue import HostedFunction
-from local.host.conversion import decode, text_datum
-from local.host.errors import AppError
-from local.host.invocation import Invoker
-
-INNERMOST_FRAMES = 4  # the rest are this host's own; the text is kept in the history
-log = logging.getLogger(__name__)
+from local.host.settings import AppError
+from local.host.wire import Call, FunctionDocument, text_value
+from local.host.worker_process import CallFailedError, Worker, WorkerLostError
 
 
 class HostedDurableFunctions:
     """Implements `local.durable.functions.AppFunctions` for one app."""
 
-    def __init__(self, functions: Iterable[HostedFunction], invoker: Invoker) -> None:
+    def __init__(self, functions: Iterable[FunctionDocument], worker: Worker) -> None:
         """Raises AppError if two orchestrators, or two activities, have one name."""
         functions = list(functions)
         self._orchestrators = _by_name(functions, "orchestrationTrigger", "orchestration")
         self._activities = _by_name(functions, "activityTrigger", "activity")
-        self._invoker = invoker
-        # Not the functions' pool: activities that fill it must not hold up the orchestrations that await
-        # them.
-        self._threads = ThreadPoolExecutor(2, thread_name_prefix="orchestrator")
+        self._worker = worker
 
     def orchestrators(self) -> Collection[str]:
         return self._orchestrators.keys()
@@ -37,44 +29,42 @@ class HostedDurableFunctions:
         return self._activities.keys()
 
     async def run_orchestrator(self, name: str, trigger_json: str) -> str:
-        """One episode. In a thread: an orchestrator that blocks by mistake must not block the whole host.
+        """One episode.
 
         Raises:
-            Exception: whatever the SDK raised, unchanged.
+            CallFailedError: its text is what the SDK raised, unchanged.
+            WorkerLostError: the instance cannot go on.
         """
-        function = self._orchestrators[name]
-        context = decode(function.trigger_parameter, text_datum(trigger_json), {})
-        arguments = {function.trigger_parameter.name: context}
-        loop = asyncio.get_running_loop()
-        call = functools.partial(function.call, **arguments)
-        state: str = await loop.run_in_executor(self._threads, call)
-        return state
+        try:
+            return await self._call(self._orchestrators[name], trigger_json)
+        except WorkerLostError as lost:
+            # The extension replays the history against the answer of nobody.
+            raise WorkerLostError(f"Non-Deterministic workflow detected: {lost}") from None
 
     async def run_activity(self, name: str, input_json: str, instance_id: str) -> str:
         """One activity.
 
         Raises:
-            ActivityFailed: the function or a converter raised.
+            ActivityFailed: the function or a converter raised, or its worker was lost.
         """
-        function = self._activities[name]
+        del instance_id
         try:
-            result = await self._invoker.run(function, text_datum(input_json))
-            encoded: str = self._invoker.encode_result(function, result).value
-        except Exception as error:  # foreign code: whatever it raises becomes a TaskFailed event
-            log.warning("activity %s of %s failed", name, instance_id, exc_info=True)
-            details = "".join(traceback.format_exception(error, limit=-INNERMOST_FRAMES))
-            raise ActivityFailed(f"{type(error).__name__}: {error}", details) from error
-        return encoded
+            return await self._call(self._activities[name], input_json)
+        except CallFailedError as failed:
+            raise ActivityFailed(str(failed), failed.details) from failed
+        except WorkerLostError as lost:
+            raise ActivityFailed(str(lost)) from None
 
-    def close(self) -> None:
-        self._threads.shutdown(wait=False, cancel_futures=True)
+    async def _call(self, function: str, text: str) -> str:
+        return await self._worker.call(Call(function, text_value(text))) or "null"
 
 
-def _by_name(functions: list[HostedFunction], kind: str, name_key: str) -> dict[str, HostedFunction]:
-    found: dict[str, HostedFunction] = {}
+def _by_name(functions: list[FunctionDocument], kind: str, name_key: str) -> dict[str, str]:
+    """Functions of a kind by the names under which orchestrations call them."""
+    found: dict[str, str] = {}
     for function in functions:
         if function.kind == kind:
             name = function.trigger.get(name_key) or function.name
-            if found.setdefault(name, function) is not function:
+            if found.setdefault(name, function.name) != function.name:
                 raise AppError(f"two functions of type {kind} are named {name}")
     return found

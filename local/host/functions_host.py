@@ -1,30 +1,97 @@
 """One function app, assembled: HTTP front, listeners, durable executor. The only place that wires them."""
 
 import asyncio
+import contextlib
 import logging
 import os
 from collections.abc import Coroutine, Sequence
 from pathlib import Path
 
-from starlette.applications import Starlette
-from starlette.routing import Mount
-from starlette.types import ASGIApp
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Mount, Route, Router
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from local.durable.executor import DurableExecutor
-from local.host.admin import AdminEndpoints, ManualRuns
+from local.durable.executor import CrashDelays, DurableExecutor
 from local.host.blob_journal import BlobJournal
-from local.host.blob_listener import BlobListener
-from local.host.blob_trigger import BlobInvoker, blob_triggers
-from local.host.catalogue import HostedFunction
-from local.host.draining import GRACE_S, DrainingApp
+from local.host.blob_listener import BlobListener, blob_triggers
 from local.host.durable_functions import HostedDurableFunctions
 from local.host.http_front import HttpFront, http_routes
-from local.host.invocation import Invoker
-from local.host.outputs import OutputWriter
 from local.host.queue_listener import QueueListener
 from local.host.settings import HostOptions, is_disabled
+from local.host.sign_in import SignIn
 from local.host.storage import StorageClients
 from local.host.timer_listener import TimerListener, TimerStatusStore
+from local.host.wire import FunctionDocument
+from local.host.worker_process import Worker
+
+GRACE_S = 5.0
+
+
+class DrainingApp:
+    """Wraps an ASGI app; `stop()` is called once, when the host begins to stop."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self._stopping = asyncio.Event()
+
+    def stop(self) -> None:
+        self._stopping.set()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        response = _ObservedResponse(send)
+        request = asyncio.ensure_future(self._app(scope, receive, response.send))
+        stopping = asyncio.ensure_future(self._stopping.wait())
+        try:
+            await asyncio.wait({request, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            if not request.done() and not response.is_event_stream:
+                await asyncio.wait({request}, timeout=GRACE_S)
+            if request.done():
+                await request
+            else:
+                await self._end(request, response)
+        finally:
+            stopping.cancel()
+            request.cancel()
+
+    async def _end(self, request: "asyncio.Future[None]", response: "_ObservedResponse") -> None:
+        request.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await request
+        await response.finish()
+
+
+class _ObservedResponse:
+    """Remembers how far a response has come, so that it can be ended in a way that the client understands."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._started = False
+        self._has_length = False
+        self._complete = False
+        self.is_event_stream = False
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = {name.lower(): value for name, value in message.get("headers", ())}
+            self._started = True
+            self._has_length = b"content-length" in headers
+            self.is_event_stream = headers.get(b"content-type", b"").startswith(b"text/event-stream")
+        elif message["type"] == "http.response.body":
+            self._complete = not message.get("more_body", False)
+        await self._send(message)
+
+    async def finish(self) -> None:
+        """End the response: an unstarted one as 503, a stream by its last chunk."""
+        if not self._started:
+            await self.send(
+                {"type": "http.response.start", "status": 503, "headers": [(b"retry-after", b"5")]}
+            )
+        if not self._complete and not self._has_length:
+            await self.send({"type": "http.response.body", "body": b"", "more_body": False})
+
 
 DATABASE_NAME = "host.sqlite3"
 DURABLE_NAME = "durable.sqlite3"
@@ -35,43 +102,41 @@ class FunctionsHost:
     """Serves the functions of one app. Make it, `start()` it on a running loop, `stop()` it once."""
 
     def __init__(
-        self, functions: Sequence[HostedFunction], options: HostOptions, data_folder: Path, base_url: str
+        self,
+        functions: Sequence[FunctionDocument],
+        options: HostOptions,
+        data_folder: Path,
+        base_url: str,
+        worker: Worker,
     ) -> None:
         """Raises HostError if a trigger, a route or a connection of the app cannot be served."""
         enabled = [function for function in functions if not is_disabled(function.name, os.environ)]
         self.failed = asyncio.Event()
         self._storage = StorageClients()
-        writer = OutputWriter(self._storage, base64_messages=options.queues.base64)
-        self._invoker = Invoker(
-            writer, lambda: self._durable.client_binding(base_url), timeout_s=options.function_timeout_s
-        )
-        self._durable_functions = HostedDurableFunctions(enabled, self._invoker)
+        self._worker = worker
         self._durable = DurableExecutor(
             data_folder / DURABLE_NAME,
-            self._durable_functions,
+            HostedDurableFunctions(enabled, worker),
             max_parallel_activities=options.max_parallel_activities,
             task_hub=options.task_hub,
+            delays=CrashDelays(options.lease_s, options.control_visibility_s, options.work_item_visibility_s),
         )
         self._journal = BlobJournal(data_folder / DATABASE_NAME)
         self._timer_store = TimerStatusStore(data_folder / DATABASE_NAME)
-        blob_invoker = BlobInvoker(self._storage, self._invoker)
         self._blobs = BlobListener(
-            blob_triggers(enabled, self._storage), self._journal, self._storage, blob_invoker, options.blobs
+            blob_triggers(enabled, self._storage), self._journal, self._storage, worker, options.blobs
         )
         self._queues = [
-            QueueListener(function, self._storage, self._invoker, options.queues)
+            QueueListener(function, self._storage, worker, options.queues)
             for function in enabled
             if function.kind == "queueTrigger"
         ]
         self._timers = [
-            TimerListener(function, self._storage, self._invoker, self._timer_store)
+            TimerListener(function, self._storage, worker, self._timer_store)
             for function in enabled
             if function.kind == "timerTrigger"
         ]
-        runs = ManualRuns(self._queues, self._timers, self._blobs, blob_invoker)
-        admin = AdminEndpoints(enabled, options.route_prefix, runs, self._blobs)
-        front = HttpFront(http_routes(enabled), options.route_prefix, self._invoker)
-        self.app = DrainingApp(self._mount(admin, front))
+        self.app = DrainingApp(self._mount(HttpFront(http_routes(enabled), options.route_prefix, worker)))
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start_durable(self) -> None:
@@ -80,6 +145,7 @@ class FunctionsHost:
 
     def start_listeners(self) -> None:
         """Begin to listen for blobs, messages and timers. HTTP must be served by now: functions use it."""
+        self._worker.watch(self.failed.set)
         self._listen("blob listing", self._blobs.watch())
         self._listen("blob events", self._blobs.handle())
         for queue in self._queues:
@@ -100,26 +166,25 @@ class FunctionsHost:
 
     async def close(self) -> None:
         """Close files and connections. Call after `stop()` and after the last HTTP request."""
-        self._invoker.close()
-        self._durable_functions.close()
         self._journal.close()
         self._timer_store.close()
         await self._storage.close()
 
-    def has_running_threads(self) -> bool:
-        """Whether a synchronous function still runs: only the end of the process ends its thread."""
-        return self._invoker.running_threads > 0
-
-    def _mount(self, admin: AdminEndpoints, front: HttpFront) -> ASGIApp:
+    def _mount(self, front: HttpFront) -> ASGIApp:
         durable_routes = self._durable.routes()
-        return Starlette(
+        return Router(
             routes=[
-                *admin.routes(),
+                Route("/admin/host/status", self._status, methods=["GET"]),
                 Mount("/durabletask", routes=durable_routes),
                 Mount("/runtime/webhooks/durabletask", routes=durable_routes),
-                Mount("/", app=front),
-            ]
+            ],
+            redirect_slashes=False,
+            default=SignIn(front, os.environ),  # not a Mount at "/", which matches no path with a line break
         )
+
+    async def _status(self, request: Request) -> Response:
+        del request
+        return JSONResponse({"state": "Running", "workerProcessId": self._worker.pid})
 
     def _listen(self, name: str, listening: Coroutine[None, None, None]) -> None:
         task = asyncio.create_task(listening, name=name)

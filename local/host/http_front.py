@@ -1,27 +1,102 @@
-"""Serves HTTP functions through the streaming extension's own web app, as the worker does.
+"""Finds the HTTP function of a request and passes the request on to the worker, and its answer back.
 
-Requests, responses, and what becomes of a returned str, dict or model are therefore the extension's; this
-module finds the function, hands it the Request with its route parameters, and keeps internals out of error
-responses.
+Refuses what the real host refuses before it looks for a function: docs/internals/host.md has the list.
 """
 
-import importlib
+import asyncio
+import json
 import logging
-from collections.abc import Sequence
+import re
+import uuid
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from urllib.parse import quote, unquote
 
-import azurefunctions.extensions.base as extension_base
-from starlette.exceptions import HTTPException
+from multidict import CIMultiDict
 from starlette.responses import PlainTextResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
-from local.host.catalogue import HostedFunction
-from local.host.errors import AppError
-from local.host.invocation import Invoker
-from local.host.route_template import RouteTemplate, compile_route
+from local.host.settings import AppError
+from local.host.wire import CALL_HEADER, INVOCATION_HEADER, FunctionDocument
+from local.host.worker_process import Body, Worker, WorkerLostError
 
-MATCH_KEY = "local.host.match"
+CONSTRAINTS = {
+    "int": r"-?\d+",
+    "long": r"-?\d+",
+    "guid": r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}",
+    "alpha": r"[A-Za-z]+",
+    "bool": r"(?i:true|false)",
+}
+
+
+PARAMETER = re.compile(r"^\{(\*?)(\w+)(?::(\w+))?(\??)\}$")
+
+
+@dataclass(frozen=True)
+class RouteTemplate:
+    """A compiled template."""
+
+    text: str
+    pattern: re.Pattern[str]
+
+    def match(self, path: str) -> dict[str, str] | None:
+        """The route parameters of a path (raw, without a leading slash), or None.
+
+        Values are percent-decoded, but for `%2F` and what is no UTF-8, which stay as they are; an absent
+        optional parameter is absent from the result.
+        """
+        matched = self.pattern.fullmatch(path)
+        if matched is None:
+            return None
+        return {name: _decoded(value) for name, value in matched.groupdict().items() if value is not None}
+
+
+def compile_route(template: str) -> RouteTemplate:
+    """Compile a route template.
+
+    Raises:
+        AppError: a segment or a constraint that this host does not know.
+    """
+    pattern = ""
+    for index, segment in enumerate(template.strip("/").split("/")):
+        segment_pattern, optional = _compile_segment(segment, template)
+        slash = "/" if index else ""
+        pattern += f"(?:{slash}{segment_pattern})?" if optional else slash + segment_pattern
+    return RouteTemplate(template, re.compile(pattern))
+
+
+def _decoded(value: str) -> str:
+    pieces = re.split(r"(?i)(%2f)", value)
+    try:
+        return "".join(
+            piece if piece.lower() == "%2f" else unquote(piece, errors="strict") for piece in pieces
+        )
+    except UnicodeDecodeError:
+        return value
+
+
+def _compile_segment(segment: str, template: str) -> tuple[str, bool]:
+    if "{" not in segment:
+        return f"(?i:{re.escape(segment)})", False
+    matched = PARAMETER.match(segment)
+    if matched is None:
+        raise AppError(f"route {template!r}: this host does not know the segment {segment!r}")
+    star, name, constraint, optional = matched.groups()
+    if star:
+        return f"(?P<{name}>.*)", True
+    if constraint is not None and constraint not in CONSTRAINTS:
+        raise AppError(f"route {template!r}: this host knows the constraints {', '.join(CONSTRAINTS)}")
+    return f"(?P<{name}>{CONSTRAINTS.get(constraint or '', '[^/]+')})", bool(optional)
+
+
+# Of one connection, not of the message; lengths are written by whoever sends it on.
+_HOP_BY_HOP = frozenset({b"connection", b"keep-alive", b"transfer-encoding", b"te", b"upgrade", b"expect"})
+
+
+_MAX_HEADERS, _MAX_HEADER_BYTES, _MAX_LINE_BYTES = 100, 32 * 1024, 8 * 1024  # Kestrel's
+
+
+_NOT_IN_A_TARGET = re.compile(r"[^\x21-\x7e]")
 log = logging.getLogger(__name__)
 
 
@@ -29,13 +104,13 @@ log = logging.getLogger(__name__)
 class HttpRoute:
     """One HTTP function's address. No methods means: every method."""
 
-    function: HostedFunction
+    function: FunctionDocument
     template: RouteTemplate
     methods: frozenset[str]
 
 
-def http_routes(functions: Sequence[HostedFunction]) -> list[HttpRoute]:
-    """The routes of all HTTP functions, the most specific first.
+def http_routes(functions: Sequence[FunctionDocument]) -> list[HttpRoute]:
+    """The routes of all HTTP functions, in the order of their names: the first that matches is called.
 
     Raises:
         AppError: a route cannot be compiled, or two functions share a route and a method.
@@ -47,7 +122,7 @@ def http_routes(functions: Sequence[HostedFunction]) -> list[HttpRoute]:
             methods = frozenset(str(method).upper() for method in function.trigger.get("methods") or ())
             routes.append(HttpRoute(function, template, methods))
     _refuse_duplicates(routes)
-    return sorted(routes, key=lambda route: route.template.rank)
+    return sorted(routes, key=lambda route: route.function.name)
 
 
 def _refuse_duplicates(routes: list[HttpRoute]) -> None:
@@ -64,62 +139,159 @@ def _refuse_duplicates(routes: list[HttpRoute]) -> None:
 class HttpFront:
     """The ASGI app below the route prefix."""
 
-    def __init__(self, routes: Sequence[HttpRoute], prefix: str, invoker: Invoker) -> None:
+    def __init__(self, routes: Sequence[HttpRoute], prefix: str, worker: Worker) -> None:
         self._routes = routes
         self._prefix = f"/{prefix}/" if prefix else "/"
-        self._invoker = invoker
-        self._web_app = self._build_web_app() if routes else None
+        self._worker = worker
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        found = self._find(scope)
-        if found is None or self._web_app is None:
-            # The real host answers 404 for a wrong method, too.
-            await PlainTextResponse("", status_code=404)(scope, receive, send)
+        path = _without_dots((scope.get("raw_path") or scope["path"].encode()).decode("latin-1"))
+        found = self._find(scope["method"], path)
+        # The real host answers 404 for a wrong method, too.
+        refusal = _refusal(scope, path) or (404 if found is None else None)
+        if found is None or refusal is not None:
+            await PlainTextResponse("", status_code=refusal or 404)(scope, receive, send)
             return
-        await self._web_app({**scope, MATCH_KEY: found}, receive, send)
+        function, parameters = found
+        request = _IncomingRequest(scope, receive)
+        call = {"id": str(uuid.uuid4()), "function": function.name, "parameters": parameters}
+        await self._pass_on(request, path, call, send)
 
-    def _find(self, scope: Scope) -> tuple[HostedFunction, dict[str, str]] | None:
-        path: str = scope["raw_path"].decode("latin-1") if scope.get("raw_path") else scope["path"]
+    def _find(self, method: str, path: str) -> tuple[FunctionDocument, dict[str, str]] | None:
         if not path.lower().startswith(self._prefix.lower()):
             return None
         for route in self._routes:
-            if route.methods and scope["method"] not in route.methods:
+            if route.methods and method not in route.methods:
                 continue
             parameters = route.template.match(path[len(self._prefix) :].rstrip("/"))
             if parameters is not None:
                 return route.function, parameters
         return None
 
-    def _build_web_app(self) -> ASGIApp:
-        extension = importlib.import_module(extension_base.ModuleTrackerMeta.get_module())
-        request_type = extension_base.RequestTrackerMeta.get_request_type()
-        synchronizer = extension_base.RequestTrackerMeta.get_synchronizer()
-        invoker = self._invoker
+    async def _pass_on(
+        self, request: "_IncomingRequest", path: str, call: Mapping[str, object], send: Send
+    ) -> None:
+        answering = asyncio.create_task(self._answer(request, path, call, send))
+        leaving = asyncio.create_task(request.until_the_client_leaves())
+        try:
+            await asyncio.wait({answering, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            answering.cancel()
+            leaving.cancel()
+            ended = await asyncio.gather(answering, leaving, return_exceptions=True)
+        for result in ended:
+            if isinstance(result, Exception):
+                raise result
 
-        async def catch_all(request):  # type: ignore[no-untyped-def]
-            function, parameters = request.scope[MATCH_KEY]
-            synchronizer.sync_route_params(request, parameters)
-            return await _answer(invoker, function, request, parameters)
+    async def _answer(
+        self, request: "_IncomingRequest", path: str, call: Mapping[str, object], send: Send
+    ) -> None:
+        headers = request.headers
+        # A request with UTF-8 in a header never reaches the route that waits for it.
+        is_lost = any(not value.isascii() for _, value in request.scope["headers"])
+        headers.add(INVOCATION_HEADER, "lost" if is_lost else str(call["id"]))
+        headers[CALL_HEADER] = json.dumps(call)
+        target = _NOT_IN_A_TARGET.sub(lambda found: quote(found[0], safe="", encoding="latin-1"), path)
+        if query := request.scope["query_string"]:
+            target += f"?{query.decode('latin-1')}"
+        has_begun = False
+        try:
+            body = await request.body()
+            async with self._worker.request(request.scope["method"], target, headers, body) as answer:
+                kept = [pair for pair in answer.raw_headers if pair[0].lower() not in _HOP_BY_HOP]
+                start = {"type": "http.response.start", "status": answer.status, "headers": kept}
+                async for piece in answer.content.iter_any():
+                    if not has_begun:  # status and headers leave with the first byte
+                        has_begun = True
+                        await send(start)
+                    await send({"type": "http.response.body", "body": piece, "more_body": True})
+                if not has_begun:
+                    has_begun = True
+                    await send(start)
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+        except WorkerLostError as lost:
+            log.warning("no answer to %s %s: %s", request.scope["method"], call["function"], lost)
+            if not has_begun:
+                await PlainTextResponse("", status_code=500)(request.scope, request.receive, send)
 
-        # FastAPI reads the annotation to know that it must pass the request itself.
-        catch_all.__annotations__["request"] = request_type
-        web_app = extension.WebApp()
-        web_app.route(catch_all)
-        built: ASGIApp = web_app.get_app()
-        return built
+
+def _refusal(scope: Scope, path: str) -> int | None:
+    """The status of a request that no function may see."""
+    headers = scope["headers"]
+    if (
+        len(headers) > _MAX_HEADERS
+        or sum(len(name) + len(value) for name, value in headers) > _MAX_HEADER_BYTES
+    ):
+        return 431
+    if len(scope["method"]) + len(path) + len(scope["query_string"]) > _MAX_LINE_BYTES:
+        return 414
+    names_host = [value for name, value in headers if name == b"host"]
+    is_foreign = any(not _is_utf8(value) for _, value in headers) or any(
+        b" " in value for value in names_host
+    )
+    return 400 if "%00" in path or is_foreign else None
 
 
-async def _answer(
-    invoker: Invoker, function: HostedFunction, request: object, parameters: dict[str, str]
-) -> Any:
+def _is_utf8(value: bytes) -> bool:
     try:
-        response = await invoker.call(function, request, parameters)
-    except HTTPException:
-        raise  # the extension's FastAPI turns it into its status
-    except Exception:  # the function is foreign code: whatever it raises is a 500
-        log.exception("function %s failed", function.name)
-        return PlainTextResponse("", status_code=500)
-    if response is None:
-        log.error("function %s returned None; the worker answers 500 to that", function.name)
-        return PlainTextResponse("", status_code=500)
-    return response
+        value.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _without_dots(path: str) -> str:
+    kept: list[str] = []
+    for segment in path.split("/"):
+        plain = segment.lower().replace("%2e", ".")
+        if plain == "..":
+            del kept[max(1, len(kept) - 1) :]
+        elif plain != ".":
+            kept.append(segment)
+    return "/".join(kept)
+
+
+class _IncomingRequest:
+    """A request as it comes in. A body with a length is read whole; a chunked one is passed on in pieces."""
+
+    def __init__(self, scope: Scope, receive: Receive) -> None:
+        self.scope = scope
+        self.receive = receive
+        self._is_read = asyncio.Event()
+        self._has_left = False
+
+    @property
+    def headers(self) -> CIMultiDict[str]:
+        """Those of the message, without its length."""
+        return CIMultiDict(
+            (name.decode("latin-1"), value.decode("latin-1"))
+            for name, value in self.scope["headers"]
+            if name not in _HOP_BY_HOP and name != b"content-length"
+        )
+
+    async def body(self) -> Body:
+        names = {name for name, _ in self.scope["headers"]}
+        if b"transfer-encoding" in names:
+            return self._pieces()
+        if b"content-length" not in names:
+            self._is_read.set()
+            return None
+        return b"".join([piece async for piece in self._pieces()])
+
+    async def until_the_client_leaves(self) -> None:
+        await self._is_read.wait()
+        while not self._has_left:
+            message = await self.receive()
+            self._has_left = message["type"] == "http.disconnect"
+
+    async def _pieces(self) -> AsyncIterator[bytes]:
+        while True:
+            message = await self.receive()
+            if message["type"] == "http.disconnect":
+                self._has_left = True
+                self._is_read.set()
+                await asyncio.Event().wait()  # this task is cancelled: nobody is left to answer
+            yield message.get("body", b"")
+            if not message.get("more_body", False):
+                break
+        self._is_read.set()

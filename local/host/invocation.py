@@ -1,5 +1,4 @@
-"""Runs one function: assembles its arguments, calls it, writes its outputs. Knows nothing of what triggered
-it.
+"""Runs one function: assembles its arguments, and calls it. Knows nothing of what triggered it.
 
 Async functions run on the event loop, the others in the thread pool, as in the worker.
 """
@@ -9,7 +8,7 @@ import functools
 import os
 import threading
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,10 +17,8 @@ import azure.functions as func
 from azure.functions.meta import Datum
 
 from local.host.catalogue import HostedFunction
-from local.host.conversion import decode, encode, text_datum
-from local.host.outputs import OutputWriter
+from local.host.conversion import decode, encode
 
-NO_METADATA: Mapping[str, Datum] = {}
 _thread_storage = threading.local()
 
 
@@ -75,67 +72,39 @@ class Context(func.Context):
         return RetryState()
 
 
-class OutputSlot:
-    """What a function receives for an output binding (func.Out)."""
-
-    def __init__(self) -> None:
-        self._value: object = None
-
-    def set(self, value: object) -> None:
-        self._value = value
-
-    def get(self) -> object:
-        return self._value
-
-
 class Invoker:
-    """Runs functions, and knows how many are running."""
+    """Runs functions.
 
-    def __init__(
-        self, outputs: OutputWriter, client_binding: Callable[[], str], *, timeout_s: float | None
-    ) -> None:
-        self._outputs = outputs
+    Args:
+        client_binding: the JSON of a durable client binding.
+    """
+
+    def __init__(self, client_binding: str) -> None:
         self._client_binding = client_binding
-        self._timeout_s = timeout_s
         # The worker's default: PYTHON_THREADPOOL_THREAD_COUNT, else cores + 4.
         count = os.environ.get("PYTHON_THREADPOOL_THREAD_COUNT")
         self._threads = ThreadPoolExecutor(int(count) if count else None, thread_name_prefix="function")
         self._count_lock = threading.Lock()
-        self.running = 0
         self.running_threads = 0  # a cancelled invocation's thread runs on: threads cannot be ended
 
-    async def run(
-        self,
-        function: HostedFunction,
-        trigger: Datum,
-        metadata: Mapping[str, Datum] = NO_METADATA,
-        values: Mapping[str, str] | None = None,
-    ) -> object:
+    async def run(self, function: HostedFunction, trigger: Datum, metadata: Mapping[str, Datum]) -> object:
         """Run with a wire value as the trigger's argument; returns what the function returned.
 
         Raises:
-            TimeoutError: it took longer than host.json's functionTimeout.
-            Exception: whatever the function, a converter or an output raised.
+            Exception: whatever the function or a converter raised.
         """
-        argument = decode(function.trigger_parameter, trigger, dict(metadata))
-        return await self.call(function, argument, values or {})
+        return await self.call(function, decode(function.trigger_parameter, trigger, dict(metadata)))
 
-    async def call(self, function: HostedFunction, argument: object, values: Mapping[str, str]) -> object:
-        """Run with a ready trigger argument; `values` fill the `{expressions}` of output bindings.
+    async def call(self, function: HostedFunction, argument: object) -> object:
+        """Run with a ready trigger argument.
 
         Raises:
             As `run`.
         """
         arguments = self._arguments(function, argument)
-        self.running += 1
-        try:
-            async with asyncio.timeout(self._timeout_s):
-                result = await self._execute(function, arguments)
-            if result is not None and function.returns is None:
-                raise RuntimeError(f"function {function.name} without a $return binding returned a value")
-            await self._write_outputs(function, arguments, result, values)
-        finally:
-            self.running -= 1
+        result = await self._execute(function, arguments)
+        if result is not None and function.returns is None:
+            raise RuntimeError(f"function {function.name} without a $return binding returned a value")
         return result
 
     def encode_result(self, function: HostedFunction, result: object) -> Datum:
@@ -156,10 +125,9 @@ class Invoker:
         arguments: dict[str, object] = {function.trigger_parameter.name: argument}
         for name, parameter in function.inputs.items():
             if name not in arguments:  # a durableClient: the only other input that this host serves
-                arguments[name] = decode(parameter, text_datum(self._client_binding()), {})
+                arguments[name] = decode(parameter, Datum(type="string", value=self._client_binding), {})
         if function.wants_context:
             arguments["context"] = Context(function, str(uuid.uuid4()))
-        arguments.update({name: OutputSlot() for name in function.outputs})
         return arguments
 
     async def _execute(self, function: HostedFunction, arguments: dict[str, object]) -> object:
@@ -178,18 +146,3 @@ class Invoker:
         finally:
             with self._count_lock:
                 self.running_threads -= 1
-
-    async def _write_outputs(
-        self,
-        function: HostedFunction,
-        arguments: dict[str, object],
-        result: object,
-        values: Mapping[str, str],
-    ) -> None:
-        for name, parameter in function.outputs.items():
-            slot = arguments[name]
-            if isinstance(slot, OutputSlot) and slot.get() is not None:
-                await self._outputs.write(function.binding(name), encode(parameter, slot.get()), values)
-        returns = function.returns
-        if returns is not None and returns.binding_type in {"queue", "blob"} and result is not None:
-            await self._outputs.write(function.binding("$return"), encode(returns, result), values)

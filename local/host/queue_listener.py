@@ -8,21 +8,17 @@ messages come back within LEASE_S and not after the real host's ten minutes.
 import asyncio
 import base64
 import binascii
-import json
 import logging
-from collections.abc import Mapping
 from datetime import datetime
 
 from azure.core.exceptions import AzureError, ResourceNotFoundError
-from azure.functions.meta import Datum
 from azure.storage.queue import QueueMessage
 from azure.storage.queue.aio import QueueClient
 
-from local.host.catalogue import HostedFunction
-from local.host.conversion import json_datum, text_datum
-from local.host.invocation import Invoker
 from local.host.settings import QueueOptions
 from local.host.storage import StorageClients
+from local.host.wire import Call, FunctionDocument, Value, json_value, text_value
+from local.host.worker_process import Worker
 
 SHORTEST_PAUSE_S = 0.1
 LEASE_S = 30
@@ -44,15 +40,15 @@ def message_text(content: str, *, base64_expected: bool) -> str:
         return content
 
 
-def queue_metadata(message: QueueMessage) -> dict[str, Datum]:
+def queue_metadata(message: QueueMessage) -> dict[str, Value]:
     """The trigger metadata from which azure-functions builds a QueueMessage."""
     return {
-        "Id": text_datum(str(message.id)),
-        "DequeueCount": json_datum(message.dequeue_count),
-        "ExpirationTime": text_datum(_utc_text(message.expires_on)),
-        "InsertionTime": text_datum(_utc_text(message.inserted_on)),
-        "NextVisibleTime": text_datum(_utc_text(message.next_visible_on)),
-        "PopReceipt": text_datum(str(message.pop_receipt)),
+        "Id": text_value(str(message.id)),
+        "DequeueCount": json_value(message.dequeue_count),
+        "ExpirationTime": text_value(_utc_text(message.expires_on)),
+        "InsertionTime": text_value(_utc_text(message.inserted_on)),
+        "NextVisibleTime": text_value(_utc_text(message.next_visible_on)),
+        "PopReceipt": text_value(str(message.pop_receipt)),
     }
 
 
@@ -60,21 +56,11 @@ def _utc_text(moment: datetime | None) -> str:
     return "" if moment is None else moment.strftime("%Y-%m-%dT%H:%M:%S+00:00")
 
 
-def _values(text: str) -> Mapping[str, str]:
-    """What `{expressions}` of output bindings may use: `queueTrigger`, and the members of a JSON message."""
-    try:
-        document = json.loads(text)
-    except ValueError:
-        document = None
-    members = document if isinstance(document, dict) else {}
-    return {**{name: str(value) for name, value in members.items()}, "queueTrigger": text}
-
-
 class QueueListener:
     """One queue-triggered function."""
 
     def __init__(
-        self, function: HostedFunction, storage: StorageClients, invoker: Invoker, options: QueueOptions
+        self, function: FunctionDocument, storage: StorageClients, worker: Worker, options: QueueOptions
     ) -> None:
         self.function = function
         self._storage = storage
@@ -82,7 +68,7 @@ class QueueListener:
         self._queue_name = storage.resolve(function.trigger["queueName"])
         self._queue = storage.queue(self._connection, self._queue_name)
         self._poison_queue = storage.queue(self._connection, f"{self._queue_name}-poison")
-        self._invoker = invoker
+        self._worker = worker
         self._options = options
         self._handling: set[asyncio.Task[None]] = set()
 
@@ -103,17 +89,8 @@ class QueueListener:
             task.cancel()
         await asyncio.gather(*late, return_exceptions=True)
 
-    async def run_once(self, text: str) -> None:
-        """Call the function with a text that is on no queue, for the admin endpoint.
-
-        Raises:
-            Exception: whatever the function raised.
-        """
-        message = QueueMessage(content=text)
-        message.id, message.dequeue_count, message.pop_receipt = "admin", 1, ""
-        await self._invoker.run(self.function, text_datum(text), queue_metadata(message), _values(text))
-
     async def _take(self) -> int:
+        await self._worker.ready()
         free = self._options.batch_size - len(self._handling)
         if free <= 0:
             await asyncio.wait(self._handling, return_when=asyncio.FIRST_COMPLETED)
@@ -154,7 +131,7 @@ class QueueListener:
 
     async def _run(self, message: QueueMessage) -> None:
         text = message_text(message.content, base64_expected=self._options.base64)
-        await self._invoker.run(self.function, text_datum(text), queue_metadata(message), _values(text))
+        await self._worker.call(Call(self.function.name, text_value(text), queue_metadata(message)))
 
     async def _failed(self, lease: "_Lease") -> None:
         try:

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import errno
 import signal
 import socket
 from collections.abc import Callable, Iterator
@@ -10,12 +9,8 @@ from collections.abc import Callable, Iterator
 import uvicorn
 
 from local.durable.database import StoreInUse
-from local.host.draining import GRACE_S
-from local.host.errors import HostError, PortBusyError
-from local.host.functions_host import FunctionsHost
-
-ADDRESS = "127.0.0.1"  # never another: nothing here checks who calls
-PORT_SETTING = "LOCAL_HOST_PORT"
+from local.host.functions_host import GRACE_S, FunctionsHost
+from local.host.settings import HostError
 
 
 class _Server(uvicorn.Server):
@@ -24,30 +19,6 @@ class _Server(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
-
-
-def bind(port: int) -> socket.socket:
-    """Take the port before anything else is started.
-
-    Raises:
-        PortBusyError: another process has it.
-    """
-    # asyncio turns Nagle's algorithm off only where the protocol is named; with it, answers take 40 ms more.
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((ADDRESS, port))
-        # Listening from now on: a function that calls the durable API while the host starts waits, and does
-        # not fail.
-        listener.listen(128)
-    except OSError as error:
-        listener.close()
-        if error.errno != errno.EADDRINUSE:
-            raise
-        raise PortBusyError(
-            f"port {port} is in use on {ADDRESS}; choose another with --port or the setting {PORT_SETTING}"
-        ) from error
-    return listener
 
 
 async def serve(host: FunctionsHost, listener: socket.socket, announce: Callable[[], None]) -> bool:

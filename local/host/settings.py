@@ -5,16 +5,38 @@ fills gaps. Options of host.json that mean nothing locally are ignored.
 """
 
 import json
+import logging
+import os
 import re
+import sys
 from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from local.host.errors import SettingError
+
+class HostError(Exception):
+    """The host cannot start. The text is shown to the developer in one line, without a traceback."""
+
+
+class AppError(HostError):
+    """The function app cannot be indexed, or binds something in a way that the worker refuses."""
+
+
+class SettingError(HostError):
+    """A setting is missing or cannot be read."""
+
+
+class PortBusyError(HostError):
+    """Another process listens on the port."""
+
 
 DEFAULT_STORAGE = "AzureWebJobsStorage"
 DEFAULT_FUNCTION_TIMEOUT_S = 30 * 60.0  # Flex Consumption's default
+DEFAULT_VISIBILITY_S = 300.0  # of messages of Durable Functions, after the host that had them died
+DEFAULT_LEASE_S = 30.0  # of its partitions; fixed in the real host
+LEASE_SETTING = "LOCAL_HOST_LEASE_S"
+OVERRIDE_PREFIX = "AzureFunctionsJobHost__"
 SETTING_REFERENCE = re.compile(r"%([^%]+)%")
 TIMESPAN = re.compile(r"^(?:(\d+)\.)?(\d{1,2}):(\d{2}):(\d{2}(?:\.\d+)?)$")
 
@@ -47,6 +69,9 @@ class HostOptions:
     queues: QueueOptions = field(default_factory=QueueOptions)
     blobs: BlobOptions = field(default_factory=BlobOptions)
     task_hub: str = "local"
+    work_item_visibility_s: float = DEFAULT_VISIBILITY_S
+    control_visibility_s: float = DEFAULT_VISIBILITY_S
+    lease_s: float = DEFAULT_LEASE_S
     max_parallel_activities: int = 16  # the real host's default is 10 for each core
 
 
@@ -63,15 +88,19 @@ def parse_timespan(text: str) -> float:
     return int(days or 0) * 86400 + int(hours) * 3600 + int(minutes) * 60 + float(seconds)
 
 
-def read_host_options(folder: Path) -> HostOptions:
+def read_host_options(folder: Path, environment: Mapping[str, str] = os.environ) -> HostOptions:
     """Options from `folder`/host.json; defaults where it says nothing.
+
+    Args:
+        environment: `AzureFunctionsJobHost__a__b` replaces the value `b` of the section `a`.
 
     Raises:
         SettingError: the file is not JSON, or a time span cannot be read.
     """
-    document = _read_json(folder / "host.json")
+    document = _overridden(_read_json(folder / "host.json"), environment)
     extensions = document.get("extensions", {})
     durable = extensions.get("durableTask", {})
+    storage = durable.get("storageProvider", {})
     return HostOptions(
         route_prefix=extensions.get("http", {}).get("routePrefix", "api").strip("/"),
         function_timeout_s=_function_timeout(document.get("functionTimeout")),
@@ -81,8 +110,26 @@ def read_host_options(folder: Path) -> HostOptions:
             poison_threshold=int(extensions.get("blobs", {}).get("poisonBlobThreshold", 5)),
         ),
         task_hub=durable.get("hubName", "local"),
+        work_item_visibility_s=_span(storage, "workItemQueueVisibilityTimeout", DEFAULT_VISIBILITY_S),
+        control_visibility_s=_span(storage, "controlQueueVisibilityTimeout", DEFAULT_VISIBILITY_S),
+        lease_s=float(environment.get(LEASE_SETTING, DEFAULT_LEASE_S)),
         max_parallel_activities=int(durable.get("maxConcurrentActivityFunctions", 16)),
     )
+
+
+def _overridden(document: dict[str, Any], environment: Mapping[str, str]) -> dict[str, Any]:
+    for name, text in environment.items():
+        if name.startswith(OVERRIDE_PREFIX):
+            *sections, last = name.removeprefix(OVERRIDE_PREFIX).split("__")
+            place = document
+            for section in sections:
+                place = place.setdefault(section, {})
+            place[last] = text
+    return document
+
+
+def _span(section: Mapping[str, object], name: str, default_s: float) -> float:
+    return parse_timespan(str(section[name])) if name in section else default_s
 
 
 def _queue_options(section: Mapping[str, object]) -> QueueOptions:
@@ -106,6 +153,23 @@ def fill_environment(folder: Path, environment: MutableMapping[str, str]) -> Non
     """Add the `Values` of local.settings.json to the environment; what is already set wins."""
     for name, value in _read_json(folder / "local.settings.json").get("Values", {}).items():
         environment.setdefault(name, str(value))
+
+
+def locate(app: str) -> tuple[Path, str]:
+    """Folder and module of `--app`: a module's name in the current folder, or the path of a .py."""
+    path = Path(app)
+    if path.suffix == ".py":
+        return path.resolve().parent, path.stem
+    return Path.cwd(), app
+
+
+def set_up_logging() -> None:
+    """Log to stderr, as both processes do."""
+    logging.basicConfig(
+        level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )
+    for name in ("azure", "uvicorn", "httpx"):
+        logging.getLogger(name).setLevel(logging.WARNING)
 
 
 def resolve_references(text: str, environment: Mapping[str, str]) -> str:

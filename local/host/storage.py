@@ -4,14 +4,94 @@ import contextlib
 import os
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
+from datetime import UTC, datetime, timedelta
 from typing import Any
+from urllib.parse import unquote
+from xml.etree import ElementTree
 
-from azure.core.exceptions import ResourceExistsError, ResourceNotFoundError
-from azure.storage.blob.aio import BlobClient, BlobServiceClient, ContainerClient
+import aiohttp
+from azure.core.exceptions import (
+    HttpResponseError,
+    ResourceExistsError,
+    ResourceNotFoundError,
+    ServiceRequestError,
+)
+from azure.storage.blob import ContainerSasPermissions, generate_container_sas
+from azure.storage.blob.aio import BlobServiceClient, ContainerClient
 from azure.storage.queue.aio import QueueClient, QueueServiceClient
+from yarl import URL
 
-from local.host.blob_listing import BlobLister
 from local.host.settings import resolve_references, storage_connection
+
+PAGE_BLOBS = 5000  # the most that the service gives
+TIMEOUT = aiohttp.ClientTimeout(total=60)
+SIGNATURE_LIFETIME = timedelta(minutes=15)
+
+
+class BlobLister:
+    """Lists containers. For clients that were made from a connection string with a key."""
+
+    def __init__(self) -> None:
+        self._session: aiohttp.ClientSession | None = None
+
+    async def etags(self, container: ContainerClient) -> dict[str, str]:
+        """The etag, without quotes, of every blob by its name.
+
+        Raises:
+            ResourceNotFoundError: there is no such container.
+            AzureError: storage did not answer, or refused.
+        """
+        query = f"{_signature(container)}&restype=container&comp=list&maxresults={PAGE_BLOBS}"
+        found: dict[str, str] = {}
+        marker = ""
+        while True:
+            page = await self._page(container.url, query, marker)
+            for blob in page.iter("Blob"):
+                found[_name(blob)] = (blob.findtext("Properties/Etag") or "").strip('"')
+            marker = page.findtext("NextMarker") or ""
+            if not marker:
+                return found
+
+    async def close(self) -> None:
+        """End the connections."""
+        if self._session is not None:
+            await self._session.close()
+
+    async def _page(self, url: str, query: str, marker: str) -> ElementTree.Element:
+        if self._session is None:
+            self._session = aiohttp.ClientSession(timeout=TIMEOUT)
+        address = URL(f"{url}?{query}", encoded=True)
+        if marker:
+            address = address.update_query({"marker": marker})
+        try:
+            async with self._session.get(address) as response:
+                body = await response.read()
+        except (aiohttp.ClientError, TimeoutError) as failed:
+            raise ServiceRequestError(f"listing failed: {type(failed).__name__}") from None
+        if response.status == 404:
+            raise ResourceNotFoundError("there is no such container")
+        if response.status != 200:
+            raise HttpResponseError(f"listing was answered with {response.status}")
+        return ElementTree.fromstring(body)  # noqa: S314 - of the storage emulator on this machine
+
+
+def _signature(container: ContainerClient) -> str:
+    return generate_container_sas(
+        str(container.account_name),
+        container.container_name,
+        account_key=container.credential.account_key,
+        permission=ContainerSasPermissions(list=True),
+        expiry=datetime.now(UTC) + SIGNATURE_LIFETIME,
+    )
+
+
+def _name(blob: ElementTree.Element) -> str:
+    name = blob.find("Name")
+    if name is None:
+        return ""
+    # A name that XML cannot hold comes percent-encoded.
+    return unquote(name.text or "") if name.get("Encoded") == "true" else name.text or ""
+
 
 # The default retries wait for up to a minute: listeners try again by themselves, and stopping must not wait.
 RETRIES: dict[str, Any] = {
@@ -77,14 +157,6 @@ class StorageClients:
             SettingError: the connection is not set.
         """
         return self._blob_service(connection).get_container_client(name)
-
-    def blob(self, connection: str | None, container: str, name: str) -> BlobClient:
-        """One blob, by a binding's connection name.
-
-        Raises:
-            SettingError: the connection is not set.
-        """
-        return self._blob_service(connection).get_blob_client(container, name)
 
     def _blob_service(self, connection: str | None) -> BlobServiceClient:
         text = storage_connection(connection, self._environment)

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 
 from croniter import CroniterBadCronError, croniter
 
-from local.host.catalogue import HostedFunction
-from local.host.conversion import json_datum
 from local.host.database import open_database
-from local.host.errors import AppError
-from local.host.invocation import Invoker
+from local.host.settings import AppError
 from local.host.storage import StorageClients
+from local.host.wire import Call, FunctionDocument, json_value
+from local.host.worker_process import Worker
 
 if TYPE_CHECKING:
     import sqlite3
@@ -84,12 +83,12 @@ class TimerListener:
     """One timer-triggered function. Its runs never overlap, as in the real host."""
 
     def __init__(
-        self, function: HostedFunction, storage: StorageClients, invoker: Invoker, store: TimerStatusStore
+        self, function: FunctionDocument, storage: StorageClients, worker: Worker, store: TimerStatusStore
     ) -> None:
         """Raises AppError for an unreadable schedule, SettingError for an unset %SETTING%."""
         self.function = function
         self._schedule = Schedule(storage.resolve(function.trigger["schedule"]))
-        self._invoker = invoker
+        self._worker = worker
         self._store = store
 
     async def listen(self) -> None:
@@ -107,17 +106,6 @@ class TimerListener:
         while True:
             await _sleep_until(status.next)
             status = await self._run(status, is_past_due=False)
-
-    async def run_once(self) -> None:
-        """Run now, for the admin endpoint; the schedule stays as it is.
-
-        Raises:
-            Exception: whatever the function raised.
-        """
-        status = self._store.read(self.function.name)
-        await self._call(
-            status or TimerStatus(None, self._schedule.after(datetime.now(UTC))), is_past_due=False
-        )
 
     async def _run(self, status: TimerStatus, *, is_past_due: bool) -> TimerStatus:
         try:
@@ -139,7 +127,8 @@ class TimerListener:
             },
             "IsPastDue": is_past_due,
         }
-        await self._invoker.run(self.function, json_datum(request))
+        await self._worker.ready()
+        await self._worker.call(Call(self.function.name, json_value(request)))
 
 
 async def _sleep_until(moment: datetime) -> None:

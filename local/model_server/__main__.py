@@ -49,7 +49,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m local.model_server", description=__doc__)
     parser.add_argument("--port", type=int, default=17090)
     parser.add_argument(
-        "--key", default=None, help="API key that every request must carry; none: any is fine"
+        "--key",
+        default=os.environ.get("SERVER_KEY"),
+        help="API key that every request must carry; also SERVER_KEY; none: any is fine",
     )
     parser.add_argument("--token", default=None, help="bearer token that is as good as the key, as Azure's")
     parser.add_argument(

@@ -1,6 +1,6 @@
 """The HTTP application: routes, keys, and the way from a request to its reply. Decides nothing about content.
 
-Three bases lead to the same handlers: /v1, /openai/v1, and Azure's /openai/deployments/{model}.
+Two bases lead to the same handlers: /v1, and Azure's /openai/v1.
 """
 
 import logging
@@ -63,30 +63,14 @@ def _routes(keys: Keys) -> list[Route]:
             Route(f"{base}/chat/completions", _endpoint(_chat, keys), methods=["POST"]),
             Route(f"{base}/embeddings", _endpoint(_embeddings, keys), methods=["POST"]),
         ]
-    azure = "/openai/deployments/{model}"
-    routes += [
-        Route(f"{azure}/chat/completions", _endpoint(_azure(_chat), keys), methods=["POST"]),
-        Route(f"{azure}/embeddings", _endpoint(_azure(_embeddings), keys), methods=["POST"]),
-    ]
     return routes
 
 
 def _endpoint(handler: Handler, keys: Keys) -> Callable[[Request], Awaitable[Response]]:
     async def handle(request: Request) -> Response:
-        if not keys.admit(request.headers, request.url.path):
+        if not keys.admit(request.headers):
             raise ApiError(401, "Incorrect API key provided.", code="invalid_api_key")
         server: ModelServer = request.app.state.server
-        return await handler(request, server)
-
-    return handle
-
-
-def _azure(handler: Handler) -> Handler:
-    """Azure's paths name the deployment and insist on api-version."""
-
-    async def handle(request: Request, server: ModelServer) -> Response:
-        if not request.query_params.get("api-version"):
-            raise ApiError(404, "Resource not found: the query parameter api-version is missing", code="404")
         return await handler(request, server)
 
     return handle

@@ -2,8 +2,8 @@
 
     name[@knob=value[,knob=value]...]        groundwork-extractive@ttft=200,tps=50,fail=429:2,retry_after=1
 
-The table is in docs/model-server.md. A knob that is not known is an error: a test must not pass because a
-fault was misspelt.
+The table is in docs/internals/model-server.md. An unknown knob is an error: a test must not pass
+because a fault was misspelt.
 """
 
 import hashlib
@@ -45,10 +45,12 @@ class Knobs:
 
     Attributes:
         toolloop: 1 calls where it may; 2 also where it is told not to, and where no tool is offered.
+        delegate: it hands a question over to a sub-agent when it is advised to.
         overtalk: tokens that a reply is longer, at least, than it is allowed to be.
         chaos: the seed of `chaos.draw`.
         without, ignore: parts of the protocol (`PARTS`) that are refused, or taken and not heeded.
         dialect: how a refusal is worded.
+        pace: a class of hosted models (`pace.py`); `hidden`: tokens that it thinks ahead of this reply.
         fenced, think: JSON comes among words and in a fence; thoughts come ahead of what is said.
         matryoshka: vectors are shortened on demand.
         only: names of the tasks that all this is for; none = all.
@@ -68,11 +70,14 @@ class Knobs:
     fail: Failure | None = None
     garbage: Garbage | None = None
     toolloop: int = 0
+    delegate: bool = False
     filter: bool = False
     refuse: bool = False
     without: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     dialect: Dialect = "openai"
+    pace: str = ""
+    hidden: int = 0
     fenced: bool = False
     think: bool = False
     matryoshka: bool = False
@@ -92,47 +97,19 @@ class ModelName:
     knobs: Knobs
 
 
-_NUMBERS = (
-    "ttft",
-    "tps",
-    "length",
-    "drip",
-    "cut",
-    "stall",
-    "drop",
-    "midstream",
-    "retry_after",
-    "overtalk",
-    "chaos",
-)
+_NUMBERS = tuple("ttft tps length drip cut stall drop midstream retry_after overtalk chaos".split())
+_FLAGS = ("delegate", "filter", "refuse", "fenced", "think", "matryoshka")
 _CHOICES: dict[str, dict[str, int | str]] = {
-    "garbage": {
-        "1": "content",
-        "content": "content",
-        "shape": "shape",
-        "body": "body",
-        "protocol": "protocol",
-    },
+    "garbage": {"1": "content", **{kind: kind for kind in ("content", "shape", "body", "protocol")}},
     "toolloop": {"0": 0, "1": 1, "2": 2},
-    "filter": {"0": False, "1": True},
-    "refuse": {"0": False, "1": True},
-    "fenced": {"0": False, "1": True},
-    "think": {"0": False, "1": True},
-    "matryoshka": {"0": False, "1": True},
-    "dialect": {"openai": "openai", "pydantic": "pydantic", "router": "router", "text": "text"},
+    "dialect": {name: name for name in ("openai", "pydantic", "router", "text")},
+    "pace": {name: name for name in ("none", "gpt-4.1", "gpt-5-mini", "first-word")},
+    **{flag: {"0": False, "1": True} for flag in _FLAGS},
 }
 # What an endpoint may lack; base64 and dimensions are of embeddings.
-PARTS = (
-    "json_schema",
-    "json_object",
-    "tools",
-    "stream_options",
-    "max_completion_tokens",
-    "max_tokens",
-    "system",
-    "images",
-    "base64",
-    "dimensions",
+PARTS = tuple(
+    "json_schema json_object tools stream_options max_completion_tokens max_tokens system images base64 "
+    "dimensions".split()
 )
 _AT_LEAST_ONE = frozenset({"tps", "length", "drip", "overtalk"})
 KNOB_NAMES = (*_NUMBERS, "fail", *_CHOICES, "without", "ignore", "only")

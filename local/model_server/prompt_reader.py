@@ -4,7 +4,8 @@ Application text inside is escaped, so a tag that is seen is a tag that was mean
 """
 
 import re
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 
 _ATTRIBUTE = re.compile(r"([\w:-]+)\s*=\s*\"([^\"]*)\"|([\w:-]+)\s*=\s*'([^']*)'")
 _ENTITY = re.compile(r"&(?:#(\d{1,7})|#x([0-9a-fA-F]{1,6})|(lt|gt|amp|quot|apos));")
@@ -52,16 +53,6 @@ class WebPage:
     url: str
     title: str
     text: str
-
-
-@dataclass(frozen=True)
-class Finding:
-    """A note of a sub-agent in an answer's prompt. `proofs` are pairs of doc_id and quotation."""
-
-    kind: str
-    about: str
-    statement: str
-    proofs: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -133,10 +124,26 @@ def read_targets(message: str) -> list[Document]:
     return [Document(doc_id.strip(), {"filename": filename.strip()}) for doc_id, _, filename in named]
 
 
-def read_findings(message: str) -> list[Finding]:
-    """The notes inside <findings>, in the order given."""
-    found = _element("findings").search(message)
-    return [_read_finding(part) for part in _element("finding").finditer(found.group(2))] if found else []
+def read_proofs(message: str) -> list[Document]:
+    """What the notes of sub-agents inside <findings> are proved by: a document for each proof."""
+    proofs = _element("proof").finditer(message)
+    read = (
+        (_attributes(proof.group(1)).get("doc_id", ""), unescape(proof.group(2)).strip()) for proof in proofs
+    )
+    return [Document(doc_id, blocks=(Block(quote),)) for doc_id, quote in read if doc_id and quote]
+
+
+def merged(documents: Iterable[Document]) -> list[Document]:
+    """Each document once, with all its blocks; repeated blocks only once."""
+    known: dict[str, Document] = {}
+    for document in documents:
+        first = known.setdefault(document.doc_id, document)
+        fresh = tuple(
+            block for block in document.blocks if all(block.text != one.text for one in first.blocks)
+        )
+        attributes = {**document.attributes, **first.attributes}
+        known[document.doc_id] = replace(first, attributes=attributes, blocks=(*first.blocks, *fresh))
+    return list(known.values())
 
 
 def read_web_results(message: str) -> list[WebPage]:
@@ -148,6 +155,12 @@ def read_web_results(message: str) -> list[WebPage]:
         else []
     )
     return [page for page in pages if page.url and page.text]
+
+
+def is_narrowed(message: str) -> bool:
+    """Whether `<documents filters="…">` says that the documents were narrowed to what is asked for."""
+    found = re.search(rf"<documents({_INSIDE_TAG})>", message)
+    return bool(found and _attributes(found.group(1)).get("filters"))
 
 
 def read_total(message: str) -> int:
@@ -166,16 +179,6 @@ def _read_document(found: re.Match[str]) -> Document:
         blocks=tuple(block for block in blocks if block.text),
         summary=element_text(found.group(2), "summary") or "",
     )
-
-
-def _read_finding(found: re.Match[str]) -> Finding:
-    attributes = _attributes(found.group(1))
-    proofs = (
-        (_attributes(proof.group(1)).get("doc_id", ""), unescape(proof.group(2)).strip())
-        for proof in _element("proof").finditer(found.group(2))
-    )
-    statement = element_text(found.group(2), "statement") or ""
-    return Finding(attributes.get("kind", ""), attributes.get("about", ""), statement, tuple(proofs))
 
 
 def _read_page(found: re.Match[str]) -> WebPage:

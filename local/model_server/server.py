@@ -13,6 +13,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from local.model_server import chaos
 from local.model_server.embedding.service import HASHING_NAME, EmbeddingService, shorten
 from local.model_server.knobs import Knobs, ModelName, parse_knobs, parse_model_name
+from local.model_server.pace import paced
 from local.model_server.plain_chat import CHAT_MODEL
 from local.model_server.protocol.delivery import (
     Delivery,
@@ -81,6 +82,7 @@ class ModelServer:
         task = task_of(in_fields(sent).request)
         model = self._admit("chat", deployment or sent.model, CHAT_MODEL, task)
         check_chat(sent, model.knobs)
+        model = replace(model, knobs=paced(model.knobs, sent))
         request = heeded(sent, model.knobs)
         loop = asyncio.get_running_loop()
         written, usage = await loop.run_in_executor(self._chat_pool, self._write, request, model.knobs)
@@ -149,20 +151,23 @@ class ModelServer:
     def _write(self, request: ChatRequest, knobs: Knobs) -> tuple[Written, Usage]:
         """Runs in a worker thread: the reply with content knobs and token limits applied, and its tokens."""
         asked = in_fields(request)
-        written = write_reply(asked.request, self.embedder, knobs.toolloop)
+        written = write_reply(asked.request, self.embedder, knobs.toolloop, delegates=knobs.delegate)
         said = decorated(asked.spoken(apply_content_knobs(written.reply, knobs)), knobs)
         reply = self._cut(said, request, knobs)
         spoken = reply.tool_call.arguments if reply.tool_call else reply.text or reply.refusal or ""
         texts = [message.text for message in request.messages]
         pictures = sum(len(message.image_urls) for message in request.messages)
         prompt_tokens = self._count_all(texts) + pictures * PICTURE_TOKENS
-        usage = Usage(prompt_tokens, self.embedder.count_tokens(spoken))
+        usage = Usage(prompt_tokens, self.embedder.count_tokens(spoken) + knobs.hidden, knobs.hidden)
         return Written(reply, written.task), usage
 
     def _cut(self, reply: Reply, request: ChatRequest, knobs: Knobs) -> Reply:
         if knobs.overtalk:
             return talk_over(reply, (request.output_limit or 0) + knobs.overtalk, self.embedder.count_tokens)
         limits = [limit for limit in (knobs.cut, request.output_limit) if limit is not None]
+        if knobs.hidden and request.output_limit == knobs.hidden:
+            return Reply(finish_reason="length")
+        limits = [limit - knobs.hidden for limit in limits]
         if not limits or reply.refusal:
             return reply
         spoken = reply.tool_call.arguments if reply.tool_call else reply.text

@@ -1,9 +1,10 @@
 """What a request asks for, by name: for the statistics, and for the knob `only`. Pure."""
 
+from local.model_server.answers import is_answer_turn
 from local.model_server.prompt_reader import has_element
 from local.model_server.protocol.requests import ChatRequest
-from local.model_server.schemas.registry import HANDLERS
-from local.model_server.schemas.reports import REPORT_HANDLERS
+from local.model_server.reports import REPORT_HANDLERS
+from local.model_server.schemas import HANDLERS
 
 SUB_AGENT_TURN = "sub_agent"
 TASK_NAMES = frozenset({*HANDLERS, SUB_AGENT_TURN, "documents", "tools", "vision", "plain", "embeddings"})
@@ -19,6 +20,8 @@ def task_of(request: ChatRequest) -> str:
     shape = request.response_format
     if shape and shape.json_schema:
         return shape.json_schema.name
+    if is_answer_turn(request):
+        return "documents"
     if request.tools:
         return SUB_AGENT_TURN if is_sub_agent_turn(request) else "tools"
     message = request.last_user_message

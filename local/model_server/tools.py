@@ -1,23 +1,21 @@
-"""Tool calls by rules: search first, answer from the results afterwards."""
+"""Tool calls by one plain rule: search first, answer from the results afterwards."""
 
 import json
 
 from pydantic import JsonValue
 
-from local.model_server.answers.content import answer_content
-from local.model_server.answers.material import Material
+from local.model_server.answers import quote_answer
 from local.model_server.embedding.service import EmbeddingService
+from local.model_server.filler import fill
 from local.model_server.prompt_reader import element_text
 from local.model_server.protocol.replies import ToolCall
 from local.model_server.protocol.requests import ChatRequest, FunctionSpec, NamedTool
-from local.model_server.reports.assignment import RESULT_ROLES, read_results
-from local.model_server.schemas.filler import fill
-from local.model_server.text.words import stems_of, topic_words
+from local.model_server.sub_agents import RESULT_ROLES, read_results
 
-SEARCH_BONUS = 2  # a search tool wins unless another one shares more words with the question
 _QUESTION_FIELDS = frozenset(
     {"query", "question", "q", "text", "search_query", "prompt", "input", "user_query"}
 )
+_PROFILES = ("evidence_builder", "doc_reader", "comparator", "web_verifier")
 _ANY_TOOL = FunctionSpec(
     name="search",
     parameters={"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]},
@@ -27,8 +25,8 @@ _ANY_TOOL = FunctionSpec(
 def choose_tool_call(request: ChatRequest, is_tool_loop: bool) -> ToolCall | None:
     """The call to make now; None to answer instead.
 
-    `tool_choice` is obeyed: "none", "required", or a function by name. With "auto" a tool is called once per
-    question, if one of them fits; a tool loop never stops calling.
+    `tool_choice` is obeyed: "none", "required", or a function by name. With "auto" a search is called once
+    per question; a tool loop never stops calling.
     """
     choice = request.tool_choice
     functions = [tool.function for tool in request.tools]
@@ -36,31 +34,41 @@ def choose_tool_call(request: ChatRequest, is_tool_loop: bool) -> ToolCall | Non
         functions = [function for function in functions if function.name == choice.function.name]
     if not functions or choice == "none":
         return None
-    question = _question(request)
-    best = max(functions, key=lambda function: _fit(function, question))
+    best = _search_of(functions)
     is_forced = is_tool_loop or choice != "auto"
-    if not is_forced and (_results_since_question(request) or _fit(best, question) == 0):
+    if not is_forced and (_results_since_question(request) or "search" not in best.name.lower()):
         return None
-    return ToolCall(
-        best.name, json.dumps(arguments_for(best, _vary(request, question, is_tool_loop)), ensure_ascii=False)
-    )
+    return _call(best, request, is_tool_loop)
 
 
 def call_regardless(request: ChatRequest) -> ToolCall:
     """A call though none is wanted or offered, each a little different: a model that heeds nothing."""
-    question = _question(request)
     functions = [tool.function for tool in request.tools] or [_ANY_TOOL]
-    best = max(functions, key=lambda function: _fit(function, question))
-    arguments = arguments_for(best, _vary(request, question, is_tool_loop=True))
-    return ToolCall(best.name, json.dumps(arguments, ensure_ascii=False))
+    return _call(_search_of(functions), request, is_tool_loop=True)
+
+
+def delegated(request: ChatRequest) -> ToolCall | None:
+    """A sub-agent for the whole question, where that is advised and none was asked yet."""
+    text = "".join(message.text for message in request.messages if message.role == "user")
+    advice = element_text(text, "advice") or ""
+    may = request.tool_choice != "none" and any(tool.function.name == "delegate" for tool in request.tools)
+    if not may or not advice or _results_since_question(request):
+        return None
+    profile = next((name for name in _PROFILES if name in advice), _PROFILES[0])
+    return ToolCall(
+        "delegate", json.dumps({"task": _question(request), "profile": profile}, ensure_ascii=False)
+    )
 
 
 def answer_from_results(request: ChatRequest, embedder: EmbeddingService) -> str | None:
     """An answer out of the tools' results, None when they hold no text that can be quoted."""
     documents = list(read_results(_results_since_question(request)))
-    if not documents:
-        return None
-    return answer_content(Material(_question(request), "CONTENT_SEARCH", tuple(documents), embedder))
+    return quote_answer(_question(request), documents, embedder) if documents else None
+
+
+def _search_of(functions: list[FunctionSpec]) -> FunctionSpec:
+    """The first function that searches, by its name; else the first."""
+    return next((one for one in functions if "search" in one.name.lower()), functions[0])
 
 
 def _question(request: ChatRequest) -> str:
@@ -85,25 +93,19 @@ def _results_since_question(request: ChatRequest) -> list[str]:
     return [message.text for message in later if message.role in RESULT_ROLES]
 
 
-def _vary(request: ChatRequest, question: str, is_tool_loop: bool) -> str:
+def _call(function: FunctionSpec, request: ChatRequest, is_tool_loop: bool) -> ToolCall:
     """In a loop every call differs, so that a check for repeated calls alone cannot end it."""
     rounds = len(_results_since_question(request))
-    return f"{question} ({rounds + 1})" if is_tool_loop and rounds else question
+    question = _question(request)
+    asked = f"{question} ({rounds + 1})" if is_tool_loop and rounds else question
+    return ToolCall(function.name, json.dumps(_arguments_for(function, asked), ensure_ascii=False))
 
 
-def _fit(function: FunctionSpec, question: str) -> int:
-    words = set(stems_of(f"{function.name.replace('_', ' ')} {function.description}"))
-    shared = len(words & set(stems_of(" ".join(topic_words(question)))))
-    return shared + (SEARCH_BONUS if "search" in function.name.lower() and question.strip() else 0)
-
-
-def arguments_for(function: FunctionSpec, question: str) -> dict[str, JsonValue]:
+def _arguments_for(function: FunctionSpec, question: str) -> dict[str, JsonValue]:
     """Required parameters by the schema, the question in the one that asks for it."""
-    properties = function.parameters.get("properties")
-    names = set(properties) if isinstance(properties, dict) else set()
     filled = fill(function.parameters) if function.parameters else {}
     arguments = dict(filled) if isinstance(filled, dict) else {}
-    for name in sorted(names & _QUESTION_FIELDS)[:1]:
+    for name in sorted(set(arguments) & _QUESTION_FIELDS)[:1]:
         arguments[name] = question
     required = function.parameters.get("required")
     wanted = {*(required if isinstance(required, list) else ()), *_QUESTION_FIELDS}

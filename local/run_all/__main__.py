@@ -8,12 +8,9 @@ import time
 from types import FrameType
 
 from local.run_all.api_client import ApiClient
-from local.run_all.conversation import StreamPrinter, print_citations
-from local.run_all.demo import bring_samples, run_demo
-from local.run_all.errors import StackError
-from local.run_all.sample_documents import ProgressBar
+from local.run_all.demo import ProgressBar, StreamPrinter, bring_samples, print_citations, run_demo
 from local.run_all.stack import LocalStack
-from local.run_all.stack_settings import read_stack_settings
+from local.run_all.stack_settings import StackError, read_stack_settings
 from samples.acl import ANNA, SAMPLE_USERS
 from samples.questions import FIRST_QUESTION
 
@@ -61,7 +58,8 @@ def _ask_first_question(stack: LocalStack) -> None:
 
 
 def _print_addresses(stack: LocalStack) -> None:
-    print(f"\nAPI      {stack.base_url}/api   (POST /chat, GET /documents, GET /health)")
+    print(f"\nWeb page {stack.base_url}/   (sign in as one of the sample users)")
+    print(f"API      {stack.base_url}/api   (POST /chat, GET /documents, GET /health)")
     print(f"Search   {stack.search_url}   (key in {stack.data / 'secrets.json'})")
     print(f"Storage  {stack.storage_connection_string}")
     print("         Drop a file (PDF, Office, text, picture, mail, ...) into the container `documents`; its")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from local.run_all.errors import CallRefusedError
+from local.run_all.stack_settings import CallRefusedError
 
 CALL_TIMEOUT_S = 60.0
 STREAM_TIMEOUT_S = 60.0  # of silence; the app sends a comment every 15 s

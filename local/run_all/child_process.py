@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from local.run_all.errors import StackError
+from local.run_all.stack_settings import StackError
 
 POLL_S = 0.05
 PROBE_TIMEOUT_S = 2.0

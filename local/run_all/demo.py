@@ -1,19 +1,132 @@
 """`make demo`: five questions, each asked by two users with different rights, and proof for every answer."""
 
+import sys
 import tempfile
 import textwrap
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from local.run_all.api_client import ApiClient, Reply
+from local.run_all.api_client import ApiClient, Reply, StreamEvent
 from local.run_all.proof import Finding, SampleTexts, check_reply
-from local.run_all.sample_documents import ProgressBar, Show, upload_samples, wait_until_ready
-from local.run_all.stack import LocalStack
-from local.run_all.stack_settings import FREE_PORTS, StackSettings
+from local.run_all.stack import DOCUMENTS_CONTAINER, LocalStack, upload_changed
+from local.run_all.stack_settings import FREE_PORTS, CallRefusedError, StackError, StackSettings
 from samples.acl import ACCESS, SAMPLE_USERS, SampleUser, readable_by
+from samples.generate import generate
 from samples.questions import DEMO_QUESTIONS, SampleQuestion
+
+DISCARDING_STATES = ("restarted", "discarded")
+
+
+class StreamPrinter:
+    """Prints tokens as they come. A step that starts over withdraws what it had written before."""
+
+    def __init__(self) -> None:
+        self._is_mid_line = False
+
+    def __call__(self, event: StreamEvent) -> None:
+        if event.name == "token":
+            text = event.data["text"]
+            print(text, end="", flush=True)
+            self._is_mid_line = not text.endswith("\n")
+        elif event.name == "status" and event.data.get("state") in DISCARDING_STATES and self._is_mid_line:
+            print("\n  (the answer starts over)")
+            self._is_mid_line = False
+
+    def finish(self) -> None:
+        """End the last line."""
+        if self._is_mid_line:
+            print(flush=True)
+
+
+def print_citations(reply: Reply) -> None:
+    """One line per citation: number, file, page, whether it is proved, and the quotation."""
+    for citation in reply.citations:
+        page = f", page {citation['page_number']}" if citation.get("page_number") else ""
+        proof = "verified" if citation["verified"] else "NOT VERIFIED"
+        print(f'  [{citation["n"]}] {citation["filename"]}{page} ({proof}): "{citation["quote"]}"')
+
+
+READY_TIMEOUT_S = 300.0
+POLL_S = 0.3
+BAR_WIDTH = 30
+Show = Callable[[int, int, str], None]
+
+
+def upload_samples(stack: LocalStack) -> list[str]:
+    """Write the samples below the data folder, and drop those that are new or changed into the container."""
+    files = generate(stack.data / "samples")
+    metadata: dict[Path, dict[str, str]] = {path: {"acl": ",".join(ACCESS[path.name])} for path in files}
+    return upload_changed(stack.storage_connection_string, DOCUMENTS_CONTAINER, metadata)
+
+
+def wait_until_ready(stack: LocalStack, show: Show) -> None:
+    """Poll as the sample users, who together may read every sample, until all are ready.
+
+    Raises:
+        StackError: a document failed, a server ended, or it took longer than READY_TIMEOUT_S.
+    """
+    deadline = time.monotonic() + READY_TIMEOUT_S
+    while True:
+        stack.check()
+        documents = _statuses(stack)
+        _refuse_failed(documents)
+        waiting = [name for name in sorted(ACCESS) if documents.get(name, {}).get("status") != "ready"]
+        current = next((f"{name}: {documents[name]['status']}" for name in waiting if name in documents), "")
+        show(len(ACCESS) - len(waiting), len(ACCESS), current)
+        if not waiting:
+            return
+        if time.monotonic() > deadline:
+            raise StackError(f"Not ready after {READY_TIMEOUT_S:.0f} s: {', '.join(waiting)}.")
+        time.sleep(POLL_S)
+
+
+def _statuses(stack: LocalStack) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    for user in SAMPLE_USERS:
+        for document in documents_of(stack, user):
+            if document["filename"] in readable_by(user):
+                found[document["filename"]] = document
+    return found
+
+
+def documents_of(stack: LocalStack, user: SampleUser) -> list[dict[str, Any]]:
+    """What the API lists for a user; nothing while there is no index yet."""
+    api = ApiClient(stack.base_url, stack.token(user))
+    try:
+        return list(api.get("/api/documents?limit=100")["documents"])
+    except CallRefusedError as refused:
+        if refused.status < 500:
+            raise
+        # The first ingestion is just making the indexes; the caller's deadline says how long that may take.
+        return []
+
+
+def _refuse_failed(documents: dict[str, dict[str, Any]]) -> None:
+    for name, document in documents.items():
+        if document.get("status") == "failed":
+            raise StackError(f"{name} could not be ingested: {document.get('status_reason')}")
+
+
+class ProgressBar:
+    """Draws how many are done: in place on a terminal, a line per change elsewhere."""
+
+    def __init__(self) -> None:
+        self._shown = -1
+
+    def __call__(self, done: int, total: int, current: str) -> None:
+        """Show `done` of `total`, and what is being worked on."""
+        filled = BAR_WIDTH * done // total
+        line = f"  [{'#' * filled}{'.' * (BAR_WIDTH - filled)}] {done}/{total}  {current}"
+        if sys.stdout.isatty():
+            print(f"\r{line:<100.100}", end="\n" if done == total else "", flush=True)
+        elif done != self._shown:
+            print(line, flush=True)
+        self._shown = done
+
 
 SHOWN_LINES = 4
 SHOWN_CHARACTERS = 160

@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from local.run_all.errors import StackError
+from local.run_all.stack_settings import StackError
 
 FILE_NAME = "processes.json"
 LAUNCHER = "launcher"

@@ -13,7 +13,7 @@ from samples.questions import GIVEAWAYS, Expected
 
 _NOT_A_LETTER = re.compile(r"[\W_]+")
 # What prompts are made of; none of it is meant for readers.
-_MARKUP = re.compile(r"(?:<|&lt;)/?(?:block|document|documents|cite|abstain|output_rules)\b")
+_MARKUP = re.compile(r"(?:<|&lt;)/?(?:block|document|documents|cite|gap|output_rules)\b")
 
 
 @dataclass(frozen=True)
@@ -31,12 +31,12 @@ class SampleTexts:
         self._pages: dict[str, list[str]] = {}
 
     def says(self, filename: str, page_number: int | None, quote: str) -> bool:
-        """Whether the page holds the quotation; spaces, hyphens and markup do not count."""
+        """Whether the page holds each line of the quotation; spaces, hyphens and markup do not count."""
         pages = self._texts(filename)
         if page_number is not None and filename.endswith(".pdf"):
             pages = pages[page_number - 1 : page_number]
-        wanted = letters(quote)
-        return bool(wanted) and any(wanted in page for page in pages)
+        wanted = [part for line in re.split("\n| … ", quote) if (part := letters(line))]
+        return bool(wanted) and any(all(part in page for part in wanted) for page in pages)
 
     def _texts(self, filename: str) -> list[str]:
         if filename not in self._pages:

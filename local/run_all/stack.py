@@ -3,30 +3,91 @@
 It starts them in order, knows their addresses, and ends them by their own process ids.
 """
 
+import hashlib
+import json
 import os
+import signal
 import sys
 import time
+import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from local.azurite.installation import AzuriteInstallError
-from local.azurite.node import NodeMissingError
-from local.azurite.server import AzuriteError, AzuriteServer, start_azurite
+from azure.core.exceptions import ResourceExistsError, ResourceNotFoundError
+from azure.storage.blob import BlobServiceClient, ContentSettings, CorsRule
+
+from local.azurite.server import (
+    AzuriteError,
+    AzuriteInstallError,
+    AzuriteServer,
+    NodeMissingError,
+    start_azurite,
+)
 from local.run_all import process_record
 from local.run_all.app_settings import ModelChoice, app_settings, choose_model, write_settings_file
 from local.run_all.child_process import ChildProcess, start_child, tail, wait_until_healthy
-from local.run_all.errors import StackError
-from local.run_all.secret_store import StackSecrets, load_or_make_secrets
-from local.run_all.stack_settings import HOST, Ports, StackSettings, settle_ports
-from local.run_all.storage import ensure_container
-from local.run_all.tokens import mint_token, write_tokens_file
+from local.run_all.stack_settings import HOST, Ports, StackError, StackSettings, settle_ports
+from local.run_all.tokens import StackSecrets, load_or_make_secrets, mint_token, write_tokens_file
 from samples.acl import SampleUser
 
+
+def ensure_container(connection_string: str, name: str) -> None:
+    """Create a blob container; one that exists is left as it is."""
+    with BlobServiceClient.from_connection_string(connection_string) as service:
+        try:
+            service.create_container(name)
+        except ResourceExistsError:
+            return
+
+
+def allow_uploads_from(connection_string: str, origin: str) -> None:
+    """Let the web page send large files straight to the storage, as infra/bicep does in Azure."""
+    rule = CorsRule([origin], ["PUT"], allowed_headers=["*"], max_age_in_seconds=3600)
+    with BlobServiceClient.from_connection_string(connection_string) as service:
+        service.set_service_properties(cors=[rule])
+
+
+def upload_changed(connection_string: str, container: str, files: Mapping[Path, dict[str, str]]) -> list[str]:
+    """Upload files whose content or metadata differ from the blob of the same name.
+
+    An unchanged file is left alone, so that a second start ingests nothing. Returns the names uploaded.
+    """
+    uploaded = []
+    with BlobServiceClient.from_connection_string(connection_string) as service:
+        for path, metadata in files.items():
+            content = path.read_bytes()
+            digest = bytearray(hashlib.md5(content, usedforsecurity=False).digest())
+            blob = service.get_blob_client(container, path.name)
+            try:
+                there = blob.get_blob_properties()
+                is_current = there.content_settings.content_md5 == digest and there.metadata == metadata
+            except ResourceNotFoundError:
+                is_current = False
+            if not is_current:
+                settings = ContentSettings(content_md5=digest)
+                blob.upload_blob(content, overwrite=True, metadata=metadata, content_settings=settings)
+                uploaded.append(path.name)
+    return uploaded
+
+
 ROOT = Path(__file__).resolve().parents[2]
+
+
 SEARCH, MODEL, FUNCTIONS_HOST, AZURITE = "search server", "model server", "Functions host", "storage emulator"
+
+
 DOCUMENTS_CONTAINER = "documents"
+_DURABLE = "AzureFunctionsJobHost__extensions__durableTask__storageProvider__"
+
+
+# After a crash of the host nobody on this machine waits as long as Azure, unless `environment` says so.
+QUICK_RECOVERY = {
+    "LOCAL_HOST_LEASE_S": "0.5",
+    f"{_DURABLE}controlQueueVisibilityTimeout": "00:00:01",
+    f"{_DURABLE}workItemQueueVisibilityTimeout": "00:00:01",
+}
 
 
 class LocalStack:
@@ -99,9 +160,9 @@ class LocalStack:
             raise
 
     def _start_servers(self) -> None:
-        self._spawn(SEARCH, "local.search_server", self.ports.search, "--key", self.secrets.search_key)
+        self._spawn(SEARCH, "local.search_server", self.ports.search, self.secrets.search_key)
         if self.model.is_local:
-            self._spawn(MODEL, "local.model_server", self.ports.model, "--key", self.secrets.model_key)
+            self._spawn(MODEL, "local.model_server", self.ports.model, self.secrets.model_key)
         self._start_azurite()
         for name, port in ((SEARCH, self.ports.search), (MODEL, self.ports.model)):
             if name in self._children:
@@ -109,6 +170,7 @@ class LocalStack:
         connection_string = self.storage_connection_string
         # The blob trigger lists this container from the first moment on.
         ensure_container(connection_string, DOCUMENTS_CONTAINER)
+        allow_uploads_from(connection_string, self.base_url)
         made = app_settings(self.ports, self.secrets, connection_string, self.model, self._environment)
         self.app_settings = {**made, **self._overrides}
         write_settings_file(self.data, self.app_settings)
@@ -127,17 +189,33 @@ class LocalStack:
         self.app_settings.update(changes or {})
         data = ("--data", str(self.data / "host"))
         command = [sys.executable, "-m", "local.host", "--port", str(self.ports.http), *data]
-        self._start(FUNCTIONS_HOST, command, self.app_settings)
+        quick = {} if "LOCAL_HOST_LEASE_S" in self._environment else QUICK_RECOVERY
+        self._start(FUNCTIONS_HOST, command, {**quick, **self.app_settings})
         wait_until_healthy(self._children[FUNCTIONS_HOST], self.ports.http, "/admin/host/status")
+
+    def stop_host(self) -> None:
+        """End the host in order; nothing of its work has to wait for leases then."""
+        self._children.pop(FUNCTIONS_HOST).stop()
 
     def kill_host(self) -> None:
         """kill -9 for the host, as a crash would end it; the other servers go on."""
         self._children.pop(FUNCTIONS_HOST).kill()
 
-    def _spawn(self, name: str, module: str, port: int, *arguments: str) -> None:
+    @property
+    def worker_pid(self) -> int:
+        """Of the host's worker; another one after each of its deaths."""
+        status = f"{self.base_url}/admin/host/status"
+        with urllib.request.urlopen(status, timeout=10) as answer:  # noqa: S310  # of this stack
+            return int(json.load(answer)["workerProcessId"])
+
+    def kill_worker(self) -> None:
+        """kill -9 for the host's worker alone; the host starts another one."""
+        os.kill(self.worker_pid, signal.SIGKILL)
+
+    def _spawn(self, name: str, module: str, port: int, key: str) -> None:
         data = ("--data", str(self.data / module.rpartition(".")[2])) if name == SEARCH else ()
-        command = [sys.executable, "-m", module, "--port", str(port), *data, *arguments]
-        self._start(name, command, {})
+        command = [sys.executable, "-m", module, "--port", str(port), *data]
+        self._start(name, command, {"SERVER_KEY": key})  # a command line can be read by every user
 
     def _start(self, name: str, command: list[str], settings: Mapping[str, str]) -> None:
         log_path = self.data / f"{name.lower().replace(' ', '-')}.log"

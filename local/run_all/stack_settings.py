@@ -5,7 +5,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from local.run_all.errors import StackError
+
+class StackError(RuntimeError):
+    """The stack cannot start or go on; the text says why and what to change."""
+
+
+class CallRefusedError(StackError):
+    """The app answered a call with another status than 200."""
+
+    def __init__(self, call: str, status: int, detail: str) -> None:
+        super().__init__(f"{call} answered {status}: {detail}")
+        self.status = status
+
 
 HOST = "127.0.0.1"  # never another: nothing in the local stack is meant to be reached from outside
 DATA_SETTING = "GROUNDWORK_DATA"

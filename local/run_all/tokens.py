@@ -2,18 +2,53 @@
 
 import json
 import os
+import secrets
 import time
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import jwt
 
 from samples.acl import SAMPLE_USERS, SampleUser
 
+FILE_NAME = "secrets.json"
+
+
+@dataclass(frozen=True)
+class StackSecrets:
+    """Keys that the servers of one stack ask of each other; they guard nothing beyond this machine."""
+
+    search_key: str
+    model_key: str
+    token_secret: str
+
+
+def load_or_make_secrets(data: Path) -> StackSecrets:
+    """The folder's secrets. Tokens and keys stay valid over restarts."""
+    path = data / FILE_NAME
+    if path.exists():
+        return StackSecrets(**json.loads(path.read_text(encoding="utf-8")))
+    made = StackSecrets(*(secrets.token_hex(32) for _ in range(3)))
+    # Written aside and moved into place: a kill in between must not leave half a file.
+    draft = data / f"{FILE_NAME}.new"
+    draft.unlink(missing_ok=True)
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        json.dump(asdict(made), file)
+    draft.rename(path)
+    return made
+
+
 ISSUER = "groundwork-dev"
 AUDIENCE = "groundwork"
 LIFETIME_S = 12 * 3600
 TOKENS_FILE = "tokens.json"
 _ADMINISTRATOR = SampleUser("admin", "Administrator", department="operations", groups=())
+USERS: dict[str, tuple[SampleUser, tuple[str, ...]]] = {
+    **{user.user_id: (user, ()) for user in SAMPLE_USERS},
+    _ADMINISTRATOR.user_id: (_ADMINISTRATOR, ("admin",)),
+}
+"""Who can sign in on this machine, with their application roles, by id."""
 
 
 def mint_token(
@@ -41,8 +76,7 @@ def write_tokens_file(data: Path, url: str, secret: str) -> Path:
 
     Readable by their owner alone, as the secret that signs them is.
     """
-    tokens = {user.user_id: mint_token(user, secret) for user in SAMPLE_USERS}
-    tokens[_ADMINISTRATOR.user_id] = mint_token(_ADMINISTRATOR, secret, roles=("admin",))
+    tokens = {user_id: mint_token(user, secret, roles=roles) for user_id, (user, roles) in USERS.items()}
     path, draft = data / TOKENS_FILE, data / f"{TOKENS_FILE}.new"
     draft.unlink(missing_ok=True)
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -11,14 +11,12 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from local.search_server.aliases import alias_routes
+from local.search_server.aliases import Resources, alias_routes
 from local.search_server.catalog import Catalog
-from local.search_server.document_routes import document_routes
+from local.search_server.document_routes import Stats, document_routes
 from local.search_server.errors import RequestError
 from local.search_server.http_io import OPEN_PATH, WORKER_THREADS, KeyCheck, on_defect, on_request_error
 from local.search_server.index_routes import index_routes, resource_routes
-from local.search_server.resources import Resources
-from local.search_server.stats import Stats
 
 
 def create_app(data_folder: Path, key: str) -> Starlette:

@@ -1,5 +1,8 @@
 """Routes over documents: indexing, lookup, count, search, suggest, autocomplete; and counts of their use."""
 
+from collections import Counter
+from collections.abc import Sequence
+
 from pydantic import JsonValue
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
@@ -7,17 +10,43 @@ from starlette.routing import Route
 
 from local.search_server import store
 from local.search_server.aliases import served_index
-from local.search_server.batch_plan import Outcome
 from local.search_server.documents import Action, parse_batch
 from local.search_server.errors import not_found
 from local.search_server.http_io import in_worker, json_response, parse, read_json, read_object
-from local.search_server.index import Index
+from local.search_server.index import Index, Outcome
 from local.search_server.projection import Projection
 from local.search_server.requests import AutocompleteRequest, SearchRequest, SuggestRequest
 from local.search_server.schema import JsonObject
 from local.search_server.search import run_search
-from local.search_server.stats import Stats
 from local.search_server.suggestions import autocomplete, suggest
+
+
+class Stats:
+    """Counters since the start or the last reset."""
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Set everything to zero."""
+        self._writes: dict[str, Counter[str]] = {}
+        self._searches: Counter[str] = Counter()
+
+    def count_writes(self, index: str, actions: Sequence[Action]) -> None:
+        """Note a batch that was applied, each action by its kind."""
+        self._writes.setdefault(index, Counter()).update(action.kind.value for action in actions)
+
+    def count_search(self, index: str) -> None:
+        """Note a search, whatever it found."""
+        self._searches[index] += 1
+
+    @property
+    def body(self) -> JsonObject:
+        """Writes by index and kind of action, and searches by index."""
+        return {
+            "writes": {index: dict(kinds) for index, kinds in sorted(self._writes.items())},
+            "searches": dict(sorted(self._searches.items())),
+        }
 
 
 def document_routes() -> list[Route]:

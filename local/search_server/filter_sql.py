@@ -11,15 +11,16 @@ from odata_query import ast
 
 from local.search_server import edm
 from local.search_server.errors import RequestError
-from local.search_server.filter_syntax import Node, parse_filter
 from local.search_server.filter_terms import (
     DEFAULT_DELIMITERS,
     ELEMENT,
+    Node,
     Operand,
     Sql,
     compare,
     is_one_of,
     literal_value,
+    parse_filter,
     path_of,
     qualified_name,
     split_values,

@@ -8,14 +8,13 @@ from starlette.routing import Route
 
 from local.search_server import analyzers
 from local.search_server.aliases import KIND as ALIASES
-from local.search_server.aliases import refuse_index_of_alias, refuse_name_of_alias, served_index
+from local.search_server.aliases import Resources, refuse_index_of_alias, refuse_name_of_alias, served_index
 from local.search_server.catalog import Catalog
 from local.search_server.definition import IndexDefinition
 from local.search_server.errors import RequestError
 from local.search_server.http_io import conditions, in_worker, json_response, parse, read_object
 from local.search_server.index import Index
 from local.search_server.requests import AnalyzeRequest
-from local.search_server.resources import Resources
 from local.search_server.schema import JsonObject
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from local.search_server.errors import RequestError
 from local.search_server.index import View
 from local.search_server.passages import mark
 from local.search_server.projection import Projection
-from local.search_server.query_nodes import escape_regex
+from local.search_server.query_syntax import escape_regex
 from local.search_server.ranking import Scored, best_texts, parse_order, sort_slots
 from local.search_server.requests import AutocompleteRequest, SuggestRequest
 from local.search_server.schema import Field, JsonObject, values_at

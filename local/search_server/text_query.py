@@ -10,8 +10,7 @@ from tantivy import Query
 
 from local.search_server import analyzers
 from local.search_server.errors import RequestError
-from local.search_server.lucene_syntax import parse_lucene
-from local.search_server.query_nodes import (
+from local.search_server.query_syntax import (
     Boost,
     Clause,
     Fuzzy,
@@ -23,9 +22,10 @@ from local.search_server.query_nodes import (
     Phrase,
     QueryNode,
     Word,
+    parse_lucene,
+    parse_simple,
 )
 from local.search_server.schema import Field, Schema
-from local.search_server.simple_syntax import parse_simple
 from local.search_server.text_index import text_name
 
 _OCCUR: Final = {

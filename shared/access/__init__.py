@@ -1,8 +1,9 @@
 """Who asks and what they may do.
 
-A request's claims (`principal_claims`) are admitted (`admission`) and become a user (`identity`), whose
-groups may be looked up (`directory`). `security_filter` trims every query; `limits` and `idempotency` bound
-what a person may use.
+A request's claims become a user (`identity`), if `admission` lets them in; their groups may be looked up
+(`directory`). `access_lists` replaces names of groups by ids; `security_filter` trims every query; `limits`,
+`daily_use` and `idempotency` bound what a person may use, and `audit_trail` records what they read and
+changed.
 
-Pure: admission, principal_claims, security_filter.
+Pure: daily_use, security_filter.
 """

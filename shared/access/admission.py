@@ -1,30 +1,14 @@
-"""Who is let in, and as whom: what the deployment says of tenants, guests and applications. Pure."""
+"""Who is let in, and as whom: what the deployment says of tenants, guests and applications. No I/O."""
 
 from collections.abc import Iterable
-from typing import Literal
 
 from shared.access.models import Claimed, DirectoryPerson, UserContext
 from shared.access.security_filter import NOBODYS, PUBLIC
 from shared.platform.errors import AccessDeniedError, NotAuthenticatedError
-from shared.platform.models import Model
+from shared.platform.settings import IdentitySettings
 
 ORGANISATION = "org:"
 _MAX_NAME_CHARS = 100
-Guests = Literal["named", "members", "refused"]
-
-
-class AdmissionRules(Model):
-    """What the deployment says of strangers.
-
-    Attributes:
-        tenants: those whose people are let in, in lower case; none named = whom the platform lets in.
-        guests: whether what is open to the organisation is open to its guests, or they are refused.
-        applications: whether programs may call as themselves.
-    """
-
-    tenants: tuple[str, ...] = ()
-    guests: Guests = "named"
-    applications: bool = False
 
 
 def plain_user(user: UserContext) -> UserContext:
@@ -47,7 +31,7 @@ def plain_user(user: UserContext) -> UserContext:
     )
 
 
-def admitted(claimed: Claimed, rules: AdmissionRules) -> UserContext:
+def admitted(claimed: Claimed, rules: IdentitySettings) -> UserContext:
     """The user as whom the bearer of a token is let in, so far without groups that it has no room for.
 
     Raises:
@@ -56,7 +40,7 @@ def admitted(claimed: Claimed, rules: AdmissionRules) -> UserContext:
     user = claimed.user
     if rules.tenants and (user.org_id or "").casefold() not in rules.tenants:
         raise AccessDeniedError("Your organisation is not let in here.", "Sign in with another account.")
-    if claimed.is_application and not rules.applications:
+    if claimed.is_application and not rules.allow_applications:
         raise AccessDeniedError(
             "Programs are not let in here as themselves.",
             "Sign in as a person, or ask the operator for ALLOW_APPLICATIONS.",
@@ -64,19 +48,21 @@ def admitted(claimed: Claimed, rules: AdmissionRules) -> UserContext:
     return as_guest(user, rules) if claimed.is_guest else user
 
 
-def as_guest(user: UserContext, rules: AdmissionRules) -> UserContext:
+def as_guest(user: UserContext, rules: IdentitySettings) -> UserContext:
     """The user, being a guest of the organisation.
+
+    A guest's department is that of another organisation, and may have the name of one of ours.
 
     Raises:
         AccessDeniedError: guests are refused.
     """
     if rules.guests == "refused":
         raise AccessDeniedError("Guests are not let in here.", "Sign in with an account of the organisation.")
-    return user if rules.guests == "members" else user.model_copy(update={"org_id": None})
+    return user if rules.guests == "members" else user.model_copy(update={"org_id": None, "department": None})
 
 
 def from_directory(
-    user_id: str, tenant_id: str, person: DirectoryPerson, groups: Iterable[str], rules: AdmissionRules
+    user_id: str, tenant_id: str, person: DirectoryPerson, groups: Iterable[str], rules: IdentitySettings
 ) -> UserContext:
     """The user whom somebody else has authenticated, with what the directory says of them.
 

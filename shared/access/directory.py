@@ -15,9 +15,10 @@ import asyncio
 import re
 import time
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from urllib.parse import quote
 
 from pydantic import Field, ValidationError
 
@@ -28,13 +29,12 @@ from shared.platform.calls import (
     azure_errors,
     call_span,
     call_within,
-    failed,
-    rate_limited,
-    refused,
+    error_of_status,
 )
 from shared.platform.connections import Connection, Credentials
 from shared.platform.errors import DependencyError, NotFoundError
-from shared.platform.http_client import Wire, http_errors, not_understood
+from shared.platform.http_client import Wire, http_errors, not_understood, read_bounded
+from shared.platform.odata import quote as literal
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession
@@ -55,6 +55,13 @@ class GroupDirectory(Protocol):
 
     async def person(self, user_id: str) -> DirectoryPerson:
         """What it says of a person; errors as `groups_of`."""
+
+    async def groups_named(self, name: str) -> frozenset[str]:
+        """Ids of the groups with this display name, two of them at most.
+
+        Raises:
+            DependencyError: as `groups_of`.
+        """
 
 
 UNKNOWN_KEPT_S = 15.0  # somebody who was just added to the directory tries again
@@ -79,22 +86,35 @@ class CachedDirectory(GroupDirectory):
     def __init__(self, directory: GroupDirectory, kept_s: float, clock: Clock = time.monotonic) -> None:
         """`kept_s` is also how long somebody who left a group keeps it; `clock` tells seconds."""
         self._directory = directory
-        self._groups: _Answers[frozenset[str]] = _Answers(kept_s, MAX_GROUPS, clock)
-        self._people: _Answers[DirectoryPerson] = _Answers(kept_s, MAX_PEOPLE, clock)
+        self._groups = _Answers(directory.groups_of, len, kept_s, MAX_GROUPS, clock)
+        self._people = _Answers(directory.person, lambda _: 1, kept_s, MAX_PEOPLE, clock)
 
     async def groups_of(self, user_id: str) -> frozenset[str]:
         """As they were at most so many seconds ago."""
-        return await self._groups.get(user_id, lambda: self._directory.groups_of(user_id), len)
+        return await self._groups.get(user_id)
 
     async def person(self, user_id: str) -> DirectoryPerson:
         """As it was at most so many seconds ago."""
-        return await self._people.get(user_id, lambda: self._directory.person(user_id), lambda _: 1)
+        return await self._people.get(user_id)
+
+    async def groups_named(self, name: str) -> frozenset[str]:
+        """As they are now: a list is written rarely, and holds for long."""
+        return await self._directory.groups_named(name)
 
 
 class _Answers(Generic[Value]):
     """Answers by person, the one that was used last at the end; together no heavier than `most`."""
 
-    def __init__(self, kept_s: float, most: int, clock: Clock) -> None:
+    def __init__(
+        self,
+        ask: Callable[[str], Awaitable[Value]],
+        weigh: Callable[[Value], int],
+        kept_s: float,
+        most: int,
+        clock: Clock,
+    ) -> None:
+        self._ask = ask
+        self._weigh = weigh
         self._kept_s = kept_s
         self._most = most
         self._clock = clock
@@ -102,41 +122,30 @@ class _Answers(Generic[Value]):
         self._weight = 0
         self._asking: dict[str, asyncio.Task[Value | None]] = {}
 
-    async def get(
-        self, user_id: str, ask: Callable[[], Awaitable[Value]], weigh: Callable[[Value], int]
-    ) -> Value:
-        """What is remembered, else what `ask` answers now; callers of the same time share its answer."""
+    async def get(self, user_id: str) -> Value:
+        """What is remembered, else the answer of now; callers of the same time share it."""
         kept = self._kept.get(user_id)
         if kept is not None and self._clock() < kept.until:
             self._kept.move_to_end(user_id)
             value = kept.value
         else:
-            value = await self._shared(user_id, ask, weigh)
+            if user_id not in self._asking:
+                self._asking[user_id] = asyncio.create_task(self._asked(user_id))
+                self._asking[user_id].add_done_callback(lambda done: self._answered(user_id, done))
+            # A caller who goes away takes the question from none of the others.
+            value = await asyncio.shield(self._asking[user_id])
         if value is None:
             raise NotFoundError("The directory knows no such person.")
         return value
 
-    async def _shared(
-        self, user_id: str, ask: Callable[[], Awaitable[Value]], weigh: Callable[[Value], int]
-    ) -> Value | None:
-        asking = self._asking.get(user_id)
-        if asking is None:
-            asking = asyncio.create_task(self._asked(user_id, ask, weigh))
-            self._asking[user_id] = asking
-            asking.add_done_callback(lambda done: self._answered(user_id, done))
-        # A caller who goes away takes the question from none of the others.
-        return await asyncio.shield(asking)
-
-    async def _asked(
-        self, user_id: str, ask: Callable[[], Awaitable[Value]], weigh: Callable[[Value], int]
-    ) -> Value | None:
+    async def _asked(self, user_id: str) -> Value | None:
         began = self._clock()
         try:
-            value = await ask()
+            value = await self._ask(user_id)
         except NotFoundError:
             self._keep(user_id, _Kept(None, began + min(UNKNOWN_KEPT_S, self._kept_s), 1))
             return None
-        self._keep(user_id, _Kept(value, began + self._kept_s, 1 + weigh(value)))
+        self._keep(user_id, _Kept(value, began + self._kept_s, 1 + self._weigh(value)))
         return value
 
     def _answered(self, user_id: str, done: asyncio.Task[Value | None]) -> None:
@@ -247,6 +256,13 @@ class GraphDirectory(GroupDirectory):
             is_guest=found.user_type != "Member", department=found.department, name=found.display_name
         )
 
+    async def groups_named(self, name: str) -> frozenset[str]:
+        """Asked as a filter, in which a quotation mark is doubled."""
+        condition = quote(f"displayName eq {literal(name)}", safe="")
+        address = f"{self._base}groups?$filter={condition}&$select=id&$top=2"
+        found = await self._read(address, _Members, Deadline(self._timeout_s))
+        return frozenset(group.id for group in found.value)
+
     def _user(self, user_id: str) -> str:
         if not _USER_ID.fullmatch(user_id):
             raise _no_such_person()
@@ -271,28 +287,16 @@ class GraphDirectory(GroupDirectory):
                 url = URL(address, encoded=True)
                 async with session.get(url, headers=headers, allow_redirects=False) as response:
                     _check(response.status, response.headers)
-                    return await _bounded(response.content.iter_any())
-
-
-async def _bounded(parts: AsyncIterator[bytes]) -> bytes:
-    answer = bytearray()
-    async for part in parts:
-        answer += part
-        if len(answer) > MAX_ANSWER_BYTES:
-            raise not_understood(SERVICE)
-    return bytes(answer)
+                    return await read_bounded(
+                        response.content.iter_any(), MAX_ANSWER_BYTES, not_understood(SERVICE)
+                    )
 
 
 def _check(status: int, headers: Mapping[str, str]) -> None:
-    if status == 200:
-        return
     if status == 404:
         raise _no_such_person()
-    if status in (401, 403):
-        raise refused(SERVICE)
-    if status == 429:
-        raise rate_limited(SERVICE, headers)
-    raise failed(SERVICE, status)
+    if status != 200:
+        raise error_of_status(SERVICE, status, headers)
 
 
 def _no_such_person() -> NotFoundError:

@@ -8,9 +8,10 @@ Unlike the limits this fails when the store fails: a caller who sends a key reli
 # For annotations alone: the start of the app need not build every model.
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import Protocol
 
 from shared.access.limits import UserLimitStore
 from shared.access.models import UserContext
@@ -40,28 +41,6 @@ class Claim(Model):
     content: str | None = None
     is_done: bool = False
     revision: str | None = None
-
-
-class IdempotencyStore(Protocol):
-    """The first request of each key, by person."""
-
-    async def create(self, user_id: str, key: str, claim: Claim) -> Claim:
-        """The claim as stored. ConflictError when the person's key has one."""
-
-    async def get(self, user_id: str, key: str) -> Claim | None:
-        """What the person's key was first used for, or None."""
-
-    async def replace(self, user_id: str, key: str, claim: Claim) -> Claim:
-        """The claim as stored. ConflictError when it changed, or went, since `claim.revision` was read."""
-
-    async def delete(self, user_id: str, key: str) -> None:
-        """Forget it; one that is gone is no error."""
-
-    async def delete_before(self, moment: datetime, most: int) -> int:
-        """Remove claims made before `moment` and not renewed, at most `most`; returns how many."""
-
-    async def forget(self, user_id: str) -> int:
-        """Remove all claims of a person; returns how many."""
 
 
 LIFETIME = timedelta(hours=24)  # who retries does so within minutes; a day spans a night's outage
@@ -94,7 +73,14 @@ def digest_of(order: Model) -> str:
 
 
 async def claim_key(
-    key: str, user: UserContext, idempotency: IdempotencyStore, *, route: str, body: str, resource_id: str
+    key: str,
+    user: UserContext,
+    idempotency: IdempotencyStore,
+    *,
+    route: str,
+    body: str,
+    resource_id: str,
+    holds: timedelta = LIFETIME,
 ) -> Claimed:
     """Claim a key, or find what it was first used for.
 
@@ -102,9 +88,10 @@ async def claim_key(
         route: such as `POST /chat`.
         body: digest of what is asked for.
         resource_id: of what will be made, if this is the first request.
+        holds: how long the key finds what was made.
 
     Raises:
-        IdempotencyKeyReusedError: it was used for another request in the last 24 hours.
+        IdempotencyKeyReusedError: it was used for another request in that time.
         GroundworkError: the store failed.
     """
     now = datetime.now(UTC)
@@ -118,7 +105,7 @@ async def claim_key(
             known = await idempotency.get(user.user_id, key)
         if known is None:
             continue  # it was purged just now
-        if known.created_at > now - LIFETIME:
+        if known.created_at > now - holds:
             if (known.route, known.body) != (route, body):
                 raise reused()
             return Claimed(user.user_id, key, known, is_repeat=True)
@@ -156,12 +143,23 @@ async def finish(claimed: Claimed, idempotency: IdempotencyStore, content: str |
     return claimed
 
 
-async def give_up(claimed: Claimed, idempotency: IdempotencyStore) -> None:
-    """Forget a key whose thing could not be begun: the next request under it starts again. Never fails."""
+@asynccontextmanager
+async def beginning(claimed: Claimed | None, idempotency: IdempotencyStore) -> AsyncIterator[None]:
+    """A block that begins the thing: then its key is finished. None = the request carries no key.
+
+    If the block raises, the key is forgotten: the next request under it starts again.
+    """
     try:
-        await idempotency.delete(claimed.user_id, claimed.key)
-    except GroundworkError as failed:
-        get_logger().warning("idempotency.not_given_up", error_type=failed.code)
+        yield
+    except Exception:
+        if claimed is not None:
+            try:
+                await idempotency.delete(claimed.user_id, claimed.key)
+            except GroundworkError as failed:
+                get_logger().warning("idempotency.not_given_up", error_type=failed.code)
+        raise
+    if claimed is not None:
+        await finish(claimed, idempotency)
 
 
 async def purge_old_requests(
@@ -175,7 +173,7 @@ async def purge_old_requests(
 
 
 def reused() -> IdempotencyKeyReusedError:
-    """The one refusal: what the key was used for is not told."""
+    """The one refusal: it does not say what the key was used for."""
     return IdempotencyKeyReusedError(
         "The Idempotency-Key was used for another request within 24 hours.",
         "Send a new key with each new request, and the same one only with the very same request.",
@@ -185,24 +183,28 @@ def reused() -> IdempotencyKeyReusedError:
 _ALL = 1_000_000_000  # rows of one deletion: all there are
 
 
-class TableIdempotencyStore(IdempotencyStore):
-    """A table with a partition per person and a row per key. Both are stored as digests only:
+class IdempotencyStore:
+    """The first request of each key, by person: a partition per person, a row per key.
 
-    ids of identity providers, and keys, may hold characters that a table's keys cannot.
+    Both are stored as digests only: ids of identity providers, and keys, may hold characters that a table's
+    keys cannot.
     """
 
     def __init__(self, table: Table) -> None:
         self._table = table
 
     async def create(self, user_id: str, key: str, claim: Claim) -> Claim:
+        """The claim as stored. ConflictError when the person's key has one."""
         revision = await self._table.insert(_to_entity(user_id, key, claim))
         return claim.model_copy(update={"revision": revision})
 
     async def get(self, user_id: str, key: str) -> Claim | None:
+        """What the person's key was first used for, or None."""
         entity = await self._table.get(digest(user_id), digest(key))
         return Claim.from_payload({**entity, "revision": revision_of(entity)}) if entity else None
 
     async def replace(self, user_id: str, key: str, claim: Claim) -> Claim:
+        """The claim as stored. ConflictError when it changed, or went, since `claim.revision` was read."""
         try:
             revision = await self._table.replace(_to_entity(user_id, key, claim), claim.revision)
         except NotFoundError:
@@ -210,12 +212,15 @@ class TableIdempotencyStore(IdempotencyStore):
         return claim.model_copy(update={"revision": revision})
 
     async def delete(self, user_id: str, key: str) -> None:
+        """Forget it; one that is gone is no error."""
         await self._table.delete(digest(user_id), digest(key))
 
     async def delete_before(self, moment: datetime, most: int) -> int:
+        """Remove claims made before `moment` and not renewed, at most `most`; returns how many."""
         return await self._table.delete_before("created_at", moment, most)
 
     async def forget(self, user_id: str) -> int:
+        """Remove all claims of a person; returns how many."""
         return await self._table.delete_found(f"PartitionKey eq '{digest(user_id)}'", _ALL)
 
 

@@ -1,18 +1,24 @@
 """Who is asking: App Service's principal in Azure, signed development tokens elsewhere. Fails closed.
 
-Room rule: takes header values, settings and the directory, returns a UserContext or raises; knows no HTTP
-framework and no SDK.
+Takes header values, settings and the directory, returns a UserContext or raises; knows no HTTP framework and
+no SDK. App Service maps some claims of a token to long names and leaves others as they are, so each is looked
+for under both. Sources: learn.microsoft.com, "Work with user identities in Azure App Service authentication";
+"Access token claims reference" and "Optional claims reference" (groups overage, `idp`, `acct`, `idtyp`); the
+long names are those of .NET's `JwtSecurityTokenHandler.DefaultInboundClaimTypeMap`.
 """
 
-from collections.abc import Mapping
+import base64
+import binascii
+import json
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import ValidationError
 
-from shared.access.admission import AdmissionRules, admitted, from_directory, plain_user, with_groups
+from shared.access.admission import admitted, from_directory, plain_user, with_groups
 from shared.access.directory import GroupDirectory
 from shared.access.models import Claimed, UserContext
-from shared.access.principal_claims import read_principal
 from shared.platform.concurrency import run_together
 from shared.platform.errors import (
     AccessDeniedError,
@@ -24,10 +30,198 @@ from shared.platform.errors import (
 from shared.platform.models import Model
 from shared.platform.settings import Settings
 
+MAX_HEADER_CHARS = 32 * 1024  # the host refuses more of all headers together; 200 groups make 17 KB here
+
+
+_PROVIDERS = ("aad", "azureactivedirectory")
+
+
+_MICROSOFT = "http://schemas.microsoft.com/identity/claims/"
+
+
+_WINDOWS = "http://schemas.microsoft.com/ws/2008/06/identity/claims/"
+
+
+_XMLSOAP = "http://schemas.xmlsoap.org/ws/2005/05/identity/claims/"
+
+
+_USER = ("oid", f"{_MICROSOFT}objectidentifier")
+
+
+_SUBJECT = ("sub", f"{_XMLSOAP}nameidentifier")
+
+
+_TENANT = ("tid", f"{_MICROSOFT}tenantid")
+
+
+_GROUPS = ("groups", f"{_WINDOWS}groups")
+
+
+_ROLES = ("roles", f"{_WINDOWS}role")
+
+
+_NAMES = ("name", f"{_MICROSOFT}displayname", f"{_XMLSOAP}name")
+
+
+_HOME = ("idp", f"{_MICROSOFT}identityprovider")
+
+
+_SCOPES = ("scp", f"{_MICROSOFT}scope")
+
+
+_ACCOUNT_KIND = ("acct",)
+
+
+_TOKEN_KIND = ("idtyp",)
+
+
+# A mapped claim, or a directory extension with or without its app's id.
+# Source: learn.microsoft.com, "Configure and manage optional claims", directory extensions.
+_DEPARTMENT = re.compile(
+    r"(?:http://schemas\.(?:microsoft\.com|xmlsoap\.org)/(?:[\w.]+/)+)?"
+    r"(?:extn\.|extension_(?:[0-9a-f]{32}_)?)?department",
+    re.ASCII | re.IGNORECASE,
+)
+
+
+Claims = Sequence[tuple[str, str]]
+
+
+def read_principal(header: str, department_claim: str | None = None) -> Claimed:
+    """What the header says.
+
+    Args:
+        department_claim: the only claim that may carry the department; None = those that usually do.
+
+    Raises:
+        NotAuthenticatedError: there is none, it cannot be read, another provider than Entra ID wrote it, or
+            it does not say clearly who that is.
+    """
+    claims = _claims_of(header)
+    user_id = _only(claims, _USER) or ""
+    tenant_id = _only(claims, _TENANT)
+    user = UserContext(
+        user_id=user_id,
+        department=_department(claims, department_claim),
+        org_id=tenant_id,
+        groups=tuple(_values(claims, _GROUPS)),
+        roles=tuple(_values(claims, _ROLES)),
+        name=_name(claims),
+    )
+    return Claimed(
+        user=plain_user(user),
+        has_more_groups=_has_more_groups(claims),
+        is_guest=_is_guest(claims, tenant_id),
+        is_application=_is_application(claims, user_id),
+    )
+
+
+def _claims_of(header: str) -> Claims:
+    if not header:
+        raise NotAuthenticatedError("The request carries no identity.", "Sign in.")
+    if len(header) > MAX_HEADER_CHARS:
+        raise NotAuthenticatedError("The identity header is too long.", "Sign in again.")
+    try:
+        decoded = json.loads(base64.b64decode(header, validate=True))
+        provider: Any = decoded["auth_typ"]
+        claims = [(claim["typ"], claim["val"]) for claim in decoded["claims"]]
+    except (binascii.Error, ValueError, KeyError, TypeError, RecursionError):
+        raise _unreadable() from None
+    if not all(isinstance(text, str) for claim in claims for text in (provider, *claim)):
+        raise _unreadable()
+    if provider.casefold() not in _PROVIDERS:
+        raise NotAuthenticatedError(
+            "Identities of this provider mean nothing here.", "Sign in with an account of Entra ID."
+        )
+    return claims
+
+
+def _unreadable() -> NotAuthenticatedError:
+    return NotAuthenticatedError("The identity header cannot be read.", "Sign in again.")
+
+
+def _has_more_groups(claims: Claims) -> bool:
+    """Whether the token says that the list of groups is elsewhere, in one of its ways.
+
+    `hasgroups` in the implicit flow; else `_claim_names`, an object whose `groups` names a source, which the
+    platform hands on as text, or taken apart as `groups:src1`.
+    """
+    for typ, val in claims:
+        if typ == "hasgroups" and val.strip().casefold() != "false":
+            return True
+        if typ == "_claim_names" and _names_groups(val):
+            return True
+        if typ.startswith("groups:src"):
+            return True
+    return False
+
+
+def _names_groups(text: str) -> bool:
+    """Whether the claims that are elsewhere have groups among them; in doubt they have."""
+    try:
+        named = json.loads(text)
+    except (ValueError, RecursionError):
+        return True
+    return not isinstance(named, dict) or "groups" in named
+
+
+def _is_guest(claims: Claims, tenant_id: str | None) -> bool:
+    """`acct` says it; without that optional claim, `idp` names another home than the token's tenant."""
+    kinds = _values(claims, _ACCOUNT_KIND)
+    if kinds:
+        return any(kind != "0" for kind in kinds)
+    return any((tenant_id or "").casefold() not in home.casefold() for home in _values(claims, _HOME))
+
+
+def _is_application(claims: Claims, user_id: str) -> bool:
+    """`idtyp` says it; without that optional claim, a program is its own subject, and has no scopes."""
+    kinds = _values(claims, _TOKEN_KIND)
+    if kinds:
+        return "app" in kinds
+    return user_id in _values(claims, _SUBJECT) and not _values(claims, _SCOPES)
+
+
+def _department(claims: Claims, configured: str | None) -> str | None:
+    """The department; None unless it is clear. Two that differ would each open other documents."""
+    found = {
+        val.strip()
+        for typ, val in claims
+        if (typ == configured if configured else _DEPARTMENT.fullmatch(typ)) and val.strip()
+    }
+    return found.pop() if len(found) == 1 else None
+
+
+def _name(claims: Claims) -> str | None:
+    for name in _NAMES:
+        for found in _values(claims, (name,)):
+            return found
+    return None
+
+
+def _only(claims: Claims, names: tuple[str, ...]) -> str | None:
+    """The one value; None without any. Two that differ would be two people, or two organisations."""
+    found = set(_values(claims, names))
+    if len(found) > 1:
+        raise NotAuthenticatedError("The identity names more than one person.", "Sign in again.")
+    return found.pop() if found else None
+
+
+def _values(claims: Claims, names: tuple[str, ...]) -> list[str]:
+    return [val for typ, val in claims if typ in names and val]
+
+
 DEV_ISSUER = "groundwork-dev"
+
+
 DEV_AUDIENCE = "groundwork"
+
+
 PRINCIPAL_HEADER = "x-ms-client-principal"
+
+
 BEARER_HEADER = "authorization"
+
+
 _CLOCK_SKEW_S = 30
 
 
@@ -49,8 +243,8 @@ async def authenticate(
 ) -> UserContext:
     """The user of a request. Header names are lower case.
 
-    The principal header counts only while the platform authenticates, because only then does the platform
-    strip a client's own copy of it. The directory is asked only about those whose groups no token can hold.
+    The principal header counts only on App Service while it authenticates, because only then is a client's
+    own copy of it stripped. The directory is asked only about those whose groups no token can hold.
 
     Raises:
         NotAuthenticatedError: nothing that can be believed says who is asking.
@@ -58,8 +252,8 @@ async def authenticate(
         DependencyError: their groups cannot be looked up now. With fewer groups they would be told that
             there is nothing on what they may well read.
     """
-    claimed = _believed(headers, settings)
-    user = admitted(claimed, _rules(settings))
+    claimed = _claimed_by(headers, settings)
+    user = admitted(claimed, settings.identity)
     if not claimed.has_more_groups:
         return user
     return with_groups(user, await _groups_elsewhere(user.user_id, settings, directory))
@@ -79,7 +273,7 @@ async def user_from_directory(
     Raises:
         NotAuthenticatedError, AccessDeniedError, DependencyError: as `authenticate`.
     """
-    rules = _rules(settings)
+    rules = settings.identity
     # Before the directory is asked: the ids of strangers are none of its business.
     admitted(Claimed(user=plain_user(UserContext(user_id=user_id, org_id=tenant_id or None))), rules)
     try:
@@ -104,10 +298,10 @@ def sign_dev_token(claims: Mapping[str, Any], secret: str) -> str:
     return jwt.encode({**claims, "iss": DEV_ISSUER, "aud": DEV_AUDIENCE}, secret, algorithm="HS256")
 
 
-def _believed(headers: Mapping[str, str], settings: Settings) -> Claimed:
-    if settings.host.website_auth_enabled:
+def _claimed_by(headers: Mapping[str, str], settings: Settings) -> Claimed:
+    if settings.host.website_auth_enabled and settings.host.in_azure:
         return read_principal(headers.get(PRINCIPAL_HEADER, ""), settings.identity.department_claim)
-    if settings.identity.dev_token_secret and not settings.host.in_azure:
+    if settings.identity.dev_token_secret and not settings.host.is_hosted:
         return Claimed(user=_of_dev_token(headers.get(BEARER_HEADER, ""), settings.identity.dev_token_secret))
     raise NotAuthenticatedError("No identity provider is configured.", "See docs/settings.md on identity.")
 
@@ -137,14 +331,6 @@ def _of_dev_token(header: str, secret: str) -> UserContext:
         raise NotAuthenticatedError("The token is not valid.", "Get a new one from this stack.") from None
     said = claims.model_dump(include={"department", "org_id", "groups", "roles", "name"})
     return plain_user(UserContext(user_id=claims.sub, **said))
-
-
-def _rules(settings: Settings) -> AdmissionRules:
-    return AdmissionRules(
-        tenants=settings.identity.tenants,
-        guests=settings.identity.guests,
-        applications=settings.identity.allow_applications,
-    )
 
 
 async def _groups_elsewhere(user_id: str, settings: Settings, directory: GroupDirectory) -> frozenset[str]:

@@ -1,5 +1,11 @@
 """A person, what their token claims, and what the directory knows of them."""
 
+from datetime import datetime
+from typing import Literal
+
+from pydantic import Field
+
+from shared.access.daily_use import UsageView
 from shared.platform.models import Model
 
 
@@ -12,7 +18,7 @@ class UserContext(Model):
         org_id: the organisation; becomes the principal `org:<org_id>`.
         groups: ids of every group the person belongs to.
         roles: application roles, such as `admin`; never principals of a document.
-        name: what the identity provider calls them, for prompts; nobody is told apart by it.
+        name: what the identity provider calls them, for prompts; it identifies nobody.
     """
 
     user_id: str
@@ -52,6 +58,7 @@ class Me(Model):
 
     Attributes:
         org_id: the organisation whose documents are open to them as one of its members.
+        today: what they used up since midnight (UTC), and how much they may.
         group_count: how many groups count for them; which ones is not shown.
         is_administrator: they have the application role `admin`.
     """
@@ -63,3 +70,41 @@ class Me(Model):
     group_count: int
     roles: tuple[str, ...]
     is_administrator: bool
+    today: tuple[UsageView, ...]
+
+
+AuditAction = Literal[
+    "answer",
+    "summary",
+    "search",
+    "page",
+    "download",
+    "upload",
+    "correct",
+    "change_access",
+    "publish",
+    "reingest",
+    "delete",
+    "erase_person",
+]
+
+AUDIT_CURSOR = r"^([0-9]{8}\.[0-9]{17}-[0-9A-Za-z_-]{1,64})?$"
+
+
+class AuditEntry(Model):
+    """One thing that somebody did."""
+
+    at: datetime = Field(description="With zone; of an answer, when its question came.")
+    user_id: str = Field(description="Who; after their erasure a pseudonym.")
+    action: AuditAction
+    doc_ids: tuple[str, ...] = Field(default=(), description="Documents: of an answer those that it cites.")
+    run_id: str = Field(default="", description="Of an answer; of a summary its id.")
+    subject: str = Field(default="", description="Pseudonym of the person who was erased.")
+    origin: str = Field(default="", description="Address of the client, or the channel.")
+
+
+class AuditPage(Model):
+    """Entries, newest first."""
+
+    entries: tuple[AuditEntry, ...]
+    cursor: str | None = Field(description="For the next page; null at the end. A page may be empty.")

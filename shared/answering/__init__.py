@@ -1,7 +1,8 @@
 """The agent that answers questions.
 
-`runs` begins a run; `effects` performs one step of the `loop`: planning, asking back, retrieval, writing;
-`run_end` commits the answer. `inline` runs the same loop in one process.
+`runs` begins a run. `loop` shows the whole way of a question; `effects` performs one of its steps: `prepare`
+plans and searches, `turn_step` lets the model look further or answer (`turn`), `run_end` commits the answer.
+`inline` runs the same loop in one process.
 
-Pure: clarification, loop, steps.
+Pure: clarification, loop, steps, turn_reader.
 """

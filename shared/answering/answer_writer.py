@@ -1,97 +1,97 @@
 """From the model's stream to the reader's: clean text and proved citations, in the order they are written."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 
-from shared.evidence.citations import CitationBook, describe, find_conflicts, is_named, marker
-from shared.evidence.cite_parser import AbstainTag, CiteParser, CiteTag, FigureTag, Piece, Text
+from shared.answering.models import Gap
+from shared.evidence.citations import CitationBook, marker
+from shared.evidence.cite_parser import CiteParser, CiteTag, FigureTag, GapTag, Piece, Text
 from shared.evidence.figures import FigurePlacer, figure_markdown
 from shared.evidence.messages import ENGLISH, Messages
-from shared.evidence.models import Citation, Conflict, QuoteRepair
-from shared.evidence.passage_answer import shown_quote
+from shared.evidence.models import Citation
 from shared.evidence.reader_text import ReaderText, readable
+from shared.evidence.repairs import FailedQuotation, RepairedQuotations, repair_input
 from shared.evidence.text import last_claim, whole_sentences
 from shared.platform.errors import BudgetExceededError, DependencyError, ModelFixableError
 from shared.platform.language_models.models import CallLimits, ChatModel, Prompt
 from shared.platform.prompts import element, load
 from shared.runs.event_log import EventLog
 from shared.runs.events import CitationEvent, RunEvent, TokenEvent
-from shared.subagents.models import FoundProof
+from shared.runs.models import RunAnswer
 
-_MAX_REPAIRS = 3  # per answer: a model that misquotes more often will not be mended by asking
+_REPAIR_TOKENS = 150  # of one quotation in a repair's reply: a long sentence, and the JSON around it
+_MOST_REPAIR_TOKENS = 1500
 
 
-@dataclass
+@dataclass(frozen=True)
 class QuoteRepairer:
-    """Asks the model for a verbatim quotation that proves a claim. Never raises for a model's failure, nor
-    when no tokens are left to ask: the claim is marked then.
+    """Asks the model for verbatim quotations that prove claims. Never raises for a model's failure, nor when
+    no tokens are left to ask: the claims are marked then.
 
     Attributes:
-        documents_xml: the `<documents>` that the answer was written from.
         limits: of a repair that begins now; None = there is no time for one.
         question: what the answer is to; a table cell's claim is hard to read without it.
     """
 
     chat_model: ChatModel
-    documents_xml: str
     limits: Callable[[], CallLimits | None]
     question: str = ""
-    repairs: int = 0
 
-    @property
-    def may_try(self) -> bool:
-        """Whether a repair is left."""
-        return self.repairs < _MAX_REPAIRS
-
-    async def repair(self, claim: str, wrong_quote: str) -> str | None:
-        """Other words to prove `claim`, still to be checked; None when there are none or no try is left."""
-        limits = self.limits() if self.may_try else None
-        if limits is None:
-            return None
-        self.repairs += 1
-        question = [element("question", self.question)] if self.question else []
-        asked = (*question, element("claim", claim), element("wrong_quote", wrong_quote), self.documents_xml)
-        prompt = Prompt(name="repair", system=load("answering", "repair"), user="\n".join(asked))
+    async def repair(self, failed: Sequence[FailedQuotation], book: CitationBook) -> Mapping[int, str]:
+        """Other words to prove the claims by, still to be checked, by the claims' numbers."""
+        limits, asked = self.limits(), repair_input(failed, book.hits, book.records)
+        if limits is None or asked is None:
+            return {}
+        question = f"{element('question', self.question)}\n" if self.question else ""
+        prompt = Prompt(name="repair", system=load("answering", "repair"), user=question + asked)
+        most = min(_REPAIR_TOKENS * (len(failed) + 1), _MOST_REPAIR_TOKENS)
+        limits = limits.model_copy(update={"max_output_tokens": most})
         try:
-            return (await self.chat_model.parse(prompt, QuoteRepair, limits)).quote
+            repaired = await self.chat_model.parse(prompt, RepairedQuotations, limits)
         except (DependencyError, ModelFixableError, BudgetExceededError):
-            return None
+            return {}
+        return {one.number: one.quote for one in repaired.quotations if one.quote}
 
 
-FLUSH_SECONDS = 0.06  # a reader sees no difference below; an append costs 2 ms
-UNSUPPORTED = ENGLISH.unsupported
+FLUSH_SECONDS = 0.15  # of streamed text between two appends, each a request to storage
 
 
 @dataclass
 class AnswerWriter:
-    """Writes one answer into the run log. `text` afterwards equals the concatenated TOKEN events.
+    """Writes the answer of one turn into the run log.
+
+    What it shows of `text` equals the TOKEN events of its step, behind what earlier turns wrote. The number
+    of a quotation that stands nowhere is shown at once; all of a turn are repaired together at its end, and
+    their citation events follow then.
 
     Attributes:
-        dates: of the documents, by doc_id, to be told where documents differ.
-        proofs: quotations out of the documents that the question is about; one of a document that an answer
-            leaves out is added at its end.
-        abstention: what the model says that the documents do not hold.
-        is_partial: there is an answer to a part of the question, before the abstention.
+        needs_proof: statements without any citation are marked.
+        may_look: gaps are searched for before they are shown: what stands behind one in this turn is dropped.
+        not_searched: gaps whose search failed: whether the documents hold them is not known.
+        text: the whole answer so far.
+        gaps: what the model could not find.
+        is_partial: a part of the question is answered.
     """
 
     event_log: EventLog
     book: CitationBook
     repairer: QuoteRepairer
     words: Messages = ENGLISH
-    dates: Mapping[str, datetime] = field(default_factory=dict)
-    proofs: Sequence[FoundProof] = ()
+    needs_proof: bool = True
+    may_look: bool = False
+    not_searched: Collection[str] = ()
     text: str = ""
-    abstention: AbstainTag | None = None
+    gaps: list[Gap] = field(default_factory=list)
     is_partial: bool = False
     unsupported_claims: int = 0
-    conflicts: list[Conflict] = field(default_factory=list)
     figures: FigurePlacer = field(init=False)
     _parser: CiteParser = field(default_factory=CiteParser)
     _reader: ReaderText = field(default_factory=ReaderText)
     _without_notes: str = ""
     _judged: tuple[int, int] = (0, 0)  # characters, and marks in them, that were looked at already
+    _continues: bool = False
+    _failed: list[FailedQuotation] = field(default_factory=list)
     _pending: str = ""
     _waiting: list[RunEvent] = field(default_factory=list)
     _flushed_at: float = field(default_factory=time.monotonic)
@@ -99,98 +99,139 @@ class AnswerWriter:
     def __post_init__(self) -> None:
         self.figures = FigurePlacer(self.book.hits)
 
+    def go_on(self, answer: RunAnswer) -> None:
+        """Continue an answer that earlier turns began."""
+        self.text = self._without_notes = answer.text
+        self.book.citations.extend(answer.citations)
+        self.unsupported_claims = answer.unsupported_claims
+        self.figures.placed.extend(answer.figures)
+        self._judged = (len(self.text), self.unsupported_claims)
+        self._continues = bool(self.text)
+
     async def feed(self, delta: str) -> None:
         """Take a piece of the model's output."""
         await self._take(self._parser.feed(delta))
         if time.monotonic() - self._flushed_at >= FLUSH_SECONDS:
             await self._flush()
 
-    async def finish(self, notes: Sequence[str] = ()) -> None:
-        """The model has ended: send what is left, and what is to be said of the whole."""
+    async def finish(self, *notes: str, goes_on: bool = False) -> None:
+        """The model has ended: send what is left.
+
+        Args:
+            notes: paragraphs of our own for the end of the answer.
+            goes_on: the next turn continues the answer.
+        """
         await self._take(self._parser.finish())
         self._show_model_text(self._reader.finish())
-        self._close(notes)
+        await self._repair()
+        if goes_on:
+            self._show_figures()
+        else:
+            self._close(*notes)
         await self._flush()
 
-    def break_off(self, notes: Sequence[str]) -> None:
-        """The model was ended: keep whole sentences, and say so. Sends nothing.
+    def break_off(self, *notes: str) -> None:
+        """The model was ended: keep whole sentences, and say so in `notes`. Sends nothing.
 
-        Readers have more of the text than this keeps: they are to be shown `text` anew.
+        Readers have more of the text than this keeps: they are to be shown `text` again.
         """
         self._show_model_text(self._reader.finish())  # a tag that is still open is dropped
         self.text = whole_sentences(self.text)
-        self.book.citations[:] = [
-            cited for cited in self.book.citations if marker(cited).strip() in self.text
-        ]
-        self.unsupported_claims = self.text.count(self.words.unsupported.strip())
+        self.book.citations[:] = [cited for cited in self.book.citations if f")[{cited.n}]" in self.text]
+        self._failed = []
+        unproved = sum(not cited.quote for cited in self.book.citations)
+        self.unsupported_claims = self.text.count(self.words.unsupported.strip()) + unproved
         self.figures.keep(self.text)
         self._reader = ReaderText()
-        self._judged = (len(self.text), self.unsupported_claims) if self.abstention else (0, 0)
+        self._judged = (len(self.text), self.unsupported_claims) if self.gaps else (0, 0)
         if self.text:
-            self._close(notes)
+            self._close(*notes)
 
-    def _close(self, notes: Sequence[str]) -> None:
-        if self._claims_without_any_proof():
-            self._show_unsupported()
-        self._quote_documents_left_out()
-        if self.is_answer:
-            self.figures.want_best(self.book.citations)
-        self._show_figures()
-        self._show_conflicts()
-        for note in notes:
-            self._note(note)
-
-    def abstain(self, tag: AbstainTag) -> None:
-        """Say what the documents do not hold, where the model says so; what it says twice counts once.
-
-        What it claimed before that without any proof is marked.
-        """
-        if self.abstention is not None:
-            return
-        self.abstention, self.is_partial = tag, self.has_citations
+    def show_gap(self, gap: Gap) -> None:
+        """Say what the documents do not hold, and mark what was claimed before without any proof."""
+        is_first = not self.gaps
+        self.gaps.append(gap)
         self._show_model_text(self._reader.finish())
-        mark = self.words.unsupported.lstrip()
-        if self.text.strip() and not self.has_citations and not self.text.rstrip().endswith(mark):
-            self._show_unsupported()
+        if is_first:
+            self.is_partial = self.has_citations
+            is_marked = self.text.rstrip().endswith(self.words.unsupported.lstrip())
+            if self.text.strip() and not self.has_citations and not is_marked:
+                self._show_unsupported()
         if self.is_partial:
             self._show_figures()
         self.figures.drop()
-        self._note(_abstention_text(tag, self.words, is_partial=self.is_partial))
+        if gap.missing in self.not_searched:
+            said = self.words.gap_not_searched.format(gap.missing.rstrip(". "))
+        else:
+            said = _gap_text(gap, self.words, is_partial=self.is_partial or not is_first)
+        self._note(said)
         self._judged = (len(self.text), self.unsupported_claims)
 
     @property
     def has_citations(self) -> bool:
         """Whether anything that is shown was proved, or points to a picture."""
-        return bool(self.book.citations)
+        return any(citation.quote for citation in self.book.citations)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """That gaps could not be searched for, in words."""
+        missing = [gap.missing for gap in self.gaps if gap.missing in self.not_searched]
+        return tuple(self.words.gap_not_searched.format(text.rstrip(". ")) for text in missing)
 
     @property
     def is_answer(self) -> bool:
         """Whether the question is answered, at least in part."""
-        return self.abstention is None or self.is_partial
+        return not self.gaps or self.is_partial
+
+    def _close(self, *notes: str) -> None:
+        if self._claims_without_any_proof():
+            self._show_unsupported()
+        self._show_figures()
+        unproved = ", ".join(f"[{citation.n}]" for citation in self.book.citations if not citation.quote)
+        if unproved:
+            self._note(self.words.unproved.format(unproved))
+        for note in notes if self.text.strip() else ():
+            if note:
+                self._note(note)
 
     def _claims_without_any_proof(self) -> bool:
         """The model wrote from passages and cited none: no reader may take that for proved."""
         chars, marks = self._judged
         uncited = not self.has_citations and self.unsupported_claims == marks
-        return bool(self.book.hits and self.text[chars:].strip()) and uncited
+        return self.needs_proof and bool(self.book.hits and self.text[chars:].strip()) and uncited
 
     async def _take(self, pieces: list[Piece]) -> None:
         for piece in pieces:
+            if self.gaps and self.may_look and not isinstance(piece, GapTag):
+                continue  # the next turn goes on from here
             match piece:
                 case Text():
                     self._write(piece.text)
-                case AbstainTag():
-                    self.abstain(piece)
+                case GapTag():
+                    await self._take_gap(
+                        Gap(missing=one_line(piece.missing), next_step=one_line(piece.next_step))
+                    )
                 case FigureTag():
                     self.figures.want(piece.block_id)
                 case CiteTag():
-                    await self._cite(piece)
+                    self._cite(piece)
+
+    async def _take_gap(self, gap: Gap) -> None:
+        if any(known.missing == gap.missing for known in self.gaps):
+            return
+        if self.may_look and gap.missing:
+            self.gaps.append(gap)
+        else:
+            await self._repair()  # what the gap says of the text before depends on what is proved of it
+            self.show_gap(gap)
 
     def _write(self, text: str) -> None:
         """Show text of the model, with the pictures that wait for the end of a line."""
-        if self.abstention is not None and len(self.text) == self._judged[0]:
+        is_new_paragraph = self._continues or (self.gaps and len(self.text) == self._judged[0])
+        if is_new_paragraph:
             text = text.lstrip()
-            self._show_own(self._gap() if text else "")
+            self._show_own(self._paragraph_break() if text else "")
+            self._continues = self._continues and not text
         while self.figures.is_waiting and "\n" in text:
             line, _, text = text.partition("\n")
             self._feed_reader(line)
@@ -205,58 +246,47 @@ class AnswerWriter:
         self.figures.passed(text)
         self._show_model_text(self._reader.feed(text))
 
-    async def _cite(self, tag: CiteTag) -> None:
+    def _cite(self, tag: CiteTag) -> None:
         self._show_model_text(self._reader.finish())
-        proof = self.book.prove(tag.doc_id, tag.quote) or await self._repaired(tag)
-        if proof is None:
-            self._show_unsupported()
+        proof = self.book.prove(tag.doc_id, tag.quote)
+        if proof is not None and proof[1]:
+            self._announce(proof[0])
+        shown = proof or self.book.hold(tag.doc_id, tag.quote)
+        if shown is None:
+            if self.needs_proof:
+                self._show_unsupported()
             return
-        citation, is_new = proof
-        if is_new:
-            self._announce(citation)
+        citation, is_new = shown
+        if is_new and proof is None:
+            claim = last_claim(self._without_notes)
+            self._failed.append(FailedQuotation(citation.n, claim, tag.doc_id, tag.quote))
         self._show(self._reader.note(marker(citation).lstrip()))
 
-    async def _repaired(self, tag: CiteTag) -> tuple[Citation, bool] | None:
-        if not self.repairer.may_try:
-            return None
-        # The repair asks the model; readers should not wait for it with text unseen.
-        await self._flush()
-        quote = await self.repairer.repair(last_claim(self._without_notes), tag.quote)
-        return None if quote is None else self.book.prove(tag.doc_id, quote)
+    async def _repair(self) -> None:
+        """Prove what failed by other words of its document, and announce it, proved or not."""
+        if not self._failed:
+            return
+        await self._flush()  # the repair asks the model; readers should not wait for it with text unseen
+        quotes = await self.repairer.repair(self._failed, self.book)
+        for failure in self._failed:
+            citation = self.book.repair(failure.number, quotes.get(failure.number, ""))
+            self._announce(citation)
+            self.unsupported_claims += not citation.quote
+        self._failed = []
 
     def _show_unsupported(self) -> None:
         self.unsupported_claims += 1
         self._show(self._reader.note(self.words.unsupported.lstrip()))
 
-    def _quote_documents_left_out(self) -> None:
-        """A document that was asked about, and that an answer from others says nothing of, speaks itself."""
-        if not (self.is_answer and self.has_citations):
-            return
-        for proof in self.proofs:
-            cited = {citation.doc_id for citation in self.book.citations}
-            proved = None if proof.doc_id in cited else self.book.prove(proof.doc_id, proof.quote)
-            if proved is None or proved[0].doc_id != proof.doc_id:
-                continue
-            self._note(f"{self.words.also} “{shown_quote(proof.quote)}”")
-            self._announce(proved[0])
-            self._show_own(marker(proved[0]))
-
     def _show_figures(self) -> None:
         for figure in self.figures.take():
             self._note(figure_markdown(figure))
 
-    def _show_conflicts(self) -> None:
-        """Set beside each other what the model cited and did not compare."""
-        self.conflicts = find_conflicts(self.book.citations)
-        unnamed = [conflict for conflict in self.conflicts if not is_named(conflict, self.text)]
-        for conflict in unnamed:
-            self._note(f"**{self.words.differ}** {describe(conflict, self.book.citations, self.dates)}")
-
     def _note(self, text: str) -> None:
         """Say something of our own, in a paragraph that no table or code before it takes in."""
-        self._show_own(self._gap() + text)
+        self._show_own(self._paragraph_break() + text)
 
-    def _gap(self) -> str:
+    def _paragraph_break(self) -> str:
         """What is missing before a new paragraph can begin."""
         shown = self.text.rstrip(" ")
         if not shown:
@@ -278,7 +308,7 @@ class AnswerWriter:
         self._pending += text
 
     def _announce(self, citation: Citation) -> None:
-        """A citation comes before the text that shows it."""
+        """A proved citation comes before the text that shows it."""
         self._move_pending()
         self._waiting.append(CitationEvent.of(citation))
 
@@ -297,10 +327,9 @@ class AnswerWriter:
         self._flushed_at = time.monotonic()
 
 
-def _abstention_text(tag: AbstainTag, words: Messages, *, is_partial: bool) -> str:
-    missing = one_line(tag.missing).rstrip(". ") or words.asked
-    next_step = one_line(tag.next_step)
-    step = f"\n\n{words.next_step.format(next_step)}" if next_step else ""
+def _gap_text(gap: Gap, words: Messages, *, is_partial: bool) -> str:
+    missing = gap.missing.rstrip(". ") or words.asked
+    step = f"\n\n{words.next_step.format(gap.next_step)}" if gap.next_step else ""
     return (words.no_rest if is_partial else words.no_answer).format(missing) + step
 
 

@@ -5,51 +5,20 @@ citation comes from a run of the reader's own; anybody else's shows nothing, and
 """
 
 import re
-from dataclasses import dataclass
 
 from shared.access.models import UserContext
 from shared.answering.services import AnsweringServices
 from shared.answering.shown_answer import shown_citations
-from shared.documents.rights import may_see
-from shared.documents.state import DocumentState, DocumentStore
 from shared.evidence.models import Citation
 from shared.platform.blobs import BlobStore
-from shared.platform.errors import DocumentNotFoundError, NotFoundError
-from shared.platform.names import RUN_LOG
+from shared.platform.errors import NotFoundError
 from shared.platform.search import SearchIndex
 from shared.retrieval.blocks import BlockLookup
-from shared.retrieval.documents import DocumentSearch
-from shared.retrieval.models import DocumentRecord
 from shared.retrieval.secured_index import SecuredIndex
 from shared.runs.events import events_of
-from shared.runs.models import ID_PATTERN, RunAnswer, RunRecord
+from shared.runs.models import ID_PATTERN, RunRecord
 from shared.runs.run_log import RunLog
-from shared.runs.working_memory import answer_path
-
-
-@dataclass(frozen=True)
-class ReadableDocument:
-    """A document that the reader may read, as it is now."""
-
-    record: DocumentRecord
-    state: DocumentState
-
-
-async def readable_document(
-    doc_id: str, user: UserContext, documents_index: SearchIndex, documents: DocumentStore
-) -> ReadableDocument:
-    """The document.
-
-    Raises:
-        DocumentNotFoundError: there is none, or the user may not read it; the two cannot be told apart.
-    """
-    record = await DocumentSearch(SecuredIndex(documents_index, user)).get(doc_id)
-    state = await documents.get(doc_id)
-    if state is None or not may_see(user, state):
-        raise DocumentNotFoundError(
-            f"There is no document {doc_id[:64]!r}.", "List the documents to see which there are."
-        )
-    return ReadableDocument(record, state)
+from shared.runs.working_memory import committed_answer
 
 
 async def own_citation(
@@ -65,7 +34,7 @@ async def own_citation(
         cited = await _citations(record, services.blobs, services.run_log)
     except NotFoundError:  # the thread was cleared, and its answers went
         return None
-    return next((one for one in cited if one.n == n and one.doc_id == doc_id), None)
+    return next((one for one in cited if one.n == n and one.doc_id == doc_id and one.quote), None)
 
 
 async def block_text(block_id: str, user: UserContext, content_index: SearchIndex) -> str:
@@ -77,6 +46,5 @@ async def block_text(block_id: str, user: UserContext, content_index: SearchInde
 async def _citations(record: RunRecord, blobs: BlobStore, run_log: RunLog) -> list[Citation]:
     """Those of the answer; of a run without one, those that were shown so far."""
     if record.status == "completed":
-        content = await blobs.read(RUN_LOG, answer_path(record.run_id))
-        return list(RunAnswer.from_stored(content).citations)
+        return list((await committed_answer(record.run_id, blobs)).citations)
     return shown_citations(events_of(await run_log.read(record.run_id)))

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from unicodedata import normalize
 
+from shared.evidence.messages import GERMAN, messages_in
 from shared.platform.errors import CallerError
 from shared.platform.models import Model
 from shared.retrieval.document_names import (
@@ -14,6 +15,7 @@ from shared.retrieval.document_names import (
     spelled_as_named,
 )
 from shared.retrieval.models import DocumentRecord
+from shared.runs.evidence import MissingDocument
 from shared.runs.models import Choice, ClarificationAnswer, ClarificationOption
 from shared.runs.plan import QueryType
 
@@ -55,6 +57,8 @@ def read_answer(answer: ClarificationAnswer, options: Sequence[ClarificationOpti
     if answer.choice is not None:
         return Choice(said=str(answer.choice), numbers=_known([answer.choice], options))
     said = answer.text or ""
+    if not options:
+        return Choice(said=said, extra_words=said)
     # "②" is a digit to Python's `isdigit`, and no number to its `int`; normalised, it is both.
     words = _WORD.findall(normalize("NFKC", said).casefold())
     telling = [word for word in words if word not in _AROUND] or [
@@ -106,10 +110,7 @@ def _known(numbers: Sequence[int], options: Sequence[ClarificationOption]) -> tu
     if unknown:
         raise CallerError(
             f"There is no option {unknown[0]}; choose one of 1 to {len(options)}.",
-            *(
-                f"{option.number}: {option.title or option.filename} ({option.filename}, {option.date})"
-                for option in options
-            ),
+            *(f"{option.number}: {option.name}" for option in options),
         )
     return tuple(sorted(set(numbers)))
 
@@ -135,6 +136,9 @@ def _words_of(option: ClarificationOption) -> frozenset[str]:
     return naming_words(option.filename, option.title, option.date)
 
 
+_FILE_NAME = re.compile(r"\w\.[A-Za-z]{2,4}$")
+_NUMBER = re.compile(r"\d+")
+_MAX_NEAREST = 3
 MAX_OPTIONS = 9  # one digit each; a name that fits more documents is too general to choose by
 MAX_NAMED = 6  # documents that a search is narrowed to; more are no narrowing worth its risk
 _ASKED_FOR: frozenset[QueryType] = frozenset({"CONTENT_SEARCH", "DOCUMENT_SUMMARY", "METADATA_SEARCH"})
@@ -150,7 +154,6 @@ _NOT_ONE = re.compile(
     rf"\b(?:(?:{'|'.join(_QUANTIFIERS)})\s+(?:of\s+|von\s+)?(?:(?:the|our|these|those|der|den|die|unsere[rn]?)\s+)?"
     r"|(?:an?|einen?|einem|einer|eines|ein)\s+)$"
 )
-_GERMAN = frozenset("der die das den dem ist sind wie wer was welche im und steht laut bitte fasse".split())
 
 
 class Resolution(Model):
@@ -197,6 +200,31 @@ def resolve_references(
     return Resolution(documents=documents, reference=unclear, candidates=candidates)
 
 
+def missing_documents(found: Mapping[str, Sequence[DocumentRecord]]) -> tuple[MissingDocument, ...]:
+    """The references that no document fits, with the names that come nearest.
+
+    Args:
+        found: reference -> documents that it may mean, as a search found them.
+    """
+    return tuple(
+        MissingDocument(
+            reference=reference,
+            nearest=tuple(record.filename for record in records[:_MAX_NEAREST]),
+            is_certain=_is_certain(reference, records),
+        )
+        for reference, records in found.items()
+        if not match_reference(spelled_as_named(reference, records), records)
+    )
+
+
+def _is_certain(reference: str, records: Sequence[DocumentRecord]) -> bool:
+    """A file's name, or the right words with a number that no document has: no other document is meant."""
+    if _FILE_NAME.search(reference):
+        return True
+    without_numbers = _NUMBER.sub("", reference)
+    return without_numbers != reference and bool(match_reference(without_numbers, records))
+
+
 def options_of(candidates: Sequence[DocumentRecord]) -> tuple[ClarificationOption, ...]:
     """Documents as numbered options."""
     return tuple(
@@ -211,9 +239,9 @@ def options_of(candidates: Sequence[DocumentRecord]) -> tuple[ClarificationOptio
     )
 
 
-def question_back(question: str, reference: str, option_count: int) -> str:
-    """What the author is asked, in German for a German question, else in English."""
-    if len(_GERMAN & set(_WORD.findall(question.casefold()))) > 1:
+def question_back(language: str, reference: str, option_count: int) -> str:
+    """What the author is asked, in German if the answer is to be, else in English."""
+    if messages_in(language) is GERMAN:
         return (
             f"„{reference}“ kann {option_count} Dokumente meinen. Welches ist gemeint? "
             "Antworten Sie mit der Nummer oder in eigenen Worten."

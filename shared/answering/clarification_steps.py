@@ -1,20 +1,21 @@
-"""Clarification steps: whether to ask back, the question, and its answer."""
+"""Asking the person which document is meant, and going on with the answer."""
 
 from datetime import UTC, datetime, timedelta
 
-from shared.access.limits import hold, release, slot_of_run
+from shared.access.limits import admit, hold, release, slot_of_run
 from shared.access.models import UserContext
-from shared.answering.clarification import chosen_doc_ids, question_back, read_answer
-from shared.answering.retrieval import resolve_documents
+from shared.answering.attempt import StepAttempt
+from shared.answering.clarification import chosen_doc_ids, read_answer
 from shared.answering.services import AnsweringServices
-from shared.answering.steps import AskUser, ResolveDocuments, TakeAnswer
-from shared.evidence.messages import messages_for
+from shared.answering.steps import TakeAnswer
+from shared.evidence.messages import messages_in
 from shared.platform.blobs import BlobStore
 from shared.platform.concurrency import run_together
 from shared.platform.errors import ConflictError
-from shared.retrieval.documents import DocumentSearch
+from shared.platform.models import Model
 from shared.runs.event_log import EventLog
-from shared.runs.events import ActionEvent, AnsweredStatus, AskUserEvent, ThoughtEvent, warning_events
+from shared.runs.events import AnsweredStatus, AskUserEvent, ThoughtEvent, warning_events
+from shared.runs.evidence import StoredPlan
 from shared.runs.models import (
     Choice,
     Clarification,
@@ -25,7 +26,14 @@ from shared.runs.models import (
     asker_after_wait,
 )
 from shared.runs.run_store import RunStore
-from shared.runs.working_memory import StoredPlan, WorkingMemory
+from shared.runs.working_memory import WorkingMemory
+
+
+class Resumed(Model):
+    """When a run first went on after its wait, with zone."""
+
+    at: datetime
+
 
 _ENDED = ("completed", "failed", "cancelled")
 
@@ -38,7 +46,7 @@ async def pending_clarification(record: RunRecord, blobs: BlobStore) -> Clarific
 
 
 async def answer_clarification(
-    record: RunRecord, answer: ClarificationAnswer, user: UserContext, blobs: BlobStore
+    record: RunRecord, answer: ClarificationAnswer, user: UserContext, services: AnsweringServices
 ) -> bool:
     """Store an answer; the caller then tells the orchestration. Doing it twice changes nothing.
 
@@ -50,12 +58,16 @@ async def answer_clarification(
     Raises:
         CallerError: there is no such option; the run goes on waiting.
         ConflictError: nothing was asked, or it was answered otherwise, or no answer came in time.
+        TooManyRunsError: the run would be one too many at work; it goes on waiting.
     """
     if not record.ask_step:
         raise ConflictError("The run asks nothing.", "Read its events to see what it does.")
-    memory = WorkingMemory(blobs, record.run_id)
+    memory = WorkingMemory(services.blobs, record.run_id)
     asked = await memory.clarification(record.ask_step)
     choice = read_answer(answer, asked.options).model_copy(update={"asker": user})
+    if record.status == "waiting":
+        slot = slot_of_run(record.run_id, services.settings)
+        await admit(user, services.settings, services.user_limits, slot=slot)
     if record.status in _ENDED:
         kept = await memory.find_choice(record.ask_step)
     else:
@@ -65,53 +77,36 @@ async def answer_clarification(
     return record.status == "waiting"
 
 
-async def resolve_step(
-    action: ResolveDocuments, memory: WorkingMemory, documents: DocumentSearch, event_log: EventLog
-) -> StoredPlan:
-    """Which documents the plan is about; stored as the plan that later steps use."""
-    stored = await memory.get(action.plan_step, StoredPlan)
-    resolved = await resolve_documents(await memory.request(), stored, documents)
-    if resolved.options:
-        await event_log.write(ActionEvent(kind=action.kind, options=len(resolved.options)))
-    else:
-        await event_log.write(ActionEvent(kind=action.kind, documents=len(resolved.doc_ids)))
-    return await memory.put(action.step, resolved)
-
-
-async def ask_step(
-    action: AskUser, memory: WorkingMemory, services: AnsweringServices, event_log: EventLog
+async def ask_user(
+    attempt: StepAttempt, request: RunRequest, asked: Clarification, event_log: EventLog
 ) -> None:
-    """Store the question, mark the run as waiting, then show the options.
+    """Store a question, mark the run as waiting, then show it with its options.
 
-    In this order: whoever sees the options can answer. While it waits it counts for nobody's limit.
+    In this order: whoever sees the options can answer. A run that waits doesn't count against a limit.
     """
-    stored = await memory.get(action.plan_step, StoredPlan)
-    expires_at = datetime.now(UTC) + timedelta(seconds=services.settings.answering.clarification_timeout_s)
-    question = question_back(stored.plan.standalone_question, stored.reference, len(stored.options))
-    asked = await memory.put_clarification(
-        action.step, Clarification(question=question, options=stored.options, expires_at=expires_at)
-    )
-    await _set_status(memory.run_id, "waiting", action.step, services.runs)
+    memory, services, step = attempt.memory, attempt.services, attempt.action.step
+    asked = await memory.put_clarification(step, asked)
+    await _set_status(memory.run_id, "waiting", step, services.runs)
     await event_log.write(
         AskUserEvent(question=asked.question, options=asked.options, expires_at=asked.expires_at)
     )
-    request = await memory.request()
-    await run_together(
-        memory.put(action.step, asked),
-        release(request.user.user_id, memory.run_id, services.settings, services.user_limits),
-    )
+    await release(request.user.user_id, memory.run_id, services.settings, services.user_limits)
 
 
-async def take_step(
-    action: TakeAnswer, memory: WorkingMemory, services: AnsweringServices, event_log: EventLog
-) -> StoredPlan:
-    """Go on with the documents chosen; with all of them when no answer came, or one in other words."""
-    stored = await memory.get(action.plan_step, StoredPlan)
+def expires_at(attempt: StepAttempt) -> datetime:
+    """Until when the answer to a question that is put now is waited for."""
+    waits_s = attempt.services.settings.answering.clarification_timeout_s
+    return datetime.now(UTC) + timedelta(seconds=waits_s)
+
+
+async def resume(attempt: StepAttempt, ask_step: int) -> tuple[Choice, datetime]:
+    """The answer to a question, empty when none came, and when the run went on; the same for all attempts."""
+    memory, services = attempt.memory, attempt.services
     # The first to be stored counts: an answer that came at the last moment, or that none came.
-    choice = await memory.put_choice(action.ask_step, Choice())
+    choice = await memory.put_choice(ask_step, Choice())
     request = await memory.request()
     await run_together(
-        _set_status(memory.run_id, "running", action.ask_step, services.runs),
+        _set_status(memory.run_id, "running", ask_step, services.runs),
         hold(
             request.user.user_id,
             slot_of_run(memory.run_id, services.settings),
@@ -119,15 +114,41 @@ async def take_step(
             services.user_limits,
         ),
     )
-    now = datetime.now(UTC)
-    renewed = {"resumed_at": now, **_rights(request, stored, choice, now)}
-    taken = _with_choice(stored, choice).model_copy(update=renewed)
+    # One time for all attempts: the run's time counts from it.
+    resumed = await memory.put_part(ask_step, "resumed", Resumed(at=datetime.now(UTC)))
+    return choice, resumed.at
+
+
+async def resumed_before(attempt: StepAttempt, ask_step: int) -> tuple[Choice, datetime]:
+    """The same, of a question that an earlier step went on from."""
+    choice = await attempt.memory.find_choice(ask_step)
+    resumed = await attempt.memory.get_part(ask_step, "resumed", Resumed)
+    return choice or Choice(), resumed.at
+
+
+async def with_choice(
+    attempt: StepAttempt, action: TakeAnswer, stored: StoredPlan, event_log: EventLog
+) -> StoredPlan:
+    """The plan with the documents chosen; with all of them when no answer came, or one in other words."""
+    choice, resumed_at = await resume(attempt, action.ask_step)
+    request = await attempt.memory.request()
+    taken = with_rights(_with_choice(stored, choice), request, choice, resumed_at)
     await event_log.write(
         ThoughtEvent(text=_thought(stored, choice)),
         AnsweredStatus(choice=choice.numbers, timed_out=not choice.said),
         *warning_events(taken.warnings[len(stored.warnings) :]),
     )
-    return await memory.put(action.step, taken)
+    return taken
+
+
+def with_rights(stored: StoredPlan, request: RunRequest, choice: Choice, resumed_at: datetime) -> StoredPlan:
+    """The plan of a run that goes on: as whom, and since when; where nobody said as whom, that is told."""
+    asker = asker_after_wait(request, choice, resumed_at)
+    update: dict[str, object] = {"resumed_at": resumed_at, "asker": asker}
+    if asker is not None and choice.asker is None:
+        warning = messages_in(stored.plan.language).groups_unknown
+        update["warnings"] = (*stored.warnings, warning)
+    return stored.model_copy(update=update)
 
 
 def _with_choice(stored: StoredPlan, choice: Choice) -> StoredPlan:
@@ -148,15 +169,6 @@ def _with_choice(stored: StoredPlan, choice: Choice) -> StoredPlan:
             "options": (),
         }
     )
-
-
-def _rights(request: RunRequest, stored: StoredPlan, choice: Choice, now: datetime) -> dict[str, object]:
-    """As whom the run goes on; where nobody said so, that is told."""
-    asker = asker_after_wait(request, choice, now)
-    if asker is None or choice.asker is not None:
-        return {"asker": asker}
-    warning = messages_for(request.question).groups_unknown
-    return {"asker": asker, "warnings": (*stored.warnings, warning)}
 
 
 def _thought(stored: StoredPlan, choice: Choice) -> str:

@@ -19,11 +19,11 @@ from shared.runs.events import (
     ErrorEvent,
     RunEvent,
     ThoughtEvent,
-    ToolResultEvent,
     ToolStartedEvent,
 )
 from shared.runs.models import RunAnswer
-from shared.tools.base import Tool, ToolResult, failure
+from shared.tools.base import Tool
+from shared.tools.execution import Called, carry_out
 from shared.tools.loop import (
     AskModel,
     CallTools,
@@ -38,7 +38,7 @@ from shared.tools.loop import (
     observe_silence,
     observe_turn,
 )
-from shared.tools.tool_calls import PlannedCall, observation
+from shared.tools.tool_calls import observation
 
 MAX_SESSIONS = 200  # of one agent, which belongs to one user; the least recently used goes first
 MAX_TURNS = 10
@@ -67,7 +67,6 @@ class SessionHistory:
             self._sessions.popitem(last=False)
 
 
-_COUNTS = ("result_count", "count", "document_count")
 _LIMIT_NOTE = "\n\n*The search for more ended at the limit of {limit}.*"
 _CUT_NOTE = "\n\n*The answer was cut off at its largest length.*"
 
@@ -98,10 +97,10 @@ class GenericEvents:
             if item.arguments is not None:
                 yield ToolStartedEvent(step=self._step, tool=item.call.name, arguments=item.arguments)
 
-    def ended(self, step: CallTools, results: Sequence[ToolResult]) -> Iterator[RunEvent]:
+    def ended(self, called: Sequence[Called]) -> Iterator[RunEvent]:
         """One for each call, those refused included."""
-        for item, result in zip(step.calls, results, strict=True):
-            yield _outcome(item.call.name, result).model_copy(update={"step": self._step})
+        for one in called:
+            yield one.event.model_copy(update={"step": self._step})
 
     def ask_user(self, asked: dict[str, Any]) -> RunEvent:
         """The agent waits for the person."""
@@ -133,13 +132,6 @@ def _thought(state: ToolLoopState) -> str:
     if not state.planned:
         return "Nothing that could be read; asking again."
     return f"Calling {', '.join(dict.fromkeys(item.call.name for item in state.planned))}."
-
-
-def _outcome(tool: str, result: ToolResult) -> ToolResultEvent:
-    if not result["success"]:
-        return ToolResultEvent(tool=tool, success=False, error_type=result["type"], error=result["error"])
-    counted = next((result[name] for name in _COUNTS if name in result), None)
-    return ToolResultEvent(tool=tool, success=True, result_count=counted)
 
 
 class GenericRun:
@@ -186,7 +178,7 @@ class GenericRun:
             case CallTools():
                 for event in self._events.started(step):
                     yield event
-                for event in self._learn(step, await self._call_all(step, remaining_s)):
+                for event in self._learn(await self._call_all(step, remaining_s)):
                     yield event
             case GiveAnswer():
                 self._ended = True
@@ -214,38 +206,29 @@ class GenericRun:
             return observe_silence(self._state, step)
         return observe_turn(self._state, step, turn, self._limits)
 
-    async def _call_all(self, step: CallTools, remaining_s: float) -> list[ToolResult]:
+    async def _call_all(self, step: CallTools, remaining_s: float) -> Sequence[Called]:
         # Time for the last turn is kept back: what tools bring is worth nothing unless it is told.
         kept_s = min(self._limits.closing_s, remaining_s / 2)
         limit_s = max(min(self._limits.tool_timeout_s, remaining_s - kept_s), 0.0)
-        return list(await run_together(*(self._call(planned, limit_s) for planned in step.calls)))
+        return await run_together(
+            *(carry_out(planned, lambda name, _: self._tools[name], limit_s) for planned in step.calls)
+        )
 
-    async def _call(self, planned: PlannedCall, limit_s: float) -> ToolResult:
-        if planned.refused is not None:
-            refused = planned.refused
-            hints = list(refused.hints)
-            return {"success": False, "error": refused.error, "type": refused.error_type, "hints": hints}
-        try:
-            async with asyncio.timeout(limit_s):
-                return await self._tools[planned.call.name].execute(**(planned.arguments or {}))
-        except TimeoutError:
-            return failure(CallTimeoutError(f"{planned.call.name} took longer than its limit."))
-
-    def _learn(self, step: CallTools, results: Sequence[ToolResult]) -> list[RunEvent]:
+    def _learn(self, called: Sequence[Called]) -> list[RunEvent]:
         most = self._limits.max_observation_chars
-        self._state = observe_results(self._state, [observation(result, most) for result in results])
-        told = list(self._events.ended(step, results))
-        asked = self._question_to_user(step, results)
+        self._state = observe_results(self._state, [observation(one.result, most) for one in called])
+        told = list(self._events.ended(called))
+        asked = self._question_to_user(called)
         if asked is None:
             return told
         self._ended = True
         return [*told, self._events.ask_user(asked), self._events.complete_with_question(asked)]
 
-    def _question_to_user(self, step: CallTools, results: Sequence[ToolResult]) -> dict[str, Any] | None:
-        for planned, result in zip(step.calls, results, strict=True):
-            tool = self._tools.get(planned.call.name)
-            if tool is not None and tool.waits_for_user and result["success"]:
-                return {"question": result["question"], "options": result["options"]}
+    def _question_to_user(self, called: Sequence[Called]) -> dict[str, Any] | None:
+        for one in called:
+            tool = self._tools.get(one.planned.call.name)
+            if tool is not None and tool.waits_for_user and one.result["success"]:
+                return {"question": one.result["question"], "options": one.result["options"]}
         return None
 
 

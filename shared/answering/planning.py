@@ -1,29 +1,25 @@
-"""The plan of a question: made by a model, or by rule, with a warning, when the model fails.
+"""The plan of a question: made by a model, or by rule, with a warning, when the model fails."""
 
-The documents that the plan names are looked up within a time limit; without them the answer searches all.
-"""
-
-import asyncio
-from collections.abc import Awaitable
+from datetime import date
 
 from shared.answering.loop import retry_delay_s
-from shared.answering.steps import ResolveDocuments, step_failed
+from shared.answering.steps import step_failed
 from shared.conversations.window import cited_before, conversation_element, points_back
-from shared.evidence.messages import messages_for
-from shared.platform.errors import CallTimeoutError, DefectError, GroundworkError, ModelFixableError
+from shared.evidence.messages import messages_in
+from shared.platform.errors import DefectError, GroundworkError, ModelFixableError
 from shared.platform.language_models.models import CallLimits, ChatModel, Prompt
 from shared.platform.prompts import element, load
 from shared.platform.telemetry import get_logger
+from shared.runs.evidence import StoredPlan
 from shared.runs.models import Conversation, RunRequest
-from shared.runs.plan import PlannedTodo, QuestionPlan, TodoItem
+from shared.runs.plan import QuestionPlan, TodoItem
 from shared.runs.step_time import StepTime
-from shared.runs.working_memory import StoredPlan, WorkingMemory
 
 NOTHING_SAID = Conversation()
+_MIN_TODO = 2
 _MAX_TODO = 4
 _MAX_TODO_CHARS = 200  # the todo list travels in the orchestration's status
-_MAX_QUERIES = 3
-_RESOLVE_S = 15.0  # a few searches for names: they take 20 ms
+_MAX_QUERIES = 6
 
 
 async def plan_or_default(
@@ -39,34 +35,22 @@ async def plan_or_default(
     """
     limits = time.limits("plan", limit_s)
     try:
-        plan = await plan_question(chat_model, request.question, limits, request.conversation)
+        plan = await plan_question(
+            chat_model, request.question, limits, request.conversation, today=request.today
+        )
     except DefectError:
         raise
     except GroundworkError as failed:
         observed = step_failed(failed, time.left.remaining_s)
         # A model that cannot write a valid plan will not learn it.
         is_no_plan = isinstance(failed, ModelFixableError)
-        if not is_no_plan and retry_delay_s("plan", tries, observed) is not None:
+        if not is_no_plan and retry_delay_s("prepare", tries, observed) is not None:
             raise
         get_logger().warning("plan.by_rule", run_id=request.run_id, error_type=failed.code)
     else:
         return StoredPlan(plan=plan)
-    warning = messages_for(request.question).planned_by_rule
+    warning = messages_in("").planned_by_rule
     return StoredPlan(plan=default_plan(request.question), warnings=(warning,))
-
-
-async def resolved_in_time(
-    action: ResolveDocuments, memory: WorkingMemory, resolving: Awaitable[StoredPlan], time: StepTime
-) -> StoredPlan:
-    """What `resolving` brings; the plan without documents, with a warning, when that takes too long."""
-    try:
-        async with asyncio.timeout(time.seconds("resolve", _RESOLVE_S)):
-            return await resolving
-    except (TimeoutError, CallTimeoutError):
-        planned = await memory.get(action.plan_step, StoredPlan)
-        warning = messages_for((await memory.request()).question).searches_late
-        late = {"warnings": (*planned.warnings, warning)}
-        return await memory.put(action.step, planned.model_copy(update=late))
 
 
 async def plan_question(
@@ -74,6 +58,8 @@ async def plan_question(
     question: str,
     limits: CallLimits,
     conversation: Conversation = NOTHING_SAID,
+    *,
+    today: date | None = None,
 ) -> QuestionPlan:
     """Plan a question; what it leaves out is taken from the conversation before it.
 
@@ -81,7 +67,11 @@ async def plan_question(
         ModelFixableError: what the model wrote is no plan. Without one there is `default_plan`.
         GroundworkError: it failed, or was late.
     """
-    parts = (conversation_element(conversation), element("question", question))
+    parts = (
+        conversation_element(conversation),
+        element("question", question),
+        element("today", f"{today:%Y-%m-%d, %A}") if today else "",
+    )
     prompt = Prompt(
         name="plan", system=load("answering", "plan"), user="\n".join(part for part in parts if part)
     )
@@ -90,14 +80,14 @@ async def plan_question(
     return plan.model_copy(
         update={
             "standalone_question": plan.standalone_question.strip() or question,
-            "search_queries": queries or (question,),
+            "search_queries": queries,
         }
     )
 
 
 def names_documents(request: RunRequest, plan: QuestionPlan) -> bool:
     """Whether it must be found out which documents a question is about: it names some, or points back."""
-    if plan.query_type == "LISTING":
+    if plan.query_type in ("LISTING", "CONVERSATION"):
         return False
     is_named = any(reference.strip() for reference in plan.document_references)
     return is_named or _documents_before(request) != ()
@@ -116,25 +106,26 @@ def _documents_before(request: RunRequest) -> tuple[str, ...]:
 
 def default_plan(question: str) -> QuestionPlan:
     """The plan when the model gives none: look for what the question says."""
-    found = PlannedTodo(
-        description="The answer is found in the documents",
-        acceptance_criteria="Each statement is proved by a quotation",
-        dependencies=(),
-    )
     return QuestionPlan(
         query_type="CONTENT_SEARCH",
         intent="fact_lookup",
+        language="",
         standalone_question=question,
-        search_queries=(question,),
-        keywords=(),
+        reply="",
+        search_queries=(),
+        filters=(),
         document_references=(),
-        todo=(found,),
+        todo=(),
     )
 
 
 def todo_items(plan: QuestionPlan) -> tuple[TodoItem, ...]:
-    """The plan's todo list, numbered from 1; dependencies on items that do not come before are dropped."""
-    planned = plan.todo[:_MAX_TODO] or default_plan(plan.standalone_question).todo
+    """The plan's todo list, numbered from 1; dependencies on items that do not come before are dropped.
+
+    One thing to do is no list.
+    """
+    if len(plan.todo) < _MIN_TODO:
+        return ()
     return tuple(
         TodoItem(
             position=position,
@@ -142,5 +133,5 @@ def todo_items(plan: QuestionPlan) -> tuple[TodoItem, ...]:
             acceptance_criteria=item.acceptance_criteria[:_MAX_TODO_CHARS],
             dependencies=tuple(number for number in item.dependencies if 1 <= number < position),
         )
-        for position, item in enumerate(planned, start=1)
+        for position, item in enumerate(plan.todo[:_MAX_TODO], start=1)
     )

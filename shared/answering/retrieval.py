@@ -1,50 +1,43 @@
-"""The gathering steps: evidence for a plan, within the limits that the caller set."""
+"""Finds what a question is answered from: documents it names, passages, pictures on their pages."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from shared.answering.clarification import MAX_NAMED, Resolution, options_of, resolve_references
+from shared.answering.clarification import (
+    MAX_NAMED,
+    missing_documents,
+    options_of,
+    resolve_references,
+)
 from shared.answering.planning import documents_before
 from shared.conversations.window import cited_before
-from shared.evidence.messages import messages_for
+from shared.evidence.messages import ENGLISH, Messages, messages_in
 from shared.platform.concurrency import run_together
-from shared.platform.errors import CallTimeoutError
-from shared.platform.language_models.models import CallLimits, ChatModel
-from shared.platform.search import Filters
+from shared.platform.errors import CallTimeoutError, GroundworkError
+from shared.platform.settings import AnsweringSettings
 from shared.platform.telemetry import get_logger
-from shared.retrieval.blocks import MAX_TOP_K, BlockSearch
+from shared.platform.tokens import tokens_of
+from shared.retrieval.blocks import MAX_TOP_K, BlockSearch, DocumentBlocks, Ranking
 from shared.retrieval.documents import DocumentSearch
+from shared.retrieval.fusion import top_score
 from shared.retrieval.models import DocumentRecord, Hit
-from shared.retrieval.reranking import grade, rerank
+from shared.runs.evidence import Evidence, StoredPlan
 from shared.runs.models import RunRequest
 from shared.runs.plan import QuestionPlan
-from shared.runs.working_memory import Evidence, StoredPlan
 from shared.tools.searches import caller_limits
 
-FEWEST_KEPT = 3  # whether these hold an answer is for its writer to say; unmeasured
-
-
-async def refine(
-    question: str, evidence: Evidence, chat_model: ChatModel, limits: Callable[[], CallLimits]
-) -> Evidence:
-    """The evidence, best first; a model that fails leaves it as it was.
-
-    Args:
-        limits: of a call that begins now; there are two, one after the other.
-    """
-    ranked = await rerank(question, evidence.hits, chat_model, limits())
-    helpful = await grade(question, ranked, chat_model, limits())
-    kept = {hit.block_id for hit in (*helpful, *ranked[:FEWEST_KEPT])}
-    hits = tuple(hit for hit in ranked if hit.block_id in kept)
-    shown = {hit.doc_id for hit in hits}
-    records = tuple(record for record in evidence.records if record.doc_id in shown)
-    return evidence.model_copy(update={"hits": hits, "records": records})
-
-
-_NEWEST = 100
-_LISTED = 50
 _MAX_REFERENCES = 6
 _FEWEST_OF_EACH = 3  # blocks of each document of a comparison
+WEAK_SCORE = 0.5  # below it a search within the documents named found nothing to the point; unmeasured
+CLEARLY_BETTER = 0.15  # high_score_spread_clarity of contracts.md, section 4
+_LEAST_PAGE_TOKENS = 100  # documents whose pages alone say that they are too long are not read
+_SHARE_FOR_A_FACT = 0.25
+_HEADINGS = 6  # among the best blocks, which others then stand for; three were seen
+_FIGURE_PAGES = 8  # the best ones: an answer cites three or four; unmeasured
+_MAX_FIGURES = 4  # unmeasured
+_NEAR_BEST = (
+    0.5  # of the best block's score: captions of other pictures on the page lie far below; unmeasured
+)
 _DESCRIBING_S = 2.0  # one search by ids: it takes 10 ms
 
 
@@ -57,9 +50,20 @@ async def resolve_documents(request: RunRequest, stored: StoredPlan, documents: 
         known = await documents.get_many(before[:MAX_NAMED])
         within = tuple(doc_id for doc_id in before if doc_id in known and _is_within(request, known[doc_id]))
         return stored.model_copy(update={"doc_ids": within})
-    resolution = await _resolve(request, plan, documents, may_ask=not request.doc_ids)
+    found = await _named(request, plan, documents)
+    before_that = cited_before(request.conversation)
+    resolution = resolve_references(
+        plan.standalone_question,
+        plan.query_type,
+        found,
+        before_that.doc_ids if before_that else (),
+        may_ask=not request.doc_ids,
+    )
+    # Whoever chose the documents means these, whatever they call them.
+    missing = () if request.doc_ids else missing_documents(found)
     return stored.model_copy(
         update={
+            "missing": missing,
             "doc_ids": tuple(record.doc_id for record in resolution.documents),
             "reference": resolution.reference,
             "options": options_of(resolution.candidates),
@@ -67,111 +71,196 @@ async def resolve_documents(request: RunRequest, stored: StoredPlan, documents: 
     )
 
 
-async def gather_documents(request: RunRequest, stored: StoredPlan, documents: DocumentSearch) -> Evidence:
-    """Documents for a listing or metadata question: those that the user may read, as far as they fit."""
-    plan = stored.plan
-    filters = caller_limits(request)
-    if stored.doc_ids and plan.query_type == "METADATA_SEARCH":
-        known_ones = await documents.get_many(stored.doc_ids)
-        return Evidence(records=tuple(known_ones.values()))
-    known, total = await documents.newest(filters, _NEWEST)
-    found = await documents.find(" ".join((plan.standalone_question, *plan.keywords)), filters, _LISTED)
-    if plan.query_type == "LISTING":
-        # A listing begins with what matches best; of what does not fit, `total` tells the number.
-        ordered = {record.doc_id: record for record in [*found, *known]}
-        return Evidence(records=tuple(ordered.values())[:_LISTED], total=total)
-    if not found:
-        return Evidence(records=tuple(known)[:_LISTED], total=total)
-    return Evidence(records=tuple(found))
+class QuestionSearch:
+    """The search for a question about content. It begins with the question as asked, beside the plan."""
+
+    def __init__(
+        self,
+        request: RunRequest,
+        blocks: BlockSearch,
+        documents: DocumentSearch,
+        whole: DocumentBlocks,
+    ) -> None:
+        self._request = request
+        self._blocks = blocks
+        self._documents = documents
+        self._whole = whole
+        self._filters = caller_limits(request)
+        self._words = ENGLISH
+        self._records: dict[str, DocumentRecord] = {}
+        self._first_look = asyncio.create_task(blocks.rank_each([request.question], self._filters))
+        # A plan that rewrites the question has no use for it, not even for its failure.
+        self._first_look.add_done_callback(lambda task: task.cancelled() or task.exception())
+
+    def stop(self) -> None:
+        """No search is needed any more."""
+        self._first_look.cancel()
+
+    async def evidence(self, stored: StoredPlan, settings: AnsweringSettings) -> Evidence:
+        """The best blocks by all phrasings of the plan; within the documents that it names, if they fit.
+
+        Documents that the plan names, or the caller chose, are found whole if they are short enough.
+        """
+        found = await self._best(stored, settings.answer_blocks)
+        about = stored.doc_ids if found.narrowed else self._request.doc_ids
+        rest = await self._rest_of(about, found, whole_limit(stored.plan, settings.whole_documents_tokens))
+        if not rest:
+            return found
+        return found.model_copy(update={"hits": (*found.hits, *rest), "whole": tuple(dict.fromkeys(about))})
+
+    async def _rest_of(self, doc_ids: Sequence[str], found: Evidence, max_tokens: int) -> list[Hit]:
+        """What the evidence lacks of these documents, in reading order; nothing if they don't fit whole."""
+        if not 0 < len(doc_ids) <= MAX_NAMED or self._blocks.missed:
+            return []
+        pages = {record.doc_id: record.page_count or 1 for record in found.records}
+        if sum(pages.get(doc_id, 1) for doc_id in doc_ids) * _LEAST_PAGE_TOKENS > max_tokens:
+            return []
+        try:
+            async with asyncio.timeout(_DESCRIBING_S):
+                documents = await run_together(*(self._whole.whole(doc_id) for doc_id in doc_ids))
+        except (TimeoutError, GroundworkError) as failed:
+            get_logger().warning("documents.not_read_whole", error_type=type(failed).__name__)
+            return []
+        blocks = [hit for document in documents for hit in document]
+        tokens = sum(tokens_of(hit.content or hit.image_caption or "") for hit in blocks)
+        if tokens > max_tokens or not all(documents):
+            return []
+        known = {hit.block_id for hit in found.hits}
+        return [hit for hit in blocks if hit.block_id not in known]
+
+    async def _best(self, stored: StoredPlan, top_k: int) -> Evidence:
+        self._words = messages_in(stored.plan.language)
+        if not stored.doc_ids:
+            return await self._evidence(await self._anywhere(stored.plan), top_k)
+        within, _ = await run_together(self._within(stored), self._describe(stored.doc_ids))
+        hits = await self._best_of_each(within, top_k)
+        if not stored.is_choice and _is_weak(stored.plan, hits):
+            # The documents that the question seems to name may be the wrong ones.
+            elsewhere = await self._evidence(await self._anywhere(stored.plan), top_k)
+            if elsewhere.hits and _top(elsewhere.hits) >= _top(hits) + CLEARLY_BETTER:
+                return elsewhere
+        ranked = [ranking for rankings in within for ranking in rankings]
+        return self._described(hits, ranked, narrowed=True)
+
+    async def _anywhere(self, plan: QuestionPlan) -> list[Ranking]:
+        queries = phrasings(plan)
+        if queries[0] != self._request.question:
+            return await self._blocks.rank_each(queries, self._filters)
+        known, others = await run_together(
+            self._of_question(), self._blocks.rank_each(queries[1:], self._filters)
+        )
+        return [*known, *others]
+
+    async def _of_question(self) -> list[Ranking]:
+        if self._first_look.done() and (self._first_look.cancelled() or self._first_look.exception()):
+            return await self._blocks.rank_each([self._request.question], self._filters)
+        return await self._first_look
+
+    async def _within(self, stored: StoredPlan) -> Sequence[Sequence[Ranking]]:
+        """Rankings within each of the named documents."""
+        return await run_together(
+            *(
+                self._blocks.rank_each(phrasings(stored.plan), {**self._filters, "doc_id": (doc_id,)})
+                for doc_id in stored.doc_ids
+            )
+        )
+
+    async def _best_of_each(self, within: Sequence[Sequence[Ranking]], top_k: int) -> list[Hit]:
+        """As many blocks of each named document as fit, so that no side of a comparison is missing."""
+        share = max(_FEWEST_OF_EACH, -(-top_k // len(within)))
+        found = await run_together(*(self._telling(rankings, share) for rankings in within))
+        return [hit for hits in found for hit in hits]
+
+    async def _telling(self, rankings: Sequence[Ranking], top_k: int) -> list[Hit]:
+        """The best blocks; those of headings alone say where to look, which nobody needs who has the text."""
+        hits = (await self._blocks.merge(rankings, MAX_TOP_K))[: top_k + _HEADINGS]
+        await self._describe([hit.doc_id for hit in hits])
+        titles = {doc_id: record.title for doc_id, record in self._records.items()}
+        return [hit for hit in hits if not hit.is_heading(titles.get(hit.doc_id, ""))][:top_k]
+
+    async def _describe(self, doc_ids: Sequence[str]) -> None:
+        """Get titles and dates of documents: an answer can do without them."""
+        unknown = sorted({*doc_ids} - self._records.keys())
+        if not unknown:
+            return
+        try:
+            async with asyncio.timeout(_DESCRIBING_S):
+                self._records |= await self._documents.get_many(unknown)
+        except (TimeoutError, CallTimeoutError):
+            get_logger().warning("documents.undescribed", error_type=CallTimeoutError.code)
+
+    async def _evidence(self, rankings: Sequence[Ranking], top_k: int) -> Evidence:
+        return self._described(await self._telling(rankings, top_k), rankings)
+
+    def _described(
+        self, hits: Sequence[Hit], rankings: Sequence[Ranking], *, narrowed: bool = False
+    ) -> Evidence:
+        shown = {hit.doc_id for hit in hits}
+        return Evidence(
+            hits=tuple(hits),
+            figures=_page_figures(hits, rankings),
+            records=tuple(record for doc_id, record in self._records.items() if doc_id in shown),
+            narrowed=narrowed,
+            warnings=_warnings(self._words, self._blocks),
+        )
 
 
-async def gather_blocks(
-    request: RunRequest,
-    stored: StoredPlan,
-    search: tuple[BlockSearch, DocumentSearch],
-    *,
-    top_k: int,
-    widened: bool,
-    attempt: int = 1,
-) -> Evidence:
-    """Blocks for a question about content; narrowed to the documents that it names, unless `widened`.
+def whole_limit(plan: QuestionPlan, max_tokens: int) -> int:
+    """Up to how many tokens documents are shown whole. A fact is at one place, which the search finds: there
+    a document should take no more room than the passages would."""
+    return int(max_tokens * _SHARE_FOR_A_FACT) if plan.intent == "fact_lookup" else max_tokens
 
-    A second attempt searches by other phrasings too, and takes twice as many blocks.
+
+def phrasings(plan: QuestionPlan) -> tuple[str, ...]:
+    """What to search for, the question itself first."""
+    return tuple(dict.fromkeys((plan.standalone_question, *plan.search_queries)))
+
+
+def _is_weak(plan: QuestionPlan, hits: Sequence[Hit]) -> bool:
+    # A summary or a comparison is of the documents named, however little they resemble the question's words.
+    return not hits or (plan.query_type == "CONTENT_SEARCH" and _top(hits) < WEAK_SCORE)
+
+
+def _top(hits: Sequence[Hit]) -> float:
+    return top_score([hit.score for hit in hits])
+
+
+def _page_figures(hits: Sequence[Hit], rankings: Sequence[Ranking]) -> tuple[Hit, ...]:
+    """The best pictures on the pages of the best blocks, of all that was ranked.
+
+    A document without pages counts as one page.
     """
-    blocks, documents = search
-    filters = caller_limits(request)
-    named = () if widened else stored.doc_ids
-    queries = phrasings(request, stored.plan, attempt)
-    wanted = min(top_k * attempt, MAX_TOP_K)
-    if len(named) > 1:
-        hits = await _from_each(blocks, queries, filters, named, wanted)
-    else:
-        hits = await blocks.search(queries, wanted, filters | _limit_to(named))
-    return Evidence(
-        hits=tuple(hits),
-        records=await _described(hits, documents),
-        narrowed=bool(named),
-        warnings=_warnings(request, blocks),
-    )
+    pages = list(dict.fromkeys((hit.doc_id, hit.page_number) for hit in hits if hit.block_type == "text"))
+    known = {hit.block_id for hit in hits}
+    near = {
+        hit.block_id: hit
+        for ranking in rankings
+        for hit in ranking.hits
+        if hit.block_type == "image" and (hit.doc_id, hit.page_number) in pages[:_FIGURE_PAGES]
+    }
+    fitting = [
+        hit for hit in near.values() if hit.block_id not in known and hit.score >= _NEAR_BEST * _top(hits)
+    ]
+    return tuple(sorted(fitting, key=lambda hit: -hit.score)[:_MAX_FIGURES])
 
 
-def phrasings(request: RunRequest, plan: QuestionPlan, attempt: int) -> tuple[str, ...]:
-    """What to search for: from the second attempt on also the bare keywords and the question as asked."""
-    first = (plan.standalone_question, *plan.search_queries)
-    if attempt == 1:
-        return first
-    return tuple(dict.fromkeys((*first, " ".join(plan.keywords), request.question)))
-
-
-async def _described(hits: Sequence[Hit], documents: DocumentSearch) -> tuple[DocumentRecord, ...]:
-    """Titles and dates of the documents of some blocks: an answer can do without them."""
-    try:
-        async with asyncio.timeout(_DESCRIBING_S):
-            return tuple((await documents.get_many([hit.doc_id for hit in hits])).values())
-    except (TimeoutError, CallTimeoutError):
-        get_logger().warning("documents.undescribed", error_type=CallTimeoutError.code)
-        return ()
-
-
-def _warnings(request: RunRequest, blocks: BlockSearch) -> tuple[str, ...]:
-    words = messages_for(request.question)
+def _warnings(words: Messages, blocks: BlockSearch) -> tuple[str, ...]:
     said = {"meaning": words.words_alone, "late": words.searches_late}
     return tuple(said[what] for what in sorted(blocks.missed))
 
 
-async def _resolve(
-    request: RunRequest, plan: QuestionPlan, documents: DocumentSearch, *, may_ask: bool
-) -> Resolution:
+async def _named(
+    request: RunRequest, plan: QuestionPlan, documents: DocumentSearch
+) -> dict[str, list[DocumentRecord]]:
+    """The references of the plan, each with the documents that it may mean."""
     references = tuple(
         dict.fromkeys(name for reference in plan.document_references if (name := reference.strip()))
     )[:_MAX_REFERENCES]
     filters = caller_limits(request)
     found = await run_together(*(documents.find_named(reference, filters) for reference in references))
-    before = cited_before(request.conversation)
-    return resolve_references(
-        plan.standalone_question,
-        plan.query_type,
-        dict(zip(references, found, strict=True)),
-        before.doc_ids if before else (),
-        may_ask=may_ask,
-    )
-
-
-async def _from_each(
-    blocks: BlockSearch, queries: Sequence[str], filters: Filters, named: Sequence[str], top_k: int
-) -> list[Hit]:
-    """As many blocks of each named document as fit, so that no side of a comparison is missing."""
-    share = max(_FEWEST_OF_EACH, -(-top_k // len(named)))
-    found = await run_together(
-        *(blocks.search(queries, share, filters | _limit_to([doc_id])) for doc_id in named)
-    )
-    return [hit for hits in found for hit in hits]
+    return dict(zip(references, found, strict=True))
 
 
 def _is_within(request: RunRequest, record: DocumentRecord) -> bool:
     is_chosen = not request.doc_ids or record.doc_id in request.doc_ids
     return is_chosen and request.project_id in (None, "", record.project_id)
-
-
-def _limit_to(doc_ids: Sequence[str]) -> Filters:
-    return {"doc_id": tuple(doc_ids)} if doc_ids else {}

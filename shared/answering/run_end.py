@@ -7,9 +7,15 @@ nothing follows it: the log decides how a run ended, and the record is made to a
 from collections.abc import Coroutine, Sequence
 from datetime import UTC, datetime
 
+from shared.access.audit_trail import record_act
+from shared.access.daily_use import Usage
 from shared.access.limits import release
+from shared.access.models import AuditEntry
+from shared.answering.attempt import StepAttempt
+from shared.answering.models import Turn
 from shared.answering.services import AnsweringServices
-from shared.answering.steps import CommitAnswer, ReportFailure
+from shared.answering.shown_answer import show_stored, shown_text
+from shared.answering.steps import CommitAnswer, ReportFailure, RunClosed
 from shared.conversations.thread_store import ThreadStore
 from shared.conversations.threads import ask_to_remember, close_turn
 from shared.platform.blobs import BlobStore
@@ -19,18 +25,42 @@ from shared.platform.names import RUN_LOG
 from shared.quality.run_quality import note_end
 from shared.runs.event_log import EventLog, RunClosedError, StaleAttemptError, open_event_log
 from shared.runs.events import CompleteEvent, ErrorEvent, events_of, is_terminal
-from shared.runs.models import RunAnswer, RunRecord
+from shared.runs.models import RunAnswer, RunRecord, RunRequest
 from shared.runs.plan import TodoItem
 from shared.runs.run_log import RunLog
 from shared.runs.run_store import RunStore
-from shared.runs.working_memory import WorkingMemory, answer_path
+from shared.runs.working_memory import WorkingMemory, answer_path, committed_answer
 
 _CANCELLING_STEP = 9998  # no run decides so many steps
 _MESSAGE = "The run was cancelled by its owner."
 
 
+async def commit_step(attempt: StepAttempt, action: CommitAnswer) -> RunClosed:
+    """Store the answer, then send COMPLETE."""
+    turn = await attempt.memory.get_part(action.answer_step, "turn", Turn)
+    event_log = await attempt.open()
+    # That nobody wrote between the reading of the log and the mark of this attempt, the mark's append proves.
+    shown = attempt.written and shown_text(events_of(attempt.written))
+    if event_log.met_others or shown != turn.answer.text:
+        await show_stored(attempt.services.run_log, turn.answer, action.answer_step)
+    used = Usage(chat_tokens=attempt.tokens)
+    await commit_answer(turn.answer, action, attempt.services, event_log, used)
+    return RunClosed()
+
+
+async def report_step(attempt: StepAttempt, action: ReportFailure) -> RunClosed:
+    """Store the failure, then send ERROR."""
+    used = Usage(chat_tokens=attempt.tokens)
+    await report_failure(attempt.run_id, action, attempt.services, await attempt.open(), used)
+    return RunClosed()
+
+
 async def commit_answer(
-    answer: RunAnswer, action: CommitAnswer, services: AnsweringServices, event_log: EventLog
+    answer: RunAnswer,
+    action: CommitAnswer,
+    services: AnsweringServices,
+    event_log: EventLog,
+    used: Usage,
 ) -> None:
     """Store the answer and the run's record, then send COMPLETE. Doing it twice changes nothing."""
     content = answer.model_dump_json().encode()
@@ -47,11 +77,13 @@ async def commit_answer(
         await _commit_record(record, answer, services.blobs, services.runs, services.threads)
     # COMPLETE is sent last: whoever sees it can read the answer everywhere. Remembering comes later anyway.
     complete = event_log.write(_complete(answer, request.thread_id, action.todo))
-    background_writes: list[Coroutine[None, None, None]] = []
+    background_writes: list[Coroutine[None, None, None]] = [
+        record_act(services.audit, _reading(answer, request))
+    ]
     if record is not None:
-        background_writes = [
+        background_writes += [
             ask_to_remember(record, services.queues),
-            release(record.owner_id, record.run_id, services.settings, services.user_limits),
+            release(record.owner_id, record.run_id, services.settings, services.user_limits, used),
         ]
     try:
         await run_together(complete, *background_writes)
@@ -60,14 +92,30 @@ async def commit_answer(
     await note_end(record, services, answer, action.answer_step)
 
 
+def _reading(answer: RunAnswer, request: RunRequest) -> AuditEntry:
+    """Which documents the answer shows to whom."""
+    shown = (*(one.doc_id for one in answer.citations), *(one.doc_id for one in answer.figures))
+    return AuditEntry(
+        at=request.created_at,
+        user_id=request.user.user_id,
+        action="answer",
+        doc_ids=tuple(dict.fromkeys(shown)),
+        run_id=answer.run_id,
+        origin=request.origin,
+    )
+
+
 async def report_failure(
-    run_id: str, action: ReportFailure, services: AnsweringServices, event_log: EventLog
+    run_id: str,
+    action: ReportFailure,
+    services: AnsweringServices,
+    event_log: EventLog,
+    used: Usage | None = None,
 ) -> None:
     """Store the failure, then send ERROR; an answer that was committed already is sent instead."""
     record = await services.runs.get(run_id)
     if record is not None and record.status == "completed":
-        content = await services.blobs.read(RUN_LOG, answer_path(run_id))
-        answer = RunAnswer.from_stored(content)
+        answer = await committed_answer(run_id, services.blobs)
         await event_log.write(_complete(answer, record.thread_id, record.todo))
         await note_end(record, services, answer)
         return
@@ -82,7 +130,7 @@ async def report_failure(
         await services.runs.replace(record)
     told = event_log.write(ErrorEvent(type=action.error_type, message=action.message, hints=action.hints))
     await (
-        run_together(told, release(record.owner_id, run_id, services.settings, services.user_limits))
+        run_together(told, release(record.owner_id, run_id, services.settings, services.user_limits, used))
         if record is not None
         else told
     )

@@ -15,16 +15,15 @@ from shared.conversations.threads import OpenedTurn, open_turn
 from shared.platform.concurrency import run_together
 from shared.platform.errors import ConflictError, NotFoundError, PayloadTooLargeError, TooManyRequestsError
 from shared.platform.hashing import digest
-from shared.platform.names import RUN_LOG
+from shared.platform.settings import Settings
 from shared.platform.telemetry import note_fields
 from shared.runs.event_log import RunClosedError, StaleAttemptError, open_event_log
 from shared.runs.events import AcceptedStatus, DelegationStatus, RunEvent, events_of, latest_todo
 from shared.runs.fresh_urls import refresh_answer, refresh_views, without_unreadable
 from shared.runs.log_lines import LogSlice
 from shared.runs.models import ChatRequest, RunAnswer, RunRecord, RunRequest, RunView, SubagentView
-from shared.runs.run_log import RunLog
 from shared.runs.run_store import RunStore
-from shared.runs.working_memory import WorkingMemory, answer_path
+from shared.runs.working_memory import WorkingMemory, committed_answer
 from shared.subagents.views import live_views
 
 Admit = Callable[[], Awaitable[None]]
@@ -41,6 +40,7 @@ async def begin_run(
     *,
     run_id: str | None = None,
     admit: Admit | None = None,
+    origin: str = "",
 ) -> RunRequest:
     """Store a question and its first event; the caller then starts the orchestration.
 
@@ -50,6 +50,7 @@ async def begin_run(
         arrived_at: when the question came, with zone: from then on its time counts. None = now.
         run_id: of a run that may have been begun already, in part or whole: then what is not there yet is
             made. None = a new one.
+        origin: where the question comes from, for the audit trail.
         admit: awaited beside what nobody can see yet, and before what can be seen; raises to refuse.
 
     Raises:
@@ -71,7 +72,9 @@ async def begin_run(
         project_id=chat.project_id,
         doc_ids=chat.doc_ids,
         deep=chat.deep,
+        timezone=chat.timezone or services.settings.answering.default_timezone,
         created_at=arrived_at or datetime.now(UTC),
+        origin=origin,
     )
     note_fields(run_id=request.run_id, thread_id=request.thread_id)
     turn = await _open(request, services, admit, is_new=chat.thread_id is None)
@@ -98,9 +101,9 @@ async def renew_run(
     await hold(user.user_id, slot_of_run(run_id, services.settings), services.settings, services.user_limits)
 
 
-def begun_log(request: RunRequest) -> LogSlice:
+def begun_log(request: RunRequest, settings: Settings) -> LogSlice:
     """How the log of a run begins that `begin_run` has just begun: its reader need not ask for that."""
-    line = _accepted(request).to_line()
+    line = _accepted(request, settings).to_line()
     return LogSlice(lines=(line,), next_offset=len(line.encode()) + 1)
 
 
@@ -115,8 +118,7 @@ async def view_run(
     answer: RunAnswer | None = None
     events: list[RunEvent] = []
     if record.status == "completed":
-        content = await services.blobs.read(RUN_LOG, answer_path(record.run_id))
-        answer = RunAnswer.from_stored(content)
+        answer = await committed_answer(record.run_id, services.blobs)
         answer = await refresh_answer(answer, reader, services) if reader else answer
     if record.has_log and not (answer and record.todo):
         events = events_of(await services.run_log.read(record.run_id))
@@ -161,7 +163,7 @@ async def _open(
     In a new thread nothing was said before, so the request is whole, and is stored at the same time.
     """
     memory = WorkingMemory(services.blobs, request.run_id)
-    writes: list[Coroutine[None, None, object]] = [_first_event(request, services.run_log)]
+    writes: list[Coroutine[None, None, object]] = [_first_event(request, services)]
     if is_new:
         writes.append(memory.keep_request(request))
 
@@ -201,16 +203,21 @@ def _record(request: RunRequest, turn: int) -> RunRecord:
     )
 
 
-async def _first_event(request: RunRequest, run_log: RunLog) -> None:
-    await run_log.create(request.run_id)
+async def _first_event(request: RunRequest, services: AnsweringServices) -> None:
+    await services.run_log.create(request.run_id)
     try:
-        await run_log.append(request.run_id, [_accepted(request)], at_offset=0)
+        await services.run_log.append(request.run_id, [_accepted(request, services.settings)], at_offset=0)
     except ConflictError:
         return  # it is there already: nobody else begins this run's log
 
 
-def _accepted(request: RunRequest) -> RunEvent:
-    return AcceptedStatus(run_id=request.run_id, thread_id=request.thread_id)
+def _accepted(request: RunRequest, settings: Settings) -> RunEvent:
+    return AcceptedStatus(
+        run_id=request.run_id,
+        thread_id=request.thread_id,
+        latency_budget_ms=settings.budgets.max_total_latency_ms,
+        token_budget=settings.budgets.max_total_tokens_per_request,
+    )
 
 
 async def _sub_agents(

@@ -2,6 +2,7 @@
 
 from typing import Protocol, Self
 
+from shared.access.audit_trail import AuditTrail
 from shared.access.limits import UserLimitStore
 from shared.platform.language_models.models import ChatModel
 from shared.quality.services import QualityServices
@@ -12,8 +13,8 @@ from shared.subagents.services import SubagentServices
 class AnsweringServices(QualityServices, SubagentServices, Protocol):
     """What answering needs of the outside world."""
 
-    @property
-    def user_limits(self) -> UserLimitStore: ...
+    user_limits: UserLimitStore
+    audit: AuditTrail
 
     def using(self, *, chat_model: ChatModel | None = None, run_log: RunLog | None = None) -> Self:
         """The same with another chat model or run log."""

@@ -16,8 +16,8 @@ from shared.answering.inline import run_to_end, waits
 from shared.answering.loop import LoopState, observe
 from shared.answering.services import AnsweringServices
 from shared.answering.steps import AnswerArrived
-from shared.platform.blobs import BlobStore
-from shared.platform.errors import CallerError, NotFoundError
+from shared.platform.blobs import BlobStore, find_model, write_model
+from shared.platform.errors import CallerError
 from shared.platform.models import Model
 from shared.platform.names import WORK
 from shared.runs.events import AskUserEvent, RunEvent
@@ -111,16 +111,13 @@ class _Session:
         self._path = f"sessions/{key}.json"
 
     async def waiting(self) -> WaitingRun | None:
-        try:
-            kept = WaitingRun.from_stored(await self._blobs.read(WORK, self._path))
-        except NotFoundError:
-            return None
-        return kept if kept.asked.expires_at > datetime.now(UTC) else None
+        kept = await find_model(self._blobs, WORK, self._path, WaitingRun)
+        return kept if kept and kept.asked.expires_at > datetime.now(UTC) else None
 
     async def keep(self, run_id: str, state: LoopState) -> None:
         asked = await WorkingMemory(self._blobs, run_id).clarification(state.ask_step)
         waiting = WaitingRun(run_id=run_id, state=state, asked=asked)
-        await self._blobs.write(WORK, self._path, waiting.model_dump_json().encode())
+        await write_model(self._blobs, WORK, self._path, waiting)
 
     async def forget(self) -> None:
         await self._blobs.delete(WORK, self._path)

@@ -6,13 +6,14 @@ all in one append.
 """
 
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from shared.evidence.models import Citation
 from shared.platform.errors import ConflictError
 from shared.runs.event_log import RunClosedError
 from shared.runs.events import (
     CitationEvent,
+    DiscardedStatus,
     RunEvent,
     StepStatus,
     TokenEvent,
@@ -25,7 +26,7 @@ from shared.runs.run_log import RunLog
 
 
 async def show_stored(log: RunLog, answer: RunAnswer, step: int) -> None:
-    """Make what readers have of a step equal the stored answer.
+    """Make what readers have of the answer equal the stored one; what differs is shown again by `step`.
 
     Raises:
         RunClosedError: the run has ended.
@@ -35,26 +36,31 @@ async def show_stored(log: RunLog, answer: RunAnswer, step: int) -> None:
         events = events_of(written)
         if any(map(is_terminal, events)):
             raise RunClosedError("The run has ended.")
-        if shown_text(events, step) == answer.text:
+        if shown_text(events) == answer.text:
             return
+        others = [other for other, text in _texts(events).items() if text and other != step]
         try:
-            await log.append(answer.run_id, _announcement(answer, step), at_offset=written.next_offset)
+            announced = _announcement(answer, step, others)
+            await log.append(answer.run_id, announced, at_offset=written.next_offset)
         except ConflictError:
             continue  # somebody wrote meanwhile: look again
         return
 
 
-def shown_text(events: Iterable[RunEvent], step: int) -> str:
-    """The text of a step as a reader has it who drops what was withdrawn."""
-    text = ""
+def shown_text(events: Iterable[RunEvent]) -> str:
+    """The answer's text as a reader has it who drops what was withdrawn."""
+    return "".join(text for _, text in sorted(_texts(events).items()))
+
+
+def _texts(events: Iterable[RunEvent]) -> dict[int, str]:
+    """The text that each step shows."""
+    texts: dict[int, str] = {}
     for event in events:
-        if event.step != step:
-            continue
         if isinstance(event, TokenEvent):
-            text += event.text
+            texts[event.step] = texts.get(event.step, "") + event.text
         elif withdraws_step(event):
-            text = ""
-    return text
+            texts.pop(event.step, None)
+    return texts
 
 
 def shown_citations(events: Iterable[RunEvent]) -> list[Citation]:
@@ -68,8 +74,9 @@ def shown_citations(events: Iterable[RunEvent]) -> list[Citation]:
     return [citation for of_step in shown.values() for citation in of_step]
 
 
-def _announcement(answer: RunAnswer, step: int) -> list[RunEvent]:
+def _announcement(answer: RunAnswer, step: int, others: Sequence[int]) -> list[RunEvent]:
     return [
+        *(DiscardedStatus(step=other) for other in others),
         StepStatus(step=step, state="restarted", attempt=uuid.uuid4().hex[:8]),
         *(CitationEvent.of(citation, step) for citation in answer.citations),
         TokenEvent(step=step, text=answer.text),

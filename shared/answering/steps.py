@@ -1,7 +1,7 @@
 """The loop's vocabulary: actions that are decided, observations of what they brought.
 
-Both cross durable boundaries, so they hold counts, scores and names of steps, never content: what a step
-produced lies in the run's working memory, in the blob that its step names.
+Both cross durable boundaries, so they hold counts and numbers of steps, never content: what a step produced
+lies in the run's working memory, in the blob that its step names.
 """
 
 from datetime import datetime
@@ -15,40 +15,6 @@ from shared.runs.plan import QueryIntent, QueryType, TodoItem
 from shared.subagents.models import SubagentEnd, SubagentStart
 
 
-class RunSubagents(Model):
-    """Run sub-agents side by side; the driver does it, not an activity.
-
-    Attributes:
-        until: an instant with zone; who has not ended by then is ended.
-    """
-
-    kind: Literal["run_subagents"] = "run_subagents"
-    children: tuple[SubagentStart, ...]
-    until: datetime
-
-
-class SubagentsChosen(Model):
-    """Sub-agents are to work on the question before its answer is written; their tasks are stored."""
-
-    kind: Literal["subagents_chosen"] = "subagents_chosen"
-    children: tuple[SubagentStart, ...]
-    until: datetime
-
-
-class DelegationDeferred(Model):
-    """Too many sub-agents wait for their turn: it is decided anew after `delay_s` seconds."""
-
-    kind: Literal["delegation_deferred"] = "delegation_deferred"
-    delay_s: float
-
-
-class SubagentsEnded(Model):
-    """No sub-agent is at work any more; `ends` are in the order of the children."""
-
-    kind: Literal["subagents_ended"] = "subagents_ended"
-    ends: tuple[SubagentEnd, ...]
-
-
 class Step(Model):
     """What every step has.
 
@@ -56,43 +22,26 @@ class Step(Model):
         step: its number, counted from 1; names its place in working memory.
         delay_s: seconds to wait before it is performed, when an earlier try failed.
         todo: the todo list to show when the step begins; empty when it is as it was shown last.
+        tries: tries of it that failed before.
     """
 
     step: int
     delay_s: float = 0.0
     todo: tuple[TodoItem, ...] = ()
-
-
-class MakePlan(Step):
-    """Classify the question and write the todo list.
-
-    Attributes:
-        tries: tries of it that failed before.
-    """
-
-    kind: Literal["make_plan"] = "make_plan"
     tries: int = 0
 
 
-class ResolveDocuments(Step):
-    """Find out which documents the plan's references mean."""
+class Prepare(Step):
+    """Plan the question and search for it; ask back if a document that it names is ambiguous."""
 
-    kind: Literal["resolve_documents"] = "resolve_documents"
-    plan_step: int
-
-
-class AskUser(Step):
-    """Show the options among which the person has to choose."""
-
-    kind: Literal["ask_user"] = "ask_user"
-    plan_step: int
+    kind: Literal["prepare"] = "prepare"
 
 
 class AwaitAnswer(Model):
     """Wait for the person's answer; the driver does it, not an activity.
 
     Attributes:
-        ask_step: the question's step; names the event that is waited for.
+        ask_step: the step that asked; names the event that is waited for.
         timeout_s: how long at most.
     """
 
@@ -102,72 +51,57 @@ class AwaitAnswer(Model):
 
 
 class TakeAnswer(Step):
-    """Go on with what the person chose, or with all options when no answer came."""
+    """Go on with what the person chose, or with all options when no answer came, and search for it."""
 
     kind: Literal["take_answer"] = "take_answer"
-    plan_step: int
     ask_step: int
     timed_out: bool = False
 
 
-class FindDocuments(Step):
-    """Look for documents by their metadata (listing and metadata questions)."""
-
-    kind: Literal["find_documents"] = "find_documents"
-    plan_step: int
-
-
-class RetrieveBlocks(Step):
-    """Search blocks.
+class TakeTurn(Step):
+    """Make the tool calls of the turn before, then let the model take its next turn.
 
     Attributes:
-        widened: drop what the plan narrowed the search to.
-        attempt: from the second on, other phrasings and more blocks.
-        seen_step: evidence of the attempt before, by which what is new is counted; 0 = none.
+        prepared_step: the step whose plan and evidence it works from.
+        earlier: steps of the turns before, in order.
+        delegation_step: the step that chose sub-agents, whose findings it works from; 0 = none did.
+        may_call: whether the model may call tools. False = it must answer.
+        may_look: whether gaps that it names are searched for.
     """
 
-    kind: Literal["retrieve_blocks"] = "retrieve_blocks"
-    plan_step: int
-    widened: bool = False
-    attempt: int = 1
-    seen_step: int = 0
-
-
-class RefineEvidence(Step):
-    """Let a model put the evidence of `evidence_step` in order and sort out what does not help."""
-
-    kind: Literal["refine_evidence"] = "refine_evidence"
-    plan_step: int
-    evidence_step: int
-
-
-class WriteAnswer(Step):
-    """Write the answer from the evidence of `evidence_step`, streaming it into the run log.
-
-    Attributes:
-        replaces: step of an answer that readers are to forget; 0 = none.
-        delegation_step: the step that chose sub-agents, which have ended; 0 = none did.
-        tries: tries of it that failed before.
-    """
-
-    kind: Literal["write_answer"] = "write_answer"
-    plan_step: int
-    evidence_step: int
-    replaces: int = 0
+    kind: Literal["turn"] = "turn"
+    prepared_step: int
+    earlier: tuple[int, ...] = ()
     delegation_step: int = 0
-    tries: int = 0
+    may_call: bool = True
+    may_look: bool = True
+
+
+class RunSubagents(Model):
+    """Run sub-agents concurrently; the driver does it, not an activity.
+
+    Attributes:
+        until: an instant with zone; children that have not ended by then are ended.
+    """
+
+    kind: Literal["run_subagents"] = "run_subagents"
+    children: tuple[SubagentStart, ...]
+    until: datetime
 
 
 class CommitAnswer(Step):
-    """Store the answer of `answer_step`, then send COMPLETE."""
+    """Store the answer and tell the reader that it is complete.
+
+    Attributes:
+        todo: the list as it stands at the end.
+    """
 
     kind: Literal["commit_answer"] = "commit_answer"
     answer_step: int
-    todo: tuple[TodoItem, ...]
 
 
 class ReportFailure(Step):
-    """Store that the run failed, then send ERROR."""
+    """Store the failure and tell the reader."""
 
     kind: Literal["report_failure"] = "report_failure"
     error_type: str
@@ -183,58 +117,47 @@ class EndRun(Model):
 
 
 StepAction = Annotated[
-    MakePlan
-    | ResolveDocuments
-    | AskUser
-    | TakeAnswer
-    | FindDocuments
-    | RetrieveBlocks
-    | RefineEvidence
-    | WriteAnswer
-    | CommitAnswer
-    | ReportFailure,
-    Field(discriminator="kind"),
+    Prepare | TakeAnswer | TakeTurn | CommitAnswer | ReportFailure, Field(discriminator="kind")
 ]
+"""What an activity performs."""
 
 Action = StepAction | AwaitAnswer | RunSubagents | EndRun
 
 
-class PlanMade(Model):
-    """The question is classified.
+class Prepared(Model):
+    """The question is planned, and searched for.
 
     Attributes:
-        todo: descriptions are cut to what a status can hold.
-        names_documents: the question, or what was said before, tells which documents it is about.
-        max_attempts: how often evidence is looked for before the answer is that there is none.
-        refines: evidence that is not sure is put in order before an answer is written from it.
+        found_count: passages, or documents of a listing.
+        max_looks: searches in all, that one included: the others are for gaps that the model names.
+        max_turns: of the model.
     """
 
-    kind: Literal["plan_made"] = "plan_made"
+    kind: Literal["prepared"] = "prepared"
     query_type: QueryType
     intent: QueryIntent
     todo: tuple[TodoItem, ...]
-    names_documents: bool = False
-    max_attempts: int = 1
-    refines: bool = False
-
-
-class DocumentsResolved(Model):
-    """Which documents are meant is known, or who asked has to choose among some."""
-
-    kind: Literal["documents_resolved"] = "documents_resolved"
-    document_count: int
-    is_ambiguous: bool
+    found_count: int
+    max_looks: int = 1
+    max_turns: int = 1
 
 
 class UserAsked(Model):
-    """The options are shown; an answer may come from now on."""
+    """The question back is shown; the plan stands.
+
+    Attributes:
+        timeout_s: how long its answer is waited for.
+    """
 
     kind: Literal["user_asked"] = "user_asked"
+    query_type: QueryType
+    intent: QueryIntent
+    todo: tuple[TodoItem, ...]
     timeout_s: float
 
 
 class AnswerArrived(Model):
-    """The person has answered; what, lies in working memory."""
+    """The person answered; the answer lies in working memory."""
 
     kind: Literal["answer_arrived"] = "answer_arrived"
 
@@ -245,54 +168,69 @@ class AnswerTimedOut(Model):
     kind: Literal["answer_timed_out"] = "answer_timed_out"
 
 
-class AnswerTaken(Model):
-    """The run goes on; `is_choice` when documents were chosen, so that no search may leave them."""
-
-    kind: Literal["answer_taken"] = "answer_taken"
-    is_choice: bool
-
-
-class EvidenceFound(Model):
-    """How much was found, and how surely (scores on 0-1).
+class LooksFurther(Model):
+    """The model called tools, or named gaps: another turn follows.
 
     Attributes:
-        new_count: blocks that the attempt before did not have; None when this was the first.
-        hurried: so little of the run's time is left that nothing optional is begun.
+        gaps: gaps that are searched for.
+        answer_timeout_s: the person was asked, and so long their answer is waited for; None = nobody was.
     """
 
-    kind: Literal["evidence_found"] = "evidence_found"
-    hit_count: int
-    document_count: int
-    top_score: float = 0.0
-    score_spread: float = 0.0
-    narrowed: bool = False
-    new_count: int | None = None
-    hurried: bool = False
+    kind: Literal["looks_further"] = "looks_further"
+    calls: int
+    gaps: int
+    answer_timeout_s: float | None = None
+
+
+class SubagentsChosen(Model):
+    """Sub-agents are to work on the question before the model's next turn; their tasks are stored.
+
+    Attributes:
+        by_model: a call of the model chose them, and ended its turn; else the policy did before the first.
+    """
+
+    kind: Literal["subagents_chosen"] = "subagents_chosen"
+    children: tuple[SubagentStart, ...]
+    until: datetime
+    by_model: bool = False
+
+
+class DelegationDeferred(Model):
+    """Too many sub-agents are waiting: the decision is repeated after `delay_s` seconds."""
+
+    kind: Literal["delegation_deferred"] = "delegation_deferred"
+    delay_s: float
+
+
+class SubagentsEnded(Model):
+    """No sub-agent is running any more; `ends` are in the order of the children."""
+
+    kind: Literal["subagents_ended"] = "subagents_ended"
+    ends: tuple[SubagentEnd, ...]
 
 
 class AnswerWritten(Model):
-    """An answer lies in working memory; `hurried` as with evidence."""
+    """The answer is stored under its step.
+
+    Attributes:
+        abstained: the documents do not hold the answer.
+    """
 
     kind: Literal["answer_written"] = "answer_written"
     abstained: bool
-    citation_count: int
-    unsupported_claims: int
-    hurried: bool = False
 
 
 class RunClosed(Model):
-    """The answer or the failure is committed, and the last event is sent."""
+    """The run has its last event: this step sent it, or another party did."""
 
     kind: Literal["run_closed"] = "run_closed"
 
 
 class StepFailed(Model):
-    """A step did not succeed; its own retries are used up.
+    """The step failed as can be expected of what it uses.
 
     Attributes:
-        retryable: the same step may succeed later.
-        retry_after_s: how long the service asked us to wait.
-        remaining_s: of the run's time; None = unknown: the step failed before it read the request.
+        remaining_s: of the run's time; None = it was not looked up.
     """
 
     kind: Literal["step_failed"] = "step_failed"
@@ -305,13 +243,11 @@ class StepFailed(Model):
 
 
 Observation = Annotated[
-    PlanMade
-    | DocumentsResolved
+    Prepared
     | UserAsked
     | AnswerArrived
     | AnswerTimedOut
-    | AnswerTaken
-    | EvidenceFound
+    | LooksFurther
     | SubagentsChosen
     | DelegationDeferred
     | SubagentsEnded

@@ -93,7 +93,7 @@ class MemorySearch:
     def __init__(
         self, memories: Memories, embedder: Embedder, limits: CallLimits, documents: DocumentSearch
     ) -> None:
-        """`documents` of the same user say which answers may still be told."""
+        """`documents` of the same user say which answers may still be used."""
         self._memories = memories
         self._documents = documents
         self._embedder = embedder
@@ -149,8 +149,6 @@ def _memory(row: IndexRow, score: float | None = None) -> Memory:
 
 
 _TURNS_READ = 50  # of one thread at a time: what a queue that stood still for a while left behind
-_SUMMARY_LIMITS = CallLimits(timeout_s=60, max_retries=1, max_output_tokens=1500)
-_EMBEDDING_LIMITS = CallLimits(timeout_s=30, max_retries=2)
 _WRITE_TRIES = 4
 _MAX_TRIES = 7  # pauses of 10 s doubled: 21 minutes in all, then the poison queue
 _FIRST_PAUSE_S = 10.0
@@ -231,17 +229,17 @@ async def _remember_thread(owner_id: str, thread_id: str, services: Conversation
     alive = [turn for turn in turns if turn.number > thread.cleared_count and turn.status != "erased"]
     for turn in reversed(alive):
         if turn.status == "answered" and not turn.is_remembered:
-            await _remember_turn(owner_id, turn, services.memory_index, services.embedder, services.threads)
+            await _remember_turn(owner_id, turn, services)
     await _summarise(thread, alive, services.settings, services.chat_model, services.threads)
 
 
-async def _remember_turn(
-    owner_id: str, turn: ThreadTurn, memory_index: SearchIndex, embedder: Embedder, threads: ThreadStore
-) -> None:
+async def _remember_turn(owner_id: str, turn: ThreadTurn, services: ConversationServices) -> None:
+    memory_index, threads = services.memory_index, services.threads
     if await _is_wanted(owner_id, turn, threads):
         question = excerpt(turn.question, QUESTION_CHARS)
         summary = excerpt(turn.answer, MEMORY_CHARS)
-        (vector,) = await embedder.embed([f"{question}\n{summary}"], _EMBEDDING_LIMITS)
+        limits = CallLimits(timeout_s=services.settings.models.embedding_timeout_s, max_retries=2)
+        (vector,) = await services.embedder.embed([f"{question}\n{summary}"], limits)
         row = {
             "memory_id": turn.run_id,
             "user_id": owner_id,
@@ -287,7 +285,8 @@ async def _summarise(
         return
     user = summary_material(thread.summary, folded)
     prompt = Prompt(name="summarise_turns", system=load("conversations", "summarise_turns"), user=user)
-    said = await chat_model.parse(prompt, ConversationSummary, _SUMMARY_LIMITS)
+    limits = CallLimits(timeout_s=settings.conversations.turn_summary_timeout_s)
+    said = await chat_model.parse(prompt, ConversationSummary, limits)
     summary = excerpt(said.summary, SUMMARY_CHARS)
     await _keep_summary(thread, summary, folded[-1].number, threads)
 

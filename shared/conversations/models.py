@@ -45,7 +45,7 @@ class ThreadTurn(Model):
     Attributes:
         answer: excerpt of the answer's text; empty until there is one.
         status: "erased" when the thread was cleared or deleted: no answer is taken any more.
-        is_remembered: episodic memory has it.
+        is_remembered: episodic memory has it, or doesn't want it: an abstention says nothing worth recalling.
     """
 
     thread_id: str
@@ -57,6 +57,7 @@ class ThreadTurn(Model):
     answer: str = ""
     doc_ids: tuple[str, ...] = ()
     filenames: tuple[str, ...] = ()
+    block_ids: tuple[str, ...] = ()
     is_remembered: bool = False
     revision: str | None = None
 
@@ -80,14 +81,26 @@ class ThreadRename(Model):
     title: Title
 
 
+class ActiveRun(Model):
+    """A run that works, or waits for its owner to choose."""
+
+    run_id: str
+    status: Literal["running", "waiting"]
+
+
 class ThreadView(Model):
-    """A thread as its owner sees it. `turn_count` counts what is to be seen."""
+    """A thread as its owner sees it. `turn_count` counts what is to be seen.
+
+    Attributes:
+        active_run: its newest one, in lists; None where none is at work.
+    """
 
     thread_id: str
     title: str
     created_at: datetime
     updated_at: datetime
     turn_count: int
+    active_run: ActiveRun | None = None
 
 
 class ThreadList(Model):

@@ -14,23 +14,10 @@ from shared.runs.run_store import RunStore
 class ConversationServices(DocumentServices, Protocol):
     """What conversations needs of the outside world."""
 
-    @property
-    def settings(self) -> Settings: ...
-
-    @property
-    def memory_index(self) -> SearchIndex: ...
-
-    @property
-    def chat_model(self) -> ChatModel: ...
-
-    @property
-    def embedder(self) -> Embedder: ...
-
-    @property
-    def runs(self) -> RunStore: ...
-
-    @property
-    def threads(self) -> ThreadStore: ...
-
-    @property
-    def queues(self) -> TaskQueues: ...
+    settings: Settings
+    memory_index: SearchIndex
+    chat_model: ChatModel
+    embedder: Embedder
+    runs: RunStore
+    threads: ThreadStore
+    queues: TaskQueues

@@ -1,6 +1,6 @@
 """Threads and turns in a table: one partition per person, so that no query can reach another person's rows.
 
-Three kinds of rows, told apart by their keys: the thread, its place in the list of threads (the latest
+Three kinds of rows, distinguished by their keys: the thread, its place in the list of threads (the latest
 first, so the key counts down), and its turns (the newest first). What belongs together is changed together:
 the service changes rows of one partition all or none.
 """
@@ -11,63 +11,11 @@ import hashlib
 import re
 from collections.abc import AsyncIterator, Mapping
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Any
 
 from shared.conversations.models import Thread, ThreadPage, ThreadTurn
 from shared.platform.errors import CallerError, NotFoundError
 from shared.platform.tables import Change, Entity, Table, revision_of
-
-
-class ThreadStore(Protocol):
-    """Threads and their turns. Each call is about one owner, and can reach nobody else's."""
-
-    async def create(self, thread: Thread, turn: ThreadTurn | None = None) -> Thread:
-        """Store a new thread, with its first turn if there is one. ConflictError when the id exists."""
-
-    async def get(self, owner_id: str, thread_id: str) -> Thread | None:
-        """The thread, also one that is being deleted; None if the owner has none of this id."""
-
-    async def replace(self, old: Thread, new: Thread, turn: ThreadTurn | None = None) -> Thread:
-        """Overwrite, if it is still as `old` was read; add a turn in the same step.
-
-        ConflictError when it changed, NotFoundError when it is gone.
-        """
-
-    async def remove(self, thread: Thread) -> None:
-        """Take away the row of a deleted thread; an absent one is no error."""
-
-    async def page(self, owner_id: str, limit: int, cursor: str | None = None) -> ThreadPage:
-        """The owner's threads, the one that was last asked in first. CallerError for a strange cursor."""
-
-    async def turn(self, owner_id: str, thread_id: str, number: int) -> ThreadTurn | None: ...
-
-    async def turns(
-        self, owner_id: str, thread_id: str, limit: int, before: int | None = None
-    ) -> list[ThreadTurn]:
-        """The newest turns, or the newest before a number; newest first."""
-
-    async def replace_turn(self, owner_id: str, turn: ThreadTurn) -> ThreadTurn:
-        """Overwrite, if it is still as it was read; errors as `replace`."""
-
-    async def remove_turn(self, owner_id: str, turn: ThreadTurn) -> None:
-        """Take a turn's row away; an absent one is no error."""
-
-    def unerased(self) -> AsyncIterator[Thread]:
-        """Threads of everybody of which something is still to be erased. For maintenance alone."""
-
-    async def forget_before(self, owner_id: str, moment: datetime) -> None:
-        """Note that turns asked until `moment` are not to be remembered."""
-
-    async def forgotten_until(self, owner_id: str) -> datetime | None: ...
-
-    def of_owner(self, owner_id: str) -> AsyncIterator[Thread]:
-        """Every thread of the owner, also those that are being deleted."""
-
-    async def remove_owner(self, owner_id: str) -> None:
-        """Take away every row of the owner that is left."""
-
-    async def ensure_table(self) -> None: ...
-
 
 _LAST_MICROSECOND = 10**17  # keys count down from here: the year 5138
 _LAST_NUMBER = 10**8
@@ -77,8 +25,8 @@ _EVERY = 1_000_000_000  # rows of one deletion: all there are
 _BEHIND_DIGITS = ":"  # sorts behind every digit
 
 
-class TableThreadStore(ThreadStore):
-    """Threads and turns, by owner."""
+class ThreadStore:
+    """Threads and their turns. Each call is about one owner, and can reach nobody else's."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
@@ -88,7 +36,7 @@ class TableThreadStore(ThreadStore):
         await self._table.ensure()
 
     async def create(self, thread: Thread, turn: ThreadTurn | None = None) -> Thread:
-        """Store a new thread, with its first turn if there is one."""
+        """Store a new thread, with its first turn if there is one. ConflictError when the id exists."""
         changes = [Change("insert", _thread_row(thread)), Change("insert", _place_row(thread))]
         if turn is not None:
             changes.append(Change("insert", _turn_row(thread.owner_id, turn)))
@@ -100,12 +48,15 @@ class TableThreadStore(ThreadStore):
         return thread.model_copy(update={"revision": revision})
 
     async def get(self, owner_id: str, thread_id: str) -> Thread | None:
-        """The thread, also one that is being deleted."""
+        """The thread, also one that is being deleted; None if the owner has none of this id."""
         entity = await self._table.get(_partition(owner_id), f"thread-{thread_id}")
         return None if entity is None else _thread(entity)
 
     async def replace(self, old: Thread, new: Thread, turn: ThreadTurn | None = None) -> Thread:
-        """Overwrite, if it is still as `old` was read; add a turn in the same step."""
+        """Overwrite, if it is still as `old` was read; add a turn in the same step.
+
+        ConflictError when it changed, NotFoundError when it is gone.
+        """
         changes = [Change("replace", _thread_row(new), old.revision)]
         if _place_key(old) == _place_key(new) and not new.is_deleted:
             changes.append(Change("replace", _place_row(new)))
@@ -119,11 +70,11 @@ class TableThreadStore(ThreadStore):
         return new.model_copy(update={"revision": revision})
 
     async def remove(self, thread: Thread) -> None:
-        """Take away the row of a deleted thread."""
+        """Take away the row of a deleted thread; an absent one is no error."""
         await self._table.delete(_partition(thread.owner_id), f"thread-{thread.thread_id}")
 
     async def page(self, owner_id: str, limit: int, cursor: str | None = None) -> ThreadPage:
-        """The owner's threads, the one that was last asked in first."""
+        """The owner's threads, the one that was last asked in first. CallerError for a strange cursor."""
         after = "place-" if cursor is None else _read_cursor(cursor)
         condition = f"{_in(owner_id)} and RowKey gt '{after}' and RowKey lt 'place.'"
         found = await self._table.first(condition, limit + 1)
@@ -141,24 +92,29 @@ class TableThreadStore(ThreadStore):
     async def turns(
         self, owner_id: str, thread_id: str, limit: int, before: int | None = None
     ) -> list[ThreadTurn]:
-        """The newest turns, newest first."""
+        """The newest turns, or the newest before a number; newest first."""
         after = _turn_key(thread_id, before) if before is not None else f"turn-{thread_id}."
         condition = (
             f"{_in(owner_id)} and RowKey gt '{after}' and RowKey lt 'turn-{thread_id}.{_BEHIND_DIGITS}'"
         )
         return [_turn(entity) for entity in await self._table.first(condition, limit)]
 
+    async def all_turns(self, owner_id: str, limit: int) -> list[ThreadTurn]:
+        """Turns of all the owner's threads, in no order that means anything; at most `limit`."""
+        condition = f"{_in(owner_id)} and RowKey gt 'turn-' and RowKey lt 'turn.'"
+        return [_turn(entity) for entity in await self._table.first(condition, limit)]
+
     async def replace_turn(self, owner_id: str, turn: ThreadTurn) -> ThreadTurn:
-        """Overwrite, if it is still as it was read."""
+        """Overwrite, if it is still as it was read; errors as `replace`."""
         revision = await self._table.replace(_turn_row(owner_id, turn), turn.revision)
         return turn.model_copy(update={"revision": revision})
 
     async def remove_turn(self, owner_id: str, turn: ThreadTurn) -> None:
-        """Take a turn's row away."""
+        """Take a turn's row away; an absent one is no error."""
         await self._table.delete(_partition(owner_id), _turn_key(turn.thread_id, turn.number))
 
     async def unerased(self) -> AsyncIterator[Thread]:
-        """Threads of everybody of which something is still to be erased."""
+        """Threads of everybody of which something is still to be erased. For maintenance alone."""
         async for entity in self._table.query("is_erasing eq true"):
             yield _thread(entity)
 

@@ -3,12 +3,14 @@
 import asyncio
 import re
 import uuid
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from shared.access.models import UserContext
 from shared.conversations.models import (
+    ActiveRun,
     EraseTask,
     MessageList,
     RememberTask,
@@ -24,19 +26,22 @@ from shared.conversations.window import QUESTION_CHARS, answered, conversation_f
 from shared.platform.blobs import BlobStore
 from shared.platform.concurrency import run_together
 from shared.platform.errors import ConflictError, GroundworkError, NotFoundError
-from shared.platform.names import ERASURES_QUEUE, RUN_LOG, TURNS_QUEUE
+from shared.platform.names import ERASURES_QUEUE, TURNS_QUEUE
 from shared.platform.queues import TaskQueues
 from shared.platform.telemetry import get_logger
 from shared.runs.event_log import RunClosedError
 from shared.runs.fresh_urls import refresh_answers
 from shared.runs.models import ID_PATTERN, Conversation, RunAnswer, RunRecord, RunRequest
 from shared.runs.run_store import RunStore
-from shared.runs.working_memory import answer_path
+from shared.runs.working_memory import committed_answer
 
 TURNS_READ = 30  # for a question: more than the setting CONVERSATION_TURNS lets be left unsummarised
 Check = Callable[[ThreadView], None]
 """Raises when a change is not to be made to the thread as it is."""
 
+_PAGE_OF_SEARCH, _MOST_PAGES = 100, 20  # the last 2,000 threads: more than a person has
+_MOST_TURNS = 5_000  # of all threads; a person who asks thirty questions a day has as many in half a year
+_LONGEST_RUN = timedelta(days=4)  # a question back waits for three
 _TRIES = 8  # of a write that somebody else's came before
 
 
@@ -73,6 +78,72 @@ async def list_threads(
     page = await threads.page(user.user_id, limit, cursor)
     shown = tuple(view_of(thread) for thread in page.threads)
     return ThreadList(threads=shown, count=len(shown), cursor=page.cursor)
+
+
+async def with_active_runs(
+    found: ThreadList, user: UserContext, threads: ThreadStore, runs: RunStore
+) -> ThreadList:
+    """The same, with the runs that are at work. Costs two reads for each thread of the last days."""
+    shown = await run_together(*(_with_active_run(view, user, threads, runs) for view in found.threads))
+    return found.model_copy(update={"threads": tuple(shown)})
+
+
+async def _with_active_run(
+    view: ThreadView, user: UserContext, threads: ThreadStore, runs: RunStore
+) -> ThreadView:
+    if not view.turn_count or datetime.now(UTC) - view.updated_at > _LONGEST_RUN:
+        return view
+    turns = await threads.turns(user.user_id, view.thread_id, 1)
+    record = await runs.get(turns[0].run_id) if turns and turns[0].status == "asked" else None
+    if record is None or record.status not in ("running", "waiting"):
+        return view
+    active = ActiveRun(run_id=record.run_id, status=record.status)
+    return view.model_copy(update={"active_run": active})
+
+
+async def find_threads(words: str, user: UserContext, threads: ThreadStore, limit: int) -> ThreadList:
+    """The user's threads whose title and questions hold all words, also inside of words; last used first."""
+    wanted = words.casefold().split()
+    asked: defaultdict[str, list[ThreadTurn]] = defaultdict(list)
+    for turn in await threads.all_turns(user.user_id, _MOST_TURNS):
+        asked[turn.thread_id].append(turn)
+    found: list[ThreadView] = []
+    cursor: str | None = None
+    for _ in range(_MOST_PAGES):
+        page = await threads.page(user.user_id, _PAGE_OF_SEARCH, cursor)
+        found += [view_of(one) for one in page.threads if _holds(one, asked[one.thread_id], wanted)]
+        cursor = page.cursor
+        if cursor is None or len(found) >= limit:
+            break
+    return ThreadList(threads=tuple(found[:limit]), count=len(found[:limit]))
+
+
+def _holds(thread: Thread, turns: Sequence[ThreadTurn], wanted: Sequence[str]) -> bool:
+    questions = [turn.question for turn in turns if turn.number > thread.cleared_count]
+    text = "\n".join([thread.title, *questions]).casefold()
+    return all(word in text for word in wanted)
+
+
+async def thread_with(questions: Sequence[str], user: UserContext, threads: ThreadStore) -> ThreadTurn | None:
+    """The newest turn of the thread in which these questions were asked; None = there is none.
+
+    For clients that send the whole conversation instead of a thread's id. Not every question needs to be a
+    turn: one may have been the answer to a question back. Of several threads the longest counts, then the
+    newest.
+    """
+    asked: defaultdict[str, list[ThreadTurn]] = defaultdict(list)
+    for turn in await threads.all_turns(user.user_id, _MOST_TURNS):
+        if turn.status != "erased":
+            asked[turn.thread_id].append(turn)
+    wanted = [question.strip() for question in questions]
+    found: list[list[ThreadTurn]] = []
+    for turns in asked.values():
+        turns.sort(key=lambda turn: turn.number)
+        rest = iter(wanted)
+        if turns[0].question == wanted[0] and all(turn.question in rest for turn in turns):
+            found.append(turns)
+    best = max(found, key=lambda turns: (len(turns), turns[-1].asked_at), default=None)
+    return best[-1] if best else None
 
 
 async def owned_thread(thread_id: str, user: UserContext, threads: ThreadStore) -> Thread:
@@ -167,15 +238,6 @@ async def change_thread(
     raise ConflictError("The thread is being changed by others.", "Try again.")
 
 
-async def conversation_of(thread_id: str, user: UserContext, threads: ThreadStore) -> Conversation:
-    """What was said in a thread, as a new question in it needs it. One round trip to the table.
-
-    Raises:
-        NotFoundError: as `owned_thread`.
-    """
-    return conversation_from(*await thread_and_turns(thread_id, user, threads))
-
-
 async def thread_and_turns(
     thread_id: str, user: UserContext, threads: ThreadStore
 ) -> tuple[Thread, list[ThreadTurn]]:
@@ -207,7 +269,9 @@ def not_there(thread_id: str) -> NotFoundError:
     )
 
 
-_SENDING_S = 5.0  # the answer is told beside it; what is not sent is made good by the next turn
+_SENDING_S = (
+    5.0  # the answer is sent meanwhile; a message that is not sent is replaced by that of the next turn
+)
 _REMEMBER_AFTER_S = 1.0  # by then the run has ended
 
 
@@ -369,10 +433,9 @@ async def _answer(record: RunRecord, blobs: BlobStore) -> RunAnswer | None:
     if record.status != "completed":
         return None
     try:
-        content = await blobs.read(RUN_LOG, answer_path(record.run_id))
+        return await committed_answer(record.run_id, blobs)
     except NotFoundError:  # the thread is being erased at this moment
         return None
-    return RunAnswer.from_stored(content)
 
 
 async def _refreshed(

@@ -6,6 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from shared.conversations.models import MAX_TITLE_CHARS, Thread, ThreadTurn
+from shared.evidence.messages import ENGLISH, GERMAN
 from shared.platform.prompts import element
 from shared.runs.models import Conversation, RunAnswer, Turn
 
@@ -18,9 +19,17 @@ CONVERSATION_CHARS = 12_000  # what a prompt carries of a conversation: some 3,0
 SUMMARY_CHARS = 2000
 MEMORY_CHARS = 600  # of an answer in episodic memory: what one reads to recognise it
 MAX_DOCUMENTS = 10  # of a turn
+MAX_BLOCKS = 8  # of a turn: a follow-up reads them again, some 1,500 tokens
 MAX_FOLDED = 12  # turns that one call of the model compresses: 72,000 characters at most
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 _REFERENCE = re.compile(r" ?\(Source: [^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)\[\d+\]")
+_REMARK = re.compile(
+    "|".join(
+        r"\s*" + re.escape(remark.strip()).replace(re.escape("{}"), r"[^\n]*?")
+        for words in (ENGLISH, GERMAN)
+        for remark in (words.unsupported, words.unproved, words.note)
+    )
+)
 _PICTURE = re.compile(r"!\[([^\]\n]*)\]\([^)\n]*\)")
 
 
@@ -46,19 +55,22 @@ def answered(turn: ThreadTurn, answer: RunAnswer) -> ThreadTurn:
     for source in sources:
         cited.setdefault(source.doc_id, source.filename)
     documents = list(cited.items())[:MAX_DOCUMENTS]
+    blocks = dict.fromkeys(citation.block_id for citation in answer.citations if citation.block_id)
     return turn.model_copy(
         update={
             "status": "answered",
             "answer": excerpt(plain_answer(answer.text), ANSWER_CHARS),
             "doc_ids": tuple(doc_id for doc_id, _ in documents),
             "filenames": tuple(excerpt(filename, 256) for _, filename in documents),
+            "block_ids": tuple(blocks)[:MAX_BLOCKS],
+            "is_remembered": answer.abstained,
         }
     )
 
 
 def plain_answer(text: str) -> str:
-    """An answer without its source references and the addresses of its pictures."""
-    return _REFERENCE.sub("", _PICTURE.sub(r"\1", text))
+    """An answer without its source references, the addresses of its pictures, and our own remarks."""
+    return _REMARK.sub("", _REFERENCE.sub("", _PICTURE.sub(r"\1", text))).strip()
 
 
 def conversation_from(thread: Thread, turns: Sequence[ThreadTurn]) -> Conversation:
@@ -75,7 +87,13 @@ def conversation_from(thread: Thread, turns: Sequence[ThreadTurn]) -> Conversati
         if turn.number <= known or turn.status == "erased" or left < 0:
             break
         chosen.append(
-            Turn(question=turn.question, answer=turn.answer, doc_ids=turn.doc_ids, filenames=turn.filenames)
+            Turn(
+                question=turn.question,
+                answer=turn.answer,
+                doc_ids=turn.doc_ids,
+                filenames=turn.filenames,
+                block_ids=turn.block_ids,
+            )
         )
     return Conversation(summary=thread.summary, turns=tuple(reversed(chosen)))
 

@@ -1,11 +1,10 @@
-"""Changes of documents as one user may see them: polled from their states, told once each.
+"""Changes of documents as one user may see them, polled from their states.
 
-An event tells how a document is now, not what happened; so an event that is told twice does no harm, and one
-that was overtaken by a later one is not missed.
+An event tells how a document is now, not what happened; so a duplicate event does no harm, and one that was
+overtaken by a later one is not missed.
 """
 
 import asyncio
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Literal
@@ -13,7 +12,8 @@ from typing import Literal
 from shared.access.models import UserContext
 from shared.documents.listing import DocumentView, view_of_state
 from shared.documents.rights import may_see
-from shared.documents.state import DocumentState, DocumentStore
+from shared.documents.state import DocumentState
+from shared.documents.state_store import DocumentStore
 
 FRESH_S = 0.4  # a reader polls every 0.5 s at most; what came since is in the next scan
 _NOBODY = datetime.max.replace(tzinfo=UTC)
@@ -23,7 +23,7 @@ class SharedScans:
     """What changed since a moment, from the last scan if that is fresh and reaches so far back."""
 
     def __init__(self, store: DocumentStore) -> None:
-        self._store = store
+        self.store = store
         self._scanning = asyncio.Lock()
         self._states: list[DocumentState] = []
         self._since = _NOBODY
@@ -42,7 +42,7 @@ class SharedScans:
         self._began = _now()
         self._since, self._asked_for = self._asked_for, _NOBODY
         try:
-            self._states = [state async for state in self._store.changed_since(self._since)]
+            self._states = [state async for state in self.store.changed_since(self._since)]
         except BaseException:
             self._since = _NOBODY  # what was read before is of another moment
             raise
@@ -73,75 +73,54 @@ class FeedEvent:
 class DocumentFeed:
     """One reader's place in the changes of all documents."""
 
-    def __init__(
-        self,
-        store: DocumentStore,
-        user: UserContext,
-        after: datetime | None,
-        scans: SharedScans | None = None,
-    ) -> None:
+    def __init__(self, scans: SharedScans, user: UserContext, after: datetime | None) -> None:
         """A reader's feed.
 
         Args:
+            scans: for all readers of the process.
             after: the moment of the last event that the reader saw; None = begin with what is in work.
-            scans: of the same store, for all readers of the process; None = this one scans for itself.
         """
-        self._store = store
         self._scans = scans
         self._user = user
         self._moment = after
-        self._told: dict[str, DocumentView] = {}
+        self._sent: dict[str, DocumentView] = {}
         self._watched: dict[str, datetime] = {}
 
     async def poll(self) -> list[FeedEvent]:
         """What changed since the last call, in the order of the changes."""
         if self._moment is None:
             begin = datetime.now(UTC)
-            states = [state async for state in self._store.unfinished()]
+            states = [state async for state in self._scans.store.unfinished()]
             self._moment = max([begin, *(state.updated_at for state in states)])
         else:
-            since = self._moment - _OVERLAP
-            states = await self._changed_since(since)
-        changed = self._changes(sorted(states, key=lambda state: state.updated_at))
-        return [*changed, *await self._removals({state.doc_id for state in states})]
-
-    async def _changed_since(self, since: datetime) -> list[DocumentState]:
-        if self._scans is not None:
-            return await self._scans.changed_since(since)
-        return [state async for state in self._store.changed_since(since)]
-
-    def _changes(self, states: Iterable[DocumentState]) -> list[FeedEvent]:
-        events = []
-        for state in states:
-            event = self._change(state)
-            if event is not None:
-                events.append(event)
-        return events
+            states = await self._scans.changed_since(self._moment - _OVERLAP)
+        changes = map(self._change, sorted(states, key=lambda state: state.updated_at))
+        return [*filter(None, changes), *await self._removals({state.doc_id for state in states})]
 
     def _change(self, state: DocumentState) -> FeedEvent | None:
         self._moment = max(self._moment or state.updated_at, state.updated_at)
         if not may_see(self._user, state):
-            return self._removed(state.doc_id) if state.doc_id in self._told else None
+            return self._removed(state.doc_id) if state.doc_id in self._sent else None
         self._watched[state.doc_id] = state.updated_at
         view = view_of_state(state)
-        if self._told.get(state.doc_id) == view:
+        if self._sent.get(state.doc_id) == view:
             return None
-        self._told[state.doc_id] = view
+        self._sent[state.doc_id] = view
         return FeedEvent("document", self._moment, state.doc_id, view)
 
     async def _removals(self, seen: set[str]) -> list[FeedEvent]:
-        """Documents told of a while ago whose states are gone."""
+        """Documents sent a while ago whose states are gone."""
         events = []
         for doc_id, changed_at in list(self._watched.items()):
             if doc_id in seen:
                 continue
-            if await self._store.get(doc_id) is None:
+            if await self._scans.store.get(doc_id) is None:
                 events.append(self._removed(doc_id))
             elif datetime.now(UTC) - changed_at > _WATCHED:
                 del self._watched[doc_id]
         return events
 
     def _removed(self, doc_id: str) -> FeedEvent:
-        self._told.pop(doc_id, None)
+        self._sent.pop(doc_id, None)
         self._watched.pop(doc_id, None)
         return FeedEvent("removed", self._moment or datetime.now(UTC), doc_id)

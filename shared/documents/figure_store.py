@@ -14,7 +14,7 @@ from shared.documents.models import Caption, Figure
 from shared.platform.blobs import BlobProperties, BlobStore
 from shared.platform.names import FIGURES, WORK
 
-CAPTION_VERSION = "1"  # of what a caption is made from; a new one captions every figure anew
+CAPTION_VERSION = "1"  # of what a caption is made from; a new one captions every figure again
 _CAPTION, _VERSION = "caption", "captionversion"  # names of blob metadata: no dashes, lower case
 _BY_RULE = "rule"
 

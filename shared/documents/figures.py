@@ -1,9 +1,13 @@
-"""Pictures of documents, for those who may read the document: the blob itself, and signed addresses.
+"""Pictures of documents, for those who may read the document: the blob itself, signed addresses, and small
+copies for a model that sees.
 
 The right is asked for each time, of the index and of the document's state: a revoked one counts at once.
 """
 
-from collections.abc import Collection, Iterable
+import asyncio
+import base64
+import io
+from collections.abc import Collection, Iterable, Sequence
 
 from shared.access.models import UserContext
 from shared.documents.rights import may_see
@@ -12,12 +16,15 @@ from shared.evidence.figures import blob_name_of_path, figure_blob_name, figure_
 from shared.platform.blobs import BlobProperties, BlobStore, SignedUrl
 from shared.platform.concurrency import run_together
 from shared.platform.errors import DocumentNotFoundError, GroundworkError
+from shared.platform.language_models.models import Picture
 from shared.platform.names import FIGURES
 from shared.platform.telemetry import get_logger
 from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.models import Hit
 from shared.retrieval.secured_index import SecuredIndex
 
+_SEEN_SIDE_PX = 768  # some 800 tokens by the tiles of OpenAI's models, 1,000 by patches; labels stay readable
+_SEEN_S = 3.0
 URL_LIFETIME_S = 2 * 3600.0  # an hour is promised; a page that is opened now may be looked at for a while
 
 
@@ -28,7 +35,7 @@ async def readable_figure(
 
     Raises:
         DocumentNotFoundError: there is no such picture, or the user may not read the document; the two
-            cannot be told apart.
+            look the same.
     """
     blob_name = figure_blob_name(doc_id, name)
     readable = await readable_documents([doc_id], user, services) if blob_name else frozenset()
@@ -79,3 +86,41 @@ async def _signed(blob_name: str, blobs: BlobStore) -> SignedUrl | None:
     except GroundworkError as failed:
         get_logger().warning("figure.not_signed", error_type=failed.code)
         return None
+
+
+async def seen_pictures(hits: Sequence[Hit], blobs: BlobStore) -> tuple[Picture, ...]:
+    """The pictures of blocks that the asker may read, in reduced size, as a model gets them.
+
+    One that can't be read in time, or is no picture, is left out.
+    """
+    pictures = await run_together(*(_seen(hit, blobs) for hit in hits))
+    return tuple(picture for picture in pictures if picture is not None)
+
+
+async def _seen(hit: Hit, blobs: BlobStore) -> Picture | None:
+    blob_name = blob_name_of_path(figure_path(hit.image_url) or "")
+    if blob_name is None:
+        return None
+    try:
+        async with asyncio.timeout(_SEEN_S):
+            content = await blobs.read(FIGURES, blob_name)
+            small = await asyncio.to_thread(_reduced, content)
+    except (GroundworkError, TimeoutError, OSError, ValueError) as failed:
+        get_logger().warning("figure.not_seen", doc_id=hit.doc_id, error_type=type(failed).__name__)
+        return None
+    url = f"data:image/jpeg;base64,{base64.b64encode(small).decode()}"
+    return Picture(label=f"Picture of the block {hit.block_id}", url=url)
+
+
+def _reduced(content: bytes) -> bytes:
+    """A JPEG of at most 768 pixels a side; equal input gives equal output."""
+    from PIL import Image
+
+    with Image.open(io.BytesIO(content)) as picture:
+        picture.thumbnail((_SEEN_SIDE_PX, _SEEN_SIDE_PX))
+        shown = Image.new("RGB", picture.size, "white")  # drawings are often transparent
+        coloured = picture.convert("RGBA")
+        shown.paste(coloured, mask=coloured)
+    written = io.BytesIO()
+    shown.save(written, "JPEG", quality=85)
+    return written.getvalue()

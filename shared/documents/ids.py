@@ -7,6 +7,9 @@ from shared.platform.hashing import digest
 from shared.platform.odata import all_of, quote
 
 SIDECAR_SUFFIX = ".acl.json"
+UPLOADS = "uploads"
+_DIGITS = 6  # of an id, by which windows are cut
+_BITS = 4 * _DIGITS
 _PLAIN_ETAG = re.compile(r"[A-Za-z0-9]{1,40}\Z")
 
 
@@ -65,8 +68,14 @@ def is_sidecar(blob_name: str) -> bool:
     return blob_name.endswith(SIDECAR_SUFFIX)
 
 
-_DIGITS = 6
-_BITS = 4 * _DIGITS
+def is_upload(blob_name: str) -> bool:
+    """Whether the blob came, or was to come, through the API."""
+    return blob_name.startswith(f"{UPLOADS}/")
+
+
+def upload_folder(blob_name: str) -> str | None:
+    """The folder that the sender named, "" for none; None of a file that came otherwise."""
+    return "/".join(blob_name.split("/")[2:-1]) if is_upload(blob_name) else None
 
 
 @dataclass(frozen=True)
@@ -122,16 +131,3 @@ class IdWindow:
 
 
 EVERYTHING = IdWindow()
-
-
-def is_upload(blob_name: str) -> bool:
-    """Whether the blob came, or was to come, through the API."""
-    return blob_name.startswith(f"{UPLOADS}/")
-
-
-def upload_folder(blob_name: str) -> str | None:
-    """The folder that the sender named, "" for none; None of a file that came otherwise."""
-    return "/".join(blob_name.split("/")[2:-1]) if is_upload(blob_name) else None
-
-
-UPLOADS = "uploads"

@@ -8,7 +8,7 @@ from shared.documents.models import Block, Chunk
 from shared.documents.state import Rights
 from shared.platform.errors import DependencyError
 from shared.platform.hashing import digest
-from shared.platform.odata import quote
+from shared.platform.odata import all_of, quote, search_in
 from shared.platform.search import IndexRow, SearchIndex, SearchRequest
 from shared.retrieval.keyword_query import document_names, document_words
 from shared.retrieval.models import DocumentRecord
@@ -25,6 +25,7 @@ def copied_fields(record: DocumentRecord) -> IndexRow:
         "filename": record.filename,
         "document_type": record.document_type,
         "department": record.department,
+        "version": record.version,
         "access_control_list": list(record.access_control_list),
     }
 
@@ -49,16 +50,11 @@ def moved_row(block: Block, record: DocumentRecord) -> IndexRow:
     return {**row, **copied_fields(record)}
 
 
-def document_row(record: DocumentRecord) -> IndexRow:
-    """The row of a document, without what `naming_fields` adds."""
-    return record.model_dump(mode="json")
-
-
 def naming_fields(record: DocumentRecord, chunks: Sequence[Chunk]) -> IndexRow:
     """What a document is recognised by in a question: its names, and the words that it uses at all.
 
     A short document has no names: its few blocks hold them, and to count them twice ranks worse
-    (docs/decisions/0013).
+    (decision 0013).
     """
     texts = [chunk.text for chunk in chunks]
     has_names = len(chunks) >= MIN_NAMED_BLOCKS
@@ -67,17 +63,23 @@ def naming_fields(record: DocumentRecord, chunks: Sequence[Chunk]) -> IndexRow:
 
 
 def rights_fields(rights: Rights) -> IndexRow:
-    """What rights say in either index; the documents' rows have the owner beside it."""
+    """What rights say in either index; the documents' rows have the owner as well."""
     return {"access_control_list": list(rights.acl), "project_id": rights.project_id}
 
 
 async def block_hashes(index: SearchIndex, doc_id: str) -> dict[str, str]:
     """block_id -> content_hash of every row of a document."""
-    return {
-        str(row["block_id"]): str(row.get("content_hash") or "")
-        async for page in _pages(index, doc_id)
-        for row in page
-    }
+    rows = all_rows(index, "block_id", ("block_id", "content_hash"), f"doc_id eq {quote(doc_id)}")
+    return {str(row["block_id"]): str(row.get("content_hash") or "") async for row in rows}
+
+
+async def hashes_of(index: SearchIndex, block_ids: Sequence[str]) -> dict[str, str]:
+    """block_id -> content_hash of those of the blocks that are in the index; at most 1,000 are asked for."""
+    if not block_ids:
+        return {}
+    condition, select = search_in("block_id", block_ids), ("block_id", "content_hash")
+    page = await index.search(SearchRequest(filter=condition, select=select, top=len(block_ids)))
+    return {str(row["block_id"]): str(row.get("content_hash") or "") for row in page.rows}
 
 
 async def block_ids(index: SearchIndex, doc_id: str) -> list[str]:
@@ -94,7 +96,7 @@ async def remove_blocks(index: SearchIndex, doc_id: str) -> None:
         DependencyError: they are shown all the same.
     """
     for pause_s in (0.0, *_REMOVAL_PAUSES_S):
-        # Before the list, not after it: what was listed long ago may have been written anew meanwhile.
+        # Before the list, not after it: what was listed long ago may have been written again since.
         await asyncio.sleep(pause_s)
         keys = await block_ids(index, doc_id)
         if not keys:
@@ -105,31 +107,29 @@ async def remove_blocks(index: SearchIndex, doc_id: str) -> None:
 
 async def figure_keys(index: SearchIndex, doc_id: str, *, without: Collection[str]) -> set[str]:
     """The keys of the pictures that a document's rows show, but for some rows."""
+    rows = all_rows(index, "block_id", ("block_id", "image_url"), f"doc_id eq {quote(doc_id)}")
     return {
         PurePosixPath(str(row["image_url"])).stem
-        async for page in _pages(index, doc_id)
-        for row in page
+        async for row in rows
         if row.get("image_url") and row["block_id"] not in without
     }
 
 
-async def _pages(index: SearchIndex, doc_id: str) -> AsyncIterator[tuple[IndexRow, ...]]:
+async def all_rows(
+    index: SearchIndex, key: str, select: tuple[str, ...], condition: str | None = None
+) -> AsyncIterator[IndexRow]:
+    """Every row of an index that meets the condition, by key; `select` empty = all fields."""
     # By key and not by skip: skip ends at 100,000 rows, and rows that vanish meanwhile would shift the pages.
     last = ""
     while True:
-        page = await index.search(
-            SearchRequest(
-                filter=f"doc_id eq {quote(doc_id)} and block_id gt {quote(last)}",
-                select=("block_id", "content_hash", "image_url"),
-                order_by=("block_id",),
-                top=_PAGE_ROWS,
-            )
-        )
-        if page.rows:
-            yield page.rows
-        if len(page.rows) < _PAGE_ROWS:
+        further = all_of(f"{key} gt {quote(last)}", condition)
+        request = SearchRequest(filter=further, select=select, order_by=(key,), top=_PAGE_ROWS)
+        rows = (await index.search(request)).rows
+        for row in rows:
+            yield row
+        if len(rows) < _PAGE_ROWS:
             return
-        last = str(page.rows[-1]["block_id"])
+        last = str(rows[-1][key])
 
 
 async def merge_rights(
@@ -147,9 +147,5 @@ async def merge_rights(
 
 async def document_record(index: SearchIndex, doc_id: str) -> DocumentRecord | None:
     """The document's row as it stands in the index, None when there is none."""
-    page = await index.search(SearchRequest(filter=f"doc_id eq {quote(doc_id)}", top=1))
-    if not page.rows:
-        return None
-    row = page.rows[0]
-    known = {name: row[name] for name in DocumentRecord.model_fields if row.get(name) is not None}
-    return DocumentRecord.model_validate(known)
+    rows = (await index.search(SearchRequest(filter=f"doc_id eq {quote(doc_id)}", top=1))).rows
+    return DocumentRecord.of_row(rows[0]) if rows else None

@@ -2,7 +2,9 @@
 
 import base64
 import binascii
-from datetime import UTC, datetime
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
 from typing import Literal
 
 from pydantic import AwareDatetime, Field, ValidationError
@@ -11,13 +13,13 @@ from shared.access.models import UserContext
 from shared.documents.ids import upload_folder
 from shared.documents.rights import may_change, may_see
 from shared.documents.services import DocumentServices
-from shared.documents.state import DocumentState, DocumentStore
-from shared.platform.blobs import BlobProperties, BlobStore
+from shared.documents.state import DocumentState
+from shared.platform.blobs import BlobProperties
 from shared.platform.errors import CallerError, ConflictError, DocumentNotFoundError
 from shared.platform.models import Model
 from shared.platform.names import DOCUMENTS
 from shared.platform.odata import quote
-from shared.platform.search import Filters, SearchIndex
+from shared.platform.search import FacetValue, Filters, SearchIndex
 from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.models import DocumentRecord, DocumentStatus
 from shared.retrieval.secured_index import SecuredIndex
@@ -27,6 +29,7 @@ class DocumentView(Model):
     """One document of a list: complete ones with their metadata, others with how far they are.
 
     Attributes:
+        document_date: printed in it; of a month or a year alone, its first day.
         source_url: where it was taken from, if somebody said so.
         status_reason, hint: why it failed and what its owner can do; None while all is well.
         warnings: what is not as it could be with a document that is ready all the same.
@@ -44,6 +47,7 @@ class DocumentView(Model):
     project_id: str | None = None
     page_count: int | None = None
     upload_date: datetime | None = None
+    document_date: date | None = None
     summary_brief: str | None = None
     source_url: str | None = None
     version: int | None = None
@@ -58,6 +62,24 @@ class DocumentList(Model):
     documents: tuple[DocumentView, ...]
     count: int
     cursor: str | None = None
+
+
+class DocumentFacets(Model):
+    """Answer of GET /api/documents/facets: for each field its commonest values, of complete documents.
+
+    Attributes:
+        document_count: how many documents pass the filters.
+    """
+
+    document_type: tuple[FacetValue, ...]
+    department: tuple[FacetValue, ...]
+    language: tuple[FacetValue, ...]
+    tags: tuple[FacetValue, ...]
+    project_id: tuple[FacetValue, ...]
+    document_count: int
+
+
+AccessVia = Literal["owner", "person", "group", "department", "organisation", "everyone"]
 
 
 class PhaseView(Model):
@@ -80,10 +102,11 @@ class DocumentDetail(DocumentView):
     Attributes:
         edited_fields: metadata that a person corrected.
         may_change: whether the caller may correct, open, close and delete it.
-        owner_id, acl: who owns it and who may read it; told only to those who may change it.
+        owner_id, acl: who owns it and who may read it; only for those who may change it.
         folder: where its sender put it, so that the same folder and name replace it; None when it came
             otherwise than through the API. content_hash: sha256 hex of the version that is ready; "" before.
-            Both are told only to those who may change it.
+            Both are only for those who may change it.
+        access_via: as what the caller may read it; names no group, and nobody else.
         history: phases of the last ingestion, in order.
         failed_tries: how often this version failed; after three it is left alone.
     """
@@ -95,6 +118,7 @@ class DocumentDetail(DocumentView):
     acl: tuple[str, ...] | None = None
     folder: str | None = None
     content_hash: str | None = None
+    access_via: tuple[AccessVia, ...] = ()
     history: tuple[PhaseView, ...] = ()
     failed_tries: int = 0
 
@@ -106,7 +130,7 @@ class DocumentDeleting(Model):
     status: Literal["deleting"] = "deleting"
 
 
-class Place(Model):
+class ListPosition(Model):
     """The last document of a page: one in work by its name, a complete one by its date."""
 
     doc_id: str = Field(min_length=1, max_length=100)
@@ -114,28 +138,28 @@ class Place(Model):
     upload_date: AwareDatetime | None = None
 
 
-def write_cursor(place: Place) -> str:
-    """The place for callers, to whom it says nothing."""
-    text = place.model_dump_json(exclude_none=True)
+def write_cursor(position: ListPosition) -> str:
+    """The position as a cursor, opaque to callers."""
+    text = position.model_dump_json(exclude_none=True)
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
-def read_cursor(cursor: str) -> Place | None:
-    """The place; None of an empty cursor: the list begins.
+def read_cursor(cursor: str) -> ListPosition | None:
+    """The position; None for an empty cursor: the list begins.
 
     Raises:
-        CallerError: the cursor is none of this list.
+        CallerError: invalid cursor.
     """
     if not cursor:
         return None
     try:
         text = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars="-_", validate=True)
-        place = Place.model_validate_json(text)
+        position = ListPosition.model_validate_json(text)
     except (binascii.Error, ValidationError, ValueError):
-        place = None
-    if place is None or (place.filename is None) == (place.upload_date is None):
-        raise CallerError("The cursor is not one of this list.", "Send the cursor of the page before.")
-    return place
+        position = None
+    if position is None or (position.filename is None) == (position.upload_date is None):
+        raise CallerError("Invalid cursor.", "Send the cursor of the page before.")
+    return position
 
 
 def older_than(upload_date: datetime, doc_id: str) -> str:
@@ -150,48 +174,94 @@ _ENDS = frozenset({"ready", "failed"})
 _SHOWN = set(DocumentView.model_fields) & set(DocumentRecord.model_fields)
 
 
+@dataclass(frozen=True)
+class Wanted:
+    """Which documents are listed.
+
+    Attributes:
+        filters: of complete documents; one in work has no metadata yet, so it passes none.
+        status: "" = all of them.
+        words: that the name of a document in work, or failed, must hold.
+    """
+
+    filters: Filters
+    status: Literal["", "working", "failed", "ready"] = ""
+    words: str = ""
+
+    def admits(self, view: DocumentView) -> bool:
+        """Whether a document that the index does not know is one of them."""
+        status = "failed" if view.status == "failed" else "working"
+        name = view.filename.casefold()
+        return self.status in ("", status) and all(word in name for word in self.words.casefold().split())
+
+
 async def list_documents(
     user: UserContext,
     services: DocumentServices,
-    filters: Filters,
+    wanted: Wanted,
     limit: int = _MAX_LISTED,
     cursor: str = "",
 ) -> DocumentList:
     """The user's documents: those in work or failed first, then the complete ones, newest first.
 
-    `filters` apply to complete documents; with any filter, only those are listed. A document whose new
-    version is in work, or failed, is listed as the complete one that it is still.
+    A document whose new version is in work, or failed, is listed as the complete one that it is still.
 
     Raises:
-        CallerError: the cursor is none of this list.
+        CallerError: invalid cursor.
     """
-    place = read_cursor(cursor)
+    position = read_cursor(cursor)
     found: list[DocumentView] = []
-    if not filters and (place is None or place.filename is not None):
-        found = await _in_work(user, services.documents_index, services.documents, place, limit + 1)
-    places = [Place(doc_id=view.doc_id, filename=view.filename) for view in found]
-    if len(found) <= limit:
-        behind = older_than(place.upload_date, place.doc_id) if place and place.upload_date else None
+    filters = wanted.filters
+    is_at_work = not filters and wanted.status != "ready"
+    if is_at_work and (position is None or position.filename is not None):
+        found = await _in_work(user, services, wanted, position, limit + 1)
+    positions = [ListPosition(doc_id=view.doc_id, filename=view.filename) for view in found]
+    if len(found) <= limit and wanted.status in ("", "ready"):
+        behind = (
+            older_than(position.upload_date, position.doc_id) if position and position.upload_date else None
+        )
         complete = await _search(user, services.documents_index).page(filters, behind, limit + 1 - len(found))
-        places += [Place(doc_id=one.doc_id, upload_date=one.upload_date) for one in complete]
+        positions += [ListPosition(doc_id=one.doc_id, upload_date=one.upload_date) for one in complete]
         found += [_view_of_record(record) for record in complete]
     shown = tuple(found[:limit])
-    further = write_cursor(places[limit - 1]) if len(found) > limit else None
+    further = write_cursor(positions[limit - 1]) if len(found) > limit else None
     return DocumentList(documents=shown, count=len(shown), cursor=further)
 
 
+async def find_documents(
+    text: str, user: UserContext, documents_index: SearchIndex, filters: Filters, limit: int
+) -> DocumentList:
+    """Complete documents whose names, tags, people or summaries match `text`, best first; one page."""
+    found = await _search(user, documents_index).find(text, filters, limit)
+    shown = tuple(_view_of_record(record) for record in found)
+    return DocumentList(documents=shown, count=len(shown))
+
+
+async def count_documents(
+    user: UserContext, documents_index: SearchIndex, filters: Filters
+) -> DocumentFacets:
+    """What values there are to filter by, and how many of the user's documents have each."""
+    fields = tuple(name for name in DocumentFacets.model_fields if name != "document_count")
+    counted, total = await _search(user, documents_index).facets(fields, filters, _MAX_LISTED)
+    return DocumentFacets.model_validate({**counted, "document_count": total})
+
+
 async def _in_work(
-    user: UserContext, documents_index: SearchIndex, documents: DocumentStore, place: Place | None, most: int
+    user: UserContext,
+    services: DocumentServices,
+    wanted: Wanted,
+    position: ListPosition | None,
+    most: int,
 ) -> list[DocumentView]:
-    """The first of those that the index does not tell of, behind the place."""
-    states = [state async for state in documents.unfinished() if may_see(user, state)]
-    views = sorted((view_of_state(state) for state in states), key=_name_and_id)
-    if place is not None:
-        views = [view for view in views if _name_and_id(view) > (place.filename or "", place.doc_id)]
+    """The first of those that the index does not know, behind the position."""
+    states = [state async for state in services.documents.unfinished() if may_see(user, state)]
+    views = sorted(filter(wanted.admits, map(view_of_state, states)), key=_name_and_id)
+    if position is not None:
+        views = [view for view in views if _name_and_id(view) > (position.filename or "", position.doc_id)]
     found: list[DocumentView] = []
     for start in range(0, len(views), _MAX_LISTED):
         some = views[start : start + _MAX_LISTED]
-        complete = await _search(user, documents_index).get_many([view.doc_id for view in some])
+        complete = await _search(user, services.documents_index).get_many([view.doc_id for view in some])
         found += [view for view in some if view.doc_id not in complete]
         if len(found) >= most:
             break
@@ -202,18 +272,16 @@ def _name_and_id(view: DocumentView) -> tuple[str, str]:
     return view.filename, view.doc_id
 
 
-async def get_document(
-    doc_id: str, user: UserContext, documents_index: SearchIndex, documents: DocumentStore
-) -> DocumentDetail:
+async def get_document(doc_id: str, user: UserContext, services: DocumentServices) -> DocumentDetail:
     """One document, complete or in work, with the history of its last ingestion.
 
     Raises:
-        DocumentNotFoundError: there is none, or the user may not see it; the two cannot be told apart.
+        DocumentNotFoundError: there is none, or the user may not see it; the two look the same.
     """
-    state = await documents.get(doc_id)
+    state = await services.documents.get(doc_id)
     if state is not None and state.status != "ready" and may_see(user, state):
         return _detail(view_of_state(state), state, user)
-    record = await _search(user, documents_index).get(doc_id)
+    record = await _search(user, services.documents_index).get(doc_id)
     view = _view_of_record(record)
     if state is None:
         return DocumentDetail(**dict(view))
@@ -222,31 +290,51 @@ async def get_document(
 
 
 async def get_own_document(
-    state: DocumentState, user: UserContext, documents_index: SearchIndex, documents: DocumentStore
+    state: DocumentState, user: UserContext, services: DocumentServices
 ) -> DocumentDetail:
     """A document that the user may change, whose state is at hand. Who may change it need not be able to read
-    it: then no more is told than its name and how far it is."""
+    it: then only its name and how far it is are shown."""
     try:
-        return await get_document(state.doc_id, user, documents_index, documents)
+        return await get_document(state.doc_id, user, services)
     except DocumentNotFoundError:
         return _detail(view_of_state(state), state, user)
 
 
-async def readable_blob(
-    doc_id: str, user: UserContext, documents_index: SearchIndex, blobs: BlobStore, documents: DocumentStore
-) -> BlobProperties:
+@dataclass(frozen=True)
+class ReadableDocument:
+    """A document that the reader may read, as it is now."""
+
+    record: DocumentRecord
+    state: DocumentState
+
+
+async def readable_document(doc_id: str, user: UserContext, services: DocumentServices) -> ReadableDocument:
+    """A document for a user who may read it: by the index, and by the rights that are about to hold.
+
+    Raises:
+        DocumentNotFoundError: there is none, or the user may not read it; the two look the same.
+    """
+    record = await _search(user, services.documents_index).get(doc_id)
+    state = await services.documents.get(doc_id)
+    if state is None or not may_see(user, state):
+        raise DocumentNotFoundError(
+            f"There is no document {doc_id[:64]!r}.", "List the documents to see which there are."
+        )
+    return ReadableDocument(record, state)
+
+
+async def readable_blob(doc_id: str, user: UserContext, services: DocumentServices) -> BlobProperties:
     """The blob with the document's content, for a user who may read it by the rights of that very version.
 
     Raises:
         DocumentNotFoundError: there is none, or the user may not read it.
         ConflictError: a newer version lies in the container, whose rights are not applied yet.
     """
-    await _search(user, documents_index).get(doc_id)
-    state = await documents.get(doc_id)
-    blob = None if state is None else await blobs.properties(DOCUMENTS, state.blob_name)
-    if state is None or blob is None or not may_see(user, state):
+    state = (await readable_document(doc_id, user, services)).state
+    blob = await services.blobs.properties(DOCUMENTS, state.blob_name)
+    if blob is None:
         raise DocumentNotFoundError(f"There is no document {doc_id[:64]!r}.", "It was deleted just now.")
-    # The index tells of the version that was ingested; the blob may be another one, for other readers.
+    # The index knows the version that was ingested; the blob may be another one, for other readers.
     if blob.etag != state.blob_etag:
         raise ConflictError("The document is being replaced.", "Try again when its new version is ready.")
     return blob
@@ -270,9 +358,25 @@ def _detail(view: DocumentView, state: DocumentState, user: UserContext) -> Docu
         acl=state.wanted_rights.acl if changeable else None,
         folder=upload_folder(state.blob_name) if changeable else None,
         content_hash=state.content_hash if changeable else None,
+        access_via=tuple(_access_via(user, state)),
         history=_history(state),
         failed_tries=state.failed_tries,
     )
+
+
+def _access_via(user: UserContext, state: DocumentState) -> Iterator[AccessVia]:
+    acl = set(state.wanted_rights.acl)
+    ways: dict[AccessVia, set[str | None]] = {
+        "person": {user.user_id},
+        "group": set(user.groups),
+        "department": {user.department},
+        "organisation": {f"org:{user.org_id}"},
+        "everyone": {"*"},
+    }
+    if user.user_id == state.wanted_rights.owner_id:
+        yield "owner"  # who is in the list, too
+        acl.discard(user.user_id)
+    yield from (way for way, principals in ways.items() if acl & principals)
 
 
 def _history(state: DocumentState) -> tuple[PhaseView, ...]:
@@ -289,7 +393,7 @@ def _history(state: DocumentState) -> tuple[PhaseView, ...]:
 
 
 def view_of_state(state: DocumentState) -> DocumentView:
-    """A document of which no more is told than how far it is."""
+    """A document of which only its progress is shown."""
     return DocumentView(
         doc_id=state.doc_id,
         filename=state.filename,

@@ -1,4 +1,4 @@
-"""What is kept of a document in the work container beside its text: descriptions, and what it copies."""
+"""Pieces, figures and blocks of a document, and what its ingestion keeps in the work container."""
 
 from typing import Literal
 
@@ -34,6 +34,7 @@ class Element(Model):
         page_number: 1-based; None where the format has no pages.
         level: 1-6 for headings, else None.
         start_seconds: offset in the recording, for transcripts.
+        cues: when its words are said (shared/evidence/cues.py).
         picture: of a figure, what can be shown; None where it could not be extracted.
     """
 
@@ -42,6 +43,7 @@ class Element(Model):
     page_number: int | None = None
     level: int | None = None
     start_seconds: float | None = None
+    cues: str | None = None
     picture: Picture | None = None
 
 
@@ -67,27 +69,32 @@ class Chunk(Model):
 
     Attributes:
         text: what is indexed, shown and quoted.
+        place: position among the document's elements at which it begins, from 0.
         heading_path: "3 Safety > 3.2 Valves"; empty when there is none.
         kind: "table" chunks hold a whole table, or rows of one with its header.
     """
 
     text: str
+    place: int = 0
     heading_path: str = ""
     page_number: int | None = None
     start_seconds: float | None = None
+    cues: str | None = None
     kind: Literal["text", "table"] = "text"
 
 
 class Figure(Model):
-    """A figure that is worth a block of its own; its PNG lies under its key.
+    """A figure that is worth its own block; its PNG lies under its key.
 
     Attributes:
         label: what names it in the document; empty when nothing does.
         context: the text before and after it.
         words: the words in it, as far as they are known.
+        place: position among the document's elements, from 0.
     """
 
     key: str
+    place: int = 0
     label: str = ""
     context: str = ""
     words: str = ""
@@ -109,14 +116,17 @@ class Block(Model):
 
     Attributes:
         block_id: stable: derived from doc_id, content and its occurrence, so an unchanged block keeps its id.
-        content_hash: sha256 hex of everything that would need a new embedding or index write.
+        ordinal: place in the document in reading order, text and figures counted together from 0.
+        content_hash: sha256 hex of everything whose change needs an index write.
     """
 
     block_id: str
     doc_id: str
     block_type: BlockType = "text"
     page_number: int | None = None
+    ordinal: int = 0
     start_seconds: float | None = None
+    cues: str | None = None
     heading_path: str = ""
     content: str = ""
     image_url: str | None = None
@@ -139,7 +149,7 @@ class ExtractedFile(Model):
 
     Attributes:
         content_hash, pipeline: of the version that was described.
-        filename: that the model was told.
+        filename: as the model was given it.
     """
 
     content_hash: str

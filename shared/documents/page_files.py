@@ -5,14 +5,17 @@ answers need none of them.
 """
 
 import asyncio
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from shared.documents.page_models import PageSheet, Reading
-from shared.platform.blobs import BlobProperties, BlobStore
-from shared.platform.errors import NotFoundError
+from shared.platform.blobs import BlobProperties, BlobStore, find_model, write_model
+from shared.platform.errors import BadDocumentError
+from shared.platform.models import Model
 from shared.platform.names import WORK
 
 FOLDER = "views/"
+FAILURE_KEPT = timedelta(hours=1)  # a page that takes all of its time can hold a worker for 20 s an hour
 
 
 async def put_reading(blobs: BlobStore, doc_id: str, content_hash: str, reading: Path | None) -> None:
@@ -38,23 +41,47 @@ async def put_sheet(
     """Keep a rendered page: the picture first, so that a sheet always has one."""
     sheet, picture = made
     await blobs.write(WORK, picture_name(doc_id, content_hash, page_number), picture)
-    await blobs.write(WORK, _sheet_name(doc_id, content_hash, page_number), sheet.model_dump_json().encode())
+    await write_model(blobs, WORK, _sheet_name(doc_id, content_hash, page_number), sheet)
 
 
 async def get_sheet(blobs: BlobStore, doc_id: str, content_hash: str, page_number: int) -> PageSheet | None:
     """None until the page was rendered."""
-    try:
-        content = await blobs.read(WORK, _sheet_name(doc_id, content_hash, page_number))
-    except NotFoundError:
-        return None
-    return PageSheet.from_stored(content)
+    return await find_model(blobs, WORK, _sheet_name(doc_id, content_hash, page_number), PageSheet)
+
+
+class PageFailure(Model):
+    """Why a page could not be drawn, and when that was tried."""
+
+    detail: str
+    hints: tuple[str, ...]
+    at: datetime
+
+
+async def put_failure(
+    blobs: BlobStore, doc_id: str, content_hash: str, page_number: int, failed: BadDocumentError
+) -> None:
+    """Remember that a page cannot be drawn."""
+    failure = PageFailure(detail=failed.detail, hints=failed.hints, at=datetime.now(UTC))
+    await write_model(blobs, WORK, _failure_name(doc_id, content_hash, page_number), failure)
+
+
+async def require_drawable(blobs: BlobStore, doc_id: str, content_hash: str, page_number: int) -> None:
+    """Refuse a page that could not be drawn a short while ago: it may have been the machine's fault.
+
+    Raises:
+        BadDocumentError: as it was then.
+    """
+    name = _failure_name(doc_id, content_hash, page_number)
+    failure = await find_model(blobs, WORK, name, PageFailure)
+    if failure is not None and datetime.now(UTC) - failure.at < FAILURE_KEPT:
+        raise BadDocumentError(failure.detail, *failure.hints)
 
 
 async def picture(
-    blobs: BlobStore, doc_id: str, content_hash: str, page_number: int
+    blobs: BlobStore, doc_id: str, content_hash: str, page_number: int, width_px: int = 0
 ) -> BlobProperties | None:
-    """The picture of a page; None until the page was rendered."""
-    return await blobs.properties(WORK, picture_name(doc_id, content_hash, page_number))
+    """The picture of a page, or a smaller one; None until it was made."""
+    return await blobs.properties(WORK, picture_name(doc_id, content_hash, page_number, width_px))
 
 
 async def keep_only(blobs: BlobStore, doc_id: str, content_hash: str) -> None:
@@ -70,13 +97,18 @@ async def remove_all(blobs: BlobStore, doc_id: str) -> None:
     await blobs.delete_prefix(WORK, f"{FOLDER}{doc_id}/")
 
 
-def picture_name(doc_id: str, content_hash: str, page_number: int) -> str:
-    """The picture's name in the work container."""
-    return f"{_folder(doc_id, content_hash)}page-{page_number}.png"
+def picture_name(doc_id: str, content_hash: str, page_number: int, width_px: int = 0) -> str:
+    """The picture's name in the work container; with a width, that of the smaller WebP."""
+    ending = f"-{width_px}.webp" if width_px else ".png"
+    return f"{_folder(doc_id, content_hash)}page-{page_number}{ending}"
 
 
 def _sheet_name(doc_id: str, content_hash: str, page_number: int) -> str:
     return f"{_folder(doc_id, content_hash)}page-{page_number}.json"
+
+
+def _failure_name(doc_id: str, content_hash: str, page_number: int) -> str:
+    return f"{_folder(doc_id, content_hash)}failure-{page_number}.json"
 
 
 def _folder(doc_id: str, content_hash: str) -> str:

@@ -29,6 +29,21 @@ class CitationQuery(Model):
     n: Number = Field(default=0, description="The citation's number.")
 
 
+class PageQuery(CitationQuery):
+    """Of a page."""
+
+    words: bool = Field(default=False, description="Whether the picture's words come with it, as JSON.")
+
+
+class PictureQuery(Model):
+    """Of a page's picture."""
+
+    width: Number = Field(
+        default=0,
+        description="A smaller WebP of at least this width: 320, 640 or 960 pixels; else the whole PNG.",
+    )
+
+
 class ReadableQuery(CitationQuery):
     """Of the readable view: by cursor, else by citation, page or moment; else from the beginning."""
 
@@ -123,6 +138,7 @@ class ViewedPicture(Model):
         image_url: a signed address that needs none, for at least an hour; None until the picture was made.
         width_px, height_px: None until it was made.
         marks: where the cited passage stands.
+        words: all words in the order of the page's content, if they were asked for; none of a scan.
     """
 
     path: str
@@ -130,9 +146,29 @@ class ViewedPicture(Model):
     width_px: int | None = None
     height_px: int | None = None
     marks: tuple[PageArea, ...] = ()
+    words: tuple[PageWord, ...] = ()
 
 
-class PageView(Model):
+class DocumentText(Model):
+    """What each view of a document tells.
+
+    Attributes:
+        source_url: where the document was taken from, if somebody said so.
+        cited: None when no citation was asked for, or the caller has no such citation of this document.
+        content_url: the file.
+    """
+
+    doc_id: str
+    filename: str
+    title: str
+    language: str | None = None
+    source_url: str | None = None
+    elements: tuple[ViewedElement, ...] = ()
+    cited: CitedPassage | None = None
+    content_url: str
+
+
+class PageView(DocumentText):
     """Answer of GET /api/documents/{doc_id}/pages/{page}.
 
     Attributes:
@@ -140,27 +176,17 @@ class PageView(Model):
             is cut into parts, which are counted the same way.
         has_pages: its own pages, not parts of ours.
         picture: None where the format has no pages to make pictures of.
-        cited: None when no citation was asked for, or the caller has no such citation of this document.
-        content_url, readable_url: the file, and the whole text.
-        source_url: where the document was taken from, if somebody said so.
+        readable_url: the whole text.
     """
 
-    doc_id: str
-    filename: str
-    title: str
-    language: str | None = None
-    source_url: str | None = None
     page_number: int
     page_count: int
     has_pages: bool
     picture: ViewedPicture | None = None
-    elements: tuple[ViewedElement, ...] = ()
-    cited: CitedPassage | None = None
-    content_url: str
     readable_url: str
 
 
-class ReadableView(Model):
+class ReadableView(DocumentText):
     """Answer of GET /api/documents/{doc_id}/readable: a part of the document's text.
 
     Attributes:
@@ -168,14 +194,6 @@ class ReadableView(Model):
         previous_cursor: leads to the part before; None at the beginning.
     """
 
-    doc_id: str
-    filename: str
-    title: str
-    language: str | None = None
-    source_url: str | None = None
     page_count: int | None = None
-    elements: tuple[ViewedElement, ...] = ()
-    cited: CitedPassage | None = None
-    content_url: str
     cursor: str | None = None
     previous_cursor: str | None = None

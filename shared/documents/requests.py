@@ -1,6 +1,6 @@
 """What people send to upload a document, correct its metadata or change who may read it."""
 
-from datetime import datetime
+from datetime import date, datetime
 from typing import Annotated
 
 from pydantic import Field, StringConstraints
@@ -33,7 +33,7 @@ class UploadRequest(Model):
 
     Attributes:
         folder: a path below the uploader's own folder; the same folder and name are the same document.
-        acl: who may read it beside its owner; None keeps what holds already, for a new document nobody.
+        acl: who else may read it; None keeps the present list, and for a new document means nobody.
         project_id: None keeps what holds already.
         source_url: where the file was taken from, such as the recording that a transcript is of; moments of
             answers then lead there. None keeps what is known already.
@@ -97,5 +97,6 @@ class MetadataCorrection(Model):
     document_type: ShortText = ""
     author: ShortText | None = None
     department: ShortText | None = None
+    document_date: date | None = Field(default=None, description="The date printed in the document.")
     language: Annotated[str, StringConstraints(pattern=r"^[a-z]{2,3}$")] | None = None
     tags: Annotated[tuple[Tag, ...], Field(max_length=30)] = ()

@@ -4,7 +4,7 @@ Whatever cannot be understood opens the document to its owner alone; no owner, a
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from shared.access.models import UserContext
 from shared.access.security_filter import may_read
@@ -23,9 +23,10 @@ def may_see(user: UserContext, state: DocumentState) -> bool:
     """Rights that are wanted count as well as those applied only where both admit the user.
 
     While rights change, the narrower of the two holds; before the first success only the wanted ones exist.
+    A deleted document is seen by nobody.
     """
     applied = may_read(user, state.rights.acl) or not state.blob_etag
-    return applied and may_read(user, state.wanted_rights.acl)
+    return not state.is_deleted and applied and may_read(user, state.wanted_rights.acl)
 
 
 def may_change(user: UserContext, state: DocumentState) -> bool:
@@ -33,7 +34,7 @@ def may_change(user: UserContext, state: DocumentState) -> bool:
     return is_admin(user) or user.user_id == state.wanted_rights.owner_id
 
 
-_FIELDS = frozenset({"acl", "owner_id", "project_id", "source_url"})
+_TEXTS = ("owner_id", "project_id", "source_url")
 _MAX_PRINCIPALS = 500
 
 
@@ -51,29 +52,33 @@ def decide_rights(metadata: Mapping[str, str], sidecar: str | None, default_acce
         sidecar: content of NAME.acl.json: a list of principals, or an object with the same four fields.
         default_access: principals, comma separated, for documents that bring no list.
     """
-    known = Rights(
-        owner_id=_text(metadata.get("owner_id")),
-        project_id=_text(metadata.get("project_id")),
-        source_url=web_address(metadata.get("source_url")),
-    )
+    texts = _texts(metadata)
+    acl: tuple[str, ...] = ()
+    warning = None
     try:
         fields = _read_sidecar(sidecar) if sidecar is not None else {}
-        said = {name: _text(fields.get(name)) for name in ("owner_id", "project_id")}
-        said["source_url"] = web_address(_text(fields.get("source_url")))
-        known = known.model_copy(update={name: value for name, value in said.items() if value})
+        texts |= _texts(fields)
         acl = _principals(fields.get("acl", metadata.get("acl", default_access)))
     except _UnreadableError as error:
-        return _open_to((), known, f"{error} Only the owner can read the document.")
-    warning = None
-    if not acl and known.owner_id is None:
+        warning = f"{error} Only the owner can read the document."
+    if "owner_id" in texts:
+        acl = (*acl, texts["owner_id"])
+    elif not acl and warning is None:
         warning = "Nobody can read the document: it has no access list and no owner."
-    return _open_to(acl, known, warning)
+    return Rights(acl=tuple(sorted(set(acl))), warning=warning, **texts)
 
 
-def _open_to(acl: Sequence[str], known: Rights, warning: str | None) -> Rights:
-    principals = {*acl, known.owner_id} if known.owner_id else set(acl)
-    names = tuple(sorted(name for name in principals if name))
-    return known.model_copy(update={"acl": names, "warning": warning})
+def _texts(fields: Mapping[str, object]) -> dict[str, str]:
+    """Owner, project and source, as far as they are named; a source is a plain address of the web."""
+    texts = {}
+    for name in _TEXTS:
+        value = fields.get(name, "")
+        if not isinstance(value, str | None):
+            raise _UnreadableError("An owner, a project or a source is not a text.")
+        text = (value or "").strip()
+        if text and (name != "source_url" or web_address(text)):
+            texts[name] = text
+    return texts
 
 
 def _read_sidecar(sidecar: str) -> Mapping[str, object]:
@@ -82,7 +87,7 @@ def _read_sidecar(sidecar: str) -> Mapping[str, object]:
     except ValueError:
         raise _UnreadableError("The sidecar is not JSON.") from None
     fields = {"acl": content} if isinstance(content, list) else content
-    if not isinstance(fields, dict) or not _FIELDS.issuperset(fields):
+    if not isinstance(fields, dict) or not {"acl", *_TEXTS}.issuperset(fields):
         raise _UnreadableError(
             "The sidecar is neither a list nor an object of acl, owner_id, project_id and source_url."
         )
@@ -102,11 +107,3 @@ def _principals(value: object) -> tuple[str, ...]:
     if len(names) > _MAX_PRINCIPALS:
         raise _UnreadableError(f"The access list has more than {_MAX_PRINCIPALS} entries.")
     return tuple(name.strip() for name in names if name.strip())
-
-
-def _text(value: object) -> str | None:
-    if value is None:
-        return None
-    if not isinstance(value, str):
-        raise _UnreadableError("An owner, a project or a source is not a text.")
-    return value.strip() or None

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from shared.documents.state import DocumentStore
+from shared.documents.state_store import DocumentStore
 from shared.platform.blobs import BlobStore
 from shared.platform.search import SearchIndex
 
@@ -10,11 +10,6 @@ from shared.platform.search import SearchIndex
 class DocumentServices(Protocol):
     """What documents needs of the outside world."""
 
-    @property
-    def documents_index(self) -> SearchIndex: ...
-
-    @property
-    def blobs(self) -> BlobStore: ...
-
-    @property
-    def documents(self) -> DocumentStore: ...
+    documents_index: SearchIndex
+    blobs: BlobStore
+    documents: DocumentStore

@@ -1,11 +1,9 @@
-"""A document's state: how far its ingestion is and who may read it; and the store of states."""
+"""A document's state: how far its ingestion is and who may read it."""
 
 # For annotations alone: the start of the app need not build every model.
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from datetime import datetime
-from typing import Protocol
 
 from pydantic import Field
 
@@ -55,7 +53,9 @@ class DocumentState(Model):
         sidecar_etag: of the file with rights that was read last; empty when there was none.
         corrections: metadata as people corrected them; they win over whatever is extracted.
         failed_tries: ingestions of the same bytes that failed, one after the other.
+        begun_parses: of the same bytes, since one came back; a file that kills its host never does.
         tried_hash, tried_reason: of the bytes that were read last, and why they failed before.
+        is_deleted: its file was deleted: nobody sees it, and whatever was made of it is being removed.
     """
 
     doc_id: str
@@ -84,32 +84,8 @@ class DocumentState(Model):
     sidecar_etag: str = ""
     corrections: Corrections = Field(default_factory=dict)
     failed_tries: int = 0
+    begun_parses: int = 0
     tried_hash: str = ""
     tried_reason: str | None = None
+    is_deleted: bool = False
     updated_at: datetime
-
-
-class DocumentStore(Protocol):
-    """The ingestion state of each document; the indexes know a document only once it can be searched."""
-
-    async def get(self, doc_id: str) -> DocumentState | None: ...
-
-    async def create(self, state: DocumentState) -> DocumentState:
-        """The state as stored, with its revision. ConflictError when the document has one."""
-
-    async def replace(self, state: DocumentState) -> DocumentState:
-        """The state as stored. ConflictError when it changed, or went, since `state.revision` was read."""
-
-    async def delete(self, state: DocumentState) -> None:
-        """Remove it; one that is gone is no error. ConflictError when it changed since it was read."""
-
-    def all(self, low: str = "", high: str | None = None) -> AsyncIterator[DocumentState]:
-        """States of documents with ids from `low` to before `high` (None = to the last), in no order."""
-
-    def unfinished(self) -> AsyncIterator[DocumentState]:
-        """States of documents that are in work or failed: those that the index does not tell of."""
-
-    def changed_since(self, moment: datetime) -> AsyncIterator[DocumentState]:
-        """States that were written at `moment` or later, by their own clock (`updated_at`)."""
-
-    async def ensure_table(self) -> None: ...

@@ -34,7 +34,7 @@ class ErasedCounts(Model):
         sessions: of programs that use the agents as a library, in which a question waited.
         quality_records: of answers, ratings and openings.
         limits: rows of what they used up.
-        queue_messages: that were tried in vain.
+        queue_messages: in poison queues.
         documents: 0 unless it was asked for.
         unused_uploads: access lists of uploads that never came.
     """

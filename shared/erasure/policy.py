@@ -1,6 +1,8 @@
-"""Erasing a person: whose a document is, what is counted, what is told. Pure."""
+"""Erasing a person: whose a document is, what is counted, what is reported. Pure."""
 
+from collections import Counter
 from collections.abc import Iterable
+from typing import Literal
 from urllib.parse import quote
 
 from shared.documents.state import DocumentState
@@ -36,39 +38,25 @@ def erasure_id(user_id: str) -> str:
     return digest("erasure", user_id)[:32]
 
 
-def is_owner(state: DocumentState, user_id: str) -> bool:
-    """Whether the document is the person's, by the rights that hold or by those that are wanted."""
-    return user_id in (state.wanted_rights.owner_id, state.rights.owner_id)
+def relation_to(state: DocumentState, user_id: str) -> Literal["alone", "shared", "named"] | None:
+    """What a document has to do with the person, by the rights that hold or those that are wanted.
 
-
-def is_theirs_alone(state: DocumentState, user_id: str) -> bool:
-    """Whether it is the person's, and open to nobody else, now or soon."""
-    readers = {*state.rights.acl, *state.wanted_rights.acl}
+    `alone`: theirs, and open to nobody else. `shared`: theirs, and others may read it, too. `named`: somebody
+    else's, and open to the person by name.
+    """
     owners = {state.rights.owner_id, state.wanted_rights.owner_id} - {None}
-    return owners == {user_id} and readers <= {user_id}
-
-
-def names(state: DocumentState, user_id: str) -> bool:
-    """Whether the document is somebody else's, and opens to the person by name."""
-    return not is_owner(state, user_id) and user_id in {*state.rights.acl, *state.wanted_rights.acl}
-
-
-def concerns(state: DocumentState, user_id: str) -> bool:
-    """Whether the document has to do with the person: theirs, or open to them by name."""
-    return is_owner(state, user_id) or names(state, user_id)
+    readers = {*state.rights.acl, *state.wanted_rights.acl}
+    if owners == {user_id} and readers <= {user_id}:
+        return "alone"
+    if user_id in owners:
+        return "shared"
+    return "named" if user_id in readers else None
 
 
 def own_documents(states: Iterable[DocumentState], user_id: str) -> OwnDocuments:
     """How many documents have to do with the person."""
-    alone = shared = named = 0
-    for state in states:
-        if is_theirs_alone(state, user_id):
-            alone += 1
-        elif is_owner(state, user_id):
-            shared += 1
-        elif names(state, user_id):
-            named += 1
-    return OwnDocuments(alone=alone, shared=shared, named=named)
+    counts = Counter(relation_to(state, user_id) for state in states)
+    return OwnDocuments(alone=counts["alone"], shared=counts["shared"], named=counts["named"])
 
 
 def added(counts: ErasedCounts, more: ErasedCounts) -> ErasedCounts:
@@ -96,9 +84,12 @@ def view_of(record: ErasureRecord, user_id: str) -> ErasureView:
 
 def _kept(record: ErasureRecord) -> tuple[Kept, ...]:
     documents = record.kept_documents
-    alone = "nobody asked to delete them: documents=delete does"
-    counted: tuple[Kept, ...] = (
-        Kept(what="documents that only they may read", count=documents.alone, why=alone),
+    alone = Kept(
+        what="documents that only they may read",
+        count=documents.alone,
+        why="nobody asked to delete them: documents=delete does",
+    )
+    others = (
         Kept(
             what="documents of theirs that others may read",
             count=documents.shared,
@@ -110,6 +101,4 @@ def _kept(record: ErasureRecord) -> tuple[Kept, ...]:
             why="the list is their owner's, who changes it with PUT /api/documents/{doc_id}/access",
         ),
     )
-    if record.documents == "delete":
-        counted = tuple(one for one in counted if one.why != alone)
-    return (*counted, *_KEPT_ANYWAY)
+    return (*([] if record.documents == "delete" else [alone]), *others, *_KEPT_ANYWAY)

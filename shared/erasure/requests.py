@@ -1,17 +1,16 @@
 """Erasing a person, from the outside: ask for it, look how far it is, have those that stopped go on."""
 
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 
 from pydantic import ValidationError
 
 from shared.erasure.models import DocumentsWish, EraseUserTask, ErasureRecord, ErasureView
 from shared.erasure.policy import erasure_id, view_of
-from shared.platform.blobs import BlobStore
+from shared.erasure.services import ErasureServices
+from shared.platform.blobs import BlobStore, find_model, write_model
 from shared.platform.errors import ConflictError, NotFoundError
 from shared.platform.names import ERASURES_QUEUE, WORK
 from shared.platform.queues import TaskQueues
-from shared.platform.settings import Settings
 from shared.platform.telemetry import get_logger, pseudonym
 
 FOLDER = "erasures/"
@@ -19,66 +18,41 @@ FOLDER = "erasures/"
 
 async def find_record(blobs: BlobStore, erasure_id: str) -> ErasureRecord | None:
     """The erasure, at work or ended; None when there was none, or its report has gone."""
-    try:
-        return ErasureRecord.from_stored(await blobs.read(WORK, _path(erasure_id)))
-    except NotFoundError:
-        return None
+    return await find_model(blobs, WORK, _path(erasure_id), ErasureRecord)
 
 
 async def keep_record(blobs: BlobStore, record: ErasureRecord) -> ErasureRecord:
     """Keep it in place of the one before."""
-    await blobs.write(WORK, _path(record.erasure_id), record.model_dump_json().encode())
+    await write_model(blobs, WORK, _path(record.erasure_id), record)
     return record
-
-
-async def remove_record(blobs: BlobStore, erasure_id: str) -> None:
-    """Take the report away."""
-    await blobs.delete(WORK, _path(erasure_id))
-
-
-async def all_records(blobs: BlobStore) -> AsyncIterator[ErasureRecord]:
-    """Every erasure that is kept. One that nobody can read is told of, and the others go on."""
-    names = [found.name async for found in blobs.list_blobs(WORK, FOLDER)]
-    for name in names:
-        try:
-            record = await find_record(blobs, name.removeprefix(FOLDER).removesuffix(".json"))
-        except ValidationError as failed:
-            get_logger().error(
-                "user_erasure.unreadable", kind="ErasureRecord", error_type=type(failed).__name__
-            )
-            continue
-        if record is not None:
-            yield record
 
 
 def _path(erasure_id: str) -> str:
     return f"{FOLDER}{erasure_id}.json"
 
 
-async def ask_for_erasure(
-    user_id: str, documents: DocumentsWish, blobs: BlobStore, queues: TaskQueues
-) -> ErasureView:
+async def ask_for_erasure(user_id: str, documents: DocumentsWish, services: ErasureServices) -> ErasureView:
     """Have everything that is kept of a person erased. While that is at work, asking again changes nothing.
 
     Raises:
         ConflictError: one is at work that treats their documents otherwise.
     """
-    known = await find_record(blobs, erasure_id(user_id))
+    known = await find_record(services.blobs, erasure_id(user_id))
     if known is not None and known.status == "running":
         if known.documents != documents:
             raise ConflictError(
                 f"An erasure is at work that is to {known.documents} their documents.",
                 "Ask again when it has ended.",
             )
-        await send_on(known, queues)
+        await send_on(known, services.queues)
         return view_of(known, user_id)
     now = datetime.now(UTC)
     record = ErasureRecord(
         erasure_id=erasure_id(user_id), user_id=user_id, documents=documents, asked_at=now, not_before=now
     )
     # The record first: a message that is lost is sent again by the timer, for what is kept.
-    await keep_record(blobs, record)
-    await send_on(record, queues)
+    await keep_record(services.blobs, record)
+    await send_on(record, services.queues)
     get_logger().info("user_erasure.asked", subject=pseudonym(user_id), documents=documents)
     return view_of(record, user_id)
 
@@ -95,18 +69,24 @@ async def erasure_of(user_id: str, blobs: BlobStore) -> ErasureView:
     return view_of(record, user_id)
 
 
-async def resume_user_erasures(
-    now: datetime, settings: Settings, blobs: BlobStore, queues: TaskQueues
-) -> int:
+async def resume_user_erasures(now: datetime, services: ErasureServices) -> int:
     """Ask again for erasures that are due; how many. Purges reports older than RUN_RETENTION_DAYS."""
-    limit = now - timedelta(days=settings.conversations.run_retention_days)
+    limit = now - timedelta(days=services.settings.conversations.run_retention_days)
     resumed = 0
-    async for record in all_records(blobs):
+    for name in [found.name async for found in services.blobs.list_blobs(WORK, FOLDER)]:
+        try:
+            record = await find_record(services.blobs, name.removeprefix(FOLDER).removesuffix(".json"))
+        except ValidationError as failed:  # the others go on
+            kind, error_type = "ErasureRecord", type(failed).__name__
+            get_logger().error("user_erasure.unreadable", kind=kind, error_type=error_type)
+            continue
+        if record is None:
+            continue
         if record.status == "running" and record.not_before <= now:
-            await send_on(record, queues)
+            await send_on(record, services.queues)
             resumed += 1
         elif record.finished_at is not None and record.finished_at < limit:
-            await remove_record(blobs, record.erasure_id)
+            await services.blobs.delete(WORK, name)
     return resumed
 
 

@@ -2,6 +2,7 @@
 
 from typing import Protocol
 
+from shared.access.audit_trail import AuditTrail
 from shared.access.idempotency import IdempotencyStore
 from shared.access.limits import UserLimitStore
 from shared.conversations.services import ConversationServices
@@ -13,14 +14,8 @@ from shared.teams.store import BotTurnStore
 class ErasureServices(ConversationServices, QualityServices, Protocol):
     """What erasure needs of the outside world."""
 
-    @property
-    def poison(self) -> PoisonQueues: ...
-
-    @property
-    def idempotency(self) -> IdempotencyStore: ...
-
-    @property
-    def user_limits(self) -> UserLimitStore: ...
-
-    @property
-    def bot_turns(self) -> BotTurnStore | None: ...
+    poison: PoisonQueues
+    idempotency: IdempotencyStore
+    user_limits: UserLimitStore
+    audit: AuditTrail
+    bot_turns: BotTurnStore | None

@@ -42,7 +42,11 @@ async def erase(task: EraseTask, services: ErasureServices, stop: StopRun) -> No
     elif thread.is_deleted and task.through == thread.turn_count:
         await services.threads.remove(thread)
     else:
-        await _note_erased(thread, task.through, services.threads)
+
+        def counted(current: Thread) -> Thread:
+            return current.model_copy(update={"erased_count": max(current.erased_count, task.through)})
+
+        await changed(thread, counted, services.threads)
 
 
 async def erase_turns(
@@ -128,13 +132,12 @@ async def _tell_readers(run_id: str, run_log: RunLog) -> None:
     await asyncio.sleep(_READERS_S)
 
 
-async def _note_erased(thread: Thread, through: int, threads: ThreadStore) -> None:
+async def changed(thread: Thread, change: Callable[[Thread], Thread], threads: ThreadStore) -> Thread | None:
+    """Apply the change however often others write; the thread, None when it is gone."""
     current: Thread | None = thread
-    while current is not None and current.erased_count < through:
-        noted = current.model_copy(update={"erased_count": through})
+    while current is not None and (wanted := change(current)) != current:
         try:
-            await threads.replace(current, noted)
+            return await threads.replace(current, wanted)
         except (ConflictError, NotFoundError):
             current = await threads.get(thread.owner_id, thread.thread_id)
-        else:
-            return
+    return current

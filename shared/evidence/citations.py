@@ -1,37 +1,30 @@
-"""The citations of an answer, how they are shown, and conflicts between them.
+"""The citations of an answer, and how they are shown."""
 
-Two proved quotations of different documents conflict when they share most of their words, but differ in their
-numbers or in whether they deny something. Quotations that name different years or different products don't
-conflict.
-"""
-
-import re
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from urllib.parse import urlencode
 
+from shared.evidence.alignment import Alignment, Block, align
+from shared.evidence.cues import seconds_at
 from shared.evidence.document_prompt import clock_time, moment_url
-from shared.evidence.models import Citation, Conflict
-from shared.evidence.quotes import is_verbatim, normalise
-from shared.evidence.reader_text import readable
-from shared.retrieval.models import Hit
+from shared.evidence.metadata_proof import prove_metadata
+from shared.evidence.models import Citation
+from shared.evidence.untrusted_text import markdown_name
+from shared.retrieval.models import DocumentRecord, Hit
 
-_MARKUP = re.compile(r"[\\`*|\[\]]|(?<![^\W_])_|_(?![^\W_])")  # an underscore inside a word is none
 CITED_ID = "cited"
 """The anchor of the marked passage in a view of its document."""
-
-_ENTITY_START = re.compile(r"&(?=#?\w+;)")
 
 
 @dataclass
 class CitationBook:
     """The citations of one answer, numbered from 1 in order of appearance.
 
-    The same quotation of the same block keeps its number.
+    The same words of the same block keep their number.
 
     Attributes:
+        hits: the evidence: what the model was shown, and blocks that sub-agents proved something by.
+        records: of the documents, by doc_id; what they say of a document may be cited, too.
         run_id: of the run whose answer it is; empty where views cannot look a citation up.
         source_urls: where a recording can be seen, by doc_id, for those that were taken from elsewhere.
     """
@@ -39,48 +32,119 @@ class CitationBook:
     hits: tuple[Hit, ...]
     source_urls: Mapping[str, str] = field(default_factory=dict)
     run_id: str = ""
+    records: Mapping[str, DocumentRecord] = field(default_factory=dict)
     citations: list[Citation] = field(default_factory=list)
+    _blocks: dict[str, Block] = field(default_factory=dict)
+    _open: dict[tuple[str, str], Citation] = field(default_factory=dict)
 
     def prove(self, doc_id: str, quote: str) -> tuple[Citation, bool] | None:
-        """The citation for a quotation, and whether it is new; None when no block holds the quotation.
+        """The citation for a quotation, and whether it is new; None when nothing holds the quotation.
 
         The cited document is searched first. A quotation that stands in another document of the evidence is
         cited from there: what is shown is where it really stands. Text comes before captions: a caption is a
-        model's description of a picture, so a quotation from one points to it and proves nothing.
+        model's description of a picture, so a quotation from one points to it and proves nothing. Last comes
+        what the cited document's record says of it, which is shown as such.
         """
-        ordered = sorted(self.hits, key=lambda hit: (hit.block_type == "image", hit.doc_id != doc_id))
-        proof = next((hit for hit in ordered if is_verbatim(quote, _shown_text(hit))), None)
-        return None if proof is None else self._cite(proof, quote)
+        found = self._find(quote, sorted(self.hits, key=lambda hit: (_is_image(hit), hit.doc_id != doc_id)))
+        if found is not None:
+            return self._add(found)
+        record = self.records.get(doc_id)
+        said = prove_metadata(quote, record) if record is not None else None
+        if record is None or said is None:
+            return None
+        return self._add(self._metadata_citation(record, said))
 
-    def _cite(self, hit: Hit, quote: str) -> tuple[Citation, bool]:
-        wanted = normalise(quote)
-        for known in self.citations:
-            if known.block_id == hit.block_id and normalise(known.quote) == wanted:
-                return known, False
+    def hold(self, doc_id: str, quote: str) -> tuple[Citation, bool] | None:
+        """A number for a quotation that stands nowhere, until it is repaired, and whether it is new.
+
+        None where no such document is known: then there is nothing to repair it from.
+        """
+        known = self._open.get((doc_id, quote))
+        if known is not None:
+            return known, False
+        filename = next((hit.filename for hit in self.hits if hit.doc_id == doc_id), None)
+        if filename is None:
+            return None
         n = len(self.citations) + 1
-        led_by = {"run": self.run_id, "n": str(n)} if self.run_id else {}
-        citation = Citation(
+        url = f"/api/documents/{doc_id}/readable"
+        held = Citation(n=n, doc_id=doc_id, block_id="", filename=filename, quote="", verified=False, url=url)
+        self._open[doc_id, quote] = held
+        self.citations.append(held)
+        return held, True
+
+    def repair(self, n: int, quote: str) -> Citation:
+        """The citation of a number that is held: proved by these words of its document, or by none.
+
+        Its file name is shown already, so words of other documents are no repair.
+        """
+        held = self.citations[n - 1]
+        of_document = (hit for hit in self.hits if hit.doc_id == held.doc_id and not _is_image(hit))
+        self.citations[n - 1] = self._find(quote, of_document, n) or held
+        return self.citations[n - 1]
+
+    def _find(self, quote: str, hits: Iterable[Hit], n: int | None = None) -> Citation | None:
+        """The citation of a quotation from the first block that holds it; `n` = the next number."""
+        for hit in hits if quote.strip() else ():
+            if hit.block_id not in self._blocks:
+                self._blocks[hit.block_id] = Block(_shown_text(hit))
+            if found := align(quote, self._blocks[hit.block_id]):
+                return self._citation(hit, found, n or len(self.citations) + 1)
+        return None
+
+    def _citation(self, hit: Hit, found: Alignment, n: int) -> Citation:
+        text = self._blocks[hit.block_id].text
+        cue_s = seconds_at(hit.cues, text, found.start) if hit.cues else None
+        moment_s = hit.start_seconds if cue_s is None else cue_s
+        return Citation(
             n=n,
             doc_id=hit.doc_id,
             block_id=hit.block_id,
             filename=hit.filename,
             page_number=hit.page_number,
-            start_seconds=hit.start_seconds,
-            quote=quote,
-            verified=hit.block_type == "text",
-            url=_view_url(hit, self.source_urls.get(hit.doc_id), led_by),
+            start_seconds=moment_s,
+            quote=found.quote,
+            verified=not _is_image(hit),
+            url=_view_url(hit, moment_s, self.source_urls.get(hit.doc_id), self._led_by(n)),
         )
+
+    def _metadata_citation(self, record: DocumentRecord, said: str) -> Citation:
+        n = len(self.citations) + 1
+        return Citation(
+            n=n,
+            kind="metadata",
+            doc_id=record.doc_id,
+            block_id="",
+            filename=record.filename,
+            quote=said,
+            verified=False,
+            url=_with_query(f"/api/documents/{record.doc_id}/readable", self._led_by(n)),
+        )
+
+    def _add(self, citation: Citation) -> tuple[Citation, bool]:
+        for known in self.citations:
+            if (known.doc_id, known.block_id, known.quote) == (
+                citation.doc_id,
+                citation.block_id,
+                citation.quote,
+            ):
+                return known, False
         self.citations.append(citation)
         return citation, True
+
+    def _led_by(self, n: int) -> dict[str, str]:
+        return {"run": self.run_id, "n": str(n)} if self.run_id else {}
 
 
 def marker(citation: Citation) -> str:
     """What stands in the text for a citation: ` (Source: manual.pdf, S. 3)[1]`.
 
-    One that points to a picture says so: ` (Source: manual.pdf, S. 3, figure)[2]`. A moment of a recording is
-    a link to it: ` (Source: talk.vtt, [01:23](…#t=83))[3]`.
+    One that points to a picture, or to what is known of the document as a whole, says so:
+    ` (Source: manual.pdf, S. 3, figure)[2]`, ` (Source: manual.pdf, metadata)[3]`. A moment of a recording is
+    a link to it: ` (Source: talk.vtt, [01:23](…#t=83))[3]`. What is not proved yet has its document alone.
     """
-    kind = "" if citation.verified else ", figure"
+    kind = ""
+    if citation.quote and not citation.verified:
+        kind = ", metadata" if citation.kind == "metadata" else ", figure"
     moment = ""
     if citation.start_seconds is not None:
         moment = f", [{clock_time(citation.start_seconds)}]({citation.url})"
@@ -89,30 +153,30 @@ def marker(citation: Citation) -> str:
 
 
 def source_place(filename: str, page_number: int | None) -> str:
-    """`Source: manual.pdf, S. 3`, without the parentheses around it.
-
-    White space in a file name is made single blanks; what Markdown or HTML would read as a sign is escaped.
-    """
-    name = _MARKUP.sub(r"\\\g<0>", " ".join(filename.split()))
-    name = _ENTITY_START.sub("&amp;", name).replace("<", "&lt;").replace(">", "&gt;")
+    """`Source: manual.pdf, S. 3`, without the parentheses around it."""
     page = f", S. {page_number}" if page_number is not None else ""
-    return f"Source: {name}{page}"
+    return f"Source: {markdown_name(filename)}{page}"
+
+
+def _is_image(hit: Hit) -> bool:
+    return hit.block_type == "image"
 
 
 def _shown_text(hit: Hit) -> str:
-    return (hit.image_caption or "") if hit.block_type == "image" else hit.content
+    return (hit.image_caption or "") if _is_image(hit) else hit.content
 
 
-def _view_url(hit: Hit, source_url: str | None, led_by: Mapping[str, str]) -> str:
+def _view_url(hit: Hit, moment_s: float | None, source_url: str | None, led_by: Mapping[str, str]) -> str:
     """Where a reader sees the passage: its page, the moment of a recording, else the text around it.
 
     No word of the document is in it: platforms log addresses. The view finds the passage by run and number.
     """
     document = f"/api/documents/{hit.doc_id}"
-    if hit.start_seconds is not None:
-        moment = moment_url(source_url, hit.start_seconds)
-        second = max(0, int(hit.start_seconds))
-        return moment or f"{document}/readable?{urlencode({**led_by, 't': second})}#t-{second}"
+    if hit.start_seconds is not None and moment_s is not None:
+        # A view without marks has anchors at the starts of blocks, not at each cue.
+        anchor = CITED_ID if led_by else f"t-{max(0, int(hit.start_seconds))}"
+        own = f"{document}/readable?{urlencode({**led_by, 't': max(0, int(moment_s))})}#{anchor}"
+        return moment_url(source_url, moment_s) or own
     if hit.page_number is not None:
         return _with_query(f"{document}/pages/{hit.page_number}", led_by)
     return _with_query(f"{document}/readable", led_by)
@@ -120,83 +184,3 @@ def _view_url(hit: Hit, source_url: str | None, led_by: Mapping[str, str]) -> st
 
 def _with_query(path: str, query: Mapping[str, str]) -> str:
     return f"{path}?{urlencode(query)}#{CITED_ID}" if query else path
-
-
-_MIN_SHARED_WORDS = 3
-_LIKENESS = 0.6  # shared words of all words, numbers left out; unmeasured
-_MAX_CONFLICTS = 3
-_MAX_QUOTE_CHARS = 160
-_WORD = re.compile(r"[^\W\d_]{2,}")
-_NUMBER = re.compile(r"\d+(?:[.,'\u2009 ]\d{3})*(?:[.,]\d+)?")
-_YEAR = re.compile(r"(?:19|20)\d\d")
-_CODE = re.compile(r"\b[^\W\d_]+[\w-]*\d[\w-]*")
-_DENYING = frozenset(
-    "no not never without nor kein keine keinen keinem keiner nicht nie niemals ohne".split()
-)
-
-
-def find_conflicts(citations: Sequence[Citation]) -> list[Conflict]:
-    """Pairs of citations that conflict, each document pair at most once, in the order of the citations."""
-    found: list[Conflict] = []
-    seen: set[frozenset[str]] = set()
-    proved = [citation for citation in citations if citation.verified]
-    for place, first in enumerate(proved):
-        for second in proved[place + 1 :]:
-            pair = frozenset((first.doc_id, second.doc_id))
-            if len(pair) == 2 and pair not in seen and _conflict(first.quote, second.quote):
-                seen.add(pair)
-                found.append(Conflict(first=first.n, second=second.n))
-    return found[:_MAX_CONFLICTS]
-
-
-def is_named(conflict: Conflict, text: str) -> bool:
-    """Whether the answer sets the two beside each other: one line, or row of a table, cites both."""
-    marks = (f"[{conflict.first}]", f"[{conflict.second}]")
-    return any(all(mark in line for mark in marks) for line in text.split("\n"))
-
-
-def describe(conflict: Conflict, citations: Sequence[Citation], dates: Mapping[str, datetime]) -> str:
-    """`“…” (Source: a.pdf, S. 1)[1], 2023-05-01; “…” (Source: b.pdf, S. 2)[2], 2024-05-01`.
-
-    Args:
-        dates: of the documents, by doc_id.
-    """
-    numbered = {citation.n: citation for citation in citations}
-    sides = (numbered[conflict.first], numbered[conflict.second])
-    return "; ".join(_side(citation, dates.get(citation.doc_id)) for citation in sides)
-
-
-def _side(citation: Citation, date: datetime | None) -> str:
-    quote = " ".join(citation.quote.split())
-    short = quote if len(quote) <= _MAX_QUOTE_CHARS else quote[:_MAX_QUOTE_CHARS].rpartition(" ")[0] + " …"
-    day = f", {date.date().isoformat()}" if date else ""
-    return f"“{readable(short)}”{marker(citation)}{day}"
-
-
-def _conflict(first: str, second: str) -> bool:
-    one, other = normalise(first), normalise(second)
-    words, others = _words(one), _words(other)
-    shared = (words & others) - _DENYING
-    likeness = len(shared) / max(1, len((words | others) - _DENYING))
-    if len(shared) < _MIN_SHARED_WORDS or likeness < _LIKENESS:
-        return False
-    if _years(one) != _years(other) or _codes(one) != _codes(other):
-        return False
-    return _numbers(one) != _numbers(other) or bool(words & _DENYING) != bool(others & _DENYING)
-
-
-def _words(text: str) -> set[str]:
-    return {word.lower() for word in _WORD.findall(text)}
-
-
-def _years(text: str) -> set[str]:
-    return set(_YEAR.findall(text))
-
-
-def _codes(text: str) -> set[str]:
-    """Names with digits in them, such as X200: two products are two things."""
-    return set(_CODE.findall(text))
-
-
-def _numbers(text: str) -> Counter[str]:
-    return Counter(re.sub(r"[ \u2009']", "", number) for number in _NUMBER.findall(text))

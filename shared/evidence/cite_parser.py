@@ -1,7 +1,7 @@
 """Reading an answer while it is written: clean text, citation tags, figures, abstention. Pure, incremental.
 
 The model writes Markdown with `<cite doc_id="…" quote="…"/>` after each statement, `<figure block_id="…"/>`
-where a picture belongs, or one `<abstain missing="…" next_step="…"/>`. A tag may arrive cut at any
+where a picture belongs, or one `<gap missing="…" next_step="…"/>`. A tag may arrive cut at any
 character; any other `<` is text.
 """
 
@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, field
 from html.entities import html5
 
-_NAMES = ("cite", "figure", "abstain")
+_NAMES = ("cite", "figure", "gap")
 _TAG_STARTS = tuple(f"<{slash}{name}" for name in _NAMES for slash in ("", "/"))
 _START = re.compile(rf"</?(?:{'|'.join(_NAMES)})(?![\w-])", re.IGNORECASE)
 _START_SURELY = re.compile(rf"</?(?:{'|'.join(_NAMES)})(?=[^\w-])", re.IGNORECASE)
@@ -57,14 +57,14 @@ class FigureTag:
 
 
 @dataclass(frozen=True)
-class AbstainTag:
+class GapTag:
     """The model says that the documents do not hold the answer."""
 
     missing: str
     next_step: str
 
 
-Piece = Text | CiteTag | FigureTag | AbstainTag
+Piece = Text | CiteTag | FigureTag | GapTag
 
 
 @dataclass
@@ -154,8 +154,8 @@ def _read_broken_tag(region: str) -> list[Piece]:
 
 def _piece(name: str, values: dict[str, str]) -> Piece:
     read = {key: _unescape(value).strip() for key, value in values.items()}
-    if name.lower().startswith("abstain"):
-        return AbstainTag(missing=read.get("missing", ""), next_step=read.get("next_step", ""))
+    if name.lower().startswith("gap"):
+        return GapTag(missing=read.get("missing", ""), next_step=read.get("next_step", ""))
     if name.lower().startswith("figure"):
         return FigureTag(block_id=read.get("block_id", ""))
     return CiteTag(doc_id=read.get("doc_id", ""), quote=read.get("quote", ""))

@@ -1,7 +1,7 @@
 """Documents and blocks as a prompt shows them, escaped so that they stay data; moments of recordings."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from html import escape
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
@@ -55,24 +55,32 @@ def moment_url(url: str | None, seconds: float) -> str | None:
     return quote(urlunsplit(timed), safe=_SAFE)
 
 
-def documents_with_blocks(hits: Iterable[Hit], records: Mapping[str, DocumentRecord]) -> str:
-    """`<documents>` holding each document's blocks, documents in the order of their best block."""
+def documents_with_blocks(
+    hits: Iterable[Hit], records: Mapping[str, DocumentRecord], whole: Collection[str] = ()
+) -> str:
+    """`<documents>` holding each document's blocks in reading order, documents by their best block.
+
+    Those in `whole` are marked: there is no more of them to read.
+    """
     by_document: dict[str, list[Hit]] = {}
     for hit in hits:
         by_document.setdefault(hit.doc_id, []).append(hit)
     parts = [
-        _open_document(doc_id, found[0].filename, records.get(doc_id))
-        + "\n".join(_block(hit) for hit in found)
+        _open_document(doc_id, found[0].filename, records.get(doc_id), is_whole=doc_id in whole)
+        + "\n".join(_block(hit) for hit in sorted(found, key=lambda hit: hit.ordinal))
         + "\n</document>"
         for doc_id, found in by_document.items()
     ]
     return "<documents>\n" + "\n".join(parts) + "\n</documents>"
 
 
-def documents_with_summaries(records: Iterable[DocumentRecord], total: int | None = None) -> str:
+def documents_with_summaries(
+    records: Iterable[DocumentRecord], total: int | None = None, filters: str = "", unmatched: str = ""
+) -> str:
     """`<documents>` holding each document's metadata and brief summary, no blocks.
 
-    When there are more documents than `records`, it says so: `<documents total="60" shown="50">`.
+    When there are more documents than `records`, it says so: `<documents total="60" shown="50">`. `filters`
+    says what they were narrowed to, `unmatched` what no document meets.
     """
     parts = [
         _open_document(record.doc_id, record.filename, record)
@@ -81,10 +89,13 @@ def documents_with_summaries(records: Iterable[DocumentRecord], total: int | Non
         for record in records
     ]
     counts = {"total": total, "shown": len(parts)} if total is not None and total > len(parts) else {}
-    return f"<documents{_attributes(counts)}>\n" + "\n".join(parts) + "\n</documents>"
+    said = {**counts, "filters": filters, "no_document_has": unmatched}
+    return f"<documents{_attributes(said)}>\n" + "\n".join(parts) + "\n</documents>"
 
 
-def _open_document(doc_id: str, filename: str, record: DocumentRecord | None) -> str:
+def _open_document(
+    doc_id: str, filename: str, record: DocumentRecord | None, *, is_whole: bool = False
+) -> str:
     values: dict[str, object] = {"doc_id": doc_id, "filename": filename}
     if record is not None:
         values |= {
@@ -93,12 +104,13 @@ def _open_document(doc_id: str, filename: str, record: DocumentRecord | None) ->
             "author": record.author,
             "department": record.department,
             "language": record.language,
+            "document_date": record.printed_date,
             "upload_date": record.upload_date.date().isoformat(),
             "version": record.version if record.version > 1 else None,
             "page_count": record.page_count,
             "tags": ", ".join(record.tags),
         }
-    return f"<document{_attributes(values)}>\n"
+    return f"<document{_attributes({**values, 'whole': 'yes' if is_whole else ''})}>\n"
 
 
 def _block(hit: Hit) -> str:

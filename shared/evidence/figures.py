@@ -1,16 +1,14 @@
 """Which pictures an answer shows, and where. Pure.
 
 The model names a picture of the evidence where it belongs; it is put behind the line in which it is named,
-but never into a table or code. Where the model names none, the picture that fits best what is cited is shown
-at the end.
+but never into a table or code.
 """
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from shared.evidence.citations import source_place
-from shared.evidence.models import AnswerFigure, Citation
+from shared.evidence.models import AnswerFigure
 from shared.evidence.reader_text import readable
 from shared.retrieval.models import Hit
 
@@ -64,7 +62,7 @@ def figure_markdown(figure: AnswerFigure) -> str:
 def alt_text(caption: str) -> str:
     """A caption on one line, cut at a word, without what Markdown or HTML would read as a sign.
 
-    A vision model wrote it, and a picture may have told it what to write.
+    A vision model wrote it, and text in the picture may have instructed the model.
     """
     text = readable(" ".join(_SIGNS.sub(" ", caption).split()))
     if len(text) > _MAX_ALT_CHARS:
@@ -73,8 +71,6 @@ def alt_text(caption: str) -> str:
 
 
 MAX_FIGURES = 4  # of one answer; unmeasured
-MIN_FIT = 0.3  # score of a picture on a cited page, on 0-1; unmeasured
-MIN_FIT_ELSEWHERE = 0.45  # of a picture on another page of a cited document; unmeasured
 
 
 @dataclass
@@ -99,11 +95,6 @@ class FigurePlacer:
         if figure is not None and figure.path not in known and len(known) < MAX_FIGURES:
             self._waiting.append(figure)
 
-    def want_best(self, citations: Sequence[Citation]) -> None:
-        """Name the picture that fits best, if none was named and one fits."""
-        if not self.placed and not self._waiting and (hit := best_figure(self.hits, citations)):
-            self.want(hit.block_id)
-
     @property
     def is_waiting(self) -> bool:
         """Whether a picture waits for its place."""
@@ -111,7 +102,7 @@ class FigurePlacer:
 
     @property
     def line_is_free(self) -> bool:
-        """Whether a picture may stand behind the line that the answer is in, as far as `passed` was told.
+        """Whether a picture may stand behind the line that the answer is in, as far as `passed` has seen it.
 
         It would tear the row of a table, or the first line of a fence, from what follows.
         """
@@ -136,18 +127,3 @@ class FigurePlacer:
     def drop(self) -> None:
         """Forget what waits: the answer turned out to be none."""
         self._waiting = []
-
-
-def best_figure(hits: Sequence[Hit], citations: Sequence[Citation]) -> Hit | None:
-    """The picture that the answer should show: cited itself, else on a cited page, else near one."""
-    cited_blocks = {citation.block_id for citation in citations}
-    proved = [citation for citation in citations if citation.verified]
-    pages = {(citation.doc_id, citation.page_number) for citation in proved}
-    documents = {citation.doc_id for citation in proved}
-    pictures = [hit for hit in hits if answer_figure(hit) is not None]
-    ranks = (
-        [hit for hit in pictures if hit.block_id in cited_blocks],
-        [hit for hit in pictures if (hit.doc_id, hit.page_number) in pages and hit.score >= MIN_FIT],
-        [hit for hit in pictures if hit.doc_id in documents and hit.score >= MIN_FIT_ELSEWHERE],
-    )
-    return next((max(rank, key=lambda hit: hit.score) for rank in ranks if rank), None)

@@ -22,15 +22,18 @@ class Messages:
     """The sentences in one language; `{}` is filled in."""
 
     unsupported: str
+    unproved: str
     no_answer: str
     no_rest: str
+    gap_not_searched: str
     asked: str
     next_step: str
     cut: str
-    differ: str
     nothing_found: str
+    none_with: str
+    no_such_document: str
+    nearest_names: str
     nothing_found_step: str
-    also: str
     note: str
     planned_by_rule: str
     words_alone: str
@@ -55,56 +58,67 @@ class Messages:
 
 ENGLISH = Messages(
     unsupported=" *(not proved by the documents)*",
+    unproved="*(Not proved by the documents: {})*",
     no_answer="The documents do not answer this. Missing: {}.",
     no_rest="The documents do not answer the rest. Missing: {}.",
+    gap_not_searched="The search for this failed, so the documents may still hold it: {}.",
     asked="what the question asks for",
     next_step="Next step: {}",
-    cut="The answer was cut off at its length limit.",
-    differ="The documents differ:",
-    nothing_found="no document that you may read speaks of this",
-    nothing_found_step="Name the document, use other words, or ask whoever owns the documents for access.",
-    also="Also stated, in a document that the question is about:",
+    cut="The answer was cut off because it was too long.",
+    nothing_found="a document on this that you can read",
+    none_with="a document that you can read with {}",
+    no_such_document="a document named “{}” that you can read",
+    nearest_names="Similar names: {}.",
+    nothing_found_step="Name the document, use other words, or ask the documents' owner for access.",
     note="*(Note: {})*",
-    planned_by_rule="The question could not be analysed, so it was searched for as you asked it.",
-    words_alone="The search by meaning failed, so passages were found by their words alone.",
-    searches_late="Some searches did not end in time, so something may be missing.",
-    groups_unknown="You did not reply in time, so only documents open to you or to everyone were searched.",
-    search_unfinished="The search did not end in the time for this question.",
-    not_searched="Whether the documents answer this is not known: the search did not end in time",
+    planned_by_rule="The documents were searched for your question as you wrote it.",
+    words_alone="Only a keyword search was possible, so some passages may be missing.",
+    searches_late="Some searches took too long, so something may be missing.",
+    groups_unknown="You did not reply in time, so only documents shared with you or everyone were searched.",
+    search_unfinished="The search took too long.",
+    not_searched="The search took too long, so it is not known whether the documents answer this",
     not_searched_step="Ask again in a moment.",
-    late="The answer is incomplete, because the time for it was over.",
-    broken="The answer is incomplete, because the model stopped answering.",
-    not_written="No answer could be written, because the model failed.",
-    not_written_in_time="No answer could be written in the time for it.",
+    late="The answer is incomplete because time ran out.",
+    broken="The answer is incomplete because the model stopped responding.",
+    not_written="No answer could be written because the model failed.",
+    not_written_in_time="No answer could be written in time.",
     passages="These passages of the documents fit the question best:",
     documents="These documents fit the question best:",
 )
 GERMAN = Messages(
     unsupported=" *(durch die Dokumente nicht belegt)*",
+    unproved="*(Durch die Dokumente nicht belegt: {})*",
     no_answer="Die Dokumente beantworten das nicht. Es fehlt: {}.",
     no_rest="Den Rest beantworten die Dokumente nicht. Es fehlt: {}.",
+    gap_not_searched="Die Suche danach ist fehlgeschlagen; vielleicht enthalten die Dokumente es doch: {}.",
     asked="wonach gefragt ist",
     next_step="Nächster Schritt: {}",
-    cut="Die Antwort wurde an ihrer Längengrenze abgeschnitten.",
-    differ="Die Dokumente unterscheiden sich:",
-    nothing_found="kein Dokument, das Sie lesen dürfen, spricht davon",
-    nothing_found_step="Dokument nennen, andere Wörter wählen, oder beim Besitzer um Zugang bitten.",
-    also="Außerdem steht in einem Dokument, nach dem gefragt ist:",
+    cut="Die Antwort wurde gekürzt, weil sie zu lang war.",
+    nothing_found="ein Dokument dazu, das Sie lesen dürfen",
+    none_with="ein Dokument, das Sie lesen dürfen, mit {}",
+    no_such_document="ein Dokument namens „{}“, das Sie lesen dürfen",
+    nearest_names="Ähnliche Namen: {}.",
+    nothing_found_step="Nennen Sie das Dokument, versuchen Sie andere Wörter, oder bitten Sie um Zugriff.",
     note="*(Hinweis: {})*",
-    planned_by_rule="Gesucht wurde nach der Frage, wie sie gestellt ist; untersucht werden konnte sie nicht.",
-    words_alone="Die Suche nach der Bedeutung fiel aus; gefunden wurden Stellen nur nach ihren Wörtern.",
-    searches_late="Nicht jede Suche wurde rechtzeitig fertig, so dass etwas fehlen kann.",
-    groups_unknown="Lange kam keine Antwort; gesucht wurde in dem, was Ihnen selbst oder allen offensteht.",
-    search_unfinished="Die Suche wurde in der Zeit für diese Frage nicht fertig.",
-    not_searched="Ob die Dokumente das beantworten, ist nicht bekannt: die Suche endete nicht rechtzeitig",
-    not_searched_step="In einem Augenblick noch einmal fragen.",
-    late="Die Antwort ist unvollständig, weil die Zeit dafür um war.",
-    broken="Die Antwort ist unvollständig, weil das Modell nicht weiter antwortete.",
-    not_written="Eine Antwort konnte nicht geschrieben werden, weil das Modell ausfiel.",
-    not_written_in_time="Eine Antwort konnte in der Zeit dafür nicht geschrieben werden.",
+    planned_by_rule="Gesucht wurde nach dem Wortlaut Ihrer Frage.",
+    words_alone="Nur eine Stichwortsuche war möglich; manche Stellen können fehlen.",
+    searches_late="Manche Suchen haben zu lange gedauert; es kann etwas fehlen.",
+    groups_unknown="Ohne Ihre Antwort wurde nur durchsucht, was für Sie selbst oder alle freigegeben ist.",
+    search_unfinished="Die Suche hat zu lange gedauert.",
+    not_searched="Die Suche hat zu lange gedauert; ob die Dokumente das beantworten, ist nicht bekannt",
+    not_searched_step="Fragen Sie gleich noch einmal.",
+    late="Die Antwort ist unvollständig, weil die Zeit abgelaufen ist.",
+    broken="Die Antwort ist unvollständig, weil das Modell nicht mehr geantwortet hat.",
+    not_written="Es konnte keine Antwort geschrieben werden, weil das Modell ausgefallen ist.",
+    not_written_in_time="Es konnte nicht rechtzeitig eine Antwort geschrieben werden.",
     passages="Diese Stellen der Dokumente passen am besten zur Frage:",
     documents="Diese Dokumente passen am besten zur Frage:",
 )
+
+
+def messages_in(language: str) -> Messages:
+    """The sentences in a language by its ISO 639-1 code; English for any but German."""
+    return GERMAN if language.lower().startswith("de") else ENGLISH
 
 
 def messages_for(question: str) -> Messages:

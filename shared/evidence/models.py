@@ -1,6 +1,7 @@
-"""Citations, conflicts between them, figures of an answer, and areas of a page."""
+"""Citations, figures of an answer, and areas of a page."""
 
 from datetime import datetime
+from typing import Literal
 
 from pydantic import Field
 
@@ -10,11 +11,16 @@ from shared.platform.models import Model
 class Citation(Model):
     """A numbered quotation.
 
-    `verified` is true only if `quote` stands verbatim in a block of the document's own text. A quotation from
-    a caption is not: a model wrote it to describe a picture.
+    Attributes:
+        kind: "metadata" = what the document's record says of it, such as its author; it has no block.
+        quote: the block's own words: a line for each fragment, `OMISSION` where something is left out. Empty
+            where the model's words stand nowhere in the document: the statement is not proved.
+        verified: whether `quote` stands in a block of the document's own text. A quotation from a caption
+            does not: a model wrote it to describe a picture.
     """
 
     n: int
+    kind: Literal["quote", "metadata"] = "quote"
     doc_id: str
     block_id: str
     filename: str
@@ -23,19 +29,6 @@ class Citation(Model):
     quote: str
     verified: bool
     url: str
-
-
-class Conflict(Model):
-    """Citations, by their numbers, of two documents that give different figures for the same thing."""
-
-    first: int
-    second: int
-
-
-class QuoteRepair(Model):
-    """Structured output of the repair call: a verbatim quotation for the claim, or null if none."""
-
-    quote: str | None = Field(description="Copied letter by letter from one block, or null.")
 
 
 class AnswerFigure(Model):

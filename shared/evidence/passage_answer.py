@@ -1,6 +1,6 @@
 """An answer without a model: what the documents say, word for word, where it fits the question best. Pure.
 
-It says nothing of its own about the question, so it can be incomplete and never wrong: each line is a
+It adds no statement about the question, so it can be incomplete and never wrong: each line is a
 quotation that is proved as any other.
 """
 
@@ -11,6 +11,7 @@ from shared.evidence.citations import CitationBook, marker
 from shared.evidence.messages import Messages
 from shared.evidence.reader_text import readable
 from shared.evidence.text import split_sentences
+from shared.evidence.untrusted_text import markdown_name
 from shared.retrieval.keyword_query import FUNCTION_WORDS
 from shared.retrieval.models import DocumentRecord, Hit
 
@@ -83,8 +84,7 @@ def shown_quote(quote: str) -> str:
 
 
 def _described(record: DocumentRecord) -> str:
-    name = readable(" ".join((record.title or record.filename).split()))
-    file = readable(" ".join(record.filename.split()))
+    name, file = markdown_name(record.title or record.filename), markdown_name(record.filename)
     date = record.upload_date.date().isoformat()
     return f"{name} ({date})" if name == file else f"{name} ({file}, {date})"
 

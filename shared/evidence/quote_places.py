@@ -9,11 +9,12 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from shared.evidence.alignment import OMISSION
 from shared.evidence.models import PageArea, PageWord
 
 _CONTEXT_LETTERS = 80  # to either side: tells one "15 bar" of a page from another
 _MIN_CELL_LETTERS = 6  # of a table's cell that is looked for alone: shorter ones stand anywhere
-_PARTS = re.compile(r"\n+")
+_PARTS = re.compile(rf"\n+|{OMISSION}")
 _SIGNS_AT_END = re.compile(r"[^\w\s]+\Z")
 _CELLS = re.compile(r"[|\n]+")
 _SAME_LINE = 0.5  # of the lower word's height, that two words of a line share
@@ -92,7 +93,7 @@ def _with_end(places: list[Place], texts: Sequence[str], quote: str) -> list[Pla
 
 
 def _part_spans(folded: _Folded, part: str, around: str) -> Iterator[tuple[int, int]]:
-    """A line of a quotation; if it is not found, those of its cells that stand in one place only."""
+    """A fragment of a quotation; if it is not found, those of its cells that stand in one place only."""
     whole = _best(folded, _fold([part]).letters, around)
     if whole is not None:
         yield whole

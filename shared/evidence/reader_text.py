@@ -1,6 +1,6 @@
 """Makes the text of a model safe to show. Pure, incremental.
 
-A model may repeat what a document told it to write. So outside code its text cannot load a picture, link
+A model may repeat what a document instructs it to write. So outside code its text cannot load a picture, link
 anywhere, hold HTML, or look like one of our proofs ` (Source: manual.pdf, S. 3)[1]`:
 
 - `[text](target)` and `![text](target)` become `text`; `[1]` becomes `(1)`; `(Source:` `(Source unchecked:`;
@@ -12,16 +12,14 @@ a paragraph in which no earlier backtick is left open. Everything else counts as
 """
 
 import re
-import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+
+from shared.evidence.untrusted_text import as_seen
 
 TAIL_CHARS = 48  # what the rules see of the text before
 _FORGED_NUMBER = re.compile(r"\[\s*\d{1,3}\s*\\?\Z")
 _FORGED_SOURCE = re.compile(r"\([\s*_\\]*source[\s*_\\]*\Z")
-
-# Letters that look like those of "Source" and are none, after NFKC and in lower case.
-_LOOK_ALIKE = str.maketrans("ѕоοսгᴦсϲеҽε", "soourrcceee")
 _WWW = re.compile(r"(?<![^\W_])www\Z", re.IGNORECASE)
 _WORD_OR_CELL = re.compile(r"[\w|]")
 _LINE_BREAKS = ("<br>", "<br/>", "<br />")
@@ -56,14 +54,8 @@ def shown_sign(window: str, tail: str, line: Sequence[str], *, may_grow: bool) -
 def _colon(window: str, tail: str, *, may_grow: bool) -> tuple[str, int] | None:
     if may_grow and _is_cut_off(window, ("://",)):
         return None
-    before = " unchecked" if _FORGED_SOURCE.search(_as_seen(tail)) else " " if tail.endswith("]") else ""
+    before = " unchecked" if _FORGED_SOURCE.search(as_seen(tail)) else " " if tail.endswith("]") else ""
     return (f"{before}: //", 3) if window.startswith("://") else (f"{before}{window[0]}", 1)
-
-
-def _as_seen(text: str) -> str:
-    """The letters that a reader sees, whatever stands for them."""
-    visible = "".join(sign for sign in text if unicodedata.category(sign) not in ("Cf", "Mn"))
-    return unicodedata.normalize("NFKC", visible).lower().translate(_LOOK_ALIKE)
 
 
 def _less_than(window: str, line: Sequence[str], *, may_grow: bool) -> tuple[str, int] | None:

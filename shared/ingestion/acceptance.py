@@ -3,22 +3,33 @@
 Reads no content. `is_duplicate_event` and `check_holder` decide whether there is an ingestion at all.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from pathlib import PurePosixPath
 
 from shared.documents.figure_store import CAPTION_VERSION
 from shared.documents.ids import document_id, document_of_blob, is_sidecar
-from shared.documents.state import DocumentState, DocumentStore
-from shared.ingestion.claims import CHANGE, IngestTask, is_held, is_quarantined, with_status
+from shared.documents.state import DocumentState, Rights
+from shared.documents.state_store import DocumentStore
+from shared.ingestion.claims import (
+    CHANGE,
+    IngestTask,
+    is_held,
+    is_quarantined,
+    mark_deleted,
+    revived,
+    with_status,
+)
 from shared.ingestion.models import Accepted, Closed, IngestStep
 from shared.ingestion.rights import note_newest, read_rights
-from shared.platform.blobs import BlobProperties, BlobStore
+from shared.ingestion.services import IngestionServices
+from shared.platform.blobs import BlobProperties
 from shared.platform.errors import ConflictError, DependencyError
 from shared.platform.hashing import digest
 from shared.platform.names import DOCUMENTS
 from shared.platform.settings import Settings
 
-RULES_VERSION = "3"  # of parsing, chunking and naming: a new one makes every document new
+RULES_VERSION = "5"  # of parsing, chunking and naming: a new one makes every document new
 MAX_SMALL_BYTES = 32 * 1024  # some 9,000 tokens: one embedding request, and seconds until all is done
 _SMALL_SUFFIXES = frozenset(
     {".txt", ".md", ".markdown", ".csv", ".tsv", ".html", ".htm", ".eml", ".vtt", ".srt"}
@@ -36,8 +47,9 @@ async def accept(task: IngestTask) -> Accepted:
     """
     services, blob_name = task.services, task.step.blob_name
     await services.ensure_prepared()
-    properties = await task.blobs.properties(DOCUMENTS, blob_name)
-    if properties is None and await task.documents.get(task.doc_id) is None:
+    if await task.blobs.properties(DOCUMENTS, blob_name) is None and not await mark_deleted(
+        task.doc_id, task.documents
+    ):
         return Accepted(outcome="nothing")
     state = await task.take()
     if state is None:
@@ -48,23 +60,21 @@ async def accept(task: IngestTask) -> Accepted:
     properties = await task.blobs.properties(DOCUMENTS, blob_name)
     if properties is None:
         return Accepted(outcome="gone")
-    claimed = state.wanted_rights
-    rights, sidecar_etag = await read_rights(services.settings, task.blobs, properties)
-    content_changed = _is_new(state, properties.etag, services.settings)
+    state = revived(state)
+    rights, sidecar_etag = await read_rights(properties, services)
+    has_rows = state.content_hash != "" and state.pipeline == pipeline(services.settings)
+    is_refused = is_quarantined(state) and state.wanted_etag == properties.etag
+    content_changed = (state.blob_etag != properties.etag or not has_rows) and not is_refused
     # Also if the rows are those of other settings: a narrower list holds before they are replaced.
     rights_changed = state.content_hash != "" and state.rights != rights
     is_changed = content_changed or rights_changed
 
-    def begun(current: DocumentState) -> DocumentState:
-        # Rights that somebody noted since the claim are newer than those read under it.
-        if current.wanted_rights == claimed:
-            read = {"wanted_rights": rights, "sidecar_etag": sidecar_etag}
-            current = current.model_copy(update=read)
-        current = current.model_copy(update={"wanted_etag": properties.etag})
-        return _restarted(current) if content_changed else current
-
     if is_changed or state.sidecar_etag != sidecar_etag:
-        state = await task.update(begun)
+        read = {"wanted_rights": rights, "sidecar_etag": sidecar_etag}
+        begun = partial(_begun, claimed=state.wanted_rights, read=read, etag=properties.etag)
+        state = await task.update(
+            lambda current: queued(begun(current)) if content_changed else begun(current)
+        )
     if state.pending:
         await note_newest(blob_name, services)  # what was read above may be older than the note
     return Accepted(
@@ -75,21 +85,13 @@ async def accept(task: IngestTask) -> Accepted:
     )
 
 
-def _is_new(state: DocumentState, etag: str, settings: Settings) -> bool:
-    """Whether the blob's content is to be ingested."""
-    has_rows = state.content_hash != "" and state.pipeline == pipeline(settings)
-    is_refused = is_quarantined(state) and state.wanted_etag == etag
-    return (state.blob_etag != etag or not has_rows) and not is_refused
+def _begun(current: DocumentState, claimed: Rights, read: Mapping[str, object], etag: str) -> DocumentState:
+    # Rights that somebody noted since the claim are newer than those read under it.
+    noted = read if current.wanted_rights == claimed else {}
+    return revived(current.model_copy(update=noted)).model_copy(update={"wanted_etag": etag})
 
 
-def _restarted(state: DocumentState) -> DocumentState:
-    """The state as an ingestion of its content begins: the outcome of the last one is cleared."""
-    return queued(state).model_copy(update={"tried_reason": state.reason or state.tried_reason})
-
-
-async def is_duplicate_event(
-    written: BlobProperties, settings: Settings, blobs: BlobStore, documents: DocumentStore
-) -> bool:
+async def is_duplicate_event(written: BlobProperties, services: IngestionServices) -> bool:
     """True when nothing is to be done for this version of a document or of its sidecar.
 
     An upload raises two events besides its own start, and most come when all is done: an orchestration for
@@ -100,17 +102,18 @@ async def is_duplicate_event(
         GroundworkError: a service failed.
     """
     blob_name = document_of_blob(written.name)
-    state = await documents.get(document_id(blob_name))
+    state = await services.documents.get(document_id(blob_name))
     if state is None:
         # A sidecar of a file that is still to come: the file's own event will have it read.
-        return is_sidecar(written.name) and await blobs.properties(DOCUMENTS, blob_name) is None
+        return is_sidecar(written.name) and await services.blobs.properties(DOCUMENTS, blob_name) is None
     is_settled = (
         state.status == "ready"
         and state.holder is None
         and not state.pending
         and not state.rows_outdated
+        and not state.is_deleted
         and state.rights == state.wanted_rights
-        and state.pipeline == pipeline(settings)
+        and state.pipeline == pipeline(services.settings)
     )
     if not is_sidecar(written.name):
         return is_settled and state.blob_etag == written.etag
@@ -164,8 +167,12 @@ def is_small(filename: str, size_bytes: int) -> bool:
 
 
 def queued(state: DocumentState) -> DocumentState:
-    """The state of a document whose new version is yet to be read."""
-    cleared: dict[str, object] = {"phases": (), "reason": None, "hint": None}
+    """The state of a document whose new version is yet to be read.
+
+    The outcome of the last ingestion is cleared, but for why its bytes failed.
+    """
+    tried_reason = state.reason or state.tried_reason
+    cleared: dict[str, object] = {"phases": (), "reason": None, "hint": None, "tried_reason": tried_reason}
     if not state.content_hash:
-        cleared["warnings"] = ()  # else they tell of what is in the indexes: it may be the same bytes again
+        cleared["warnings"] = ()  # else they are about what is in the indexes, which may be the same bytes
     return with_status(state.model_copy(update=cleared), "queued")

@@ -5,27 +5,26 @@ A caption is stored with its picture as soon as it is made: a step that runs twi
 
 import asyncio
 import base64
-from functools import cache, partial
-from pathlib import Path
+from functools import partial
 
+from shared.access.daily_use import Usage
 from shared.documents import figure_store
 from shared.documents.models import Caption, Figure
 from shared.ingestion import copies
+from shared.ingestion.chunking import caption_by_rule
 from shared.ingestion.claims import CHANGES, PARSED, IngestTask, with_model_calls
-from shared.ingestion.figures import caption_by_rule
-from shared.ingestion.models import BlockChanges, Captioned, ParsedFile
-from shared.platform.errors import GroundworkError, ModelFixableError, OutputCutError
+from shared.ingestion.models import BlockChanges, Done, ParsedFile
+from shared.platform.errors import GroundworkError, OutputCutError
 from shared.platform.language_models.models import CallLimits, Prompt
-from shared.platform.prompts import element
+from shared.platform.prompts import element, load
 from shared.platform.telemetry import get_logger
 
 MAX_CAPTION_CHARS = 1200  # four sentences; in Chinese they take 5 of the 8 KiB of a blob's metadata
 MAX_CONCURRENT_CALLS = 4  # calls of one step; there are four steps at once (unmeasured)
-_PROMPT = Path(__file__).parent / "prompts" / "caption.md"
-_LIMITS = CallLimits(timeout_s=60, max_retries=1, max_output_tokens=1000)
+_OUTPUT_TOKENS = 1000
 
 
-async def caption(task: IngestTask) -> Captioned:
+async def caption(task: IngestTask) -> Done:
     """Caption the new figures from `step.first` up to `step.end`.
 
     Raises:
@@ -59,25 +58,27 @@ async def caption(task: IngestTask) -> Captioned:
         if isinstance(reply, Caption) and figure.key not in copied
     ]
     calls = sum(reply.by_model for reply in made)
+    task.used = task.used.plus(Usage(captions=calls))
     await task.update(partial(with_model_calls, status="captioning", calls=calls))
     for reply in replies:
         if isinstance(reply, BaseException):
             raise reply
-    return Captioned(figure_count=len(figures), by_rule_count=len(made) - calls)
+    return Done()
 
 
 async def _by_model(task: IngestTask, figure: Figure, content: bytes) -> str:
     """What the model says; empty when it cannot say anything."""
     prompt = _prompt(figure, content)
+    timeout_s = task.services.settings.ingestion.caption_timeout_s
+    limits = CallLimits(timeout_s=timeout_s, max_output_tokens=_OUTPUT_TOKENS)
     written = ""
     try:
-        async for piece in task.services.vision_model.stream(prompt, _LIMITS):
+        async for piece in task.services.vision_model.stream(prompt, limits):
             written += piece
     except OutputCutError:
         pass  # what was written until then is a caption, too
     except GroundworkError as failed:
-        worth_waiting = failed.retryable and not isinstance(failed, ModelFixableError)
-        if worth_waiting and not task.step.last_attempt:
+        if task.is_retried_after(failed):
             raise
         get_logger().warning("figure.by_rule", figure=figure.key[:16], error_type=failed.code)
         return ""
@@ -97,9 +98,4 @@ def _prompt(figure: Figure, content: bytes) -> Prompt:
     }
     user = "\n".join(element(name, text) for name, text in material.items() if text)
     picture = f"data:image/png;base64,{base64.b64encode(content).decode()}"
-    return Prompt(name="caption", system=_system_prompt(), user=user, picture_url=picture)
-
-
-@cache
-def _system_prompt() -> str:
-    return _PROMPT.read_text(encoding="utf-8").strip()
+    return Prompt(name="caption", system=load("ingestion", "caption"), user=user, picture_url=picture)

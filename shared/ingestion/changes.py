@@ -5,6 +5,7 @@ calls a model. A function that returns True asks its caller to start an ingestio
 """
 
 import asyncio
+import datetime
 import json
 from contextlib import suppress
 
@@ -14,9 +15,10 @@ from shared.documents.ids import SIDECAR_SUFFIX
 from shared.documents.models import Corrections
 from shared.documents.requests import AccessChange, MetadataCorrection
 from shared.documents.rights import may_change, may_see
-from shared.documents.state import DocumentState, DocumentStore, Rights
+from shared.documents.state import DocumentState, Rights
+from shared.documents.state_store import DocumentStore
 from shared.ingestion.acceptance import pipeline
-from shared.ingestion.claims import Claim, ClaimLostError, change_claim
+from shared.ingestion.claims import Claim, ClaimLostError, IngestTask, change_task, mark_deleted
 from shared.ingestion.metadata import remove_extracted, with_corrections
 from shared.ingestion.rights import apply_rights, note_newest, read_rights
 from shared.ingestion.services import IngestionServices
@@ -30,7 +32,6 @@ from shared.platform.errors import (
     PreconditionFailedError,
 )
 from shared.platform.names import DOCUMENTS
-from shared.platform.search import SearchIndex
 
 _WAIT_S = 0.5
 _WAITS = 10  # a status change takes milliseconds; a long ingestion is not waited for
@@ -62,14 +63,39 @@ def corrections_of(wanted: MetadataCorrection) -> Corrections:
         CallerError: none was.
     """
     fields = wanted.model_dump(exclude_unset=True)
+    if isinstance(date := fields.get("document_date"), datetime.date):
+        fields["document_date"] = date.isoformat()
     if not fields:
         raise CallerError("No field to correct.", f"Fields: {', '.join(MetadataCorrection.model_fields)}.")
     return fields
 
 
-async def write_rights(blob_name: str, rights: Rights, blobs: BlobStore) -> None:
-    """Put rights into the document's sidecar, which wins over everything else that says who may read it."""
-    await blobs.write(DOCUMENTS, blob_name + SIDECAR_SUFFIX, _sidecar_of(rights))
+async def write_rights(
+    blob_name: str, rights: Rights, blobs: BlobStore, *, only_over: str | None = None
+) -> None:
+    """Put rights into the document's sidecar, which wins over everything else that says who may read it.
+
+    Args:
+        only_over: etag of the sidecar that they replace, "" for none; None = whatever is there.
+
+    Raises:
+        PreconditionFailedError: there is another sidecar by now.
+    """
+    known = {"acl": list(rights.acl), "owner_id": rights.owner_id, "project_id": rights.project_id}
+    if rights.source_url:
+        known["source_url"] = rights.source_url
+    name, content = blob_name + SIDECAR_SUFFIX, json.dumps(known).encode()
+    if only_over is None:
+        await blobs.write(DOCUMENTS, name, content)
+        return
+    try:
+        await blobs.write_version(DOCUMENTS, name, content, etag=only_over or None)
+    except ConflictError:
+        # A write of ours whose answer was lost is sent again below: then what is wanted is there.
+        with suppress(NotFoundError):
+            if await blobs.read(DOCUMENTS, name) == content:
+                return
+        raise PreconditionFailedError("Its access was changed just now.", "Read it again.") from None
 
 
 async def change_access(
@@ -77,8 +103,8 @@ async def change_access(
 ) -> bool:
     """Make the list hold, for the next query already. True = start an ingestion.
 
-    While somebody else works on the document, the rows that there are get the list at once, and whoever works
-    on it writes it into all others.
+    While somebody else works on the document, existing rows get the list at once, and the holder writes it
+    into all others.
 
     Args:
         only_unchanged: not if somebody changed the rights since `state` was read.
@@ -89,23 +115,21 @@ async def change_access(
     project_id = change.project_id or state.wanted_rights.project_id
     changed = {"acl": change.acl, "project_id": project_id, "warning": None}
     rights = state.wanted_rights.model_copy(update=changed)
-    if only_unchanged:
-        await _replace_rights(state, rights, services.blobs)
-    else:
-        await write_rights(state.blob_name, rights, services.blobs)
+    only_over = state.sidecar_etag if only_unchanged else None
+    await write_rights(state.blob_name, rights, services.blobs, only_over=only_over)
     properties = await services.blobs.properties(DOCUMENTS, state.blob_name)
     if properties is None:
         raise DocumentNotFoundError(f"The file of {state.filename!r} is gone.", "It was deleted just now.")
-    rights, sidecar_etag = await read_rights(services.settings, services.blobs, properties)
-    claim = change_claim(services.documents, state.blob_name)
-    held = await claim.take()
+    rights, sidecar_etag = await read_rights(properties, services)
+    task = change_task(state.blob_name, services)
+    held = await task.take()
     if held is None:
         await note_newest(state.blob_name, services)
         return False
-    await _update(claim, wanted_rights=rights, sidecar_etag=sidecar_etag)
+    await _update(task, wanted_rights=rights, sidecar_etag=sidecar_etag)
     if held.content_hash:
-        await apply_rights(claim, services.content_index, services.documents_index)
-    return await claim.release()
+        await apply_rights(task)
+    return await task.release()
 
 
 async def correct(
@@ -124,36 +148,31 @@ async def correct(
         ConflictError: the document is being ingested.
         PreconditionFailedError: it changed, and must not have; start an ingestion.
     """
-    claim = change_claim(services.documents, state.blob_name)
-    held = await _taken(claim)
-
-    def editable(state: DocumentState) -> tuple[object, ...]:
-        return state.corrections, state.wanted_rights, state.content_hash
-
-    if only_unchanged and editable(held) != editable(state):
-        await claim.release()
+    task, held = await _taken(state, services)
+    editable = {"corrections", "wanted_rights", "content_hash"}
+    if only_unchanged and held.model_dump(include=editable) != state.model_dump(include=editable):
+        await task.release()
         raise PreconditionFailedError("The document was changed just now.", "Read it again.")
-    held = await _update(claim, corrections={**held.corrections, **corrections})
+    held = await _update(task, corrections={**held.corrections, **corrections})
     if held.content_hash != "" and held.pipeline == pipeline(services.settings):
-        await _correct_rows(claim, held, services.content_index, services.documents_index)
-    return await claim.release()
+        await _correct_rows(task, held)
+    return await task.release()
 
 
-async def try_again(state: DocumentState, blobs: BlobStore, documents: DocumentStore) -> None:
+async def try_again(state: DocumentState, services: IngestionServices) -> None:
     """Make the document's content count as new, whatever was tried before; then start an ingestion.
 
     Raises:
         ConflictError: the document is being ingested.
     """
-    claim = change_claim(documents, state.blob_name)
-    await _taken(claim)
+    task, _ = await _taken(state, services)
     # Once the document is held: an ingestion that ends now would store it again.
-    await remove_extracted(blobs, state.doc_id)
-    await _update(claim, failed_tries=0, pipeline="")
-    await claim.release()
+    await remove_extracted(services.blobs, state.doc_id)
+    await _update(task, failed_tries=0, pipeline="")
+    await task.release()
 
 
-async def repair(state: DocumentState, documents: DocumentStore) -> None:
+async def repair(state: DocumentState, services: IngestionServices) -> None:
     """Make an ingestion write what the document's rows lack; it asks no model for what is known.
 
     Of a document whose newest version failed, the rows that are still found can be closed, but not written
@@ -162,47 +181,25 @@ async def repair(state: DocumentState, documents: DocumentStore) -> None:
     Raises:
         ConflictError: the document is being ingested.
     """
-    claim = change_claim(documents, state.blob_name)
-    await _taken(claim)
+    task, _ = await _taken(state, services)
     if state.status == "failed" and state.content_hash:
-        await _update(claim, rights=Rights(warning=state.rights.warning))
+        await _update(task, rights=Rights(warning=state.rights.warning))
     else:
-        await _update(claim, failed_tries=0, pipeline="", copied_hash="")
-    await claim.release()
+        await _update(task, failed_tries=0, pipeline="", copied_hash="")
+    await task.release()
 
 
 async def delete(state: DocumentState, services: IngestionServices) -> None:
-    """Delete the file, and take the document from the list; an ingestion then removes the rest."""
+    """Delete the file, and hide the document from everybody at once; an ingestion then removes the rest."""
     await services.blobs.delete(DOCUMENTS, state.blob_name)
+    await mark_deleted(state.doc_id, services.documents)
     # After the file: without its sidecar a document would be open to whomever the default names.
     await services.blobs.delete(DOCUMENTS, state.blob_name + SIDECAR_SUFFIX)
     await services.documents_index.delete([state.doc_id])
 
 
-async def _replace_rights(state: DocumentState, rights: Rights, blobs: BlobStore) -> None:
-    """Write the sidecar only if it is the one that was read last."""
-    name, etag = state.blob_name + SIDECAR_SUFFIX, state.sidecar_etag or None
-    wanted = _sidecar_of(rights)
-    try:
-        await blobs.write_version(DOCUMENTS, name, wanted, etag=etag)
-    except ConflictError:
-        # A write of ours whose answer was lost is sent again below: then what is wanted is there.
-        with suppress(NotFoundError):
-            if await blobs.read(DOCUMENTS, name) == wanted:
-                return
-        raise PreconditionFailedError("Its access was changed just now.", "Read it again.") from None
-
-
-def _sidecar_of(rights: Rights) -> bytes:
-    content = {"acl": list(rights.acl), "owner_id": rights.owner_id, "project_id": rights.project_id}
-    if rights.source_url:
-        content["source_url"] = rights.source_url
-    return json.dumps(content).encode()
-
-
-async def _correct_rows(
-    claim: Claim, state: DocumentState, content_index: SearchIndex, documents_index: SearchIndex
-) -> None:
+async def _correct_rows(task: IngestTask, state: DocumentState) -> None:
+    content_index, documents_index = task.services.content_index, task.services.documents_index
     record = await index_rows.document_record(documents_index, state.doc_id)
     if record is None:
         return
@@ -214,20 +211,21 @@ async def _correct_rows(
         await content_index.merge([{"block_id": key, **fields} for key in keys])
     # Last, as in an ingestion: what the list says, the blocks can be filtered by.
     await documents_index.merge([corrected.model_dump(mode="json")])
-    await _update(claim, copied_hash=copied)
+    await _update(task, copied_hash=copied)
 
 
-async def _taken(claim: Claim) -> DocumentState:
+async def _taken(state: DocumentState, services: IngestionServices) -> tuple[IngestTask, DocumentState]:
+    task = change_task(state.blob_name, services)
     for _ in range(_WAITS):
-        held = await claim.take()
+        held = await task.take()
         if held is not None:
-            return held
+            return task, held
         await asyncio.sleep(_WAIT_S)
     raise ConflictError("The document is being ingested.", "Try again when it is ready.")
 
 
 async def _update(claim: Claim, **change: object) -> DocumentState:
     try:
-        return await claim.update(lambda state: state.model_copy(update=change))
+        return await claim.update(**change)
     except ClaimLostError:
         raise ConflictError("The document was taken over by an ingestion.", "Try again.") from None

@@ -1,138 +1,65 @@
-"""Chunking: packs a document's elements into blocks of bounded size. Pure; a function counts tokens.
+"""Chunking: what becomes a block: text of bounded size, and figures. Pure; a function counts tokens.
 
-A table is a block of its own, long ones split by rows with the header repeated. Text is packed up to the
+A table is a separate block, long ones split by rows with the header repeated. Text is packed up to the
 limit, with one sentence of overlap, within its section. The heading path is embedded with the text and stored
 apart. A block is never over the limit, whatever comes in.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import groupby
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby, islice, takewhile
 
-from shared.documents.models import Chunk, Element
+from shared.documents.models import Chunk, Element, Figure
+from shared.evidence.cues import cues_of_part
 from shared.evidence.text import split_sentences, split_words
-from shared.platform.tokens import TokenCounter
+from shared.platform.tokens import CHARS_PER_TOKEN, TokenCounter
+from shared.retrieval.models import HEADING_SEPARATOR
 
-_CLOSED_LEVEL = 2
-_PATH_SEPARATOR = " > "
-
-
-@dataclass
-class Section:
-    """Elements in order. `path` holds the headings that all of them stand under, outermost first."""
-
-    path: tuple[str, ...]
-    page_number: int | None
-    start_seconds: float | None
-    elements: list[Element] = field(default_factory=list)
-
-    @property
-    def size_chars(self) -> int:
-        return sum(len(element.text) for element in self.elements)
-
-    @property
-    def has_body(self) -> bool:
-        """Whether there is anything but headings."""
-        return any(element.kind != "heading" for element in self.elements)
-
-
-def split_sections(elements: Sequence[Element], enough_chars: int) -> Iterator[Section]:
-    """The sections of a document, in order; no element is left out.
-
-    Args:
-        enough_chars: from this size on a section ends at any heading, not only at a high one.
-    """
-    outline = Outline()
-    current: Section | None = None
-    for element in elements:
-        path = outline.enter(element)
-        if current is not None and _ends_before(current, element, enough_chars):
-            yield current
-            current = None
-        if current is None:
-            current = Section(path, element.page_number, element.start_seconds)
-        elif element.kind == "heading":
-            current.path = _shared(current.path, path) if current.has_body else path
-        current.elements.append(element)
-    if current is not None:
-        yield current
-
-
-def path_text(path: Sequence[str]) -> str:
-    """ "3 Safety > 3.2 Valves"."""
-    return _PATH_SEPARATOR.join(path)
-
-
-def heading_line(text: str) -> str:
-    """A heading on one line."""
-    return " ".join(text.split())
-
-
-class Outline:
-    """The headings that are open at a point of the document."""
-
-    def __init__(self) -> None:
-        self._open: list[tuple[int, str]] = []
-
-    def enter(self, element: Element) -> tuple[str, ...]:
-        """The path at `element`, itself included if it is a heading."""
-        if element.kind == "heading":
-            level = element.level or 1
-            line = heading_line(element.text)
-            self._open = [known for known in self._open if known[0] < level]
-            # A title page's title comes again on the next page: "Report > Report" says nothing more.
-            if not self._open or self._open[-1][1] != line:
-                self._open.append((level, line))
-        return tuple(text for _, text in self._open)
-
-
-def _ends_before(section: Section, element: Element, enough_chars: int) -> bool:
-    if (element.page_number, element.start_seconds) != (section.page_number, section.start_seconds):
-        return True
-    # Headings without text beneath them, such as a title page's, go with what follows them.
-    if element.kind != "heading" or not section.has_body:
-        return False
-    return (element.level or 1) <= _CLOSED_LEVEL or section.size_chars >= enough_chars
-
-
-def _shared(first: Sequence[str], second: Sequence[str]) -> tuple[str, ...]:
-    length = 0
-    while length < min(len(first), len(second)) and first[length] == second[length]:
-        length += 1
-    return tuple(first[:length])
-
-
+_CLOSED_LEVEL = 2  # headings up to this level always end a section
 _SPECIAL_TOKENS = 2  # [CLS] and [SEP] of the embedding model
 _PATH_SHARE = 4  # a heading path may take a quarter of a block
 _OVERLAP_SHARE = 4  # and so may the sentence repeated from the block before
-_CHARS_PER_TOKEN = 3.6
 _HEADER_LINES = 2  # of a Markdown table: the header row and the rule below it
-
-
-@dataclass(frozen=True)
-class _Piece:
-    """A sentence, heading, list item or line; `glue` joins it to the piece before.
-
-    `repeatable`: it may stand at the begin of the next block again.
-    """
-
-    text: str
-    glue: str
-    repeatable: bool
-    tokens: int = 0
+_DECORATION_TIMES = 3  # a logo comes on every page, a figure that is looked at again comes twice
+_CONTEXT_CHARS = 700  # on either side
+_MAX_WORDS_CHARS = 1500
+_MAX_LABEL_CHARS = 500
+_MAX_PATH_CHARS = 300
 
 
 def chunk_elements(elements: Sequence[Element], max_tokens: int, count_tokens: TokenCounter) -> list[Chunk]:
-    """The chunks of a document's text, in reading order. Figures are no part of it: see `core.figures`.
+    """The chunks of a document's text, in reading order. Figures are not included.
 
     Args:
-        max_tokens: most tokens of what is embedded: heading path and text together, special tokens included.
+        max_tokens: limit for what is embedded: heading path and text together, special tokens included.
         count_tokens: the embedding model's tokenizer, or an estimate.
     """
     packer = _Packer(max_tokens, count_tokens)
-    enough_chars = int(max_tokens * _CHARS_PER_TOKEN / 2)
-    spoken = [element for element in elements if element.kind != "figure" and element.text]
-    return [chunk for section in split_sections(spoken, enough_chars) for chunk in packer.pack(section)]
+    placed = [
+        (place, element)
+        for place, element in enumerate(elements)
+        if element.kind != "figure" and element.text
+    ]
+    places = iter([place for place, _ in placed])
+    sections = _sections([element for _, element in placed], int(max_tokens * CHARS_PER_TOKEN / 2))
+    return [
+        chunk
+        for path, section in sections
+        for chunk in _timed(packer.pack(path, section, list(islice(places, len(section)))), section)
+    ]
+
+
+def _timed(chunks: Iterable[Chunk], section: Sequence[Element]) -> Iterator[Chunk]:
+    """The chunks of a section, those of a transcript's paragraph each with its own cues."""
+    cues = section[0].cues
+    words = section[0].text.split()
+    begin = 0
+    for chunk in chunks:
+        own = ""
+        if cues is not None:
+            own, begin = cues_of_part(cues, words, chunk.text.split(), begin)
+        yield chunk.model_copy(update={"cues": own}) if own else chunk
 
 
 def embedded_text(chunk: Chunk) -> str:
@@ -140,101 +67,170 @@ def embedded_text(chunk: Chunk) -> str:
     return f"{chunk.heading_path}\n{chunk.text}" if chunk.heading_path else chunk.text
 
 
+@dataclass
+class _Outline:
+    """The headings that are open at a point of the document: level and text, outermost first."""
+
+    _open: list[tuple[int, str]] = field(default_factory=list)
+
+    def enter(self, element: Element) -> tuple[str, ...]:
+        """The heading path at `element`, which is part of it if it is a heading."""
+        if element.kind == "heading":
+            level, line = element.level or 1, " ".join(element.text.split())
+            self._open = [heading for heading in self._open if heading[0] < level]
+            # A title page's title comes again on the next page: "Report > Report" says nothing more.
+            if not self._open or self._open[-1][1] != line:
+                self._open.append((level, line))
+        return tuple(line for _, line in self._open)
+
+
+def _sections(
+    elements: Sequence[Element], enough_chars: int
+) -> Iterator[tuple[tuple[str, ...], list[Element]]]:
+    """The heading path and the elements of each section, in order; no element is left out.
+
+    Args:
+        enough_chars: from this size on a section ends at any heading, not only at a high one.
+    """
+    outline = _Outline()
+    path: tuple[str, ...] = ()
+    section: list[Element] = []
+    place, size_chars, has_body = None, 0, False  # of the section
+    for element in elements:
+        here, is_heading = outline.enter(element), element.kind == "heading"
+        is_elsewhere = place != (element.page_number, element.start_seconds)
+        is_high = (element.level or 1) <= _CLOSED_LEVEL
+        # Headings without text beneath them, such as a title page's, go with what follows them.
+        ends = is_heading and has_body and (is_high or size_chars >= enough_chars)
+        if section and (is_elsewhere or ends):
+            yield path, section
+            section, size_chars, has_body = [], 0, False
+        if not section:
+            path, place = here, (element.page_number, element.start_seconds)
+        elif is_heading:
+            common = takewhile(lambda pair: pair[0] == pair[1], zip(path, here, strict=False))
+            path = tuple(heading for heading, _ in common) if has_body else here
+        section.append(element)
+        size_chars += len(element.text)
+        has_body = has_body or not is_heading
+    if section:
+        yield path, section
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """A sentence, heading, list item or line; `glue` joins it to the piece before.
+
+    `repeatable`: the next block may begin with it again. `place`: of its element in the document.
+    """
+
+    text: str
+    glue: str
+    repeatable: bool = False
+    tokens: int = 0
+    place: int = 0
+
+
+_Placed = tuple[int, Element]
+"""An element, and its position among the document's elements."""
+
+
+@dataclass(frozen=True)
 class _Packer:
     """Packs one section at a time."""
 
-    def __init__(self, max_tokens: int, count_tokens: TokenCounter) -> None:
-        self._max_tokens = max_tokens
-        self._count = count_tokens
+    max_tokens: int
+    count: TokenCounter
 
-    def pack(self, section: Section) -> Iterator[Chunk]:
-        path, path_tokens = self._fitting_path(section.path)
-        budget = self._max_tokens - path_tokens - _SPECIAL_TOKENS
-        for is_table, group in groupby(section.elements, key=lambda element: element.kind == "table"):
+    def pack(self, path: Sequence[str], section: Sequence[Element], places: Sequence[int]) -> Iterator[Chunk]:
+        heading_path, path_tokens = self._fitting_path(path)
+        budget = self.max_tokens - path_tokens - _SPECIAL_TOKENS
+        is_whole = heading_path == HEADING_SEPARATOR.join(path)
+        placed = zip(places, section, strict=True)
+        for is_table, group in groupby(placed, key=lambda one: one[1].kind == "table"):
             elements = list(group)
-            if path == path_text(section.path) and _is_said_by_path(elements, section):
-                continue
-            for text in self._tables(elements, budget) if is_table else self._texts(elements, budget):
+            headings = [" ".join(one.text.split()) for _, one in elements if one.kind == "heading"]
+            if is_whole and len(headings) == len(elements) < len(section) and {*headings} <= {*path}:
+                continue  # headings above a table: a block of them alone says nothing
+            texts = self._tables(elements, budget) if is_table else self._texts(elements, budget)
+            for place, text in texts:
                 yield Chunk(
                     text=text,
-                    heading_path=path,
-                    page_number=section.page_number,
-                    start_seconds=section.start_seconds,
+                    place=place,
+                    heading_path=heading_path,
+                    page_number=section[0].page_number,
+                    start_seconds=section[0].start_seconds,
                     kind="table" if is_table else "text",
                 )
 
     def _fitting_path(self, path: Sequence[str]) -> tuple[str, int]:
         """The path as text, and its tokens; outer headings are left out until it fits its share."""
-        limit = self._max_tokens // _PATH_SHARE
+        limit = self.max_tokens // _PATH_SHARE
         for start in range(len(path)):
-            text = path_text(path[start:])
-            (tokens,) = self._count([text])
+            text = HEADING_SEPARATOR.join(path[start:])
+            (tokens,) = self.count([text])
             if tokens <= limit:
                 return text, tokens
-        if not path:
-            return "", 0
-        # One heading over the limit is cut; it stands whole in the text of its section.
-        text, tokens = self._words_within(path[-1], limit)[0]
-        return text, tokens
+        # A heading over the limit is cut here; it stands whole in the text of its section.
+        return self._words_within(path[-1], limit)[0] if path else ("", 0)
 
-    def _texts(self, elements: Sequence[Element], budget: int) -> Iterator[str]:
-        packed: list[_Piece] = []
-        size = 0
+    def _texts(self, elements: Sequence[_Placed], budget: int) -> Iterator[tuple[int, str]]:
+        packed: list[str] = []
+        size = place = 0
+        before = _Piece("", "")
         for piece in self._pieces(elements, budget):
             if packed and size + piece.tokens > budget:
-                yield _joined(packed)
-                packed = _overlap(packed[-1], piece, budget)
-                size = sum(kept.tokens for kept in packed)
-            packed.append(piece)
+                yield place, "".join(packed)
+                is_short = before.tokens * _OVERLAP_SHARE <= budget and before.tokens + piece.tokens <= budget
+                repeats = before.repeatable and is_short
+                packed, size = ([before.text], before.tokens) if repeats else ([], 0)
+                place = piece.place
+            elif not packed:
+                place = piece.place
+            packed.append(piece.glue + piece.text if packed else piece.text)
             size += piece.tokens
+            before = piece
         if packed:
-            yield _joined(packed)
+            yield place, "".join(packed)
 
-    def _pieces(self, elements: Sequence[Element], budget: int) -> Iterator[_Piece]:
-        drafts = [draft for element in elements for draft in _drafts(element)]
-        sizes = self._count([draft.text for draft in drafts])
-        for draft, tokens in zip(drafts, sizes, strict=True):
+    def _pieces(self, elements: Sequence[_Placed], budget: int) -> Iterator[_Piece]:
+        """The pieces with their tokens; those over the budget are cut at words."""
+        pieces = [replace(piece, place=place) for place, element in elements for piece in _pieces(element)]
+        sizes = self.count([piece.text for piece in pieces])
+        for piece, tokens in zip(pieces, sizes, strict=True):
             if tokens <= budget:
-                yield _Piece(draft.text, draft.glue, draft.repeatable, tokens)
+                yield replace(piece, tokens=tokens)
                 continue
-            glue = draft.glue
-            for text, part_tokens in self._words_within(draft.text, budget):
-                yield _Piece(text, glue, repeatable=False, tokens=part_tokens)
-                glue = " "
+            for number, (text, part_tokens) in enumerate(self._words_within(piece.text, budget)):
+                yield _Piece(text, " " if number else piece.glue, tokens=part_tokens, place=piece.place)
+
+    def _tables(self, tables: Sequence[_Placed], budget: int) -> Iterator[tuple[int, str]]:
+        """Long tables are cut into groups of rows, each under the header unless that takes half a block."""
+        for place, table in tables:
+            lines = table.text.splitlines()
+            sizes = self.count(lines)
+            if sum(sizes) <= budget:
+                yield place, table.text
+                continue
+            header_tokens = sum(sizes[:_HEADER_LINES])
+            repeats = header_tokens <= budget // 2
+            header = lines[:_HEADER_LINES] if repeats else []
+            room = budget - header_tokens if repeats else budget
+            rows: list[str] = []
+            for row, tokens in list(zip(lines, sizes, strict=True))[len(header) :]:
+                rows += [row] if tokens <= room else [text for text, _ in self._words_within(row, room)]
+            for run, _ in self._runs(rows, room):
+                yield place, "\n".join([*header, *run])
 
     def _words_within(self, text: str, limit: int) -> list[tuple[str, int]]:
         """The text in runs of whole words, each within the limit, with their tokens."""
-        words = split_words(text)
-        return [(" ".join(run), size) for run, size in self._runs(words, limit)]
-
-    def _tables(self, elements: Sequence[Element], budget: int) -> Iterator[str]:
-        for element in elements:
-            lines = element.text.splitlines()
-            sizes = self._count(lines)
-            if sum(sizes) <= budget:
-                yield element.text
-            else:
-                yield from self._table_parts(lines, sum(sizes[:_HEADER_LINES]), budget)
-
-    def _table_parts(self, lines: Sequence[str], header_tokens: int, budget: int) -> Iterator[str]:
-        """Rows in groups, each under the header; a header that takes half a block is not repeated."""
-        repeats = header_tokens <= budget // 2
-        header = list(lines[:_HEADER_LINES]) if repeats else []
-        room = budget - header_tokens if repeats else budget
-        rows = [text for row in lines[len(header) :] for text in self._row_texts(row, room)]
-        for run, _ in self._runs(rows, room):
-            yield "\n".join([*header, *run])
-
-    def _row_texts(self, row: str, room: int) -> list[str]:
-        if self._count([row])[0] <= room:
-            return [row]
-        return [text for text, _ in self._words_within(row, room)]
+        return [(" ".join(run), size) for run, size in self._runs(split_words(text), limit)]
 
     def _runs(self, texts: Sequence[str], limit: int) -> Iterator[tuple[list[str], int]]:
         """Texts in order, in runs whose tokens add up to `limit` at most."""
         run: list[str] = []
         size = 0
-        for text, tokens in zip(texts, self._count(texts), strict=True):
+        for text, tokens in zip(texts, self.count(texts), strict=True):
             if run and size + tokens > limit:
                 yield run, size
                 run, size = [], 0
@@ -244,11 +240,10 @@ class _Packer:
             yield run, size
 
 
-def _drafts(element: Element) -> Iterator[_Piece]:
-    """The pieces of one element, not yet measured."""
+def _pieces(element: Element) -> Iterator[_Piece]:
     if element.kind == "code":
         for number, line in enumerate(element.text.splitlines()):
-            yield _Piece(line, "\n" if number else "\n\n", repeatable=False)
+            yield _Piece(line, "\n" if number else "\n\n")
     elif element.kind == "paragraph":
         glue = "\n\n"
         for line in element.text.splitlines():
@@ -257,22 +252,66 @@ def _drafts(element: Element) -> Iterator[_Piece]:
                 glue = " "
             glue = "\n"
     else:
-        yield _Piece(element.text, "\n" if element.kind == "list_item" else "\n\n", repeatable=False)
+        yield _Piece(element.text, "\n" if element.kind == "list_item" else "\n\n")
 
 
-def _overlap(last: _Piece, following: _Piece, budget: int) -> list[_Piece]:
-    """The sentence that the next block repeats, if it is one, is short, and leaves room for what follows."""
-    is_short = last.tokens * _OVERLAP_SHARE <= budget and last.tokens + following.tokens <= budget
-    return [last] if last.repeatable and is_short else []
+def figures_of(elements: Sequence[Element]) -> list[Figure]:
+    """The figures of a document, in reading order."""
+    times = Counter(element.picture.key for element in elements if element.picture is not None)
+    outline = _Outline()
+    figures: list[Figure] = []
+    seen: set[str] = set()
+    for position, element in enumerate(elements):
+        path = outline.enter(element)
+        picture = element.picture
+        if picture is None or picture.key in seen or times[picture.key] >= _DECORATION_TIMES:
+            continue
+        seen.add(picture.key)
+        figures.append(
+            Figure(
+                key=picture.key,
+                place=position,
+                label=element.text[:_MAX_LABEL_CHARS],
+                context=_context(elements, position),
+                words=picture.words[:_MAX_WORDS_CHARS],
+                heading_path=HEADING_SEPARATOR.join(path)[:_MAX_PATH_CHARS],
+                page_number=element.page_number,
+                width_px=picture.width_px,
+                height_px=picture.height_px,
+            )
+        )
+    return figures
 
 
-def _joined(pieces: Sequence[_Piece]) -> str:
-    first, *rest = pieces
-    return first.text + "".join(piece.glue + piece.text for piece in rest)
+def figure_text(figure: Figure, caption: str) -> str:
+    """What is indexed and embedded for a figure: its name in the document, unless the caption says it."""
+    return caption if not figure.label or figure.label in caption else f"{figure.label}\n{caption}"
 
 
-def _is_said_by_path(elements: Sequence[Element], section: Section) -> bool:
-    """Headings above a table: its path carries them, if it is whole; a block of them alone says nothing."""
-    return len(elements) < len(section.elements) and all(
-        element.kind == "heading" and heading_line(element.text) in section.path for element in elements
-    )
+def caption_by_rule(figure: Figure) -> str:
+    """A caption without a model: what the document says of the figure, else the words in it."""
+    said = figure.label or " ".join(figure.words.split()) or " ".join(figure.context.split())
+    short = said[:_CONTEXT_CHARS].strip()
+    place = f" on page {figure.page_number}" if figure.page_number else ""
+    return short or f"A figure{place}."
+
+
+def _context(elements: Sequence[Element], position: int) -> str:
+    """The text on either side of an element, on the same page."""
+    before = _texts(elements[position - 1 :: -1] if position else [], elements[position])
+    after = _texts(elements[position + 1 :], elements[position])
+    return "\n".join([*reversed(before), *after])
+
+
+def _texts(elements: Sequence[Element], figure: Element) -> list[str]:
+    """Texts from the figure on outwards, until there are enough."""
+    words = figure.picture.words if figure.picture else ""
+    texts: list[str] = []
+    room = _CONTEXT_CHARS
+    for element in elements:
+        if element.page_number != figure.page_number or room <= 0:
+            break
+        if element.kind != "figure" and element.text and element.text not in (figure.text, words):
+            texts.append(element.text[:room])
+            room -= len(element.text)
+    return texts

@@ -7,16 +7,25 @@ and no change is lost.
 """
 
 import uuid
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import PurePosixPath
 from typing import TypeVar
 
+from shared.access.daily_use import Usage
 from shared.documents.ids import document_id
-from shared.documents.state import DocumentState, DocumentStore, PhaseTime
+from shared.documents.state import DocumentState, PhaseTime
+from shared.documents.state_store import DocumentStore
 from shared.ingestion.models import Closed, CloseRequest, IngestStep
 from shared.ingestion.services import IngestionServices
-from shared.platform.errors import ConflictError, DependencyError, NotFoundError
+from shared.platform.errors import (
+    ConflictError,
+    DependencyError,
+    GroundworkError,
+    ModelFixableError,
+    NotFoundError,
+)
 from shared.platform.models import Model
 from shared.platform.names import WORK
 from shared.retrieval.models import DocumentStatus
@@ -27,6 +36,7 @@ MAX_TRIES = 3  # failed ingestions of the same bytes; then the document is quara
 MAX_WRITE_ATTEMPTS = 8  # of a compare-and-write; two writers at most meet on one document
 CHANGE = "change-"  # how the instance ids of changes by people begin
 
+WORK_FOLDER = "ingest/"
 PARSED = "parsed.json"
 METADATA = "metadata.json"
 CHANGES = "changes.json"
@@ -56,17 +66,18 @@ class Claim:
 
         Look at the blob afterwards, not before: a note left earlier is wiped here.
         """
+        mine = {"holder": self.step.instance_id, "pending": False}
         for _ in range(MAX_WRITE_ATTEMPTS):
             state = await self.documents.get(self.doc_id)
             try:
                 if state is None:
-                    self.known = await self.documents.create(self._held(fresh_state(self.step.blob_name)))
+                    fresh = fresh_state(self.step.blob_name).model_copy(update=mine)
+                    self.known = await self.documents.create(touched(fresh))
                 elif is_held(state) and state.holder != self.step.instance_id:
                     await self.documents.replace(state.model_copy(update={"pending": True}))
                     return None
                 else:
-                    held = self._held(state.model_copy(update={"pending": False}))
-                    self.known = await self.documents.replace(held)
+                    self.known = await self.documents.replace(touched(state.model_copy(update=mine)))
             except ConflictError:
                 continue
             return self.known
@@ -84,9 +95,9 @@ class Claim:
         return self.known
 
     async def update(
-        self, change: Callable[[DocumentState], DocumentState] = lambda state: state
+        self, change: Callable[[DocumentState], DocumentState] = lambda state: state, /, **fields: object
     ) -> DocumentState:
-        """Change the state, and prolong the claim.
+        """Change the state, or some of its fields, and prolong the claim.
 
         Raises:
             ClaimLostError: the instance no longer holds the document.
@@ -95,7 +106,8 @@ class Claim:
             state = await self.look()
             self.known = None
             try:
-                self.known = await self.documents.replace(touched(change(state)))
+                changed = change(state).model_copy(update=fields)
+                self.known = await self.documents.replace(touched(changed))
             except ConflictError:
                 continue
             return self.known
@@ -115,7 +127,7 @@ class Claim:
         Raises:
             ClaimLostError: the instance no longer holds the document.
         """
-        return (await self.update(lambda state: state.model_copy(update={"holder": None}))).pending
+        return (await self.update(holder=None)).pending
 
     async def close(self, request: CloseRequest) -> Closed:
         """Note how the ingestion ended, and give up the claim unless an event came meanwhile.
@@ -129,7 +141,10 @@ class Claim:
             if request.status == "failed" or (request.status == "ready" and not is_quarantined(state)):
                 # Waiting for a worker is no try: the reconciliation starts it again, as often as it takes.
                 tries = state.failed_tries + (not request.waited) if request.status == "failed" else 0
+                if state.begun_parses > MAX_TRIES:
+                    tries = MAX_TRIES
                 outcome = {"reason": request.reason, "hint": request.hint, "failed_tries": tries}
+                outcome["begun_parses"] = 0
                 if request.status == "ready":  # also of a version that turned out to be as before
                     outcome["blob_etag"] = state.wanted_etag or state.blob_etag
                 state = with_status(state, request.status).model_copy(update=outcome)
@@ -154,43 +169,70 @@ class Claim:
                 if not state.pending:
                     await self.documents.delete(state)
                     return Closed(again=False)
-                # Wanted rights stay until the new file's are read: its owner must see it meanwhile.
-                kept = {
-                    "revision": state.revision,
-                    "pending": True,
-                    "wanted_rights": state.wanted_rights,
-                }
-                fresh = fresh_state(self.step.blob_name).model_copy(update=kept)
-                await self.documents.replace(self._held(fresh))
+                await self.documents.replace(touched(revived(state)))
             except ConflictError:
                 continue
             return Closed(again=True)
         raise contended()
 
-    def _held(self, state: DocumentState) -> DocumentState:
-        return touched(state.model_copy(update={"holder": self.step.instance_id}))
+
+async def mark_deleted(doc_id: str, documents: DocumentStore) -> bool:
+    """Take a document whose file is gone from its readers, and from the instance that works on it.
+
+    That instance ends at its next step; the next one to claim the document removes what it wrote.
+    False = there is no such document.
+
+    Raises:
+        DependencyError: the store failed, or too many change the document at once.
+    """
+    for _ in range(MAX_WRITE_ATTEMPTS):
+        state = await documents.get(doc_id)
+        if state is None or state.is_deleted:
+            return state is not None
+        try:
+            await documents.replace(touched(state.model_copy(update={"is_deleted": True, "holder": None})))
+        except ConflictError:
+            continue
+        return True
+    raise contended()
 
 
 class IngestTask(Claim):
-    """One activity of an ingestion: the claim, the services, and the document's files in the work container.
+    """One activity of an ingestion, or a change: the claim, the services, and the document's work files.
 
     Attributes:
         content_hash: of the file; set once it was read.
-        stores_files: False if the whole ingestion is this one activity: then no later one reads the files.
+        used: what this step has used up for the document's owner.
+        is_whole: the whole ingestion is this one activity: no later one reads the files.
     """
 
-    def __init__(self, step: IngestStep, services: IngestionServices, *, is_whole: bool = False) -> None:
+    def __init__(self, step: IngestStep, services: IngestionServices) -> None:
         super().__init__(services.documents, step)
         self.services = services
         self.blobs = services.blobs
         self.content_hash = step.content_hash
-        self._is_whole = is_whole
+        self.used = Usage()
+        self.is_whole = False
         self._files: dict[str, Model] = {}
 
     @property
     def stores_files(self) -> bool:
         """Whether work files are stored: always for a new version, whose repetition must clear up by them."""
-        return not self._is_whole or self.known is None or self.known.content_hash != ""
+        return not self.is_whole or self.known is None or self.known.content_hash != ""
+
+    def is_retried_after(self, failed: GroundworkError) -> bool:
+        """Whether a call of a model that failed may succeed in a later attempt of this step."""
+        may_pass = failed.retryable and not isinstance(failed, ModelFixableError)
+        return may_pass and not self.step.last_attempt
+
+    @asynccontextmanager
+    async def counted_parse(self) -> AsyncIterator[None]:
+        """Forget that a parse began when its step fails: only one that ended the host is still counted."""
+        try:
+            yield
+        except GroundworkError:
+            await self.update(begun_parses=0)
+            raise
 
     async def put(self, name: str, content: Model) -> None:
         """Create or replace a work file."""
@@ -217,16 +259,16 @@ class IngestTask(Claim):
 
     async def remove_files(self) -> None:
         """Remove every work file of the document, of whatever version."""
-        await self.blobs.delete_prefix(WORK, f"ingest/{self.doc_id}/")
+        await self.blobs.delete_prefix(WORK, f"{WORK_FOLDER}{self.doc_id}/")
 
     def _path(self, name: str) -> str:
-        return f"ingest/{self.doc_id}/{self.content_hash}/{name}"
+        return f"{WORK_FOLDER}{self.doc_id}/{self.content_hash}/{name}"
 
 
-def change_claim(documents: DocumentStore, blob_name: str) -> Claim:
-    """A claim, not yet taken, for a change by a person."""
+def change_task(blob_name: str, services: IngestionServices) -> IngestTask:
+    """A change by a person; its claim is not yet taken."""
     step = IngestStep(blob_name=blob_name, instance_id=f"{CHANGE}{uuid.uuid4().hex}")
-    return Claim(documents, step)
+    return IngestTask(step, services)
 
 
 def now() -> datetime:
@@ -275,6 +317,19 @@ def fresh_state(blob_name: str) -> DocumentState:
         filename=PurePosixPath(blob_name).name,
         updated_at=now(),
     )
+
+
+def revived(state: DocumentState) -> DocumentState:
+    """The state of the new document that a file makes which was sent again after its deletion.
+
+    What the old one left in the indexes is compared with the new one as any other rows are.
+    """
+    if not state.is_deleted:
+        return state
+    # Wanted rights stay until the new file's are read: its owner must see it meanwhile.
+    known = {"revision", "pending", "holder", "wanted_rights"}
+    kept = {name: getattr(state, name) for name in known}
+    return fresh_state(state.blob_name).model_copy(update=kept)
 
 
 def touched(state: DocumentState) -> DocumentState:

@@ -11,7 +11,8 @@ from shared.access.security_filter import PUBLIC
 from shared.documents import figure_store
 from shared.documents.ids import block_id_in
 from shared.documents.models import Block, Caption, Original
-from shared.documents.state import DocumentState, DocumentStore, Rights
+from shared.documents.state import DocumentState, Rights
+from shared.documents.state_store import DocumentStore
 from shared.ingestion.acceptance import pipeline
 from shared.ingestion.claims import ORIGINAL, IngestTask
 from shared.platform.names import DOCUMENTS

@@ -1,6 +1,6 @@
 """docling, as docling-serve's HTTP API: a file goes there, a task is asked for, the document comes back.
 
-docling itself is gigabytes of libraries and models; it runs as a service of its own.
+docling itself is gigabytes of libraries and models; it runs as a separate service.
 
 Source: docling-serve 1.x, `/v1/convert/file/async`, `/v1/status/poll/{task_id}`, `/v1/result/{task_id}`.
 """
@@ -8,19 +8,27 @@ Source: docling-serve 1.x, `/v1/convert/file/async`, `/v1/status/poll/{task_id}`
 import asyncio
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, TypeVar
 
-from pydantic import Field, ValidationError
+from pydantic import AliasPath, Field, ValidationError
 
 from shared.evidence.models import PageArea
 from shared.ingestion.models import Layout, LayoutPiece, PieceKind
-from shared.ingestion.parser_services import Cell, LayoutReader, cannot_read, filled_rows
+from shared.ingestion.parser_services import (
+    Cell,
+    LayoutReader,
+    cannot_read,
+    filled_rows,
+    page_area,
+    read_answer,
+)
 from shared.platform.calls import DOCLING as SERVICE
-from shared.platform.calls import Deadline, call_span, call_within, failed, rate_limited, refused, timed_out
+from shared.platform.calls import Deadline, call_span, call_within, error_of_status, timed_out
 from shared.platform.connections import Connection
 from shared.platform.errors import ConfigurationError
-from shared.platform.http_client import Wire, folded, http_errors, not_understood, read_bounded
+from shared.platform.http_client import Wire, folded, http_errors, not_understood
 from shared.platform.language_models.models import CallLimits
 from shared.platform.settings import Settings
 
@@ -31,6 +39,7 @@ if TYPE_CHECKING:
 
 
 _FURNITURE = ("page_header", "page_footer")
+_PARTS = ("texts", "tables", "pictures", "groups")
 _MARKS = {"checkbox_selected": "☒ ", "checkbox_unselected": "☐ "}
 _BULLETS = ("", "-", "*", "•", "·", "◦", "▪", "‣", "–", "—")
 
@@ -42,7 +51,7 @@ class Reference(Wire):
 
 
 class BoundingBox(Wire):
-    """In the page's unit; where y begins is said by `coord_origin`."""
+    """In the page's unit; `coord_origin` says where y begins."""
 
     left: float = Field(alias="l")
     top: float = Field(alias="t")
@@ -61,10 +70,10 @@ class Provenance(Wire):
 class TableCell(Wire):
     """A cell; places count from 0, the ends are excluded."""
 
-    start_row_offset_idx: int
-    end_row_offset_idx: int
-    start_col_offset_idx: int
-    end_col_offset_idx: int
+    row: int = Field(alias="start_row_offset_idx")
+    row_end: int = Field(alias="end_row_offset_idx")
+    column: int = Field(alias="start_col_offset_idx")
+    column_end: int = Field(alias="end_col_offset_idx")
     text: str = ""
 
 
@@ -77,7 +86,7 @@ class TableData(Wire):
 
 
 class Item(Wire):
-    """A text, table, picture or group: what is not its own stays at the default."""
+    """A text, table, picture or group: fields that it does not have stay at the default."""
 
     label: str = ""
     content_layer: str = "body"
@@ -94,17 +103,11 @@ class Item(Wire):
         return self.prov[0].page_no if self.prov else None
 
 
-class PageSize(Wire):
-    """In the page's unit."""
-
-    width: float = 0
-    height: float = 0
-
-
 class DocumentPage(Wire):
-    """A page that was read."""
+    """A page that was read; its size in its own unit."""
 
-    size: PageSize = PageSize()
+    width: float = Field(default=0, validation_alias=AliasPath("size", "width"))
+    height: float = Field(default=0, validation_alias=AliasPath("size", "height"))
 
 
 class DoclingDocument(Wire):
@@ -127,22 +130,16 @@ def layout_of(document: DoclingDocument, service: str) -> Layout:
     return Layout(pieces=tuple(_Walk(document).pieces()), page_count=len(document.pages), service=service)
 
 
+@dataclass
 class _Walk:
     """One way through the tree; each item is met once, whatever the references say."""
 
-    def __init__(self, document: DoclingDocument) -> None:
-        self._document = document
-        self._parts: Mapping[str, tuple[Item, ...]] = {
-            "texts": document.texts,
-            "tables": document.tables,
-            "pictures": document.pictures,
-            "groups": document.groups,
-        }
-        self._seen: set[str] = set()
+    document: DoclingDocument
+    _seen: set[str] = field(default_factory=set)
 
     def pieces(self) -> Iterator[LayoutPiece]:
         # A stack and no recursion: how deep the tree is, is up to the answer.
-        open_references = list(reversed(self._document.body.children))
+        open_references = list(reversed(self.document.body.children))
         while open_references:
             reference = open_references.pop().ref
             item = self._item(reference)
@@ -153,8 +150,9 @@ class _Walk:
                 # Its caption and the words in it are children: they follow as texts.
                 yield self._figure(item)
             elif reference.startswith("#/tables/"):
-                for child in item.children:
-                    self._skip_unless_caption(child.ref, item)
+                # The texts below a table are its caption and those of its cells, which it holds itself.
+                captions = {caption.ref for caption in item.captions}
+                self._seen |= {child.ref for child in item.children} - captions
                 yield _table(item)
             elif reference.startswith("#/texts/"):
                 yield from _text(item)
@@ -168,13 +166,8 @@ class _Walk:
 
     def _found(self, reference: str) -> Item | None:
         part, _, position = reference.removeprefix("#/").partition("/")
-        items = self._parts.get(part, ())
+        items: tuple[Item, ...] = getattr(self.document, part) if part in _PARTS else ()
         return items[int(position)] if position.isdecimal() and int(position) < len(items) else None
-
-    def _skip_unless_caption(self, reference: str, table: Item) -> None:
-        """The texts below a table are those of its cells, which it holds itself."""
-        if reference not in {caption.ref for caption in table.captions}:
-            self._seen.add(reference)
 
     def _texts_of(self, references: tuple[Reference, ...]) -> Iterator[str]:
         for reference in references:
@@ -195,32 +188,19 @@ class _Walk:
 
     def _area(self, picture: Item) -> PageArea | None:
         place = picture.prov[0] if picture.prov else None
-        page = self._document.pages.get(str(place.page_no)) if place else None
+        page = self.document.pages.get(str(place.page_no)) if place else None
         if place is None or place.bbox is None or page is None:
             return None
-        box, size = place.bbox, page.size
-        if size.width <= 0 or size.height <= 0:
-            return None
+        box, height = place.bbox, page.height
         upwards = box.coord_origin == "BOTTOMLEFT"
-        top, bottom = (size.height - box.top, size.height - box.bottom) if upwards else (box.top, box.bottom)
-        return PageArea(
-            left=box.left / size.width,
-            top=top / size.height,
-            right=box.right / size.width,
-            bottom=bottom / size.height,
-        )
+        top, bottom = (height - box.top, height - box.bottom) if upwards else (box.top, box.bottom)
+        return page_area((box.left, top, box.right, bottom), page.width, height)
 
 
 def _table(table: Item) -> LayoutPiece:
     data = table.data or TableData()
     cells = (
-        Cell(
-            row=cell.start_row_offset_idx,
-            row_end=cell.end_row_offset_idx,
-            column=cell.start_col_offset_idx,
-            column_end=cell.end_col_offset_idx,
-            text=folded(cell.text),
-        )
+        Cell(cell.row, cell.row_end, cell.column, cell.column_end, folded(cell.text))
         for cell in data.table_cells
     )
     rows = filled_rows(data.num_rows, data.num_cols, cells)
@@ -258,12 +238,8 @@ class _Task(Wire):
     task_status: str
 
 
-class _Document(Wire):
-    json_content: DoclingDocument | None = None
-
-
 class _Converted(Wire):
-    document: _Document
+    document: DoclingDocument | None = Field(validation_alias=AliasPath("document", "json_content"))
     status: str
 
 
@@ -305,34 +281,26 @@ class Docling(LayoutReader):
         """The file by docling's standard pipeline, with its own text recognition."""
         with call_span(SERVICE, "read layout"):
             converted = await self._converted(source, filename, limits)
-        document = converted.document.json_content
-        if converted.status not in _SUCCESSES or document is None:
+        if converted.status not in _SUCCESSES or converted.document is None:
             raise cannot_read(SERVICE)
         try:
-            return await asyncio.to_thread(layout_of, document, SERVICE.name)
+            return await asyncio.to_thread(layout_of, converted.document, SERVICE.name)
         except ValueError:
             raise not_understood(SERVICE) from None
 
     async def _converted(self, source: Path, filename: str, limits: CallLimits) -> _Converted:
         session = await self._connection.opened()
-        deadline = Deadline(limits.timeout_s)
-        task = await call_within(
-            deadline, limits.max_retries, lambda: _submit(session, source, filename, deadline)
-        )
-        await self._done(session, task, deadline, limits.max_retries)
-        return await call_within(deadline, limits.max_retries, lambda: _result(session, task, deadline))
-
-    async def _done(self, session: "ClientSession", task: _Task, deadline: Deadline, retries: int) -> None:
-        """Return when the task has succeeded."""
-        status = task.task_status
-        while status in _UNFINISHED:
+        deadline, retries = Deadline(limits.timeout_s), limits.max_retries
+        task = await call_within(deadline, retries, lambda: _submit(session, source, filename, deadline))
+        status_url, result_url = f"v1/status/poll/{task.task_id}", f"v1/result/{task.task_id}"
+        while task.task_status in _UNFINISHED:
             if deadline.remaining_s <= _POLL_S:
                 raise timed_out(SERVICE)
             await asyncio.sleep(_POLL_S)
-            polled = await call_within(deadline, retries, lambda: _poll(session, task, deadline))
-            status = polled.task_status
-        if status not in _SUCCESSES:
+            task = await call_within(deadline, retries, lambda: _get(session, status_url, _Task, deadline))
+        if task.task_status not in _SUCCESSES:
             raise cannot_read(SERVICE)
+        return await call_within(deadline, retries, lambda: _get(session, result_url, _Converted, deadline))
 
 
 async def _submit(session: "ClientSession", source: Path, filename: str, deadline: Deadline) -> _Task:
@@ -351,21 +319,15 @@ async def _submit(session: "ClientSession", source: Path, filename: str, deadlin
     return task
 
 
-async def _poll(session: "ClientSession", task: _Task, deadline: Deadline) -> _Task:
-    address = f"v1/status/poll/{task.task_id}"
-    return await _answer(lambda: session.get(address, allow_redirects=False), _Task, deadline)
-
-
-async def _result(session: "ClientSession", task: _Task, deadline: Deadline) -> _Converted:
-    address = f"v1/result/{task.task_id}"
-    return await _answer(lambda: session.get(address, allow_redirects=False), _Converted, deadline)
+async def _get(session: "ClientSession", url: str, kind: type[Answer], deadline: Deadline) -> Answer:
+    return await _answer(lambda: session.get(url, allow_redirects=False), kind, deadline)
 
 
 async def _answer(opened: Opened, kind: type[Answer], deadline: Deadline) -> Answer:
     with http_errors(SERVICE):
         async with asyncio.timeout_at(deadline.at), opened() as response:
             _check(response.status, response.headers)
-            content = await read_bounded(response.content.iter_any(), SERVICE)
+            content = await read_answer(response.content.iter_any(), SERVICE)
     try:
         return await asyncio.to_thread(kind.model_validate_json, content)
     except ValidationError:
@@ -375,14 +337,10 @@ async def _answer(opened: Opened, kind: type[Answer], deadline: Deadline) -> Ans
 def _check(status: int, headers: Mapping[str, str]) -> None:
     if status == 200:
         return
-    if status in (401, 403):
-        raise refused(SERVICE)
     if status == 404:
         raise ConfigurationError(
             "DOCLING_ENDPOINT leads to no such service.", "Check it; docling-serve must be of version 1."
         )
     if status in (400, 413, 415, 422):
         raise cannot_read(SERVICE, f"HTTP {status}")
-    if status == 429:
-        raise rate_limited(SERVICE, headers)
-    raise failed(SERVICE, status)
+    raise error_of_status(SERVICE, status, headers)

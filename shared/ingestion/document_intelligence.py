@@ -6,17 +6,24 @@ any size, and follows whatever address the service names, with the key in a head
 
 import asyncio
 import re
+import sys
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import Field, ValidationError
+from pydantic import AliasPath, Field, ValidationError
 
-from shared.evidence.models import PageArea
-from shared.ingestion.models import Layout, LayoutPiece, PageTexts, PieceKind
-from shared.ingestion.parser_services import Cell, LayoutReader, PageReader, cannot_read, filled_rows
+from shared.ingestion.models import Layout, LayoutPiece, PageTexts
+from shared.ingestion.parser_services import (
+    Cell,
+    LayoutReader,
+    PageReader,
+    cannot_read,
+    filled_rows,
+    page_area,
+    read_answer,
+)
 from shared.ingestion.parsers.text import page_ranges
 from shared.platform.calls import DOCUMENT_INTELLIGENCE as SERVICE
 from shared.platform.calls import (
@@ -30,7 +37,7 @@ from shared.platform.calls import (
 )
 from shared.platform.connections import Connection, Credentials, credential_modules
 from shared.platform.errors import ConfigurationError, GroundworkError
-from shared.platform.http_client import Wire, folded, not_understood, read_bounded
+from shared.platform.http_client import Wire, folded, not_understood
 from shared.platform.language_models.models import CallLimits
 from shared.platform.settings import Settings
 
@@ -39,7 +46,6 @@ if TYPE_CHECKING:
 
 
 _FURNITURE = ("pageHeader", "pageFooter", "pageNumber")
-_HEADINGS = ("title", "sectionHeading")
 _MARKS = ((":selected:", "☒"), (":unselected:", "☐"))
 _DEFAULT_LEVEL = 2
 
@@ -98,16 +104,10 @@ class Table(Placed):
     cells: tuple[TableCell, ...]
 
 
-class Caption(Wire):
-    """What stands below or above a figure."""
-
-    content: str
-
-
 class FoundFigure(Placed):
     """A figure. `elements` are references such as "/paragraphs/5"."""
 
-    caption: Caption | None = None
+    caption: str = Field(default="", validation_alias=AliasPath("caption", "content"))
     elements: tuple[str, ...] = ()
 
 
@@ -161,10 +161,13 @@ def layout_of(result: AnalyzeResult, service: str) -> Layout:
         ValueError: a table of impossible size.
     """
     levels = _heading_levels(result.sections)
-    in_cells = _Stretches(span for table in result.tables for cell in table.cells for span in cell.spans)
+    spans = (span for table in result.tables for cell in table.cells for span in cell.spans)
+    in_cells = sorted((span.offset, span.offset + span.length) for span in spans if span.length > 0)
     placed: list[tuple[int, LayoutPiece]] = []
     for position, paragraph in enumerate(result.paragraphs):
-        if paragraph.role not in _FURNITURE and not (paragraph.spans and paragraph.offset in in_cells):
+        before = bisect_right(in_cells, (paragraph.offset, sys.maxsize))
+        is_in_cell = bool(paragraph.spans and before) and paragraph.offset < in_cells[before - 1][1]
+        if paragraph.role not in _FURNITURE and not is_in_cell:
             placed.append((paragraph.offset, _paragraph_piece(paragraph, levels.get(position))))
     placed += [(table.offset, _table_piece(table)) for table in result.tables]
     pages = {page.page_number: page for page in result.pages}
@@ -172,19 +175,6 @@ def layout_of(result: AnalyzeResult, service: str) -> Layout:
     placed.sort(key=lambda pair: pair[0])
     pieces = tuple(piece for _, piece in placed if piece.kind in ("figure", "table") or piece.text)
     return Layout(pieces=pieces, page_count=len(result.pages), service=service)
-
-
-class _Stretches:
-    """Stretches of the text, to be asked what lies in one of them."""
-
-    def __init__(self, spans: Iterable[Span]) -> None:
-        ordered = sorted((span.offset, span.offset + span.length) for span in spans if span.length > 0)
-        self._starts = [start for start, _ in ordered]
-        self._ends = [end for _, end in ordered]
-
-    def __contains__(self, offset: int) -> bool:
-        before = bisect_right(self._starts, offset) - 1
-        return before >= 0 and offset < self._ends[before]
 
 
 def _heading_levels(sections: Sequence[Section]) -> dict[int, int]:
@@ -213,25 +203,21 @@ def _references(elements: Iterable[str]) -> Iterator[tuple[str, int]]:
 
 
 def _paragraph_piece(paragraph: Paragraph, level: int | None) -> LayoutPiece:
-    is_heading = paragraph.role in _HEADINGS
-    kind: PieceKind = "heading" if is_heading else "paragraph"
-    known = 1 if paragraph.role == "title" else level or _DEFAULT_LEVEL
-    return LayoutPiece(
-        kind=kind,
-        text=_text(paragraph.content),
-        page_number=paragraph.page_number,
-        level=known if is_heading else None,
-    )
+    text, page_number = _text(paragraph.content), paragraph.page_number
+    if paragraph.role not in ("title", "sectionHeading"):
+        return LayoutPiece(kind="paragraph", text=text, page_number=page_number)
+    level = 1 if paragraph.role == "title" else level or _DEFAULT_LEVEL
+    return LayoutPiece(kind="heading", text=text, page_number=page_number, level=level)
 
 
 def _table_piece(table: Table) -> LayoutPiece:
     cells = (
         Cell(
-            row=cell.row,
-            row_end=cell.row + cell.row_span,
-            column=cell.column,
-            column_end=cell.column + cell.column_span,
-            text=_text(cell.content),
+            cell.row,
+            cell.row + cell.row_span,
+            cell.column,
+            cell.column + cell.column_span,
+            _text(cell.content),
         )
         for cell in table.cells
     )
@@ -247,28 +233,18 @@ def _figure_piece(
         for kind, position in _references(figure.elements)
         if kind == "paragraphs" and position < len(paragraphs)
     )
+    area, page = None, pages.get(figure.page_number or 0)
+    if page is not None:
+        # Without a polygon the figure is the whole page.
+        polygon = figure.regions[0].polygon or (0, 0, page.width, page.height)
+        xs, ys = polygon[0::2], polygon[1::2]
+        area = page_area((min(xs), min(ys), max(xs), max(ys)), page.width, page.height)
     return LayoutPiece(
         kind="figure",
-        text=_text(figure.caption.content) if figure.caption else "",
+        text=_text(figure.caption),
         words="\n".join(_text(content) for content in inside),
         page_number=figure.page_number,
-        area=_area(figure, pages),
-    )
-
-
-def _area(figure: FoundFigure, pages: Mapping[int, Page]) -> PageArea | None:
-    page = pages.get(figure.page_number or 0)
-    if page is None or page.width <= 0 or page.height <= 0:
-        return None
-    polygon = figure.regions[0].polygon
-    if len(polygon) < 4:
-        return PageArea(left=0, top=0, right=1, bottom=1)
-    xs, ys = polygon[0::2], polygon[1::2]
-    return PageArea(
-        left=min(xs) / page.width,
-        top=min(ys) / page.height,
-        right=max(xs) / page.width,
-        bottom=max(ys) / page.height,
+        area=area,
     )
 
 
@@ -290,18 +266,14 @@ _CODE = re.compile(r"\A[A-Za-z0-9]{1,60}\Z")
 _SERVICE_FAULTS = ("InternalServerError", "ServiceUnavailable", "Timeout")
 
 
-class _InnerError(Wire):
-    code: str = ""
-
-
 class _Error(Wire):
     code: str = ""
-    inner: _InnerError | None = Field(default=None, alias="innererror")
+    inner_code: str = Field(default="", validation_alias=AliasPath("innererror", "code"))
 
     @property
     def most_exact_code(self) -> str:
         """A word, no text of the document; "" when the service gives none."""
-        code = self.inner.code if self.inner and self.inner.code else self.code
+        code = self.inner_code or self.code
         return code if _CODE.match(code) else ""
 
 
@@ -311,15 +283,6 @@ class _Operation(Wire):
     status: str
     error: _Error | None = None
     result: AnalyzeResult | None = Field(default=None, alias="analyzeResult")
-
-
-@dataclass(frozen=True)
-class _Analysis:
-    """One that was accepted, and how long to wait before asking for it."""
-
-    model: str
-    result_id: str
-    wait_s: float
 
 
 def connect_document_intelligence(
@@ -377,24 +340,24 @@ class DocumentIntelligence(LayoutReader, PageReader):
         self, model: str, source: Path, limits: CallLimits, pages: str | None = None
     ) -> AnalyzeResult:
         client = await self._connection.opened()
-        deadline = Deadline(limits.timeout_s)
-        analysis = await call_within(
-            deadline, limits.max_retries, lambda: _submit(client, model, source, pages, deadline)
+        deadline, retries = Deadline(limits.timeout_s), limits.max_retries
+        result_path, wait_s = await call_within(
+            deadline, retries, lambda: _submit(client, model, source, pages, deadline)
         )
-        wait_s = analysis.wait_s
         while True:
             if wait_s >= deadline.remaining_s:
                 raise timed_out(SERVICE)
             await asyncio.sleep(wait_s)
-            found = await call_within(deadline, limits.max_retries, lambda: _poll(client, analysis, deadline))
-            if isinstance(found, AnalyzeResult):
-                return found
-            wait_s = found
+            answer = await call_within(deadline, retries, lambda: _poll(client, result_path, deadline))
+            if isinstance(answer, AnalyzeResult):
+                return answer
+            wait_s = answer
 
 
 async def _submit(
     client: "DocumentIntelligenceClient", model: str, source: Path, pages: str | None, deadline: Deadline
-) -> _Analysis:
+) -> tuple[str, float]:
+    """Where the result will be, and the seconds to wait before the first look."""
     headers: dict[str, str] = {}
 
     def keep_headers(response: Any) -> None:
@@ -409,21 +372,17 @@ async def _submit(
     found = _RESULT_ID.search(headers.get("operation-location", ""))
     if found is None:
         raise not_understood(SERVICE)
-    return _Analysis(model, found[1], _wait_s(headers))
+    return f"/documentModels/{model}/analyzeResults/{found[1]}", _wait_s(headers)
 
 
 async def _poll(
-    client: "DocumentIntelligenceClient", analysis: _Analysis, deadline: Deadline
+    client: "DocumentIntelligenceClient", result_path: str, deadline: Deadline
 ) -> AnalyzeResult | float:
     """The result, or the seconds to wait until the next look."""
     from azure.core.exceptions import HttpResponseError
     from azure.core.rest import HttpRequest
 
-    request = HttpRequest(
-        "GET",
-        f"/documentModels/{analysis.model}/analyzeResults/{analysis.result_id}",
-        params={"api-version": API_VERSION},
-    )
+    request = HttpRequest("GET", result_path, params={"api-version": API_VERSION})
     with azure_errors(SERVICE, _read_status):
         async with (
             asyncio.timeout_at(deadline.at),
@@ -432,7 +391,7 @@ async def _poll(
             if response.status_code != 200:
                 await response.read()
                 raise HttpResponseError(response=response)
-            answer = await read_bounded(response.iter_bytes(), SERVICE)
+            answer = await read_answer(response.iter_bytes(), SERVICE)
             headers: Mapping[str, str] = response.headers
     try:
         operation = await asyncio.to_thread(_Operation.model_validate_json, answer)

@@ -1,30 +1,49 @@
-"""Writes a document into both indexes: plan what changes, write new blocks, then the document, then clear up.
+"""Writes a document into both indexes: new blocks, then its row, then away with what vanished.
 
 The order is the promise: new blocks, then the document's row, then the deletion of blocks that vanished. A
 document in the list is complete, and one that is being replaced never disappears from search.
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import PurePosixPath
 
+from shared.access.daily_use import Usage
 from shared.documents import figure_store, index_rows, page_files
-from shared.documents.models import Block, Caption, DescribedFile, Original
-from shared.documents.state import DocumentState
+from shared.documents.figure_store import CAPTION_VERSION
+from shared.documents.ids import block_id, figure_block_id
+from shared.documents.models import Block, Caption, Chunk, DescribedFile, Figure, Original
+from shared.documents.state import DocumentState, Rights
 from shared.ingestion import copies, rights
 from shared.ingestion.acceptance import pipeline
-from shared.ingestion.chunking import embedded_text
-from shared.ingestion.claims import CHANGES, METADATA, ORIGINAL, PARSED, IngestTask, now, with_model_calls
-from shared.ingestion.metadata import keep_extracted, remove_extracted, with_corrections
-from shared.ingestion.models import BlockChanges, ParsedFile, Planned, Written
-from shared.ingestion.record_manager import make_blocks, plan_changes
+from shared.ingestion.chunking import embedded_text, figure_text
+from shared.ingestion.claims import (
+    CHANGES,
+    METADATA,
+    ORIGINAL,
+    PARSED,
+    ClaimLostError,
+    IngestTask,
+    now,
+    with_model_calls,
+)
+from shared.ingestion.fair_turns import EmbeddingPace, FairTurns
+from shared.ingestion.metadata import first_instant, keep_extracted, remove_extracted, with_corrections
+from shared.ingestion.models import BlockChanges, Done, ParsedFile, Planned
+from shared.platform.hashing import digest
 from shared.platform.language_models.models import CallLimits
+from shared.platform.names import FIGURES
+from shared.platform.settings import Settings
 from shared.retrieval.models import DocumentRecord
 
 METADATA_BY_RULE = "Title and summary were made by rule: the model could not describe the document."
 CAPTIONS_BY_RULE = "Some figures were described by rule: the model could not describe them."
 EMBED_BATCH = 64  # texts a request; more only make a failed one dearer (unmeasured)
-_EMBED_LIMITS = CallLimits(timeout_s=120, max_retries=2)
+_TURNS = FairTurns(2)  # requests of this process: one is answered while the next one is sent
+_PACE = EmbeddingPace(largest=EMBED_BATCH)
+_MOST_ASKED = 500  # ids of one filter
 
 
 @dataclass(frozen=True)
@@ -54,17 +73,19 @@ async def plan(task: IngestTask) -> Planned:
     )
 
 
-async def write_blocks(task: IngestTask) -> Written:
+async def write_blocks(task: IngestTask) -> Done:
     """Embed and write the new blocks from `step.first` up to `step.end`; twice does no harm."""
     await task.enter("embedding")
     version = await _load(task)
     changes = await task.get(CHANGES, BlockChanges)
     original = (await task.get(ORIGINAL, Original)).doc_id
     figures, first_figure = version.parsed.figures, len(version.parsed.chunks)
-    positions = changes.new[task.step.first : task.step.end or None]
-    for start in range(0, len(positions), EMBED_BATCH):
-        batch = positions[start : start + EMBED_BATCH]
+    positions = await _unwritten(task, version, changes.new[task.step.first : task.step.end or None])
+    while positions:
+        size = min(EMBED_BATCH, _PACE.texts)
+        batch, positions = positions[:size], positions[size:]
         vectors, calls = await _vectors(task, version, batch, original)
+        task.used = task.used.plus(Usage(blocks=len(batch)))
         # Embedding may take minutes: an instance that lost the document meanwhile must not write into it any
         # more, and rights that changed meanwhile hold in what is written from now on.
         state = await task.update(partial(with_model_calls, status="embedding", calls=calls))
@@ -77,35 +98,54 @@ async def write_blocks(task: IngestTask) -> Written:
             index_rows.block_row(version.blocks[position], record, vector)
             for position, vector in zip(batch, vectors, strict=True)
         ]
-        await rights.upload_blocks(
-            rows, task.doc_id, state.wanted_rights, task.services.content_index, task.documents
-        )
-    return Written(block_count=len(positions))
+        await rights.upload_blocks(task, rows, state.wanted_rights)
+    return Done()
 
 
-async def finish(task: IngestTask) -> Written:
+async def _unwritten(task: IngestTask, version: _Version, positions: Sequence[int]) -> Sequence[int]:
+    """Those of the blocks that no earlier attempt at this step has written: embedding is what costs."""
+    wanted = {version.blocks[position].block_id: position for position in positions}
+    ids = list(wanted)
+    written: dict[str, str] = {}
+    for start in range(0, len(ids), _MOST_ASKED):
+        some = ids[start : start + _MOST_ASKED]
+        written |= await index_rows.hashes_of(task.services.content_index, some)
+    return [
+        position
+        for block_id, position in wanted.items()
+        if written.get(block_id) != version.blocks[position].content_hash
+    ]
+
+
+async def finish(task: IngestTask) -> Done:
     """Make the new version the one that is found, and clear away what was only the old one's."""
     services, doc_id = task.services, task.doc_id
     state = await task.enter("indexing")
     if state.content_hash == task.content_hash and not await task.exists(PARSED):
-        return Written(block_count=state.block_count)  # an earlier attempt did it all
+        return Done()  # an earlier attempt did it all
     state = await copies.take_corrections(task, state)
     is_extracted_kept = not task.stores_files
     version = await _load(task)
     record = _record(task, state, version)
     changes = await task.get(CHANGES, BlockChanges)
-    await _merge_rows(task, version, state, record, changes)
+    positions: Sequence[int] = changes.moved
+    if state.rows_outdated:
+        # Blocks that were written before the change have what was wanted then.
+        positions = range(len(version.blocks))
+    elif index_rows.copied_hash(record) != state.copied_hash:
+        positions = changes.moved + changes.kept
+    rows = [index_rows.moved_row(version.blocks[position], record) for position in positions]
+    await services.content_index.merge(rows)
     # Metadata are written last: a document visible in the list must be searchable in full.
     naming = index_rows.naming_fields(record, version.parsed.chunks)
     await services.documents_index.upload([{**record.model_dump(mode="json"), **naming}])
-    indexed = partial(
-        _indexed, version=version, written=state, record=record, current_pipeline=pipeline(services.settings)
-    )
-    indexed_state = await task.update(indexed)
-    if indexed_state.wanted_rights != indexed_state.rights:
-        await rights.apply_rights(task, services.content_index, services.documents_index)
+    written = state.wanted_rights
+    indexed = partial(_indexed, version=version, record=record, settings=services.settings, written=written)
+    state = await _updated_or_taken_back(task, indexed)
+    if state.wanted_rights != state.rights:
+        await rights.apply_rights(task)
     # Rows that are not this version's: those of the plan, and what an instance that died wrote after it.
-    found = await index_rows.block_ids(services.content_index, doc_id)
+    found = await index_rows.block_hashes(services.content_index, doc_id)
     wanted = {block.block_id for block in version.blocks}
     await services.content_index.delete(sorted({*changes.gone, *found} - wanted))
     await figure_store.keep_only(task.blobs, doc_id, {figure.key for figure in version.parsed.figures})
@@ -116,7 +156,99 @@ async def finish(task: IngestTask) -> Written:
     if record.version > 1:
         await page_files.keep_only(task.blobs, doc_id, task.content_hash)
     await task.remove_files()
-    return Written(block_count=len(version.blocks))
+    return Done()
+
+
+async def _updated_or_taken_back(
+    task: IngestTask, indexed: Callable[[DocumentState], DocumentState]
+) -> DocumentState:
+    """Note that the version is in the indexes; its row goes again if the document was deleted meanwhile."""
+    try:
+        return await task.update(indexed)
+    except ClaimLostError:
+        state = await task.documents.get(task.doc_id)
+        if state is None or state.is_deleted:
+            await task.services.documents_index.delete([task.doc_id])
+        raise
+
+
+def make_blocks(
+    doc_id: str, parsed: ParsedFile, captions: Mapping[str, Caption], embedding_model: str
+) -> list[Block]:
+    """The document's text blocks in order, with their ids and hashes, then its image blocks.
+
+    A figure without a caption yet has the id that it gets from the model. One that a rule described has
+    another id: the next version of the document is a new try at the model.
+
+    Args:
+        captions: by the picture's key, as far as they are known.
+    """
+    seen: Counter[str] = Counter()
+    blocks = []
+    ordinals = _ordinals([*parsed.chunks, *parsed.figures])
+    for ordinal, chunk in zip(ordinals, parsed.chunks, strict=False):
+        text = embedded_text(chunk)
+        position = (str(chunk.page_number), str(chunk.start_seconds), chunk.heading_path, chunk.cues or "")
+        blocks.append(
+            Block(
+                block_id=block_id(doc_id, text, embedding_model, seen[text]),
+                doc_id=doc_id,
+                page_number=chunk.page_number,
+                ordinal=ordinal,
+                start_seconds=chunk.start_seconds,
+                cues=chunk.cues,
+                heading_path=chunk.heading_path,
+                content=chunk.text,
+                content_hash=digest(str(ordinal), *position, chunk.text)[:32],
+            )
+        )
+        seen[text] += 1
+    blocks += [
+        _figure_block(doc_id, figure, ordinal, captions.get(figure.key), embedding_model)
+        for ordinal, figure in zip(ordinals[len(parsed.chunks) :], parsed.figures, strict=True)
+    ]
+    return blocks
+
+
+def _ordinals(pieces: Sequence[Chunk | Figure]) -> list[int]:
+    """The place of each piece in reading order, counted from 0. Pieces of one element keep their order."""
+    ordered = sorted(range(len(pieces)), key=lambda position: pieces[position].place)
+    ordinals = {position: ordinal for ordinal, position in enumerate(ordered)}
+    return [ordinals[position] for position in range(len(pieces))]
+
+
+def plan_changes(blocks: Sequence[Block], indexed: Mapping[str, str]) -> BlockChanges:
+    """Compare a document's blocks with the rows of the index.
+
+    Args:
+        indexed: block_id -> content_hash of every row that the document has in the index.
+    """
+    new: list[int] = []
+    moved: list[int] = []
+    kept: list[int] = []
+    for position, block in enumerate(blocks):
+        known = indexed.get(block.block_id)
+        target = new if known is None else kept if known == block.content_hash else moved
+        target.append(position)
+    gone = indexed.keys() - {block.block_id for block in blocks}
+    return BlockChanges(new=tuple(new), moved=tuple(moved), kept=tuple(kept), gone=tuple(sorted(gone)))
+
+
+def _figure_block(
+    doc_id: str, figure: Figure, ordinal: int, caption: Caption | None, embedding_model: str
+) -> Block:
+    captioned_by = CAPTION_VERSION if caption is None or caption.by_model else "rule"
+    return Block(
+        block_id=figure_block_id(doc_id, figure.key, embedding_model, captioned_by),
+        doc_id=doc_id,
+        block_type="image",
+        page_number=figure.page_number,
+        ordinal=ordinal,
+        heading_path=figure.heading_path,
+        image_url=f"{FIGURES}/{doc_id}/{figure.key}.png",
+        image_caption=figure_text(figure, caption.text) if caption is not None else None,
+        content_hash=digest(str(ordinal), str(figure.page_number), figure.heading_path, figure.key)[:32],
+    )
 
 
 async def _load(task: IngestTask) -> _Version:
@@ -144,7 +276,10 @@ async def _vectors(
         else:
             texts.append(embedded_text(version.parsed.chunks[position]))
     if texts:
-        made = await task.services.embedder.embed(texts, _EMBED_LIMITS)
+        limits = CallLimits(timeout_s=task.services.settings.models.embedding_timeout_s, max_retries=2)
+        owner = task.known.wanted_rights.owner_id if task.known else None
+        async with _TURNS.turn(owner or ""), _PACE.measured(len(texts)):
+            made = await task.services.embedder.embed(texts, limits)
         for position, vector in zip(unknown, made, strict=True):
             known[version.blocks[position].block_id] = vector
     return [known[version.blocks[position].block_id] for position in batch], int(bool(texts))
@@ -158,9 +293,11 @@ def _record(task: IngestTask, state: DocumentState, version: _Version) -> Docume
         doc_id=state.doc_id,
         project_id=wanted.project_id,
         filename=state.filename,
+        file_type=PurePosixPath(state.filename).suffix.lower().removeprefix(".") or None,
         title=metadata.title,
         document_type=metadata.document_type,
         upload_date=now(),
+        document_date=first_instant(metadata.date),
         author=metadata.author or parsed.author,
         department=metadata.department,
         language=metadata.language,
@@ -178,30 +315,8 @@ def _record(task: IngestTask, state: DocumentState, version: _Version) -> Docume
     return with_corrections(extracted, state.corrections)
 
 
-async def _merge_rows(
-    task: IngestTask,
-    version: _Version,
-    state: DocumentState,
-    record: DocumentRecord,
-    changes: BlockChanges,
-) -> None:
-    """Bring rows that stay up to date: moved ones always, kept ones when the document's fields changed."""
-    positions: Sequence[int] = changes.moved
-    if state.rows_outdated:
-        # Blocks that were written before the change have what was wanted then.
-        positions = range(len(version.blocks))
-    elif index_rows.copied_hash(record) != state.copied_hash:
-        positions = changes.moved + changes.kept
-    rows = [index_rows.moved_row(version.blocks[position], record) for position in positions]
-    await task.services.content_index.merge(rows)
-
-
 def _indexed(
-    state: DocumentState,
-    version: _Version,
-    written: DocumentState,
-    record: DocumentRecord,
-    current_pipeline: str,
+    state: DocumentState, version: _Version, record: DocumentRecord, settings: Settings, written: Rights
 ) -> DocumentState:
     """The state once the version is in the indexes, with the rights that were `written`."""
     # The warning of its rights stays until others hold; all others are this version's.
@@ -214,11 +329,11 @@ def _indexed(
     indexed = {
         "blob_etag": state.wanted_etag,
         "content_hash": record.content_hash,
-        "pipeline": current_pipeline,
+        "pipeline": pipeline(settings),
         "copied_hash": index_rows.copied_hash(record),
         "version": record.version,
         "page_count": record.page_count,
         "block_count": len(version.blocks),
         "warnings": tuple(dict.fromkeys((*warnings, *version.parsed.warnings))),
     }
-    return rights.with_rights(state.model_copy(update=indexed), written.wanted_rights)
+    return rights.with_rights(state.model_copy(update=indexed), written)

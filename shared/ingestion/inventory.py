@@ -1,23 +1,25 @@
-"""The blocks of a window's documents, counted row by row. Reads only."""
+"""Documents from every side, and whether file, state, row and blocks agree. Reads only.
+
+Of more documents than can be held, each look reads another part.
+"""
 
 from collections import defaultdict
-from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from shared.documents.ids import EVERYTHING, IdWindow, document_id, document_of_blob, is_sidecar
-from shared.documents.state import DocumentState, DocumentStore
-from shared.ingestion.audit_rules import SeenBlocks, SeenDocument
-from shared.platform.blobs import BlobStore
+from shared.documents.index_rows import all_rows
+from shared.documents.state import DocumentState
+from shared.ingestion.models import Difference, DifferenceKind
+from shared.ingestion.services import IngestionServices
 from shared.platform.names import DOCUMENTS, FIGURES
-from shared.platform.odata import all_of, quote
-from shared.platform.search import IndexRow, SearchIndex, SearchRequest
+from shared.platform.search import SearchIndex
 from shared.retrieval.models import DocumentRecord
 
-_PAGE_ROWS = 1000
 MOST_DOCUMENTS = 10_000  # looked at at once: some 130 MB (13 KB each: measured)
+WINDOW_BITS = 8  # of what the timer looks at each time: one of 256 parts, so each block within 21 hours
 
-# What is compared. A row has far more: summaries, names, every word of its document.
-_COMPARED = (
+# What is compared. A row of a document has far more: summaries, names, every word of its document.
+_ROW_FIELDS = (
     "doc_id",
     "filename",
     "upload_date",
@@ -27,28 +29,76 @@ _COMPARED = (
     "project_id",
     "access_control_list",
 )
+_BLOCK_FIELDS = ("block_id", "doc_id", "access_control_list", "image_url")
+
+
+@dataclass
+class SeenBlocks:
+    """The blocks of one document, as the index holds them."""
+
+    count: int = 0
+    access_lists: set[tuple[str, ...]] = field(default_factory=set)
+    figures: set[str] = field(default_factory=set)
+
+
+@dataclass(frozen=True)
+class SeenDocument:
+    """One document from every side; None (or "") = there is none.
+
+    Attributes:
+        etag: of its file.
+        sidecar_etag: of the file that says who may read it.
+        blocks: counted only in the window whose blocks were read.
+    """
+
+    name: str
+    etag: str | None
+    sidecar_etag: str
+    state: DocumentState | None
+    row: DocumentRecord | None
+    blocks: SeenBlocks
+
+    @property
+    def settled(self) -> DocumentState | None:
+        """The state if the last ingestion ended: of the others it is known that they do not agree."""
+        state = self.state
+        is_ended = state is not None and state.status in ("ready", "failed") and state.holder is None
+        return state if is_ended else None
+
+    @property
+    def is_too_open(self) -> bool:
+        """Whether a block in the index is open to others than its document is."""
+        return self.state is not None and bool(
+            self.blocks.access_lists - {tuple(sorted(self.state.rights.acl))}
+        )
+
+    def difference(self, kind: DifferenceKind, detail: str) -> Difference:
+        """Something that does not agree about this document."""
+        return Difference(kind=kind, place=self.name, detail=detail)
 
 
 @dataclass(frozen=True)
 class Inventory:
-    """Documents by id, from every side.
+    """Documents by id.
 
     Attributes:
         seen: those with a file or a state.
-        orphaned: rows whose documents have neither.
+        orphaned_rows: file names in rows whose documents have neither.
+        orphaned_blocks: how many blocks there are of documents that have neither.
     """
 
     seen: dict[str, SeenDocument]
-    orphaned: dict[str, DocumentRecord]
+    orphaned_rows: dict[str, str]
+    orphaned_blocks: dict[str, int]
 
 
-async def fitting_window(documents_index: SearchIndex, blobs: BlobStore, count: int) -> IdWindow:
+async def fitting_window(services: IngestionServices, count: int) -> IdWindow:
     """The documents that are looked at now: all of them, or the part due at `count` that can be held."""
     window = EVERYTHING
-    while await _has_many_rows(documents_index, window):
+    while await _has_many_rows(services.documents_index, window):
         window = window.narrowed(count)
     held: list[str] = []
-    async for blob in blobs.list_blobs(DOCUMENTS):
+    async for blob in services.blobs.list_blobs(DOCUMENTS):
         if not is_sidecar(blob.name) and window.holds(doc_id := document_id(blob.name)):
             held.append(doc_id)
         while len(held) > MOST_DOCUMENTS:
@@ -57,48 +107,95 @@ async def fitting_window(documents_index: SearchIndex, blobs: BlobStore, count: 
     return window
 
 
-async def take_inventory(
-    documents_index: SearchIndex, blobs: BlobStore, documents: DocumentStore, window: IdWindow = EVERYTHING
-) -> Inventory:
-    """Read all of the window's documents.
+async def take_inventory(services: IngestionServices, window: IdWindow, of_blocks: IdWindow) -> Inventory:
+    """Read all of the window's documents, and the blocks of those in the narrower window `of_blocks`.
 
-    Rows are read before states and states before files, against the order in which an ingestion writes: what
-    is seen first was there when the rest is looked at, unless it was removed.
+    Blocks are read before rows, rows before states and states before files, against the order in which an
+    ingestion writes: what is seen first was there when the rest is looked at, unless it was removed.
     """
-    rows = {record.doc_id: record async for record in _records(documents_index, window)}
-    states = {state.doc_id: state async for state in documents.all(window.low, window.high)}
+    blocks = await _read_blocks(services.content_index, of_blocks)
+    condition = window.condition("doc_id")
+    rows = {
+        str(row["doc_id"]): DocumentRecord.of_row(row)
+        async for row in all_rows(services.documents_index, "doc_id", _ROW_FIELDS, condition)
+    }
+    states = {state.doc_id: state async for state in services.documents.all(window.low, window.high)}
     etags: dict[str, str] = {}
     sidecars: dict[str, str] = {}
-    async for blob in blobs.list_blobs(DOCUMENTS):
+    async for blob in services.blobs.list_blobs(DOCUMENTS):
         document = document_of_blob(blob.name)
         if window.holds(document_id(document)):
             (etags if document == blob.name else sidecars)[document] = blob.etag
-    names = {document_id(name): name for name in etags} | {
-        state.doc_id: state.blob_name for state in states.values()
-    }
+    names = {document_id(name): name for name in etags}
+    names |= {state.doc_id: state.blob_name for state in states.values()}
     seen = {
-        doc_id: _seen(name, etags, sidecars, states.get(doc_id), rows.get(doc_id))
+        doc_id: SeenDocument(
+            name,
+            etags.get(name),
+            sidecars.get(name, ""),
+            states.get(doc_id),
+            rows.get(doc_id),
+            blocks.get(doc_id) or SeenBlocks(),
+        )
         for doc_id, name in names.items()
     }
-    return Inventory(seen, {doc_id: row for doc_id, row in rows.items() if doc_id not in seen})
+    return Inventory(
+        seen,
+        {doc_id: row.filename for doc_id, row in rows.items() if doc_id not in seen},
+        {doc_id: found.count for doc_id, found in blocks.items() if doc_id not in seen},
+    )
 
 
-async def all_rows(
-    index: SearchIndex, key: str, select: tuple[str, ...], condition: str | None = None
-) -> AsyncIterator[IndexRow]:
-    """Every row of an index that meets the condition, by key; `select` empty = all fields."""
-    # By key and not by skip: skip ends at 100,000 rows, and rows that vanish meanwhile would shift the pages.
-    last = ""
-    while True:
-        further = all_of(f"{key} gt {quote(last)}", condition)
-        page = await index.search(
-            SearchRequest(filter=further, select=select, order_by=(key,), top=_PAGE_ROWS)
-        )
-        for row in page.rows:
-            yield row
-        if len(page.rows) < _PAGE_ROWS:
-            return
-        last = str(page.rows[-1][key])
+def compare(seen: SeenDocument, pipeline: str) -> Difference | None:
+    """The first thing that differs between file, state and row, None when they agree.
+
+    Args:
+        pipeline: of the settings in force; a document made by others is outdated.
+    """
+    state = seen.state
+    if state is None:
+        return seen.difference("not_ingested", "The file has no state: its event was missed.")
+    if seen.etag is None:
+        return seen.difference("file_gone", "The file is gone, what was made of it is not.")
+    if seen.settled is None or state.pending:
+        return seen.difference("in_work", f"Status {state.status}, held by {state.holder or 'nobody'}.")
+    return _compare_content(seen, state, pipeline) or _compare_row(seen, state)
+
+
+def compare_blocks(seen: SeenDocument, state: DocumentState) -> Difference | None:
+    """Whether the blocks in the index are those of the state, for a document whose ingestion ended."""
+    wanted, count = state.block_count if state.content_hash else 0, seen.blocks.count
+    if count != wanted:
+        kind: DifferenceKind = "blocks_missing" if count < wanted else "blocks_differ"
+        return seen.difference(kind, f"{count} blocks are indexed, {wanted} belong to it.")
+    if seen.is_too_open:
+        return seen.difference("blocks_differ", "Blocks have another access list.")
+    return None
+
+
+def _compare_content(seen: SeenDocument, state: DocumentState, pipeline: str) -> Difference | None:
+    tried_etag = state.wanted_etag if state.status == "failed" else state.blob_etag
+    if tried_etag != seen.etag:
+        return seen.difference("outdated", "The file was replaced after it was ingested.")
+    if state.status == "ready" and state.pipeline != pipeline:
+        return seen.difference("outdated", "It was ingested with other settings or rules.")
+    is_indexed = state.content_hash != ""
+    if state.sidecar_etag != seen.sidecar_etag or (is_indexed and state.rights != state.wanted_rights):
+        return seen.difference("rights_differ", "Its access list changed and was not applied.")
+    return None
+
+
+def _compare_row(seen: SeenDocument, state: DocumentState) -> Difference | None:
+    row, rights = seen.row, state.rights
+    if not state.content_hash:
+        return None if row is None else seen.difference("row_differs", "It has a row but no content.")
+    if row is None:
+        return seen.difference("row_missing", "It is ready, and not in the index of documents.")
+    indexed = (row.content_hash, row.version, row.owner_id, row.project_id, set(row.access_control_list))
+    known = (state.content_hash, state.version, rights.owner_id, rights.project_id, set(rights.acl))
+    if indexed != known:
+        return seen.difference("row_differs", "Its row is of another version, or has other rights.")
+    return None
 
 
 async def _has_many_rows(index: SearchIndex, window: IdWindow) -> bool:
@@ -111,31 +208,10 @@ async def _has_many_rows(index: SearchIndex, window: IdWindow) -> bool:
     return False
 
 
-async def _records(index: SearchIndex, window: IdWindow) -> AsyncIterator[DocumentRecord]:
-    async for row in all_rows(index, "doc_id", _COMPARED, window.condition("doc_id")):
-        known = {name: row[name] for name in DocumentRecord.model_fields if row.get(name) is not None}
-        yield DocumentRecord.model_validate(known)
-
-
-def _seen(
-    name: str,
-    etags: dict[str, str],
-    sidecars: dict[str, str],
-    state: DocumentState | None,
-    row: DocumentRecord | None,
-) -> SeenDocument:
-    return SeenDocument(name, etags.get(name), sidecars.get(name, ""), state, row)
-
-
-WINDOW_BITS = 8  # of what the timer looks at each time: one of 256 parts, so each block within 21 hours
-_FIELDS = ("block_id", "doc_id", "access_control_list", "image_url")
-
-
-async def read_blocks(content_index: SearchIndex, window: IdWindow) -> dict[str, SeenBlocks]:
+async def _read_blocks(content_index: SearchIndex, window: IdWindow) -> dict[str, SeenBlocks]:
     """The blocks of the window's documents, by document."""
-    condition = window.condition("doc_id")
     found: dict[str, SeenBlocks] = defaultdict(SeenBlocks)
-    async for row in all_rows(content_index, "block_id", _FIELDS, condition):
+    async for row in all_rows(content_index, "block_id", _BLOCK_FIELDS, window.condition("doc_id")):
         blocks = found[str(row["doc_id"])]
         blocks.count += 1
         blocks.access_lists.add(tuple(sorted(row.get("access_control_list") or ())))

@@ -6,27 +6,30 @@ again. The index of documents holds what people made of it.
 
 import re
 from collections import Counter
-from functools import cache, partial
-from pathlib import Path, PurePosixPath
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import PurePosixPath
+from textwrap import shorten
 
 from shared.documents.models import Corrections, DescribedFile, ExtractedFile
+from shared.documents.requests import MetadataCorrection
 from shared.documents.state import DocumentState
 from shared.evidence.text import split_sentences
 from shared.ingestion.acceptance import pipeline
 from shared.ingestion.claims import METADATA, PARSED, IngestTask, with_model_calls
 from shared.ingestion.copies import find_original
-from shared.ingestion.models import Described, ParsedFile
-from shared.platform.blobs import BlobStore
+from shared.ingestion.models import Done, ParsedFile
+from shared.platform.blobs import BlobStore, find_model, write_model
 from shared.platform.errors import GroundworkError, ModelFixableError, NotFoundError
 from shared.platform.language_models.models import CallLimits, Prompt
 from shared.platform.names import WORK
-from shared.platform.prompts import element
+from shared.platform.prompts import element, load
 from shared.platform.telemetry import get_logger
 from shared.retrieval.models import DocumentMetadata, DocumentRecord
 
 EXTRACTED_FOLDER = "extracted/"
-_PROMPT = Path(__file__).parent / "prompts" / "metadata.md"
-_LIMITS = CallLimits(timeout_s=60, max_retries=1, max_output_tokens=2000)
+_EXTRACTED = EXTRACTED_FOLDER + "{}/metadata.json"  # of a document, by its id
+_OUTPUT_TOKENS = 2000
 _STOP_WORDS = {
     "en": frozenset("the and of to in is that for with are this be on as by it from or at".split()),
     "de": frozenset("der die und das ist den von zu mit nicht ein eine für auf im dem des sich auch".split()),
@@ -37,27 +40,16 @@ _STOP_WORDS = {
 }
 _WORD = re.compile(r"[^\W\d_]+")
 _LANGUAGE = re.compile(r"([a-z]{2}|und)(?:[-_][a-z0-9]+)*")  # "en", "en-us"
+_PRINTED_DATE = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?")
 _SAMPLE_WORDS = 600
 _BRIEF_SENTENCES = 2
 _STANDARD_SENTENCES = 8
 _BRIEF_CHARS = 400
 _STANDARD_CHARS = 1500
 _TITLE_CHARS = 200
-EDITABLE_FIELDS = frozenset(
-    {
-        "title",
-        "document_type",
-        "author",
-        "department",
-        "language",
-        "tags",
-        "summary_brief",
-        "summary_standard",
-    }
-)
 
 
-async def describe(task: IngestTask) -> Described:
+async def describe(task: IngestTask) -> Done:
     """Metadata from the document's first 6,000 characters, into the work container.
 
     What a model said of the same bytes before is used again: of a copy, or of this document before a repair.
@@ -69,7 +61,7 @@ async def describe(task: IngestTask) -> Described:
     try:
         described = await task.get(METADATA, DescribedFile)
         if described.by_model:  # an earlier attempt; one that had to do without the model is repeated
-            return Described(by_model=True)
+            return Done()
     except NotFoundError:
         pass
     parsed = await task.get(PARSED, ParsedFile)
@@ -86,16 +78,15 @@ async def describe(task: IngestTask) -> Described:
     if by_model and not task.stores_files:
         # Now and not in the last step: no work file saves a repetition the model's call.
         await keep_extracted(task, state, described)
-    return Described(by_model=by_model)
+    return Done()
 
 
 async def _by_earlier(task: IngestTask, state: DocumentState, opening: str) -> DocumentMetadata | None:
     """What the model said of these bytes before."""
     original = await find_original(task, state)
     for doc_id in filter(None, (state.doc_id, original.doc_id)):
-        try:
-            said = ExtractedFile.from_stored(await task.blobs.read(WORK, _extracted_name(doc_id)))
-        except NotFoundError:  # a rule described the document, or somebody asked for another try
+        said = await find_model(task.blobs, WORK, _EXTRACTED.format(doc_id), ExtractedFile)
+        if said is None:  # a rule described the document, or somebody asked for another try
             continue
         if (said.content_hash, said.pipeline) == (task.content_hash, pipeline(task.services.settings)):
             return under_another_name(said.metadata, said.filename, state.filename, opening)
@@ -107,26 +98,22 @@ async def _by_model(
 ) -> tuple[DocumentMetadata | None, int]:
     """What the model says, None if it cannot in the wanted form; and how often it answered."""
     user = "\n".join((element("filename", state.filename), element("document", parsed.opening)))
-    prompt = Prompt(name="metadata", system=_system_prompt(), user=user)
+    prompt = Prompt(name="metadata", system=load("ingestion", "metadata"), user=user)
     model = task.services.chat_model
+    timeout_s = task.services.settings.ingestion.metadata_timeout_s
+    limits = CallLimits(timeout_s=timeout_s, max_output_tokens=_OUTPUT_TOKENS)
     try:
         try:
-            return await model.parse(prompt, DocumentMetadata, _LIMITS), 1
+            return await model.parse(prompt, DocumentMetadata, limits), 1
         except ModelFixableError as invalid:
             repaired = f"{user}\n{element('previous_error', invalid.detail)}"
             prompt = prompt.model_copy(update={"user": repaired})
-            return await model.parse(prompt, DocumentMetadata, _LIMITS), 2
+            return await model.parse(prompt, DocumentMetadata, limits), 2
     except GroundworkError as failed:
-        worth_waiting = failed.retryable and not isinstance(failed, ModelFixableError)
-        if worth_waiting and not task.step.last_attempt:
+        if task.is_retried_after(failed):
             raise
         get_logger().warning("metadata.by_rule", doc_id=state.doc_id, error_type=failed.code)
         return None, 2 if isinstance(failed, ModelFixableError) else 0
-
-
-@cache
-def _system_prompt() -> str:
-    return _PROMPT.read_text(encoding="utf-8").strip()
 
 
 async def keep_extracted(task: IngestTask, state: DocumentState, described: DescribedFile) -> None:
@@ -137,16 +124,12 @@ async def keep_extracted(task: IngestTask, state: DocumentState, described: Desc
         filename=state.filename,
         metadata=DocumentMetadata.model_validate(described.model_dump(exclude={"by_model"})),
     )
-    await task.blobs.write(WORK, _extracted_name(state.doc_id), content.model_dump_json().encode())
+    await write_model(task.blobs, WORK, _EXTRACTED.format(state.doc_id), content)
 
 
 async def remove_extracted(blobs: BlobStore, doc_id: str) -> None:
     """Forget what the model said; twice does no harm."""
-    await blobs.delete(WORK, _extracted_name(doc_id))
-
-
-def _extracted_name(doc_id: str) -> str:
-    return f"{EXTRACTED_FOLDER}{doc_id}/metadata.json"
+    await blobs.delete(WORK, _EXTRACTED.format(doc_id))
 
 
 def describe_by_rule(
@@ -163,19 +146,18 @@ def describe_by_rule(
         date=None,
         language=guess_language(opening),
         tags=(),
-        summary_brief=_cut(" ".join(sentences[:_BRIEF_SENTENCES]), _BRIEF_CHARS),
-        summary_standard=_cut(" ".join(sentences[:_STANDARD_SENTENCES]), _STANDARD_CHARS),
+        summary_brief=shorten(" ".join(sentences[:_BRIEF_SENTENCES]), _BRIEF_CHARS, placeholder=" …"),
+        summary_standard=shorten(
+            " ".join(sentences[:_STANDARD_SENTENCES]), _STANDARD_CHARS, placeholder=" …"
+        ),
     )
 
 
 def guess_language(text: str) -> str:
     """ISO 639-1 code by the commonest small words; "und" (undetermined) when none of six languages shows."""
     words = Counter(word.lower() for word in _WORD.findall(text)[:_SAMPLE_WORDS])
-    scores = {
-        language: sum(words[word] for word in stop_words) for language, stop_words in _STOP_WORDS.items()
-    }
-    best = max(scores, key=lambda language: scores[language])
-    return best if scores[best] else "und"
+    best = max(_STOP_WORDS, key=lambda language: sum(words[word] for word in _STOP_WORDS[language]))
+    return best if any(words[word] for word in _STOP_WORDS[best]) else "und"
 
 
 def with_language_code(metadata: DocumentMetadata, opening: str) -> DocumentMetadata:
@@ -201,8 +183,23 @@ def under_another_name(metadata: DocumentMetadata, old: str, new: str, opening: 
 
 def with_corrections(record: DocumentRecord, corrections: Corrections) -> DocumentRecord:
     """The record with the fields that a person corrected as the person left them."""
-    kept = {field: value for field, value in corrections.items() if field in EDITABLE_FIELDS}
-    return record.model_copy(update={**kept, "edited_fields": tuple(sorted(kept))})
+    kept = {field: value for field, value in corrections.items() if field in MetadataCorrection.model_fields}
+    changed: dict[str, object] = {**kept, "edited_fields": tuple(sorted(kept))}
+    if isinstance(date := kept.get("document_date"), str):
+        changed["document_date"] = first_instant(date)
+    return record.model_copy(update=changed)
+
+
+def first_instant(text: str | None) -> datetime | None:
+    """The first instant, in UTC, of a day, a month or a year in ISO 8601; None for anything else."""
+    match = _PRINTED_DATE.fullmatch((text or "").strip())
+    if match is None:
+        return None
+    year, month, day = (int(part or 1) for part in match.groups())
+    try:
+        return datetime(year, month, day, tzinfo=UTC)
+    except ValueError:  # "2024-13"
+        return None
 
 
 def _stem(filename: str) -> str:
@@ -212,9 +209,3 @@ def _stem(filename: str) -> str:
 
 def _in_words(text: str) -> str:
     return " ".join(re.split(r"[_\s]+", text)).strip()
-
-
-def _cut(text: str, limit: int) -> str:
-    if len(text) <= limit:
-        return text
-    return text[: text.rfind(" ", 0, limit)].rstrip() + " …"

@@ -1,4 +1,4 @@
-"""What an audit finds: whether files, states, index rows and figures tell of the same documents."""
+"""Inputs and replies of the steps of an ingestion, what parsers return, and reports of audits."""
 
 from datetime import datetime
 from typing import Annotated, Literal
@@ -59,14 +59,26 @@ class Parsed(Model):
     kind: Literal["parsed"] = "parsed"
     content_hash: str
     same_bytes: bool = False
-    chunk_count: int = 0
 
 
-class Described(Model):
-    """The document's metadata lie in the work container. `by_model` is false when rules made them."""
+class Done(Model):
+    """The step is done; what it made lies in the work container or in the indexes."""
 
-    kind: Literal["described"] = "described"
-    by_model: bool
+    kind: Literal["done"] = "done"
+
+
+class IngestResult(Model):
+    """Output of the orchestration. Counts are 0 where nothing of the kind was done."""
+
+    outcome: Literal["ready", "current", "rights", "removed", "nothing", "noted", "superseded", "failed"]
+    reason: str | None = None
+    new_count: int = 0
+    kept_count: int = 0
+    moved_count: int = 0
+    gone_count: int = 0
+
+
+BLOCK_COUNTS = {"new_count", "kept_count", "moved_count", "gone_count"}  # from a plan into the result
 
 
 class Planned(Model):
@@ -80,44 +92,11 @@ class Planned(Model):
     gone_count: int
 
 
-class Captioned(Model):
-    """Figures have captions. `by_rule_count` of them by rule, because the model could not."""
-
-    kind: Literal["captioned"] = "captioned"
-    figure_count: int
-    by_rule_count: int = 0
-
-
-class Written(Model):
-    """Blocks were embedded and written."""
-
-    kind: Literal["written"] = "written"
-    block_count: int
-
-
-class RightsApplied(Model):
-    """Both indexes carry the document's rights."""
-
-    kind: Literal["rights_applied"] = "rights_applied"
-    block_count: int
-
-
 class Closed(Model):
-    """The instance gave up its claim; but if `again`, an event came meanwhile: look at the blob anew."""
+    """The instance gave up its claim; but if `again`, an event came meanwhile: look at the blob again."""
 
     kind: Literal["closed"] = "closed"
     again: bool
-
-
-class IngestResult(Model):
-    """Output of the orchestration. Counts are 0 where nothing of the kind was done."""
-
-    outcome: Literal["ready", "current", "rights", "removed", "nothing", "noted", "superseded", "failed"]
-    reason: str | None = None
-    new_count: int = 0
-    kept_count: int = 0
-    moved_count: int = 0
-    gone_count: int = 0
 
 
 class SmallDone(Model):
@@ -149,17 +128,7 @@ class IngestFailure(Model):
 
 
 IngestReply = Annotated[
-    Accepted
-    | Parsed
-    | Described
-    | Planned
-    | Captioned
-    | Written
-    | RightsApplied
-    | Closed
-    | SmallDone
-    | Superseded
-    | IngestFailure,
+    Accepted | Parsed | Done | Planned | Closed | SmallDone | Superseded | IngestFailure,
     Field(discriminator="kind"),
 ]
 
@@ -296,14 +265,24 @@ class AuditCounts(Model):
     failed: int = 0
 
 
+class UnreadableDocument(Model):
+    """A document that nobody may read, and how its ingestion stands."""
+
+    doc_id: str
+    filename: str
+    status: str
+    warning: str | None
+
+
 class AuditReport(Model):
-    """Answer of GET /api/admin/audit.
+    """Answer of GET /api/maintenance/audit.
 
     Attributes:
-        agrees: nothing differs. A document that failed for a reason of its own is no difference.
+        agrees: nothing differs. A document that failed on its own is no difference.
         differences: the first MAX_DIFFERENCES of them.
         difference_count: all of them.
         share: of the documents that were looked at, 1 = all; of very many it is another part each time.
+        unreadable: the first MAX_DIFFERENCES documents that nobody may read; they are no differences.
     """
 
     agrees: bool
@@ -312,6 +291,7 @@ class AuditReport(Model):
     counts: AuditCounts
     difference_count: int
     differences: tuple[Difference, ...]
+    unreadable: tuple[UnreadableDocument, ...]
 
 
 class ReconcileReport(Model):

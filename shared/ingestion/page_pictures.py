@@ -1,26 +1,33 @@
-"""Pictures of pages, drawn when somebody looks at them for the first time, by a worker process of their own.
+"""Pictures of pages, drawn by a separate worker process when somebody looks at them for the first time.
 
-Only PDFs have any. A page that waits for a worker waits for no ingestion, and not for long.
+Only PDFs have any. A page that waits for a worker waits for no ingestion, and not for long; its file is
+fetched when its turn has come.
 """
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import cache
+import io
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
+from threading import BoundedSemaphore
 
+from shared.access.daily_use import DRAWING, Usage
+from shared.access.limits import admit
+from shared.access.models import UserContext
 from shared.documents import page_files
 from shared.documents.page_models import PageSheet
-from shared.documents.state import DocumentState, DocumentStore
-from shared.ingestion.parser_process import ParserPool
+from shared.documents.state import DocumentState
+from shared.ingestion.parser_process import RunJob, parsers
 from shared.ingestion.parser_worker import RenderJob
+from shared.ingestion.services import IngestionServices
 from shared.platform.blobs import BlobProperties, BlobStore
-from shared.platform.errors import ConflictError, DependencyError, NotFoundError
+from shared.platform.errors import BadDocumentError, ConflictError, DependencyError, NotFoundError
 from shared.platform.names import DOCUMENTS, WORK
 
-RENDER_SECONDS = 20.0  # a page takes tenths of a second; a map of a million lines is given up
-_MAX_WAITING = 8  # each has a copy of its file, of up to MAX_DOCUMENT_BYTES, on the disk of the instance
+RENDER_TIMEOUT_S = 20.0  # a page takes tenths of a second; a map of a million lines is given up
+_MAX_WAITING = 8
+_WIDTHS_PX = (320, 640, 960)
+_WEBP_QUALITY = 80  # small print stays readable (unmeasured)
+_places = BoundedSemaphore(_MAX_WAITING)
 
 
 def has_pictures(filename: str) -> bool:
@@ -29,7 +36,7 @@ def has_pictures(filename: str) -> bool:
 
 
 async def page_sheet(
-    state: DocumentState, page_number: int, blobs: BlobStore, documents: DocumentStore
+    state: DocumentState, page_number: int, user: UserContext, services: IngestionServices
 ) -> PageSheet:
     """The page's words and the size of its picture; both are made if they are not there.
 
@@ -38,75 +45,98 @@ async def page_sheet(
         BadDocumentError: the page cannot be drawn within its limits.
         ConflictError: the document is being replaced.
         DependencyError: too many pages are being drawn.
+        DailyLimitError: too many were drawn for the user today.
     """
-    known = await page_files.get_sheet(blobs, state.doc_id, state.content_hash, page_number)
-    return known or (await _rendered(state, page_number, blobs, documents))[0]
+    known = await page_files.get_sheet(services.blobs, state.doc_id, state.content_hash, page_number)
+    return known or (await _rendered(state, page_number, user, services))[0]
 
 
 async def page_picture(
-    state: DocumentState, page_number: int, blobs: BlobStore, documents: DocumentStore
+    state: DocumentState, page_number: int, user: UserContext, services: IngestionServices
 ) -> BlobProperties:
     """The page's picture in the work container. Errors as `page_sheet`."""
     place = (state.doc_id, state.content_hash, page_number)
-    found = await page_files.picture(blobs, *place)
+    found = await page_files.picture(services.blobs, *place)
     if found is None:
-        await _rendered(state, page_number, blobs, documents)
-        found = await page_files.picture(blobs, *place)
+        await _rendered(state, page_number, user, services)
+        found = await page_files.picture(services.blobs, *place)
     if found is None:
         raise NotFoundError(f"There is no page {page_number}.", "The document was deleted just now.")
     return found
 
 
+async def narrow_picture(
+    state: DocumentState, page_number: int, width_px: int, services: IngestionServices
+) -> BlobProperties | None:
+    """A smaller WebP of a page that was drawn, for phones; None where the whole picture is wanted.
+
+    Of three widths, the smallest that is not smaller than `width_px`.
+    """
+    width = next((one for one in _WIDTHS_PX if 0 < width_px <= one), None)
+    if width is None:
+        return None
+    blobs, place = services.blobs, (state.doc_id, state.content_hash, page_number)
+    found = await page_files.picture(blobs, *place, width)
+    if found is None:
+        content = await blobs.read(WORK, page_files.picture_name(*place))
+        name = page_files.picture_name(*place, width)
+        await blobs.write(WORK, name, await asyncio.to_thread(_narrowed, content, width))
+        found = await page_files.picture(blobs, *place, width)
+    return found
+
+
+def _narrowed(content: bytes, width_px: int) -> bytes:
+    from PIL import Image
+
+    with Image.open(io.BytesIO(content)) as picture:
+        height = round(picture.height * width_px / picture.width)
+        small = picture if picture.width <= width_px else picture.resize((width_px, height))
+        written = io.BytesIO()
+        small.save(written, "WEBP", quality=_WEBP_QUALITY)
+        return written.getvalue()
+
+
 async def _rendered(
-    state: DocumentState, page_number: int, blobs: BlobStore, documents: DocumentStore
+    state: DocumentState, page_number: int, user: UserContext, services: IngestionServices
 ) -> tuple[PageSheet, bytes]:
-    with _Waiting.one_more(), TemporaryDirectory(prefix="groundwork-") as folder:
-        source = Path(folder) / "document.pdf"
-        downloaded = await blobs.download(DOCUMENTS, state.blob_name, source)
-        # What the index tells of is what is shown: another version may have other readers.
-        if downloaded.etag != state.blob_etag:
-            raise ConflictError("The document is being replaced.", "Try again when its new version is ready.")
-        made = await _draw(source, page_number)
-    await page_files.put_sheet(blobs, state.doc_id, state.content_hash, page_number, made)
-    current = await documents.get(state.doc_id)
+    place = (state.doc_id, state.content_hash, page_number)
+    await page_files.require_drawable(services.blobs, *place)
+    used = Usage(page_images=1)
+    await admit(user, services.settings, services.user_limits, calls=0, needs=DRAWING, used=used)
+    if not _places.acquire(blocking=False):
+        raise DependencyError("Too many pages are being drawn.", "Try again in a moment.", retry_after_s=2)
+    blobs, pool = services.blobs, parsers(services.settings.host.instance_memory_mb).pages
+    try:
+        async with pool.turn(_MAX_WAITING * RENDER_TIMEOUT_S) as run:
+            made = await _drawn(state, page_number, blobs, run)
+    except BadDocumentError as failed:
+        await page_files.put_failure(blobs, *place, failed)
+        raise
+    finally:
+        _places.release()
+    await page_files.put_sheet(blobs, *place, made)
+    current = await services.documents.get(state.doc_id)
     if current is None or current.content_hash != state.content_hash:  # it went while it was drawn
         name = page_files.picture_name(state.doc_id, state.content_hash, page_number)
         await blobs.delete_prefix(WORK, name.rpartition("/")[0] + "/")
     return made
 
 
-async def _draw(source: Path, page_number: int) -> tuple[PageSheet, bytes]:
-    job = RenderJob(
-        source=source,
-        target=source.with_suffix(".json"),
-        picture=source.with_suffix(".png"),
-        page_number=page_number,
-    )
-    await page_pool().run(job, RENDER_SECONDS, patience_s=_MAX_WAITING * RENDER_SECONDS)
-    sheet = PageSheet.model_validate_json(await asyncio.to_thread(job.target.read_bytes))
-    return sheet, await asyncio.to_thread(job.picture.read_bytes)
-
-
-class _Waiting:
-    """Counts the pages that are being fetched and drawn, or wait for it."""
-
-    count = 0
-
-    @classmethod
-    @contextmanager
-    def one_more(cls) -> Iterator[None]:
-        if cls.count >= _MAX_WAITING:
-            raise DependencyError(
-                "Too many pages are being drawn.", "Try again in a moment.", retry_after_s=2
-            )
-        cls.count += 1
-        try:
-            yield
-        finally:
-            cls.count -= 1
-
-
-@cache
-def page_pool() -> ParserPool:
-    """The process's pool for pages."""
-    return ParserPool(workers=1)
+async def _drawn(
+    state: DocumentState, page_number: int, blobs: BlobStore, run: RunJob
+) -> tuple[PageSheet, bytes]:
+    with TemporaryDirectory(prefix="groundwork-") as folder:
+        source = Path(folder) / "document.pdf"
+        downloaded = await blobs.download(DOCUMENTS, state.blob_name, source)
+        # The version in the index is the one to show: another version may have other readers.
+        if downloaded.etag != state.blob_etag:
+            raise ConflictError("The document is being replaced.", "Try again when its new version is ready.")
+        job = RenderJob(
+            source=source,
+            target=source.with_suffix(".json"),
+            picture=source.with_suffix(".png"),
+            page_number=page_number,
+        )
+        await run(job, RENDER_TIMEOUT_S)
+        sheet = PageSheet.model_validate_json(await asyncio.to_thread(job.target.read_bytes))
+        return sheet, await asyncio.to_thread(job.picture.read_bytes)

@@ -5,17 +5,19 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from contextlib import asynccontextmanager
+import time
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, TypeVar
 
+from shared.access.daily_use import Usage
 from shared.documents import figure_store, page_files
 from shared.ingestion.acceptance import is_small, pipeline
 from shared.ingestion.claims import MAX_TRIES, PARSED
 from shared.ingestion.models import Layout, PageTexts, Parsed, ParsedFile
-from shared.ingestion.parser_process import ParserPool, Turn, parser_pool, text_pool
+from shared.ingestion.parser_process import parsers
 from shared.ingestion.parser_worker import ParseJob
 from shared.ingestion.parsers.ocr import tesseract_path
 from shared.ingestion.registry import MAGIC_BYTES, check_content, format_of
@@ -33,15 +35,16 @@ from shared.platform.names import DOCUMENTS
 from shared.platform.telemetry import get_logger
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import Awaitable, Callable
 
     from shared.documents.state import DocumentState
     from shared.ingestion.claims import IngestTask
-    from shared.ingestion.parser_services import LayoutReader, PageReader, ParserServices
-
-    ParseOnce = Callable[..., Awaitable[ParsedFile]]
+    from shared.ingestion.parser_process import RunJob
+    from shared.ingestion.parser_services import LayoutReader, PageReader
 
 _MAX_RETRIES = 3
+_LEAST_TIMEOUT_S = 40.0  # also for a start on a loaded machine
+_TIMEOUT_S_PER_BYTE = 65e-6  # 65 s a megabyte; four large PDFs took 2 to 11
 _MAX_READ_PAGES = 2000  # what the service takes in one request
 Answer = TypeVar("Answer", Layout, PageTexts)
 
@@ -53,6 +56,7 @@ async def parse(task: IngestTask) -> Parsed:
         BadDocumentError, PayloadTooLargeError: the file cannot be ingested, and why.
         NotFoundError: it is gone.
         DependencyError: a service failed, or the file changed while it was read.
+        NoWorkerFreeError: all workers are parsing other files.
     """
     state = await task.enter("parsing")
     format_of(state.filename)
@@ -63,36 +67,19 @@ async def parse(task: IngestTask) -> Parsed:
         raise PayloadTooLargeError(
             f"The file has {size_bytes:,} bytes; at most {max_bytes:,} are read.", "Split the file."
         )
-    # Before the file is fetched: an activity that waits for a worker holds no copy.
-    async with parser_for(state.filename, size_bytes, task.services.parser_services) as parser:
+    pools = parsers(task.services.settings.host.instance_memory_mb)
+    pool = pools.texts if is_small(state.filename, size_bytes) else pools.files
+    suffix = PurePosixPath(state.filename).suffix.lower()
+    services = (task.services.parser_services.layout, task.services.parser_services.pages)
+    is_sent = any(service is not None and suffix in service.suffixes for service in services)
+    # Before the file is fetched: an activity that waits for a worker holds no copy. But a file that a parser
+    # service reads waits when its answer is there: otherwise a worker would idle for these minutes.
+    async with (pools.sent if is_sent else pool).turn() as run:
         with TemporaryDirectory(prefix="groundwork-") as folder:
-            return await _parse(task, Path(folder), parser)
+            return await _parse(task, Path(folder), pool.run if is_sent else run)
 
 
-@asynccontextmanager
-async def parser_for(
-    filename: str, size_bytes: int, parser_services: ParserServices
-) -> AsyncIterator[ParserPool | Turn]:
-    """Where a file is parsed.
-
-    A short text is no burden. A file that a parser service reads waits for a worker when its answer is there:
-    otherwise a worker would idle for these minutes.
-
-    Raises:
-        NoWorkerFreeError: all workers are parsing other files.
-    """
-    suffix = PurePosixPath(filename).suffix.lower()
-    services = (parser_services.layout, parser_services.pages)
-    if is_small(filename, size_bytes):
-        yield text_pool()
-    elif any(service is not None and suffix in service.suffixes for service in services):
-        yield parser_pool()
-    else:
-        async with parser_pool().turn() as turn:
-            yield turn
-
-
-async def _parse(task: IngestTask, folder: Path, parser: ParserPool | Turn) -> Parsed:
+async def _parse(task: IngestTask, folder: Path, run: RunJob) -> Parsed:
     source, settings = folder / "document", task.services.settings
     try:
         downloaded = await task.blobs.download(DOCUMENTS, task.step.blob_name, source)
@@ -102,36 +89,52 @@ async def _parse(task: IngestTask, folder: Path, parser: ParserPool | Turn) -> P
     state = await task.update(partial(_with_bytes, content_hash=task.content_hash, etag=downloaded.etag))
     if task.content_hash == state.content_hash and state.pipeline == pipeline(settings):
         return Parsed(content_hash=task.content_hash, same_bytes=True)
-    if state.failed_tries >= MAX_TRIES:
-        raise BadDocumentError(
-            state.tried_reason or "The file could not be ingested.",
-            "The same bytes failed three times: change the file, or ask for another try.",
-        )
+    _require_tries_left(state)
     check_content(state.filename, magic_bytes)
-    figures = folder / "figures"
+    figures, reading = folder / "figures", folder / "reading.json"
     await asyncio.to_thread(figures.mkdir)
     job = ParseJob(
         source=source,
         target=folder / "parsed.json",
         filename=state.filename,
         max_tokens=settings.ingestion.max_block_tokens,
+        max_blocks=settings.ingestion.max_document_blocks,
         tokenizer_path=settings.models.embedding_tokenizer_path,
         figures=figures,
-        reading=folder / "reading.json",
+        reading=reading,
         max_figures=settings.ingestion.max_figures,
         recognition_budget_s=settings.ingestion.ocr_timeout_s,
     )
-    parsed = await _read(job, task, parser)
-    await page_files.put_reading(task.blobs, state.doc_id, task.content_hash, job.reading)
+    began = time.monotonic()
+    try:
+        async with task.counted_parse():
+            parsed = await _FileReader(task, job, run).read()
+    finally:
+        spent = Usage(size_bytes=downloaded.size_bytes, parser_seconds=time.monotonic() - began)
+        task.used = task.used.plus(spent)
+    await page_files.put_reading(task.blobs, state.doc_id, task.content_hash, reading)
     if parsed.figures:
         await figure_store.put_new(task.blobs, state.doc_id, parsed.figures, figures)
     await task.put(PARSED, parsed)
-    return Parsed(content_hash=task.content_hash, chunk_count=len(parsed.chunks))
+    return Parsed(content_hash=task.content_hash)
+
+
+def _require_tries_left(state: DocumentState) -> None:
+    if state.begun_parses > MAX_TRIES:
+        raise BadDocumentError(
+            "Each time this file was read the app came to an end.", "Export the file again, or split it."
+        )
+    if state.failed_tries >= MAX_TRIES:
+        raise BadDocumentError(
+            state.tried_reason or "The file could not be ingested.",
+            "The same bytes failed three times: change the file, or ask for another try.",
+        )
 
 
 def _with_bytes(state: DocumentState, content_hash: str, etag: str) -> DocumentState:
-    """The state once the file's bytes are known: tries of other bytes do not count."""
-    read: dict[str, object] = {"wanted_etag": etag, "tried_hash": content_hash}
+    """The state before the file is parsed: the attempt counts already, those of other bytes do not."""
+    begun = state.begun_parses + 1 if content_hash == state.tried_hash else 1
+    read: dict[str, object] = {"wanted_etag": etag, "tried_hash": content_hash, "begun_parses": begun}
     if content_hash != state.tried_hash:
         read |= {"failed_tries": 0, "tried_reason": None}
     return state.model_copy(update=read)
@@ -145,91 +148,84 @@ def _inspect(path: Path) -> tuple[str, bytes]:
         return content_hash, file.read(MAGIC_BYTES)
 
 
-async def _read(job: ParseJob, task: IngestTask, parser: ParserPool | Turn) -> ParsedFile:
-    """The file's chunks and figures.
+@dataclass(frozen=True)
+class _FileReader:
+    """Reads one file in the worker process, with the help of a parser service where one is configured."""
 
-    Raises:
-        BadDocumentError: the file cannot be read.
-        DependencyError: the parser service failed, and may do better later.
-    """
-    suffix = PurePosixPath(job.filename).suffix.lower()
-    settings = task.services.settings
-    timeout_s = settings.ingestion.parse_timeout_s + (
-        settings.ingestion.ocr_timeout_s if tesseract_path() else 0.0
-    )
+    task: IngestTask
+    job: ParseJob
+    run: RunJob
 
-    async def parsed(job: ParseJob, *notes: str) -> ParsedFile:
-        await parser.run(job, timeout_s)
-        parsed = ParsedFile.model_validate_json(await asyncio.to_thread(job.target.read_bytes))
+    async def read(self) -> ParsedFile:
+        """The file's chunks and figures.
+
+        Raises:
+            BadDocumentError: the file cannot be read.
+            DependencyError: the parser service failed, and may do better later.
+        """
+        services, suffix = self.task.services.parser_services, PurePosixPath(self.job.filename).suffix.lower()
+        if services.layout is not None and suffix in services.layout.suffixes:
+            return await self._by_layout(services.layout)
+        if services.pages is not None and suffix in services.pages.suffixes:
+            return await self._by_pages(services.pages)
+        return await self._parsed()
+
+    async def _parsed(self, *notes: str, **changes: Layout | dict[int, str]) -> ParsedFile:
+        """What the worker makes of the file when the job has these changes; `notes` come as warnings."""
+        settings = self.task.services.settings.ingestion
+        size_bytes = self.job.source.stat().st_size
+        timeout_s = min(settings.parse_timeout_s, _LEAST_TIMEOUT_S + size_bytes * _TIMEOUT_S_PER_BYTE)
+        timeout_s += settings.ocr_timeout_s if tesseract_path() else 0.0
+        await self.run(self.job.model_copy(update=changes), timeout_s)
+        parsed = ParsedFile.model_validate_json(await asyncio.to_thread(self.job.target.read_bytes))
         return parsed.model_copy(update={"warnings": (*notes, *parsed.warnings)}) if notes else parsed
 
-    services = task.services.parser_services
-    if services.layout is not None and suffix in services.layout.suffixes:
-        return await _read_layout(job, task, services.layout, parsed)
-    if services.pages is not None and suffix in services.pages.suffixes:
-        return await _read_pages(job, task, services.pages, parsed)
-    return await parsed(job)
+    async def _by_layout(self, service: LayoutReader) -> ParsedFile:
+        """By the layout that the service finds."""
+        ask = partial(service.read_layout, self.job.source, self.job.filename, self._limits)
+        layout = await self._paid_once("layout.json", Layout, ask, service.name)
+        if isinstance(layout, str):
+            return await self._parsed(f"{layout} It was read by the built-in parser.")
+        return await self._parsed(layout=layout)
 
+    async def _by_pages(self, service: PageReader) -> ParsedFile:
+        """By our own parsers; pages without text by the service, and then once more with their words."""
+        first = await self._parsed(page_texts={})
+        unread = first.unread_pages[:_MAX_READ_PAGES]
+        if not unread:
+            return first
+        ask = partial(service.read_pages, self.job.source, unread, self._limits)
+        pages = await self._paid_once("pages.json", PageTexts, ask, service.name)
+        if isinstance(pages, PageTexts):
+            return await self._parsed(page_texts=pages.texts)
+        if tesseract_path() is None:
+            return first.model_copy(update={"warnings": (pages, *first.warnings)})
+        return await self._parsed(f"{pages} Pages without text were read by Tesseract.")
 
-async def _read_layout(
-    job: ParseJob, task: IngestTask, service: LayoutReader, parsed: ParseOnce
-) -> ParsedFile:
-    """By the layout that the service finds."""
-    ask = partial(service.read_layout, job.source, job.filename, _limits(task))
-    layout = await _paid_once(task, "layout.json", Layout, ask, service.name)
-    if isinstance(layout, str):
-        return await parsed(job, f"{layout} It was read by the built-in parser.")
-    path = await _write_answer(job, "layout.json", layout)
-    return await parsed(job.model_copy(update={"layout": path}))
+    @property
+    def _limits(self) -> CallLimits:
+        timeout_s = self.task.services.settings.ingestion.parser_service_timeout_s
+        return CallLimits(timeout_s=timeout_s, max_retries=_MAX_RETRIES)
 
+    async def _paid_once(
+        self, name: str, kind: type[Answer], ask: Callable[[], Awaitable[Answer]], service: str
+    ) -> Answer | str:
+        """The service's answer, or why there is none; stored, as a later attempt may find no free worker.
 
-async def _read_pages(job: ParseJob, task: IngestTask, service: PageReader, parsed: ParseOnce) -> ParsedFile:
-    """By our own parsers; pages without text by the service, and then once more with their words."""
-    first = await parsed(job.model_copy(update={"pages_by_service": True}))
-    unread = first.unread_pages[:_MAX_READ_PAGES]
-    if not unread:
-        return first
-    ask = partial(service.read_pages, job.source, unread, _limits(task))
-    texts = await _paid_once(task, "pages.json", PageTexts, ask, service.name)
-    if isinstance(texts, PageTexts):
-        path = await _write_answer(job, "pages.json", texts)
-        return await parsed(job.model_copy(update={"pages_by_service": True, "page_texts": path}))
-    if tesseract_path() is None:
-        return first.model_copy(update={"warnings": (texts, *first.warnings)})
-    return await parsed(job, f"{texts} Pages without text were read by Tesseract.")
-
-
-def _limits(task: IngestTask) -> CallLimits:
-    timeout_s = task.services.settings.ingestion.parser_service_timeout_s
-    return CallLimits(timeout_s=timeout_s, max_retries=_MAX_RETRIES)
-
-
-async def _paid_once(
-    task: IngestTask, name: str, kind: type[Answer], ask: Callable[[], Awaitable[Answer]], service: str
-) -> Answer | str:
-    """The service's answer, or why there is none; stored, as later attempts may follow for want of a worker.
-
-    Raises:
-        GroundworkError: it may pass, and this is not the last attempt.
-    """
-    try:
-        return await task.get(name, kind)
-    except NotFoundError:
-        pass
-    try:
-        answer = await ask()
-    except GroundworkError as failed:
-        may_pass = failed.retryable and not isinstance(failed, CallTimeoutError)
-        if may_pass and not task.step.last_attempt:
-            raise
-        get_logger().warning("parser_service.failed", service=service, error_type=failed.code)
-        return failed.detail
-    await task.put(name, answer)
-    return answer
-
-
-async def _write_answer(job: ParseJob, name: str, answer: Layout | PageTexts) -> Path:
-    """The service's answer as a file for the worker process."""
-    path = job.target.parent / name
-    await asyncio.to_thread(path.write_text, answer.model_dump_json(), encoding="utf-8", errors="replace")
-    return path
+        Raises:
+            GroundworkError: it may pass, and this is not the last attempt.
+        """
+        try:
+            return await self.task.get(name, kind)
+        except NotFoundError:
+            pass
+        try:
+            answer = await ask()
+        except GroundworkError as failed:
+            may_pass = failed.retryable and not isinstance(failed, CallTimeoutError)
+            if may_pass and not self.task.step.last_attempt:
+                raise
+            get_logger().warning("parser_service.failed", service=service, error_type=failed.code)
+            return failed.detail
+        await self.task.put(name, answer)
+        return answer

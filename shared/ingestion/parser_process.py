@@ -1,172 +1,157 @@
 """Parsing in worker processes, so that a bad file can neither hang nor kill the host.
 
-A worker is a fresh interpreter, never a fork: the host has threads. It is reused, ended after a time limit,
-and replaced after a crash. Exchanges run in threads of the pool's own, so that any event loop may wait for
-them; who waits for a worker holds none, and not for long: the host ends a function after ten minutes.
+A worker is a fresh interpreter, never a fork: the host has threads. It is reused, ended after a timeout, and
+replaced after a crash. The pool's own threads talk to the workers, so that any event loop can wait for them.
+A caller that waits for a worker blocks no thread, and gives up early: the host ends a function after ten
+minutes.
+
+An instance's memory is shared out here: what the host and the app need, and a limit for each worker. The sum
+never exceeds what the instance has.
 """
 
 import asyncio
+import os
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 from functools import cache
-from queue import Empty, SimpleQueue
+from typing import IO, cast
 
-from shared.ingestion.parser_worker import ParseJob, RenderJob, WorkerReply
+from shared.ingestion.parser_worker import Job, WorkerReply
 from shared.platform.errors import BadDocumentError, DependencyError
 
-Job = ParseJob | RenderJob
-
-_WORKERS = 2  # at once; parsing is bound by the processor
+_APP_MB = 768  # the host (300 MB), its Python worker (250 MB), uploads that it holds whole (16 MB each)
+_TEXT_MB = 192  # texts of up to 32 KB; an idle worker takes 45 MB
+_PAGE_MB = 320  # a scanned page of 600 dpi decodes to 140 MB
+_FILE_WORKERS = 2  # parsing is bound by the processor
+_SENT_FILES = 3  # which a parser service reads; they use no worker, but a copy on the disk
+COPIES = _FILE_WORKERS + _SENT_FILES + 1
+"""Documents of up to MAX_DOCUMENT_BYTES that may lie on the disk at once; the last for pictures of pages."""
 PATIENCE_S = 45.0  # with the parser's own limits below the ten minutes that a function may take
-_LOOK_S = 0.05  # between two looks for a free worker
+_POLL_S = 0.05  # between two looks for a free worker
 _JOBS_PER_WORKER = 200  # then a fresh one: what a library leaks is given back
-_START = "import sys; sys.path[:] = {path!r}; from shared.ingestion.parser_worker import main; main()"
+_START = (
+    "import sys; sys.path[:] = {path!r}; "
+    "from shared.ingestion.parser_worker import main; main({memory_bytes})"
+)
+# Everything else may be a secret. The last two keep address space small, which is what is limited.
+_ENVIRONMENT = ("PATH", "LD_LIBRARY_PATH", "SYSTEMROOT", "TESSDATA_PREFIX", "TMPDIR")
+_SMALL = {"MALLOC_ARENA_MAX": "1", "TOKENIZERS_PARALLELISM": "false"}
+
+RunJob = Callable[[Job, float], Awaitable[None]]
+"""Performs a job within a timeout in seconds; the result lies in `job.target`.
+
+Raises BadDocumentError: the file cannot be read, took too long, or crashed the parser.
+"""
 
 
 class NoWorkerFreeError(DependencyError):
-    """Others are being read. Nothing is wrong with the file, nor with any service: it is to come again."""
+    """All workers are reading other files. Nothing is wrong with this one, nor with a service."""
 
 
 class ParserPool:
-    """Some workers, started when they are needed."""
+    """Some workers, started when they are needed; each may take `memory_mb`."""
 
-    def __init__(self, workers: int = _WORKERS) -> None:
-        self._slots = threading.BoundedSemaphore(workers)
-        # None of the event loop's: looking up a host's name takes one of those, and there are few.
+    def __init__(self, workers: int, memory_mb: int) -> None:
+        self.memory_mb = memory_mb
+        self._workers = [_Worker(memory_mb << 20) for _ in range(workers)]
+        self._free = deque(self._workers)  # used from its end: the last one to work has started already
+        # Not the event loop's threads: looking up a host's name takes one of those, and there are few.
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="parser")
-        self._idle: SimpleQueue[_Worker] = SimpleQueue()
-        self.started = 0  # workers so far: many mean many crashes
+
+    @property
+    def started(self) -> int:
+        """Worker processes so far: many mean many crashes."""
+        return sum(worker.started for worker in self._workers)
 
     async def run(self, job: Job, timeout_s: float, patience_s: float = PATIENCE_S) -> None:
-        """Read one file; the result lies in `job.target`.
+        """Perform one job; the result lies in `job.target`.
 
         Raises:
             BadDocumentError: the file cannot be read, took longer than `timeout_s`, or crashed the parser.
             NoWorkerFreeError: no worker became free within `patience_s`.
         """
-        async with self.turn(patience_s) as turn:
-            await turn.run(job, timeout_s)
+        async with self.turn(patience_s) as run:
+            await run(job, timeout_s)
 
     @asynccontextmanager
-    async def turn(self, patience_s: float = PATIENCE_S) -> AsyncIterator["Turn"]:
-        """A worker of one's own for a while. Whoever has one must not ask for a second: all could have one.
+    async def turn(self, patience_s: float = PATIENCE_S) -> AsyncIterator[RunJob]:
+        """Reserve a worker for some jobs. Don't ask for a second one meanwhile: that could deadlock.
 
         Raises:
-            NoWorkerFreeError: none became free within `patience_s`.
+            NoWorkerFreeError: no worker became free within `patience_s`.
         """
-        await self._wait(patience_s)
-        turn = Turn(self)
+        worker = await self._free_worker(patience_s)
+        exchange: Future[WorkerReply] | None = None
+
+        async def run(job: Job, timeout_s: float) -> None:
+            nonlocal exchange
+            exchange = self._threads.submit(worker.ask, job, timeout_s)
+            reply = await asyncio.wrap_future(exchange)
+            if not reply.ok:
+                raise BadDocumentError(reply.reason, reply.hint)
+
         try:
-            yield turn
+            yield run
         finally:
-            if turn.exchange is None:
-                self._slots.release()
-            else:  # whatever becomes of who waits: a slot is free when its worker is
-                turn.exchange.add_done_callback(lambda _: self._slots.release())
+            if exchange is None:
+                self._free.append(worker)
+            else:  # the caller may have been cancelled: the worker is free when it has replied
+                exchange.add_done_callback(lambda _: self._free.append(worker))
 
-    def begin(self, job: Job, timeout_s: float) -> "Future[WorkerReply]":
-        """Begin to read one file, in a thread; for those who have a turn."""
-        return self._threads.submit(self._exchange, job, timeout_s)
-
-    def close(self) -> None:
-        """End the idle workers."""
-        while True:
-            try:
-                self._idle.get_nowait().end()
-            except Empty:
-                return
-
-    async def _wait(self, patience_s: float) -> None:
+    async def _free_worker(self, patience_s: float) -> "_Worker":
         ends = time.monotonic() + patience_s
-        while not self._slots.acquire(blocking=False):
+        while True:
+            with suppress(IndexError):
+                return self._free.pop()
             if time.monotonic() >= ends:
                 raise NoWorkerFreeError("Other files are being read.", "This one is read after them.")
-            await asyncio.sleep(_LOOK_S)
+            await asyncio.sleep(_POLL_S)
 
-    def _exchange(self, job: Job, timeout_s: float) -> WorkerReply:
-        worker = self._take()
-        reply = worker.ask(job, timeout_s)
-        if worker.usable:
-            self._idle.put(worker)
-        else:
+    def close(self) -> None:
+        """End the processes of the workers that are free."""
+        for worker in list(self._free):
             worker.end()
-        return reply
-
-    def _take(self) -> "_Worker":
-        while True:
-            try:
-                worker = self._idle.get_nowait()
-            except Empty:
-                self.started += 1
-                return _Worker()
-            if worker.usable:
-                return worker
-            worker.end()
-
-
-class Turn:
-    """The right to one of a pool's workers: one file after the other, without another wait for it."""
-
-    def __init__(self, pool: ParserPool) -> None:
-        self._pool = pool
-        self.exchange: Future[WorkerReply] | None = None  # the last one
-
-    async def run(self, job: Job, timeout_s: float) -> None:
-        """Read one file; the result lies in `job.target`.
-
-        Raises:
-            BadDocumentError: the file cannot be read, took longer than `timeout_s`, or crashed the parser.
-        """
-        self.exchange = self._pool.begin(job, timeout_s)
-        reply = await asyncio.wrap_future(self.exchange)
-        if not reply.ok:
-            raise BadDocumentError(reply.reason, reply.hint)
 
 
 class _Worker:
-    """One process."""
+    """One process at a time."""
 
-    def __init__(self) -> None:
-        # The host's import path, as it is: in Azure packages lie in a folder that no variable names.
-        start = _START.format(path=list(sys.path))
-        self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
-            [sys.executable, "-c", start],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            encoding="utf-8",
-        )
+    def __init__(self, memory_bytes: int) -> None:
+        self.started = 0  # processes so far
+        self._memory_bytes = memory_bytes
+        self._process: subprocess.Popen[str] | None = None
         self._jobs = 0
-        self._broken = False
-
-    @property
-    def usable(self) -> bool:
-        return not self._broken and self._process.poll() is None and self._jobs < _JOBS_PER_WORKER
 
     def ask(self, job: Job, timeout_s: float) -> WorkerReply:
-        """The worker's reply; a reply of ours when it crashed or was ended for lateness."""
+        """The reply of the process; if it crashes or takes too long, a reply that says so."""
+        if self._process is None or self._process.poll() is not None or self._jobs >= _JOBS_PER_WORKER:
+            self._restart()
         self._jobs += 1
         late = threading.Event()
         timer = threading.Timer(timeout_s, self._kill, [late])
         timer.daemon = True
         timer.start()
+        process, line = cast("subprocess.Popen[str]", self._process), ""
         try:
-            line = self._send(job.model_dump_json())
+            with suppress(OSError):  # the process died: the pipe is broken
+                cast("IO[str]", process.stdin).write(job.model_dump_json() + "\n")
+                cast("IO[str]", process.stdin).flush()
+                line = cast("IO[str]", process.stdout).readline()
         finally:
             timer.cancel()
         if line:
             return WorkerReply.model_validate_json(line)
-        # Its pipe ends a moment before the process does: asking whether it lives would be too early.
-        self._broken = True
+        self.end()
         if late.is_set():
-            return WorkerReply(
-                ok=False, reason=f"Reading the file took longer than {timeout_s:g} s.", hint="Split the file."
-            )
+            reason = f"Reading the file took longer than {timeout_s:g} s."
+            return WorkerReply(ok=False, reason=reason, hint="Split the file.")
         return WorkerReply(
             ok=False,
             reason="The file crashed the parser: it is damaged, or was made to do harm.",
@@ -174,39 +159,61 @@ class _Worker:
         )
 
     def end(self) -> None:
-        """End the process and wait for it."""
-        self._process.kill()
-        self._process.wait()
-        for pipe in (self._process.stdin, self._process.stdout):
-            if pipe is not None:
-                with suppress(OSError):  # unwritten input of a dead process
-                    pipe.close()
+        """End the process, if there is one, and wait for it."""
+        if self._process is not None:
+            with suppress(OSError), self._process as process:  # input that a dead process has not read
+                process.kill()
+        self._process = None
 
-    def _send(self, line: str) -> str:
-        """The answering line; empty when the process ended."""
-        process = self._process
-        if process.stdin is None or process.stdout is None:
-            return ""
-        try:
-            process.stdin.write(line + "\n")
-            process.stdin.flush()
-            return process.stdout.readline()
-        except OSError:  # the process died: the pipe is broken
-            return ""
+    def _restart(self) -> None:
+        self.end()
+        # The host's import path, as it is: in Azure packages lie in a folder that no variable names.
+        start = _START.format(path=list(sys.path), memory_bytes=self._memory_bytes)
+        kept = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
+        self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
+            [sys.executable, "-X", "utf8", "-c", start],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+            env={**kept, **_SMALL},
+        )
+        self._jobs, self.started = 0, self.started + 1
 
     def _kill(self, late: threading.Event) -> None:
         late.set()
-        self._process.kill()
-        self._process.wait()
+        if self._process is not None:
+            self._process.kill()
+
+
+@dataclass(frozen=True)
+class Parsers:
+    """The pools of one process.
+
+    Attributes:
+        texts: for short texts, so that they don't wait for minutes of scanned pages.
+        pages: for pictures of pages, which somebody waits for.
+        sent: files that a parser service reads take a turn here, then one of `files`. It starts no worker.
+    """
+
+    files: ParserPool
+    texts: ParserPool
+    pages: ParserPool
+    sent: ParserPool
+
+    def close(self) -> None:
+        """End the processes of the workers that are free."""
+        for pool in (self.files, self.texts, self.pages):
+            pool.close()
 
 
 @cache
-def parser_pool() -> ParserPool:
-    """The process's pool."""
-    return ParserPool()
-
-
-@cache
-def text_pool() -> ParserPool:
-    """The process's pool for short texts: minutes of scans before them would be nobody's gain."""
-    return ParserPool(workers=1)
+def parsers(instance_memory_mb: int) -> Parsers:
+    """The process's pools; their workers together take what the host and the app leave of the memory."""
+    file_mb = (instance_memory_mb - _APP_MB - _TEXT_MB - _PAGE_MB) // _FILE_WORKERS
+    return Parsers(
+        files=ParserPool(_FILE_WORKERS, file_mb),
+        texts=ParserPool(1, _TEXT_MB),
+        pages=ParserPool(1, _PAGE_MB),
+        sent=ParserPool(_SENT_FILES, 0),
+    )

@@ -1,15 +1,18 @@
 """Services that read documents instead of our parsers: for layout, and for text recognition."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from shared.evidence.models import PageArea
 from shared.ingestion.models import Layout, PageTexts
 from shared.platform.calls import Dependency
 from shared.platform.errors import BadDocumentError
+from shared.platform.http_client import read_bounded
 from shared.platform.language_models.models import CallLimits
 
+MAX_ANSWER_BYTES = 100_000_000  # a dense page takes some 100 KB (unmeasured): about 1,000 pages
 _MAX_PLACES = 200_000  # of one table: what its size promises is made only up to here
 
 
@@ -40,12 +43,29 @@ def filled_rows(row_count: int, column_count: int, cells: Iterable[Cell]) -> tup
     return tuple(tuple(row) for row in rows)
 
 
+def page_area(box: tuple[float, float, float, float], width: float, height: float) -> PageArea | None:
+    """What a box (left, top, right, bottom) covers of a page; None when the page has no size."""
+    left, top, right, bottom = box
+    if width <= 0 or height <= 0:
+        return None
+    return PageArea(left=left / width, top=top / height, right=right / width, bottom=bottom / height)
+
+
 def cannot_read(dependency: Dependency, said: str = "") -> BadDocumentError:
     """The service refuses the document."""
     reason = f" ({said})" if said else ""
     return BadDocumentError(
         f"The file cannot be read by {dependency.name}{reason}.", "Check that it opens in a viewer."
     )
+
+
+async def read_answer(parts: AsyncIterator[bytes], dependency: Dependency) -> bytes:
+    """The whole answer. BadDocumentError when it is larger than MAX_ANSWER_BYTES."""
+    too_large = BadDocumentError(
+        f"The answer of {dependency.name} has more than {MAX_ANSWER_BYTES // 1_000_000} MB.",
+        "Split the file.",
+    )
+    return await read_bounded(parts, MAX_ANSWER_BYTES, too_large)
 
 
 class LayoutReader(Protocol):

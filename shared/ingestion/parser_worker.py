@@ -1,28 +1,32 @@
-"""The worker process that parses files: `python -c "…; main()"`, one JSON line in, one JSON line out.
+"""The worker process that parses files: `python -c "…; main(…)"`, one JSON line in, one JSON line out.
 
-A file may crash the worker or hang it; `parser_process` handles that. The worker ends when its input ends, so
-it does not outlive the host. It touches no network, and imports little: it starts while somebody waits.
+A file may crash the worker or hang it; `parser_process` handles that. The worker ends with its host: when its
+input ends, and where the kernel allows also in the middle of a file. It imports little: it starts while
+somebody waits.
 """
 
+import ctypes
 import os
+import signal
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter
 
 from shared.documents.models import Element, ParsedDocument
 from shared.documents.page_models import Reading
-from shared.ingestion.chunking import chunk_elements
-from shared.ingestion.figures import figures_of
-from shared.ingestion.models import Layout, PageTexts, ParsedFile
+from shared.ingestion.chunking import chunk_elements, figures_of
+from shared.ingestion.models import Layout, ParsedFile
 from shared.ingestion.parsers.context import ParseContext, ServicePages, open_context
-from shared.ingestion.registry import MAGIC_BYTES, Format, check_content, parse_with, parse_with_layout
-from shared.platform.errors import GroundworkError
+from shared.ingestion.registry import MAGIC_BYTES, Format, LayoutParser, Parser, check_content
+from shared.platform.errors import BadDocumentError, GroundworkError
 from shared.platform.models import Model
 from shared.platform.tokens import token_counter
 
-MEMORY_LIMIT_BYTES = 3 << 30  # of address space; the 252-page filing of financebench takes 0.3 GB of it
+_PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG, prctl(2)
 OPENING_CHARS = 6000
 MAX_WARNINGS = 20  # a workbook may have thousands of hidden sheets, and all is held in one row of a table
 MAX_WARNING_CHARS = 500
@@ -32,13 +36,15 @@ class ParseJob(Model):
     """Read `source`, write a ParsedFile as JSON to `target`.
 
     Attributes:
-        filename: the document's own name; the file at `source` is called otherwise.
-        figures: an empty folder for the pictures; None = no figures and no text recognition.
+        filename: the document's own name; the file at `source` has another one.
+        figures: an empty folder for the pictures.
+        max_blocks: of text; more are an error.
+        max_figures: 0 = no pictures are kept.
         recognition_budget_s: for all scanned pages and pictures together; 0 = none is read.
-        pages_by_service: pages without text are read by a service, and not by Tesseract.
-        page_texts: what the service read, a PageTexts as JSON; None = nothing yet.
+        page_texts: what a service read of pages without text, by page number, as yet perhaps nothing; None =
+            Tesseract reads them.
+        layout: what a parser service found; None = our own parsers find out.
         reading: where the document's elements go, a Reading as JSON; None = they are not kept.
-        layout: what a parser service found, a Layout as JSON; None = our own parsers find out.
     """
 
     kind: Literal["parse"] = "parse"
@@ -46,13 +52,13 @@ class ParseJob(Model):
     target: Path
     filename: str
     max_tokens: int
+    max_blocks: int
     tokenizer_path: str | None = None
-    figures: Path | None = None
+    figures: Path = Path()
     max_figures: int = 0
     recognition_budget_s: float = 0
-    pages_by_service: bool = False
-    page_texts: Path | None = None
-    layout: Path | None = None
+    page_texts: dict[int, str] | None = None
+    layout: Layout | None = None
     reading: Path | None = None
 
 
@@ -77,50 +83,55 @@ class WorkerReply(Model):
     hint: str = ""
 
 
-def main() -> None:
-    """Serve until the input ends."""
-    # Libraries may print: only this module writes to the pipe that the owner reads.
+def main(memory_bytes: int) -> None:
+    """Serve until the input ends, within so much address space."""
+    _end_with_parent()
+    # Libraries may print: only this module writes to the pipe that the host reads.
     replies = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    _limit_memory()
+    _limit_memory(memory_bytes)
     jobs: TypeAdapter[Job] = TypeAdapter(Annotated[Job, Field(discriminator="kind")])
     for line in sys.stdin:
-        replies.write(_reply(jobs.validate_json(line)).model_dump_json() + "\n")
+        replies.write(_reply(jobs.validate_json(line), memory_bytes).model_dump_json() + "\n")
         replies.flush()
 
 
-def _reply(job: Job) -> WorkerReply:
+def _reply(job: Job, memory_bytes: int) -> WorkerReply:
     try:
-        _run(job)
+        if isinstance(job, RenderJob):
+            from shared.ingestion.parsers.pdf_page import render_page
+
+            content = render_page(job.source, job.page_number, job.picture).model_dump_json()
+        else:
+            content = parse_file(job).model_dump_json()
+        job.target.write_text(content, encoding="utf-8", errors="replace")
     except MemoryError:
-        limit_gib = MEMORY_LIMIT_BYTES >> 30
-        reason = f"Reading the file takes more than {limit_gib} GiB of memory."
+        reason = f"Reading the file takes more than {memory_bytes >> 20} MB of memory."
         return WorkerReply(ok=False, reason=reason, hint="Split the file.")
     except GroundworkError as error:
         return WorkerReply(ok=False, reason=error.detail, hint=" ".join(error.hints))
-    except Exception as error:  # noqa: BLE001 - a parser met an unexpected file; its owner is told
+    except Exception as error:  # noqa: BLE001 - a parser met an unexpected file: say so to its owner
         reason = f"The file's structure is not understood ({type(error).__name__})."
         return WorkerReply(ok=False, reason=reason, hint="Export the file again.")
     return WorkerReply(ok=True)
 
 
-def _run(job: Job) -> None:
-    if isinstance(job, RenderJob):
-        from shared.ingestion.parsers.pdf_page import render_page
+def _end_with_parent() -> None:
+    """Have the kernel end this process when its host ends: a busy parser looks at no pipe for minutes."""
+    if sys.platform == "linux":
+        parent = os.getppid()
+        ctypes.CDLL(None).prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+        if os.getppid() != parent:  # it ended in between
+            os._exit(1)
 
-        content = render_page(job.source, job.page_number, job.picture).model_dump_json()
-    else:
-        content = parse_file(job).model_dump_json()
-    job.target.write_text(content, encoding="utf-8", errors="replace")
 
-
-def _limit_memory() -> None:
+def _limit_memory(memory_bytes: int) -> None:
     try:
         import resource
     except ImportError:  # Windows has no such limit; the time limit holds there, too
         return
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    soft = MEMORY_LIMIT_BYTES if hard == resource.RLIM_INFINITY else min(MEMORY_LIMIT_BYTES, hard)
+    soft = memory_bytes if hard == resource.RLIM_INFINITY else min(memory_bytes, hard)
     resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
@@ -133,73 +144,63 @@ def parse_file(job: ParseJob) -> ParsedFile:
     """
     with job.source.open("rb") as file:
         known = check_content(job.filename, file.read(MAGIC_BYTES))
-    service_pages = None
-    if job.pages_by_service:
-        texts = PageTexts.model_validate_json(job.page_texts.read_bytes()).texts if job.page_texts else {}
-        service_pages = ServicePages(texts)
-    folder = job.figures or job.target.parent
-    max_figures = job.max_figures if job.figures else 0
-    with open_context(folder, max_figures, job.recognition_budget_s, service_pages) as context:
+    pages = None if job.page_texts is None else ServicePages(job.page_texts)
+    with open_context(job.figures, job.max_figures, job.recognition_budget_s, pages) as context:
         document = _parse(known, job, context)
+    elements = document.elements
     if job.reading is not None:
-        reading = Reading(elements=document.elements, page_count=document.page_count)
+        reading = Reading(elements=elements, page_count=document.page_count)
         job.reading.write_text(reading.model_dump_json(), encoding="utf-8", errors="replace")
-    chunks = chunk_elements(document.elements, job.max_tokens, token_counter(job.tokenizer_path))
+    chunks = chunk_elements(elements, job.max_tokens, token_counter(job.tokenizer_path))
+    if len(chunks) > job.max_blocks:
+        raise BadDocumentError(
+            f"The document makes {len(chunks):,} blocks; at most {job.max_blocks:,} are indexed.",
+            "Split the file, or remove tables that nobody searches.",
+        )
     warnings = document.warnings
-    if context.figures.left_out and max_figures:
-        warnings = (*warnings, f"Only the first {max_figures} figures were kept (MAX_FIGURES).")
+    if context.figures.left_out and job.max_figures:
+        warnings = (*warnings, f"Only the first {job.max_figures} figures were kept (MAX_FIGURES).")
     if not chunks and not warnings:
         warnings = ("The document holds no text, so a search cannot find it.",)
     return ParsedFile(
         chunks=tuple(chunks),
-        figures=tuple(figures_of(document.elements)),
+        figures=tuple(figures_of(elements)),
         page_count=document.page_count,
         title=document.title,
         author=document.author,
-        first_heading=_first_heading(document),
-        opening=_opening(document.elements),
-        unread_pages=context.unread_pages,
+        first_heading=_first_heading(elements),
+        opening="\n\n".join(one.text for one in elements[:OPENING_CHARS])[:OPENING_CHARS].strip(),
+        unread_pages=tuple(pages.unread) if pages is not None else (),
         warnings=_bounded(warnings),
     )
 
 
 def _parse(known: Format, job: ParseJob, context: ParseContext) -> ParsedDocument:
     """By the layout where there is one, unless the service read fewer pages than the file has."""
+    parse: Parser = resolve_name(known.parser)
     if job.layout is None:
-        return parse_with(known, job.source, context)
-    layout = Layout.model_validate_json(job.layout.read_bytes())
-    document = parse_with_layout(known, job.source, layout, context)
+        return parse(job.source, context)
+    parse_layout: LayoutParser = resolve_name(known.layout_parser)
+    document = parse_layout(job.source, job.layout, context)
     if document is not None:
         return document
-    pages = "page was" if layout.page_count == 1 else "pages were"
-    note = f"Only {layout.page_count} {pages} read by {layout.service}: the built-in parser read the file."
-    document = parse_with(known, job.source, context)
-    return document.model_copy(update={"warnings": (note, *document.warnings)})
+    pages = "page was" if job.layout.page_count == 1 else "pages were"
+    read = f"Only {job.layout.page_count} {pages} read by {job.layout.service}"
+    document = parse(job.source, context)
+    warnings = (f"{read}: the built-in parser read the file.", *document.warnings)
+    return document.model_copy(update={"warnings": warnings})
 
 
-def _first_heading(document: ParsedDocument) -> str | None:
+def _first_heading(elements: Sequence[Element]) -> str | None:
     """The first of the highest level; in documents with pages, one on the first two."""
-    headings = [
-        element
-        for element in document.elements
-        if element.kind == "heading" and (element.page_number or 1) <= 2
-    ]
-    return min(headings, key=lambda element: element.level or 1).text if headings else None
+    headings = [one for one in elements if one.kind == "heading" and (one.page_number or 1) <= 2]
+    return min(headings, key=lambda heading: heading.level or 1).text if headings else None
 
 
-def _opening(elements: tuple[Element, ...]) -> str:
-    text = ""
-    for element in elements:
-        text += element.text + "\n\n"
-        if len(text) >= OPENING_CHARS:
-            break
-    return text[:OPENING_CHARS].strip()
-
-
-def _bounded(warnings: tuple[str, ...]) -> tuple[str, ...]:
-    shown = tuple(
+def _bounded(warnings: Sequence[str]) -> tuple[str, ...]:
+    shown = [
         text if len(text) <= MAX_WARNING_CHARS else f"{text[:MAX_WARNING_CHARS]} …"
         for text in warnings[:MAX_WARNINGS]
-    )
+    ]
     more = len(warnings) - len(shown)
-    return (*shown, f"{more} more warnings.") if more else shown
+    return (*shown, f"{more} more warnings.") if more else tuple(shown)

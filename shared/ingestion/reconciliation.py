@@ -1,4 +1,4 @@
-"""Makes good what events missed: starts the ingestion of every document that does not agree with its file.
+"""Repairs what events missed: starts the ingestion of every document that does not agree with its file.
 
 Bounded per run; what is left, the next run finds again. A document that is being worked on is left alone.
 Of more documents than can be held, each run looks at another part. Blocks are far more than documents: of
@@ -12,19 +12,17 @@ from datetime import datetime, timedelta
 
 from shared.documents import index_rows, page_files
 from shared.documents.ids import IdWindow
-from shared.documents.state import DocumentState, DocumentStore
 from shared.ingestion.acceptance import pipeline
-from shared.ingestion.audit_rules import (
-    SeenBlocks,
+from shared.ingestion.changes import repair
+from shared.ingestion.claims import is_held, is_quarantined, now
+from shared.ingestion.inventory import (
+    Inventory,
     SeenDocument,
     compare,
     compare_blocks,
-    has_other_readers,
-    is_stuck,
+    fitting_window,
+    take_inventory,
 )
-from shared.ingestion.changes import repair
-from shared.ingestion.claims import is_quarantined, now
-from shared.ingestion.inventory import Inventory, fitting_window, read_blocks, take_inventory
 from shared.ingestion.metadata import remove_extracted
 from shared.ingestion.models import ReconcileReport
 from shared.ingestion.services import IngestionServices
@@ -54,22 +52,17 @@ async def reconcile(
         block_bits: of the window of those whose blocks are compared as well, if it is to be a narrower one.
     """
     await services.prepare()  # each time: an index that was lost is made again
-    window = await fitting_window(services.documents_index, services.blobs, count)
+    window = await fitting_window(services, count)
     of_blocks = window.narrowed(count, block_bits)
     read_at = now()
-    # Blocks before states, against the order in which an ingestion writes (see `take_inventory`).
-    blocks = await read_blocks(services.content_index, of_blocks)
-    inventory = await take_inventory(services.documents_index, services.blobs, services.documents, window)
-    moment = now()
-    due = [
-        (seen, kind) for seen in inventory.seen.values() if (kind := _due(seen, services.settings, moment))
-    ]
-    due += _differing_blocks(inventory, blocks, of_blocks, read_at, {seen.name for seen, _ in due})
+    inventory = await take_inventory(services, window, of_blocks)
+    due = [(seen, kind) for seen in inventory.seen.values() if (kind := _due(seen, services.settings))]
+    due += _differing_blocks(inventory, of_blocks, read_at, {seen.name for seen, _ in due})
     started: Counter[str] = Counter()
     for seen, kind in due[:MAX_STARTS]:
-        if await _start(seen, kind, services.documents, start):
+        if await _start(seen, kind, services, start):
             started[kind] += 1
-    orphans = inventory.orphaned.keys() | (blocks.keys() - inventory.seen.keys())
+    orphans = inventory.orphaned_rows.keys() | inventory.orphaned_blocks.keys()
     removed = await _remove_orphans(orphans, services, count)
     left = len(due) - started.total() + len(orphans) - removed
     share = window.share
@@ -77,56 +70,46 @@ async def reconcile(
     return ReconcileReport(started=dict(started), removed_orphans=removed, left=left, share=share)
 
 
-def _due(seen: SeenDocument, settings: Settings, moment: datetime) -> str | None:
+def _due(seen: SeenDocument, settings: Settings) -> str | None:
     """Why its ingestion is to be started; None if it is not."""
-    difference = compare(seen, pipeline(settings))
-    state = seen.state
-    if difference is None:
-        return "failed" if state is not None and _deserves_another_try(seen, moment) else None
+    difference, state = compare(seen, pipeline(settings)), seen.state
     if state is None:
-        return difference.kind
+        return "not_ingested"
+    age = now() - state.updated_at
+    if difference is None:
+        is_due = state.status == "failed" and not is_quarantined(state) and age > RETRY_AFTER
+        return "failed" if is_due else None
     if difference.kind == "in_work":
-        return "stuck" if is_stuck(state, moment) and moment - state.updated_at > SETTLED else None
-    if difference.kind in ("row_missing", "row_differs") and moment - state.updated_at < SETTLED:
+        return "stuck" if age > SETTLED and not is_held(state) else None
+    if difference.kind in ("row_missing", "row_differs") and age < SETTLED:
         return None
     return difference.kind
 
 
 def _differing_blocks(
-    inventory: Inventory, blocks: dict[str, SeenBlocks], window: IdWindow, read_at: datetime, known: set[str]
+    inventory: Inventory, window: IdWindow, read_at: datetime, known: set[str]
 ) -> list[tuple[SeenDocument, str]]:
-    """Ready documents of the window whose blocks are not those of their state, `known` ones left out."""
+    """Documents of the window whose blocks are not those of their state, `known` ones left out."""
     found: list[tuple[SeenDocument, str]] = []
     for doc_id, seen in inventory.seen.items():
-        state = seen.state
-        if state is None or seen.name in known or not window.holds(doc_id):
-            continue
+        state = seen.settled
         # One that was written after its blocks were read is compared another time.
-        is_settled = state.holder is None and not state.pending and read_at - state.updated_at >= SETTLED
-        there = blocks.get(doc_id, SeenBlocks())
-        if is_settled and state.status == "ready" and (difference := compare_blocks(state, there)):
+        is_old = state is not None and not state.pending and read_at - state.updated_at >= SETTLED
+        if state is None or not is_old or seen.name in known or not window.holds(doc_id):
+            continue
+        difference = compare_blocks(seen, state)
+        # Blocks of a failed version's predecessor can be closed, not written again (see `repair`).
+        is_repairable = state.status == "ready" or not state.content_hash or seen.is_too_open
+        if difference and is_repairable:
             found.append((seen, difference.kind))
-        elif is_settled and state.status == "failed" and _is_open_or_stray(state, there):
-            found.append((seen, "blocks_differ"))
     return found
 
 
-def _is_open_or_stray(state: DocumentState, there: SeenBlocks) -> bool:
-    return has_other_readers(state, there) if state.content_hash else there.count > 0
-
-
-def _deserves_another_try(seen: SeenDocument, moment: datetime) -> bool:
-    state = seen.state
-    if state is None or state.status != "failed" or is_quarantined(state):
-        return False
-    return moment - state.updated_at > RETRY_AFTER
-
-
-async def _start(seen: SeenDocument, kind: str, documents: DocumentStore, start: StartIngestion) -> bool:
+async def _start(seen: SeenDocument, kind: str, services: IngestionServices, start: StartIngestion) -> bool:
     revision = seen.state.revision if seen.state is not None else seen.etag
     try:
         if kind in _ROWS_DIFFER and seen.state is not None:
-            await repair(seen.state, documents)  # else its state would say that there is nothing to do
+            await repair(seen.state, services)  # else its state would say that there is nothing to do
         await start(seen.name, f"{seen.name} reconciled {revision}")
     except GroundworkError as failed:
         get_logger().warning("documents.not_reconciled", error_type=failed.code)

@@ -1,95 +1,67 @@
 """The formats: one line each, from suffix to parser. A parser is imported when its first file comes."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from importlib import import_module
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import cast
 
 from shared.documents.models import ParsedDocument
 from shared.ingestion.models import Layout
 from shared.ingestion.parsers.context import ParseContext
 from shared.platform.errors import BadDocumentError
 
-TextParser = Callable[[Path], ParsedDocument]
-PictureParser = Callable[[Path, ParseContext], ParsedDocument]
+Parser = Callable[[Path, ParseContext], ParsedDocument]
 LayoutParser = Callable[[Path, Layout, ParseContext], ParsedDocument | None]
+"""None when the layout is not all of the file."""
 
 
 @dataclass(frozen=True)
 class Format:
-    """What a file of one kind is called, how it begins, and what reads it.
+    """A kind of file: its name for people, its suffixes, and what reads it.
 
     Attributes:
+        parser: "module:function", a Parser.
         magics: each such file begins with one of them (a PDF holds it within the first 1,024 bytes); empty =
             text, which begins with anything.
-        parser: "module:function".
-        has_pictures: the function takes a ParseContext, too.
-        layout_parser: "module:function" that takes a parser service's layout; "" = none does.
+        layout_parser: "module:function", a LayoutParser for what a parser service found; "" = there is none.
     """
 
     name: str
-    magics: tuple[bytes, ...]
+    suffixes: tuple[str, ...]
     parser: str
-    has_pictures: bool = False
+    magics: tuple[bytes, ...] = ()
     layout_parser: str = ""
 
 
 _PARSERS = "shared.ingestion.parsers"
 _ZIP = (b"PK\x03\x04",)
 _PDF = Format(
-    "PDF",
-    (b"%PDF-",),
-    f"{_PARSERS}.pdf:parse_pdf",
-    has_pictures=True,
-    layout_parser=f"{_PARSERS}.layout:parse_pdf_layout",
+    "PDF", (".pdf",), f"{_PARSERS}.pdf:parse_pdf", (b"%PDF-",), f"{_PARSERS}.layout:parse_pdf_layout"
 )
-_MARKDOWN = Format("Markdown", (), f"{_PARSERS}.markdown:parse_markdown")
-_TEXT = Format("plain text", (), f"{_PARSERS}.text:parse_text")
-_WORD = Format("Word", _ZIP, f"{_PARSERS}.docx:parse_docx", has_pictures=True)
-_POWERPOINT = Format("PowerPoint", _ZIP, f"{_PARSERS}.pptx:parse_pptx", has_pictures=True)
-_EXCEL = Format("Excel", _ZIP, f"{_PARSERS}.xlsx:parse_xlsx")
-_SEPARATED = Format("separated values", (), f"{_PARSERS}.tables:parse_csv")
-_HTML = Format("HTML", (), f"{_PARSERS}.html:parse_html", has_pictures=True)
-_TRANSCRIPT = Format("a transcript", (), f"{_PARSERS}.transcripts:parse_transcript")
-_MAIL = Format("e-mail", (), f"{_PARSERS}.eml:parse_eml")
-_PICTURE = Format(
-    "a picture",
-    (),
-    f"{_PARSERS}.image:parse_image",
-    has_pictures=True,
-    layout_parser=f"{_PARSERS}.layout:parse_image_layout",
-)
-_PNG = replace(_PICTURE, name="PNG", magics=(b"\x89PNG\r\n\x1a\n",))
-_JPEG = replace(_PICTURE, name="JPEG", magics=(b"\xff\xd8\xff",))
-_TIFF = replace(_PICTURE, name="TIFF", magics=(b"II*\x00", b"MM\x00*"))
-_WEBP = replace(_PICTURE, name="WebP", magics=(b"RIFF",))
 
-FORMATS = {
-    ".pdf": _PDF,
-    ".md": _MARKDOWN,
-    ".markdown": _MARKDOWN,
-    ".txt": _TEXT,
-    ".docx": _WORD,
-    ".docm": _WORD,
-    ".pptx": _POWERPOINT,
-    ".pptm": _POWERPOINT,
-    ".xlsx": _EXCEL,
-    ".xlsm": _EXCEL,
-    ".csv": _SEPARATED,
-    ".tsv": _SEPARATED,
-    ".html": _HTML,
-    ".htm": _HTML,
-    ".vtt": _TRANSCRIPT,
-    ".srt": _TRANSCRIPT,
-    ".eml": _MAIL,
-    ".png": _PNG,
-    ".jpg": _JPEG,
-    ".jpeg": _JPEG,
-    ".tif": _TIFF,
-    ".tiff": _TIFF,
-    ".webp": _WEBP,
-}
+
+def _picture(name: str, suffixes: tuple[str, ...], magics: tuple[bytes, ...]) -> Format:
+    return Format(
+        name, suffixes, f"{_PARSERS}.image:parse_image", magics, f"{_PARSERS}.layout:parse_image_layout"
+    )
+
+
+_FORMATS = (
+    _PDF,
+    Format("Markdown", (".md", ".markdown"), f"{_PARSERS}.markdown:parse_markdown"),
+    Format("plain text", (".txt",), f"{_PARSERS}.text:parse_text"),
+    Format("Word", (".docx", ".docm"), f"{_PARSERS}.docx:parse_docx", _ZIP),
+    Format("PowerPoint", (".pptx", ".pptm"), f"{_PARSERS}.pptx:parse_pptx", _ZIP),
+    Format("Excel", (".xlsx", ".xlsm"), f"{_PARSERS}.xlsx:parse_xlsx", _ZIP),
+    Format("separated values", (".csv", ".tsv"), f"{_PARSERS}.tables:parse_csv"),
+    Format("HTML", (".html", ".htm"), f"{_PARSERS}.html:parse_html"),
+    Format("a transcript", (".vtt", ".srt"), f"{_PARSERS}.transcripts:parse_transcript"),
+    Format("e-mail", (".eml",), f"{_PARSERS}.eml:parse_eml"),
+    _picture("PNG", (".png",), (b"\x89PNG\r\n\x1a\n",)),
+    _picture("JPEG", (".jpg", ".jpeg"), (b"\xff\xd8\xff",)),
+    _picture("TIFF", (".tif", ".tiff"), (b"II*\x00", b"MM\x00*")),
+    _picture("WebP", (".webp",), (b"RIFF",)),
+)
+FORMATS = {suffix: known for known in _FORMATS for suffix in known.suffixes}
 
 _COMPOUND = b"\xd0\xcf\x11\xe0"  # what Office wraps a file in that has a password, and wrote before 2007
 
@@ -152,33 +124,3 @@ def check_content(filename: str, beginning: bytes) -> Format:
         f"The suffix says {found.name}, the content is {actual or 'something else'}.",
         "Give the file the suffix of its format, or export it again.",
     )
-
-
-def parse_with(known: Format, path: Path, context: ParseContext) -> ParsedDocument:
-    """What the format's parser makes of the file.
-
-    Raises:
-        BadDocumentError: the file cannot be read.
-    """
-    parser = function_of(known.parser)
-    if known.has_pictures:
-        return cast("PictureParser", parser)(path, context)
-    return cast("TextParser", parser)(path)
-
-
-def parse_with_layout(
-    known: Format, path: Path, layout: Layout, context: ParseContext
-) -> ParsedDocument | None:
-    """What the file is by a parser service's layout; None when the layout is not all of it.
-
-    Raises:
-        BadDocumentError: the file cannot be read.
-        ValueError: the format takes no layouts.
-    """
-    return cast("LayoutParser", function_of(known.layout_parser))(path, layout, context)
-
-
-def function_of(name: str) -> object:
-    """The function "module:function"; imports its module."""
-    module, _, function = name.partition(":")
-    return getattr(import_module(module), function)

@@ -6,28 +6,27 @@ from functools import partial
 from shared.documents.ids import SIDECAR_SUFFIX, document_id, is_upload
 from shared.documents.index_rows import merge_rights, rights_fields
 from shared.documents.rights import decide_rights
-from shared.documents.state import DocumentState, DocumentStore, Rights
-from shared.ingestion.claims import MAX_WRITE_ATTEMPTS, Claim, contended
-from shared.ingestion.models import RightsApplied
+from shared.documents.state import DocumentState, Rights
+from shared.ingestion.claims import MAX_WRITE_ATTEMPTS, IngestTask, contended
+from shared.ingestion.models import Done
 from shared.ingestion.services import IngestionServices
-from shared.platform.blobs import BlobProperties, BlobStore
+from shared.platform.blobs import BlobProperties
 from shared.platform.errors import ConflictError, NotFoundError
 from shared.platform.names import DOCUMENTS
-from shared.platform.search import IndexRow, SearchIndex
-from shared.platform.settings import Settings
+from shared.platform.search import IndexRow
 
 _MAX_SIDECAR_BYTES = 64 * 1024
 
 
-async def read_rights(settings: Settings, blobs: BlobStore, properties: BlobProperties) -> tuple[Rights, str]:
+async def read_rights(properties: BlobProperties, services: IngestionServices) -> tuple[Rights, str]:
     """The blob's present rights, and the etag of the sidecar that was read; empty when there is none."""
-    found = await blobs.properties(DOCUMENTS, properties.name + SIDECAR_SUFFIX)
+    found = await services.blobs.properties(DOCUMENTS, properties.name + SIDECAR_SUFFIX)
     sidecar: str | None = None
     if found is not None:
         try:
             # One that is too large is read as "": not JSON, so closed to all but the owner.
             is_readable = found.size_bytes <= _MAX_SIDECAR_BYTES
-            content = await blobs.read(DOCUMENTS, found.name) if is_readable else b""
+            content = await services.blobs.read(DOCUMENTS, found.name) if is_readable else b""
             sidecar = content.decode("utf-8-sig", "replace")
         except NotFoundError:  # removed in between
             found = None
@@ -35,21 +34,19 @@ async def read_rights(settings: Settings, blobs: BlobStore, properties: BlobProp
         # The sender of a signed upload writes the blob's metadata; and no default was meant for uploads.
         rights = decide_rights({}, sidecar, default_access="")
     else:
-        rights = decide_rights(properties.metadata, sidecar, settings.ingestion.default_access)
+        rights = decide_rights(properties.metadata, sidecar, services.settings.ingestion.default_access)
     return rights, found.etag if found is not None else ""
 
 
-async def apply_rights(
-    claim: Claim, content_index: SearchIndex, documents_index: SearchIndex
-) -> RightsApplied:
+async def apply_rights(task: IngestTask) -> Done:
     """Write the wanted rights into every row of the document; content and vectors stay as they are."""
-    state = await claim.update()
+    services, state = task.services, await task.update()
     while True:  # until those that were written are those that are wanted: they may change meanwhile
         written = state.wanted_rights
-        block_count = await merge_rights(content_index, documents_index, state.doc_id, written)
-        state = await claim.update(partial(with_rights, written=written))
+        await merge_rights(services.content_index, services.documents_index, state.doc_id, written)
+        state = await task.update(partial(with_rights, written=written))
         if state.wanted_rights == written:
-            return RightsApplied(block_count=block_count)
+            return Done()
 
 
 async def note_newest(blob_name: str, services: IngestionServices) -> None:
@@ -65,7 +62,7 @@ async def note_newest(blob_name: str, services: IngestionServices) -> None:
         properties = await services.blobs.properties(DOCUMENTS, blob_name)
         if state is None or properties is None:
             return
-        rights, sidecar_etag = await read_rights(services.settings, services.blobs, properties)
+        rights, sidecar_etag = await read_rights(properties, services)
         if rights == state.wanted_rights == state.rights and not state.rows_outdated:
             return
         if rights != state.wanted_rights or state.rows_outdated:
@@ -89,24 +86,19 @@ async def note_newest(blob_name: str, services: IngestionServices) -> None:
     raise contended()
 
 
-async def upload_blocks(
-    rows: Sequence[IndexRow],
-    doc_id: str,
-    rights: Rights,
-    content_index: SearchIndex,
-    documents: DocumentStore,
-) -> None:
+async def upload_blocks(task: IngestTask, rows: Sequence[IndexRow], rights: Rights) -> None:
     """Write rows that carry `rights`; if others are wanted by the time they are written, those as well.
 
-    If the document was removed meanwhile by its new holder, they are removed again.
+    If the document was deleted meanwhile, they are removed again: its new holder may not have seen them.
     """
+    content_index = task.services.content_index
     await content_index.upload(rows)
     keys = [str(row["block_id"]) for row in rows]
-    while (state := await documents.get(doc_id)) is not None and state.wanted_rights != rights:
+    while (state := await task.documents.get(task.doc_id)) is not None and state.wanted_rights != rights:
         rights = state.wanted_rights
         fields = rights_fields(rights)
         await content_index.merge([{"block_id": key, **fields} for key in keys])
-    if state is None:
+    if state is None or state.is_deleted:
         await content_index.delete(keys)
 
 

@@ -2,7 +2,8 @@
 
 from typing import Protocol
 
-from shared.documents.state import DocumentStore
+from shared.access.limits import UserLimitStore
+from shared.documents.state_store import DocumentStore
 from shared.ingestion.parser_services import ParserServices
 from shared.platform.blobs import BlobStore
 from shared.platform.language_models.models import ChatModel, Embedder
@@ -13,32 +14,16 @@ from shared.platform.settings import Settings
 class IngestionServices(Protocol):
     """What ingestion needs of the outside world."""
 
-    @property
-    def settings(self) -> Settings: ...
-
-    @property
-    def content_index(self) -> SearchIndex: ...
-
-    @property
-    def documents_index(self) -> SearchIndex: ...
-
-    @property
-    def chat_model(self) -> ChatModel: ...
-
-    @property
-    def vision_model(self) -> ChatModel: ...
-
-    @property
-    def embedder(self) -> Embedder: ...
-
-    @property
-    def blobs(self) -> BlobStore: ...
-
-    @property
-    def documents(self) -> DocumentStore: ...
-
-    @property
-    def parser_services(self) -> ParserServices: ...
+    settings: Settings
+    content_index: SearchIndex
+    documents_index: SearchIndex
+    chat_model: ChatModel
+    vision_model: ChatModel
+    embedder: Embedder
+    blobs: BlobStore
+    documents: DocumentStore
+    user_limits: UserLimitStore
+    parser_services: ParserServices
 
     async def prepare(self) -> None:
         """Create the containers, tables, queues and indexes that are missing, and new index fields."""

@@ -1,16 +1,18 @@
-"""Ingestion's steps by name: each does one thing and answers with a reply; expected failures are replies."""
+"""Steps that put others together or end an ingestion, and what every step replies when it fails."""
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Literal
+from collections.abc import Awaitable, Callable
 
+from shared.access.daily_use import Usage
+from shared.access.limits import charge
 from shared.documents import figure_store, index_rows, page_files
-from shared.documents.state import DocumentState, DocumentStore
-from shared.ingestion import acceptance, captions, indexing, metadata, rights
-from shared.ingestion.acceptance import HasEnded, check_holder, pipeline
+from shared.documents.state import DocumentState
+from shared.ingestion import captions, indexing, metadata
+from shared.ingestion.acceptance import pipeline
 from shared.ingestion.changes import correct
 from shared.ingestion.claims import CHANGES, PARSED, ClaimLostError, IngestTask, now
 from shared.ingestion.copies import is_new_name, same_bytes
 from shared.ingestion.models import (
+    BLOCK_COUNTS,
     BlockChanges,
     Closed,
     CloseRequest,
@@ -19,13 +21,13 @@ from shared.ingestion.models import (
     IngestResult,
     IngestStep,
     ParsedFile,
-    RightsApplied,
+    Planned,
     SmallDone,
     Superseded,
 )
 from shared.ingestion.parse_document import parse
 from shared.ingestion.parser_process import NoWorkerFreeError
-from shared.ingestion.record_manager import make_blocks
+from shared.ingestion.rights import apply_rights
 from shared.ingestion.services import IngestionServices
 from shared.platform.errors import ConflictError, DependencyError, GroundworkError, NotFoundError
 from shared.platform.names import FIGURES
@@ -33,37 +35,9 @@ from shared.platform.telemetry import get_logger
 
 _MAX_REASON_CHARS = 500
 
-StepName = Literal[
-    "accept",
-    "small",
-    "parse",
-    "describe",
-    "plan",
-    "caption",
-    "write_blocks",
-    "finish",
-    "apply_rights",
-    "remove",
-]
 
-
-async def perform(name: StepName, step: IngestStep, services: IngestionServices) -> IngestReply:
-    """Perform one step. May run twice for the same step after a crash, and does no harm then."""
-    task = IngestTask(step, services, is_whole=name == "small")
-    return await _reply_of(name, step, _STEPS[name](task))
-
-
-async def perform_close(request: CloseRequest, services: IngestionServices) -> IngestReply:
-    """Perform the last step."""
-    return await _reply_of("close", request.step, _close(request, services))
-
-
-async def perform_check(step: IngestStep, documents: DocumentStore, has_ended: HasEnded) -> IngestReply:
-    """Look whether the document's holder lives, after another instance was found to hold it."""
-    return await _reply_of("check_holder", step, check_holder(step, documents, has_ended))
-
-
-async def _reply_of(name: str, step: IngestStep, performed: Awaitable[IngestReply]) -> IngestReply:
+async def reply_of(name: str, step: IngestStep, performed: Awaitable[IngestReply]) -> IngestReply:
+    """The reply of a step. It may run twice after a crash, and does no harm then."""
     try:
         return await performed
     except ClaimLostError:
@@ -87,39 +61,51 @@ async def _reply_of(name: str, step: IngestStep, performed: Awaitable[IngestRepl
         )
 
 
-async def _ingest_small(task: IngestTask) -> SmallDone:
-    """Everything from the content to the end of the claim.
+async def performed(act: Callable[[IngestTask], Awaitable[IngestReply]], task: IngestTask) -> IngestReply:
+    """One step; what it used up counts for the document's owner, also when it fails."""
+    try:
+        return await act(task)
+    finally:
+        owner = task.known.wanted_rights.owner_id if task.known else None
+        if owner and task.used != Usage():
+            await charge(owner, task.used, task.services.user_limits)
+
+
+async def ingest_small(task: IngestTask) -> SmallDone:
+    """Everything from the content of a small document to the end of the claim.
 
     Raises:
         BadDocumentError, PayloadTooLargeError, NotFoundError: the file cannot be ingested, and why.
         DependencyError: a service failed.
     """
+    task.is_whole = True
     parsed = await parse(task)
     result = IngestResult(outcome="current")
     if not parsed.same_bytes:
-        await metadata.describe(task)
-        planned = await indexing.plan(task)
-        if planned.new_figure_count:
-            await captions.caption(task)
-        if planned.new_count:
-            await indexing.write_blocks(task)
-        await indexing.finish(task)
-        counts = planned.model_dump(include={"new_count", "kept_count", "moved_count", "gone_count"})
-        result = IngestResult(outcome="ready", **counts)
+        async with task.counted_parse():
+            planned = await _index_parsed(task)
+        result = IngestResult(outcome="ready", **planned.model_dump(include=BLOCK_COUNTS))
     # An attempt that broke off within its last step leaves old rows, or newer rights that rows lack.
     elif await task.exists(PARSED):
         await indexing.finish(task)
     elif task.known is None or task.known.wanted_rights != task.known.rights:
-        await _apply_rights(task)
+        await apply_rights(task)
     closed = await task.close(CloseRequest(step=task.step, status="ready"))
     return SmallDone(result=result, again=closed.again)
 
 
-async def _apply_rights(task: IngestTask) -> RightsApplied:
-    return await rights.apply_rights(task, task.services.content_index, task.services.documents_index)
+async def _index_parsed(task: IngestTask) -> Planned:
+    await metadata.describe(task)
+    planned = await indexing.plan(task)
+    if planned.new_figure_count:
+        await captions.caption(task)
+    if planned.new_count:
+        await indexing.write_blocks(task)
+    await indexing.finish(task)
+    return planned
 
 
-async def _close(request: CloseRequest, services: IngestionServices) -> Closed:
+async def close(request: CloseRequest, services: IngestionServices) -> Closed:
     """Note how the ingestion ended, and end the claim."""
     task = IngestTask(request.step, services)
     if request.status == "failed":
@@ -133,9 +119,9 @@ async def _close(request: CloseRequest, services: IngestionServices) -> Closed:
     return await task.close(request)
 
 
-async def _remove(task: IngestTask) -> Closed:
+async def remove(task: IngestTask) -> Closed:
     """Remove every trace of a document whose blob is gone; its state last, so that a crash is repaired."""
-    state = await task.update()
+    state = await task.update(is_deleted=True)
     if state.corrections:
         await _hand_over(task, state)
     await _remove_rows(task)
@@ -199,22 +185,8 @@ async def _remove_new(task: IngestTask) -> None:
     known_captions = await figure_store.captions(task.blobs, task.doc_id)
     new: set[str] = set()
     for known in (known_captions, {}):  # a figure's block may have been written under either id
-        blocks = make_blocks(task.doc_id, parsed, known, model)
+        blocks = indexing.make_blocks(task.doc_id, parsed, known, model)
         new |= {blocks[position].block_id for position in changes.new}
     await task.services.content_index.delete(sorted(new))
     shown = await index_rows.figure_keys(task.services.content_index, task.doc_id, without=new)
     await figure_store.keep_only(task.blobs, task.doc_id, shown)
-
-
-_STEPS: Mapping[StepName, Callable[[IngestTask], Awaitable[IngestReply]]] = {
-    "accept": acceptance.accept,
-    "small": _ingest_small,
-    "parse": parse,
-    "describe": metadata.describe,
-    "plan": indexing.plan,
-    "caption": captions.caption,
-    "write_blocks": indexing.write_blocks,
-    "finish": indexing.finish,
-    "apply_rights": _apply_rights,
-    "remove": _remove,
-}

@@ -11,22 +11,22 @@ from shared.access.models import UserContext
 from shared.documents.ids import SIDECAR_SUFFIX, UPLOADS, document_id
 from shared.documents.requests import UploadRequest, UploadTicket
 from shared.documents.rights import is_admin
-from shared.documents.state import DocumentState, DocumentStore, Rights
+from shared.documents.state import DocumentState, Rights
 from shared.ingestion.acceptance import queued
 from shared.ingestion.changes import write_rights
-from shared.ingestion.claims import fresh_state, touched
+from shared.ingestion.claims import fresh_state, revived, touched
 from shared.ingestion.registry import format_of
 from shared.ingestion.rights import read_rights
 from shared.ingestion.services import IngestionServices
-from shared.platform.blobs import BlobProperties, BlobStore
+from shared.platform.blobs import BlobProperties
 from shared.platform.errors import CallerError, ConflictError, PayloadTooLargeError
 from shared.platform.hashing import digest
 from shared.platform.names import DOCUMENTS
-from shared.platform.settings import Settings
 
 MAX_NAME_BYTES = 200  # file systems take 255; a sidecar's suffix and a copy's number come on top
 MAX_PATH_CHARS = 900  # the service takes 1,024
 MAX_DEPTH = 10
+TICKET_LIFETIME_S = 3600.0  # 500 MB take 11 minutes at 6 Mbit/s; a slower sender asks again
 _SEPARATORS = re.compile(r"[/\\]+")
 _FORM_ESCAPES = {"%22": '"', "%0D": "\r", "%0A": "\n"}  # WHATWG HTML, multipart/form-data encoding
 
@@ -70,18 +70,6 @@ def clean_folder(folder: str) -> str:
     return "/".join(segments)
 
 
-def upload_path(user_id: str, folder: str, filename: str) -> str:
-    """The blob of an upload, of names that are clean. The same user and names give the same document.
-
-    Raises:
-        CallerError: the whole path is too long.
-    """
-    path = uploads_of(user_id) + "/".join(part for part in (folder, filename) if part)
-    if len(path) > MAX_PATH_CHARS:
-        raise CallerError("The path of the file is too long.", "Shorten the folder or the file name.")
-    return path
-
-
 def uploads_of(user_id: str) -> str:
     """How the names of all blobs begin that the user uploaded."""
     # A digest: user ids may hold any character, and readers see paths.
@@ -114,9 +102,6 @@ def _shortened(name: str) -> str:
     return start.rstrip(". ") + ending
 
 
-TICKET_LIFETIME_S = 3600.0  # 500 MB take 11 minutes at 6 Mbit/s; a slower sender asks again
-
-
 async def receive(
     request: UploadRequest, parts: AsyncIterator[bytes], user: UserContext, services: IngestionServices
 ) -> tuple[DocumentState, str]:
@@ -133,7 +118,7 @@ async def receive(
     parts = _limited(parts, services.settings.ingestion.max_document_bytes)
     # If this breaks off, the new rights stay: with them a file that comes after all is open to nobody else.
     written = await services.blobs.write_stream(DOCUMENTS, path, parts)
-    return await _announce(written, services.settings, services.blobs, services.documents), written.etag
+    return await _announce(written, services), written.etag
 
 
 async def make_ticket(request: UploadRequest, user: UserContext, services: IngestionServices) -> UploadTicket:
@@ -160,21 +145,26 @@ async def make_ticket(request: UploadRequest, user: UserContext, services: Inges
 def blob_name_of(request: UploadRequest, user: UserContext) -> str:
     """The blob that the file will be.
 
+    The same user and names give the same document.
+
     Raises:
-        CallerError: the name cannot be used.
+        CallerError: the name cannot be used, or the whole path is too long.
         BadDocumentError: files of this kind are not read.
     """
     filename = clean_filename(request.filename)
     format_of(filename)
-    return upload_path(user.user_id, clean_folder(request.folder), filename)
+    parts = filter(None, (clean_folder(request.folder), filename))
+    path = uploads_of(user.user_id) + "/".join(parts)
+    if len(path) > MAX_PATH_CHARS:
+        raise CallerError("The path of the file is too long.", "Shorten the folder or the file name.")
+    return path
 
 
 async def _prepare(path: str, request: UploadRequest, user: UserContext, services: IngestionServices) -> None:
     """Put its rights in place: a file must never be there without them."""
     await services.ensure_prepared()
-    blobs = services.blobs
-    known = await blobs.properties(DOCUMENTS, path)
-    rights = Rights() if known is None else (await read_rights(services.settings, blobs, known))[0]
+    known = await services.blobs.properties(DOCUMENTS, path)
+    rights = Rights() if known is None else (await read_rights(known, services))[0]
     if known is not None and rights.owner_id != user.user_id and not is_admin(user):
         raise ConflictError("A document of somebody else has this name.", "Choose another name or folder.")
     wanted = Rights(
@@ -184,16 +174,15 @@ async def _prepare(path: str, request: UploadRequest, user: UserContext, service
         source_url=request.source_url or rights.source_url,
     )
     if known is None or wanted != rights.model_copy(update={"warning": None}):
-        await write_rights(path, wanted, blobs)
+        await write_rights(path, wanted, services.blobs)
 
 
-async def _announce(
-    written: BlobProperties, settings: Settings, blobs: BlobStore, documents: DocumentStore
-) -> DocumentState:
+async def _announce(written: BlobProperties, services: IngestionServices) -> DocumentState:
     """The document's state: `queued` from now on, before its event has come."""
     # Also of a document that is known: it may be the one before, which is just being removed.
-    rights, sidecar_etag = await read_rights(settings, blobs, written)
+    rights, sidecar_etag = await read_rights(written, services)
     known = {"wanted_rights": rights, "sidecar_etag": sidecar_etag}
+    documents = services.documents
     state = await documents.get(document_id(written.name))
     try:
         if state is None:
@@ -201,7 +190,7 @@ async def _announce(
         # Held, or begun already with this very version: its holder notes how far it is.
         if state.holder is not None or state.wanted_etag == written.etag:
             return state.model_copy(update=known)
-        return await documents.replace(touched(queued(state).model_copy(update=known)))
+        return await documents.replace(touched(queued(revived(state)).model_copy(update=known)))
     except ConflictError:  # its event was quicker
         found = await documents.get(document_id(written.name)) or fresh_state(written.name)
         return found.model_copy(update=known)

@@ -8,7 +8,7 @@ import mimetypes
 from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
@@ -27,7 +27,7 @@ from shared.platform.calls import (
 )
 from shared.platform.concurrency import run_together
 from shared.platform.errors import ConflictError, GroundworkError, NotFoundError
-from shared.platform.models import Model
+from shared.platform.models import Model, Stored
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
@@ -60,75 +60,6 @@ class SignedUrl(Model):
 
     url: str = Field(repr=False)
     expires_at: datetime
-
-
-class BlobStore(Protocol):
-    """The blob containers of the application."""
-
-    async def properties(self, container: str, name: str) -> BlobProperties | None:
-        """What is known of a blob without reading it; None when there is none."""
-
-    async def read(self, container: str, name: str) -> bytes:
-        """Whole content. NotFoundError when it is gone."""
-
-    async def download(self, container: str, name: str, target: Path) -> BlobProperties:
-        """Stream the content of one version into a file; after an error no file is left behind.
-
-        Raises:
-            NotFoundError: it is gone.
-            ConflictError: it was replaced while it was read.
-        """
-
-    def chunks(
-        self, container: str, name: str, *, etag: str, first: int = 0, length: int | None = None
-    ) -> AsyncIterator[bytes]:
-        """The content of one version, in pieces, from byte `first` on; `length` None = to the end.
-
-        Raises:
-            NotFoundError, ConflictError: this version is gone. The service chooses which of the two.
-        """
-
-    async def write(
-        self, container: str, name: str, content: bytes, *, metadata: dict[str, str] | None = None
-    ) -> None:
-        """Create or replace. The content type follows the name's suffix, so that browsers show figures."""
-
-    async def create(self, container: str, name: str, content: bytes) -> bool:
-        """Create. False if the blob exists already, perhaps from a try of ours whose answer was lost."""
-
-    async def read_version(self, container: str, name: str) -> tuple[bytes, str]:
-        """Whole content, with the etag of that very version. NotFoundError when it is gone."""
-
-    async def write_version(self, container: str, name: str, content: bytes, *, etag: str | None) -> str:
-        """Replace the version with this etag, or with None create the blob; returns the new etag.
-
-        Raises:
-            ConflictError: it has another version, perhaps our own from a try whose answer was lost.
-        """
-
-    async def write_stream(self, container: str, name: str, parts: AsyncIterator[bytes]) -> BlobProperties:
-        """Create or replace from pieces as they come; memory stays bounded.
-
-        The blob appears or changes once all pieces are there; if `parts` raises, nothing has happened.
-        """
-
-    def list_blobs(self, container: str, prefix: str = "") -> AsyncIterator[BlobProperties]:
-        """Every blob whose name starts with `prefix`, by name; none when there is no container."""
-
-    async def read_url(self, container: str, name: str, lifetime_s: float) -> SignedUrl:
-        """An address that lets anyone read this blob until it expires."""
-
-    async def upload_url(self, container: str, name: str, lifetime_s: float) -> SignedUrl:
-        """An address that lets anyone create or replace this blob until it expires."""
-
-    async def delete(self, container: str, name: str) -> None:
-        """Remove it with its snapshots; an absent blob is no error."""
-
-    async def delete_prefix(self, container: str, prefix: str) -> None:
-        """Remove every blob whose name starts with `prefix`."""
-
-    async def ensure_containers(self, containers: Sequence[str]) -> None:
-        """Create those that are missing."""
 
 
 CLOCK_SKEW = timedelta(minutes=5)
@@ -195,8 +126,8 @@ class BlobSigner:
 DELETES_AT_ONCE = 16  # unmeasured; a document has some hundreds of figures at most
 
 
-class AzureBlobStore(BlobStore):
-    """The containers of one storage account."""
+class BlobStore:
+    """The blob containers of the application, in one storage account."""
 
     def __init__(
         self, connection: Connection[BlobServiceClient], limits: StorageLimits = STORAGE_LIMITS
@@ -206,6 +137,7 @@ class AzureBlobStore(BlobStore):
         self._signer = BlobSigner(connection, timeout_s=limits.call_s)
 
     async def properties(self, container: str, name: str) -> BlobProperties | None:
+        """What is known of a blob without reading it; None when there is none."""
         try:
             async with self._call("properties") as client:
                 return _properties(await _blob(client, container, name).get_blob_properties())
@@ -213,10 +145,17 @@ class AzureBlobStore(BlobStore):
             return None
 
     async def read(self, container: str, name: str) -> bytes:
+        """Whole content. NotFoundError when it is gone."""
         _, pieces = await self._download(container, name, _gone(container, name))
         return b"".join([piece async for piece in pieces])
 
     async def download(self, container: str, name: str, target: Path) -> BlobProperties:
+        """Stream the content of one version into a file; after an error no file is left behind.
+
+        Raises:
+            NotFoundError: it is gone.
+            ConflictError: it was replaced while it was read.
+        """
         try:
             known, pieces = await self._download(container, name, _gone(container, name))
             with await asyncio.to_thread(target.open, "wb") as file:
@@ -230,6 +169,11 @@ class AzureBlobStore(BlobStore):
     async def chunks(
         self, container: str, name: str, *, etag: str, first: int = 0, length: int | None = None
     ) -> AsyncIterator[bytes]:
+        """The content of one version, in pieces, from byte `first` on; `length` None = to the end.
+
+        Raises:
+            NotFoundError, ConflictError: this version is gone. The service chooses which of the two.
+        """
         await self._connection.opened()
         from azure.core import MatchConditions
 
@@ -245,6 +189,7 @@ class AzureBlobStore(BlobStore):
     async def write(
         self, container: str, name: str, content: bytes, *, metadata: dict[str, str] | None = None
     ) -> None:
+        """Create or replace. The content type follows the name's suffix, so that browsers show figures."""
         client = await self._connection.opened()
         with call_span(BLOBS, "write"), azure_errors(BLOBS, _gone(container, name)):
             async with asyncio.timeout(self._limits.piece_s) as limit:
@@ -257,6 +202,7 @@ class AzureBlobStore(BlobStore):
                 )
 
     async def create(self, container: str, name: str, content: bytes) -> bool:
+        """Create. False if the blob exists already, perhaps from a try of ours whose answer was lost."""
         try:
             await self.write_version(container, name, content, etag=None)
         except ConflictError:
@@ -264,10 +210,16 @@ class AzureBlobStore(BlobStore):
         return True
 
     async def read_version(self, container: str, name: str) -> tuple[bytes, str]:
+        """Whole content, with the etag of that very version. NotFoundError when it is gone."""
         known, pieces = await self._download(container, name, _gone_or_changed(container, name))
         return b"".join([piece async for piece in pieces]), known.etag
 
     async def write_version(self, container: str, name: str, content: bytes, *, etag: str | None) -> str:
+        """Replace the version with this etag, or with None create the blob; returns the new etag.
+
+        Raises:
+            ConflictError: it has another version, perhaps our own from a try whose answer was lost.
+        """
         client = await self._connection.opened()
         from azure.core import MatchConditions
 
@@ -286,6 +238,10 @@ class AzureBlobStore(BlobStore):
         return str(done["etag"]).strip('"')
 
     async def write_stream(self, container: str, name: str, parts: AsyncIterator[bytes]) -> BlobProperties:
+        """Create or replace from pieces as they come; memory stays bounded.
+
+        The blob appears or changes once all pieces are there; if `parts` raises, nothing has happened.
+        """
         # Blocks are staged, and committed together at the end; the service drops what was staged and never
         # committed after a week.
         blob = _blob(await self._connection.opened(), container, name)
@@ -303,6 +259,7 @@ class AzureBlobStore(BlobStore):
             )
 
     async def list_blobs(self, container: str, prefix: str = "") -> AsyncIterator[BlobProperties]:
+        """Every blob whose name starts with `prefix`, by name; none when there is no container."""
         client = await self._connection.opened()
         blobs = client.get_container_client(container).list_blobs(
             name_starts_with=prefix or None, include=["metadata"]
@@ -314,12 +271,14 @@ class AzureBlobStore(BlobStore):
             return
 
     async def read_url(self, container: str, name: str, lifetime_s: float) -> SignedUrl:
+        """An address that lets anyone read this blob until it expires."""
         await self._connection.opened()
         from azure.storage.blob import BlobSasPermissions
 
         return await self._signer.sign(container, name, BlobSasPermissions(read=True), lifetime_s)
 
     async def upload_url(self, container: str, name: str, lifetime_s: float) -> SignedUrl:
+        """An address that lets anyone create or replace this blob until it expires."""
         await self._connection.opened()
         from azure.storage.blob import BlobSasPermissions
 
@@ -327,6 +286,7 @@ class AzureBlobStore(BlobStore):
         return await self._signer.sign(container, name, permission, lifetime_s)
 
     async def delete(self, container: str, name: str) -> None:
+        """Remove it with its snapshots; an absent blob is no error."""
         try:
             async with self._call("delete") as client:
                 await _blob(client, container, name).delete_blob(delete_snapshots="include")
@@ -334,6 +294,7 @@ class AzureBlobStore(BlobStore):
             return
 
     async def delete_prefix(self, container: str, prefix: str) -> None:
+        """Remove every blob whose name starts with `prefix`."""
         client = await self._connection.opened()
         names = client.get_container_client(container).list_blob_names(name_starts_with=prefix)
         listed = each_within(self._limits.call_s, names, BLOBS, _gone(container, prefix))
@@ -341,6 +302,7 @@ class AzureBlobStore(BlobStore):
         await run_together(*(self.delete(container, name) for name in found), at_once=DELETES_AT_ONCE)
 
     async def ensure_containers(self, containers: Sequence[str]) -> None:
+        """Create those that are missing."""
         for container in containers:
             try:
                 async with self._call("create container") as client:
@@ -411,3 +373,28 @@ def _gone_or_changed(container: str, name: str) -> StatusTranslation:
         return NotFoundError(f"There is no {container}/{name}.") if status == 404 else None
 
     return read_status
+
+
+async def read_model(blobs: BlobStore, container: str, name: str, kind: type[Stored]) -> Stored:
+    """The value that a blob holds as JSON. NotFoundError when it is gone."""
+    return kind.from_stored(await blobs.read(container, name))
+
+
+async def find_model(blobs: BlobStore, container: str, name: str, kind: type[Stored]) -> Stored | None:
+    """The same, or None when it is gone."""
+    try:
+        return await read_model(blobs, container, name, kind)
+    except NotFoundError:
+        return None
+
+
+async def write_model(blobs: BlobStore, container: str, name: str, value: Model) -> None:
+    """Create or replace a blob that holds a value as JSON."""
+    await blobs.write(container, name, value.model_dump_json().encode())
+
+
+async def keep_model(blobs: BlobStore, container: str, name: str, value: Stored) -> Stored:
+    """Create such a blob unless there is one; returns the value that is stored, which was the first one."""
+    if await blobs.create(container, name, value.model_dump_json().encode()):
+        return value
+    return await read_model(blobs, container, name, type(value))

@@ -68,7 +68,7 @@ class Dependency:
     Attributes:
         name: with its article: "the search service".
         endpoint_setting: the variable that says where it is.
-        access_hint: one sentence for whoever can grant access.
+        access_hint: one sentence for the operator who can grant access.
     """
 
     name: str
@@ -153,8 +153,8 @@ DOCLING = Dependency("the docling service", "DOCLING_ENDPOINT", "Check DOCLING_A
 
 
 def model_endpoint(settings: Settings) -> Dependency:
-    """The model endpoint in use: Azure OpenAI when its endpoint is set, else any compatible one."""
-    if settings.models.azure_openai_endpoint:
+    """The model endpoint in use: OPENAI_BASE_URL if it is set, else the Azure OpenAI resource."""
+    if settings.models.in_azure:
         return Dependency(
             "the Azure OpenAI resource",
             "AZURE_OPENAI_ENDPOINT",
@@ -244,6 +244,13 @@ def failed(dependency: Dependency, status: int) -> DependencyError:
     return DependencyError(f"HTTP {status} from {dependency.name}.", "Try again; it may be passing.")
 
 
+def error_of_status(dependency: Dependency, status: int, headers: Mapping[str, str]) -> DependencyError:
+    """The error for a status that has no special meaning for the service."""
+    if status in (401, 403):
+        return refused(dependency)
+    return rate_limited(dependency, headers) if status == 429 else failed(dependency, status)
+
+
 def retry_after_s(headers: Mapping[str, str]) -> float | None:
     """Seconds that the service asks us to wait; None when it does not say, or says a date."""
     for name, scale in (("retry-after-ms", 0.001), ("x-ms-retry-after-ms", 0.001), ("retry-after", 1.0)):
@@ -257,8 +264,6 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
 def _from_status(error: "HttpResponseError", dependency: Dependency) -> GroundworkError:
     status = error.status_code or 0
     headers: Mapping[str, str] = getattr(error.response, "headers", {})
-    if status in (401, 403):
-        return refused(dependency)
     if status == 404:
         return NotFoundError(f"Not found in {dependency.name}.")
     if status in (409, 412):
@@ -268,9 +273,9 @@ def _from_status(error: "HttpResponseError", dependency: Dependency) -> Groundwo
     # A storage account sheds load with this code and status 503; nothing was done. Of a row that could not be
     # added the tables' SDK does not read the code.
     code = getattr(error, "error_code", None) or headers.get("x-ms-error-code")
-    if status == 429 or code == "ServerBusy":
+    if code == "ServerBusy":
         return rate_limited(dependency, headers)
-    return failed(dependency, status) if status >= 400 else unreachable(dependency)
+    return error_of_status(dependency, status, headers) if status >= 400 else unreachable(dependency)
 
 
 Item = TypeVar("Item")

@@ -129,6 +129,13 @@ class TooManyRequestsError(CallerError):
     retryable = True
 
 
+class DailyLimitError(TooManyRequestsError):
+    """This person has used up what they may use in a day; `retry_after_s` says when the next one begins."""
+
+    code = "DailyLimitError"
+    retryable = False
+
+
 class TooManyRunsError(TooManyRequestsError):
     """Too much is being worked on for this person at the same time."""
 
@@ -150,7 +157,7 @@ class BadDocumentError(CallerError):
 
 
 class ModelFixableError(GroundworkError):
-    """The model's output does not fit; it may do better when told why."""
+    """The model's output does not fit; it may do better when it knows why."""
 
     code = "ModelOutputError"
     status = 502
@@ -235,7 +242,7 @@ _STATUSES = _statuses(GroundworkError)
 
 
 class Problem(Model):
-    """Problem details (RFC 9457) with hints. All codes: docs/errors.md."""
+    """Problem details (RFC 9457) with hints. All codes: docs/events-and-errors.md."""
 
     type: str = Field(
         description="`urn:groundwork:error:` and the code.", examples=["urn:groundwork:error:NotFoundError"]

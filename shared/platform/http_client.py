@@ -6,9 +6,7 @@ from contextlib import contextmanager
 from pydantic import BaseModel, ConfigDict
 
 from shared.platform.calls import Dependency, timed_out, unreachable
-from shared.platform.errors import BadDocumentError, DependencyError
-
-MAX_ANSWER_BYTES = 100_000_000  # a dense page takes some 100 KB (unmeasured): about 1,000 pages
+from shared.platform.errors import DependencyError, GroundworkError
 
 
 class Wire(BaseModel):
@@ -35,20 +33,13 @@ def http_errors(dependency: Dependency) -> Iterator[None]:
         raise unreachable(dependency) from None
 
 
-async def read_bounded(parts: AsyncIterator[bytes], dependency: Dependency) -> bytes:
-    """The whole answer.
-
-    Raises:
-        BadDocumentError: it is larger than MAX_ANSWER_BYTES.
-    """
+async def read_bounded(parts: AsyncIterator[bytes], max_bytes: int, too_large: GroundworkError) -> bytes:
+    """The whole answer; `too_large` is raised when it has more than `max_bytes`."""
     answer = bytearray()
     async for part in parts:
         answer += part
-        if len(answer) > MAX_ANSWER_BYTES:
-            raise BadDocumentError(
-                f"The answer of {dependency.name} has more than {MAX_ANSWER_BYTES // 1_000_000} MB.",
-                "Split the file.",
-            )
+        if len(answer) > max_bytes:
+            raise too_large
     return bytes(answer)
 
 

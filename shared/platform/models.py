@@ -1,6 +1,7 @@
 """The base of every wire model: frozen, and closed to fields that nobody declared."""
 
-from typing import Any, Self
+from datetime import datetime
+from typing import Any, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -21,3 +22,19 @@ class Model(BaseModel):
     def from_payload(cls, payload: Any) -> Self:
         """From a JSON object that crossed a durable boundary; unknown fields are ignored."""
         return cls.model_validate(payload, extra="ignore")
+
+
+Stored = TypeVar("Stored", bound=Model)
+
+
+class HourRecord(Model):
+    """What is recorded once: `key` is unique among records of the same kind and the same hour of `at`."""
+
+    kind: str
+    key: str
+    at: datetime
+
+    @property
+    def row_key(self) -> str:
+        """Its key within its hour."""
+        return f"{self.kind}-{self.key}"

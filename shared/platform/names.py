@@ -13,6 +13,7 @@ SUBAGENT_CONTROL_TABLE = "subagentcontrol"
 SUBAGENT_METRICS_TABLE = "subagentmetrics"
 IDEMPOTENCY_TABLE = "idempotency"
 USER_LIMITS_TABLE = "userlimits"
+AUDIT_TABLE = "audit"
 QUALITY_TABLE = "quality"
 BOT_TURNS_TABLE = "botturns"
 
@@ -20,7 +21,7 @@ BLOB_DELETED_QUEUE = "blob-deleted"
 TURNS_QUEUE = "turns"
 ERASURES_QUEUE = "erasures"
 QUEUES = (TURNS_QUEUE, ERASURES_QUEUE)  # those that the app itself writes to
-# Where the Functions host puts what was tried in vain: of the blob trigger, and of the queues above.
+# Where the Functions host puts what failed all attempts: of the blob trigger, and of the queues above.
 POISON_QUEUES = (
     "webjobs-blobtrigger-poison",
     f"{BLOB_DELETED_QUEUE}-poison",

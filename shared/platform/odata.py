@@ -1,6 +1,7 @@
 """OData text. The one place where a value becomes part of a filter."""
 
 from collections.abc import Iterable
+from datetime import UTC, datetime
 
 _DELIMITERS = "|;,~^\x1f"
 
@@ -8,6 +9,11 @@ _DELIMITERS = "|;,~^\x1f"
 def quote(value: str) -> str:
     """A string literal: single quotes doubled, wrapped in single quotes. Nothing else needs escaping."""
     return "'" + value.replace("'", "''") + "'"
+
+
+def instant(moment: datetime) -> str:
+    """A literal of an instant, as tables take it."""
+    return f"datetime'{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%fZ}'"
 
 
 def search_in(variable: str, values: Iterable[str]) -> str:
@@ -23,7 +29,7 @@ def search_in(variable: str, values: Iterable[str]) -> str:
     if not wanted:
         raise ValueError("search_in needs at least one value")
     joined = "".join(wanted)
-    # An empty string cannot be told from a missing list entry, and edge blanks are trimmed by the service.
+    # An empty string looks like a missing list entry, and edge blanks are trimmed by the service.
     exact = all(value and value == value.strip() for value in wanted)
     free = next((mark for mark in _DELIMITERS if mark not in joined), None) if exact else None
     if free is None:

@@ -1,4 +1,4 @@
-"""Prompts: what a model is told, and the limits of one call. Templates are in each package's `prompts/`."""
+"""Prompts: what a model reads, and the limits of one call. Templates are in each package's `prompts/`."""
 
 import re
 from collections.abc import Mapping

@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from shared.platform.calls import QUEUES, STORAGE_LIMITS, calling
 from shared.platform.errors import NotFoundError
@@ -47,31 +47,11 @@ class PoisonList(Model):
     count: int
 
 
-class PoisonQueues(Protocol):
-    """Queues of messages that failed every try."""
-
-    async def peek(self) -> list[PoisonMessage]:
-        """The oldest messages of each queue; they stay there. A queue that was never used has none."""
-
-    async def remove_of(self, owner_id: str) -> int:
-        """Remove messages about a person's threads and turns; how many. The others hide for half a minute."""
-
-
-class TaskQueues(Protocol):
-    """Queues whose messages call functions of the app."""
-
-    async def send(self, queue: str, message: str, delay_s: float = 0.0) -> None:
-        """Put a message on a queue; it is seen after `delay_s`. NotFoundError when there is no queue."""
-
-    async def ensure_queues(self, queues: Sequence[str]) -> None:
-        """Create those that are missing."""
-
-
 NEVER = -1  # as `time_to_live`: a message waits as long as the app is down
 
 
-class AzureTaskQueues(TaskQueues):
-    """Queues of the account with the documents."""
+class TaskQueues:
+    """Queues whose messages call functions of the app; of the account with the documents."""
 
     def __init__(
         self, connection: Connection[QueueServiceClient], *, timeout_s: float = STORAGE_LIMITS.call_s
@@ -80,6 +60,7 @@ class AzureTaskQueues(TaskQueues):
         self._timeout_s = timeout_s
 
     async def send(self, queue: str, message: str, delay_s: float = 0.0) -> None:
+        """Put a message on a queue; it is seen after `delay_s`. NotFoundError when there is no queue."""
         content = base64.b64encode(message.encode()).decode()
         limit_s = self._timeout_s
         async with calling(self._connection, QUEUES, timeout_s=limit_s, operation="send") as client:
@@ -88,6 +69,7 @@ class AzureTaskQueues(TaskQueues):
             )
 
     async def ensure_queues(self, queues: Sequence[str]) -> None:
+        """Create those that are missing."""
         from azure.core.exceptions import ResourceExistsError
 
         for queue in queues:
@@ -103,8 +85,8 @@ _HIDDEN_S = 30  # while they are looked at; some milliseconds each
 _SUBJECT_START = f"/blobServices/default/containers/{DOCUMENTS}/blobs/"
 
 
-class AzurePoisonQueues(PoisonQueues):
-    """The poison queues of the account with the documents."""
+class PoisonQueues:
+    """Queues of messages that failed every try; of the account with the documents."""
 
     def __init__(
         self, connection: Connection[QueueServiceClient], *, timeout_s: float = STORAGE_LIMITS.call_s
@@ -113,6 +95,7 @@ class AzurePoisonQueues(PoisonQueues):
         self._timeout_s = timeout_s
 
     async def peek(self) -> list[PoisonMessage]:
+        """The oldest messages of each queue; they stay there. A queue that was never used has none."""
         found: list[PoisonMessage] = []
         for queue in POISON_QUEUES:
             try:
@@ -124,6 +107,7 @@ class AzurePoisonQueues(PoisonQueues):
         return found
 
     async def remove_of(self, owner_id: str) -> int:
+        """Remove messages about a person's threads and turns; how many. The others hide for half a minute."""
         return sum([await self._remove_of(owner_id, queue) for queue in POISON_QUEUES])
 
     async def _remove_of(self, owner_id: str, queue: str) -> int:

@@ -44,6 +44,7 @@ class SearchRequest(Model):
         top: rows wanted, 1-1000.
         semantic_configuration: of the index; the service's semantic ranker then reads the rows once more for
             `semantic_query`. `text` is read in the simple syntax.
+        for_readers: without what is incomplete or deleted (`shared.retrieval.freshness`).
     """
 
     text: str | None = None
@@ -60,6 +61,7 @@ class SearchRequest(Model):
     count: bool = False
     semantic_configuration: str | None = None
     semantic_query: str | None = None
+    for_readers: bool = False
 
 
 class FacetValue(Model):

@@ -8,22 +8,77 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from typing import Literal, Self, cast
+from typing import Annotated, Literal, Self, cast
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 
 from shared.platform.errors import ConfigurationError
-from shared.platform.language_models.features import ALL_FEATURES, Feature
+from shared.platform.language_models.features import ALL_FEATURES, Effort, Efforts, Feature
+from shared.platform.timezones import TimezoneName
 
 AUTO = "auto"
 SUBAGENT_TOOLS = ("retrieve_documents", "query_metadata", "web_search")
+_MIN_LETTERS = 10  # different ones; 32 random hexadecimal digits have 14 on average
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _HEADER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,63}")
 _HEADER = re.compile(r"\s*[A-Za-z0-9][A-Za-z0-9_-]{0,99}\s*=[\x20-\x2b\x2d-\x7e]*")
 _HOST = re.compile(r"\.?[a-z0-9-]+(\.[a-z0-9-]+)*(:\d{1,5})?")
 _GUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+
+
+def listed(text: str) -> tuple[str, ...]:
+    """The items of a comma-separated list."""
+    return tuple(item for part in text.split(",") if (item := part.strip()))
+
+
+def _is_http(address: str) -> bool:
+    """Whether it names a host, and neither a user nor a query."""
+    parts = urlsplit(address)
+    names_host = parts.scheme in ("http", "https") and bool(parts.hostname)
+    return names_host and "@" not in parts.netloc and not parts.query and not parts.fragment
+
+
+def _is_encrypted(address: str) -> bool:
+    """Whether it is https, or http on this machine."""
+    parts = urlsplit(address)
+    return parts.scheme == "https" or parts.hostname in _LOOPBACK
+
+
+def _checked(is_right: Callable[[str], object], complaint: str) -> AfterValidator:
+    """Refuses a value; `complaint` is shown behind the variable's name."""
+
+    def check(value: str) -> str:
+        if not is_right(value):
+            raise ValueError(complaint)
+        return value
+
+    return AfterValidator(check)
+
+
+_HttpUrl = Annotated[str, _checked(_is_http, "not an http address")]
+_SafeUrl = Annotated[_HttpUrl, _checked(_is_encrypted, "not an https address")]
+_Origin = Annotated[
+    _SafeUrl, _checked(lambda url: urlsplit(url).path in ("", "/"), "not an https address without a path")
+]
+_EntraId = Annotated[str, _checked(_GUID.fullmatch, "not an Entra ID")]
+_OneEntraId = Annotated[
+    str, _checked(lambda ids: all(map(_GUID.fullmatch, listed(ids))) and len(listed(ids)) <= 1, "not one id")
+]
+_Hosts = Annotated[
+    str, _checked(lambda hosts: all(map(_HOST.fullmatch, listed(hosts.casefold()))), "not a list of hosts")
+]
+_Secret = Annotated[str, _checked(lambda secret: len(set(secret)) >= _MIN_LETTERS, "too easy to guess")]
+_HeaderName = Annotated[str, _checked(_HEADER_NAME.fullmatch, "not the name of a header")]
+_HeaderValue = Annotated[str, _checked(str.isprintable, "has characters that no header may hold")]
+_Headers = Annotated[
+    str,
+    _checked(lambda text: all(map(_HEADER.fullmatch, filter(None, text.split(",")))), "not name=value pairs"),
+]
+_Insights = Annotated[
+    str, _checked(lambda text: "instrumentationkey=" in text.lower(), "not a connection string")
+]
 
 
 def prefixed(prefix: str) -> Callable[[str], str]:
@@ -125,7 +180,7 @@ class ModelSettings(SettingsGroup):
 
     openai_base_url: str | None = Field(
         default=None,
-        description="Any OpenAI-compatible endpoint; set this or AZURE_OPENAI_ENDPOINT.",
+        description="Any OpenAI-compatible endpoint; it takes precedence over AZURE_OPENAI_ENDPOINT.",
         examples=["https://api.openai.com/v1"],
     )
     openai_api_key: str | None = Field(
@@ -133,23 +188,20 @@ class ModelSettings(SettingsGroup):
     )
     azure_openai_endpoint: str | None = Field(
         default=None,
-        description="Azure OpenAI resource; set this or OPENAI_BASE_URL.",
+        description="Azure OpenAI resource, used unless OPENAI_BASE_URL is set.",
         examples=["https://NAME.openai.azure.com"],
     )
     azure_openai_api_key: str | None = Field(
         default=None, description="Key of the Azure OpenAI resource; unset = managed identity.", repr=False
     )
-    azure_openai_api_version: str = Field(
-        default="2025-04-01-preview", description="API version of the Azure OpenAI resource."
-    )
     chat: str = Field(
-        alias="CHAT_MODEL", description="Chat deployment or model name.", examples=["gpt-5-mini"]
+        alias="CHAT_MODEL", description="Chat deployment or model name.", examples=["gpt-5.4-mini"]
     )
     vision: str | None = Field(
         alias="VISION_MODEL",
         default=None,
         description="Deployment or model that describes figures; unset = CHAT_MODEL, if it accepts pictures.",
-        examples=["gpt-5-mini"],
+        examples=["gpt-5.4-mini"],
     )
     embedding: str = Field(
         alias="EMBEDDING_MODEL",
@@ -159,10 +211,25 @@ class ModelSettings(SettingsGroup):
     embedding_dimensions: int = Field(
         gt=0, le=4096, description="Length of the embedding model's vectors.", examples=["3072"]
     )
+    relevant_cosine: float | None = Field(
+        alias="EMBEDDING_RELEVANT_COSINE",
+        default=None,
+        gt=0,
+        le=1,
+        description="Median cosine of questions and passages that answer them, by which scores are brought "
+        "to one scale (docs/models.md); unset = by the name of EMBEDDING_MODEL.",
+        examples=["0.44"],
+    )
+    embedding_timeout_s: float = Field(
+        default=120,
+        gt=0,
+        description="Timeout for embedding blocks of a document, or a turn that is remembered, in seconds; a "
+        "question's is part of its search.",
+    )
     embedding_tokenizer_path: str | None = Field(
         default=None,
-        description="tokenizer.json of the embedding model, for exact block sizes; "
-        "unset = 3.6 characters per token.",
+        description="tokenizer.json of the embedding model, for exact block sizes; needs the package "
+        "tokenizers, which Azure's requirements leave out. Unset = 3.6 characters per token.",
     )
     features: str = Field(
         alias="MODEL_FEATURES",
@@ -171,6 +238,29 @@ class ModelSettings(SettingsGroup):
         "docs/models.md; auto = learned from what it refuses.",
         examples=["json_object,max_tokens,system_role,images"],
     )
+    effort_with_tools: Effort | Literal["auto"] = Field(
+        alias="REASONING_EFFORT_TOOLS",
+        default="none",
+        description="How much a reasoning model may think in turns with tools: none, minimal, low, medium or "
+        "high; auto = not sent. What the model refuses is replaced: docs/models.md.",
+    )
+    effort_of_short_calls: Effort | Literal["auto"] = Field(
+        alias="REASONING_EFFORT_SHORT",
+        default="minimal",
+        description="The same for short calls: plans, repairs of quotations, judgements of passages, "
+        "summaries of turns.",
+    )
+    effort_of_writing: Effort | Literal["auto"] = Field(
+        alias="REASONING_EFFORT_WRITING",
+        default="low",
+        description="The same for all others: reports of sub-agents, summaries, descriptions of documents.",
+    )
+    reasoning_room_tokens: int = Field(
+        default=3_000,  # 700 to 1,400 hidden ones were seen at medium effort
+        ge=0,
+        description="Tokens added to the limit of a reply that came empty or cut, which is asked for once "
+        "more: room for hidden reasoning. 0 = it is not asked for again.",
+    )
     input_usd_per_million_tokens: float = Field(
         alias="CHAT_MODEL_INPUT_USD_PER_MILLION_TOKENS",
         default=0.40,  # list price of gpt-4.1-mini, for which the prompts are written
@@ -178,12 +268,34 @@ class ModelSettings(SettingsGroup):
         description="Price of a million tokens that CHAT_MODEL reads, in US dollars; sub-agents' budgets "
         "depend on it.",
     )
+    cached_input_usd_per_million_tokens: float | None = Field(
+        alias="CHAT_MODEL_CACHED_INPUT_USD_PER_MILLION_TOKENS",
+        default=None,
+        ge=0,
+        description="The same for tokens that the endpoint has in its cache; unset = no discount.",
+        examples=["0.10"],
+    )
     output_usd_per_million_tokens: float = Field(
         alias="CHAT_MODEL_OUTPUT_USD_PER_MILLION_TOKENS",
         default=1.60,  # as above
         ge=0,
         description="The same for a million tokens that it writes.",
     )
+
+    @property
+    def efforts(self) -> Efforts:
+        """By the kind of call."""
+        tools, short, writing = self.effort_with_tools, self.effort_of_short_calls, self.effort_of_writing
+        return Efforts(
+            tools=None if tools == "auto" else tools,
+            short=None if short == "auto" else short,
+            writing=None if writing == "auto" else writing,
+        )
+
+    @property
+    def in_azure(self) -> bool:
+        """Whether the Azure OpenAI resource answers, rather than OPENAI_BASE_URL."""
+        return not self.openai_base_url and self.azure_openai_endpoint is not None
 
     @property
     def known_features(self) -> frozenset[Feature] | None:
@@ -216,10 +328,36 @@ class IngestionSettings(SettingsGroup):
         le=8000,
         description="Maximum number of tokens in a block; 400-500 suits text-embedding-3.",
     )
-    max_document_bytes: int = Field(
-        default=500_000_000, gt=0, description="A larger file is refused, with the reason in its status."
+    metadata_timeout_s: float = Field(
+        default=60, gt=0, description="Timeout for describing a document by the model, in seconds."
     )
-    parse_timeout_s: float = Field(default=300, gt=0, description="Timeout for parsing one file, in seconds.")
+    caption_timeout_s: float = Field(
+        default=60, gt=0, description="Timeout for describing a figure by the model, in seconds."
+    )
+    max_document_bytes: int = Field(
+        default=100_000_000,  # six at once fit on an instance's temporary disk (parser_process)
+        gt=0,
+        description="A larger file is refused, with the reason in its status.",
+    )
+    max_document_blocks: int = Field(
+        default=20_000,  # some 5,000 dense pages, 4.6 million tokens to embed
+        gt=0,
+        description="Maximum number of blocks of one document; with MAX_BLOCK_TOKENS it limits what is "
+        "embedded. More end the ingestion as failed.",
+    )
+    max_upload_bytes: int = Field(
+        default=16 * 1024 * 1024,
+        gt=0,
+        description=(
+            "Maximum size of a file sent to `POST /documents`, in bytes: the host reads it whole into memory."
+            " Larger ones go straight to storage."
+        ),
+    )
+    parse_timeout_s: float = Field(
+        default=300,
+        gt=0,
+        description="Timeout for parsing one file, in seconds; files below 4 MB get less, by their size.",
+    )
     max_figures: int = Field(
         default=200,
         ge=0,
@@ -245,7 +383,7 @@ class IngestionSettings(SettingsGroup):
         le=300,  # with PARSE_TIMEOUT_S within the host's 10 minutes
         description="Timeout for one file at the parser service, in seconds; then the local parser reads it.",
     )
-    document_intelligence_endpoint: str | None = Field(
+    document_intelligence_endpoint: _HttpUrl | None = Field(
         default=None,
         description="Azure Document Intelligence resource, for PARSER_BACKEND or TEXT_RECOGNITION.",
         examples=["https://NAME.cognitiveservices.azure.com"],
@@ -255,7 +393,7 @@ class IngestionSettings(SettingsGroup):
         description="Key of the Document Intelligence resource; unset = managed identity.",
         repr=False,
     )
-    docling_endpoint: str | None = Field(
+    docling_endpoint: _HttpUrl | None = Field(
         default=None,
         description="docling-serve, for PARSER_BACKEND=docling.",
         examples=["http://docling:5001"],
@@ -271,22 +409,23 @@ class IngestionSettings(SettingsGroup):
 
     @model_validator(mode="after")
     def _check_parser_services(self) -> Self:
-        if "document_intelligence" in (self.parser_backend, self.text_recognition):
-            self._check_document_intelligence()
-        if self.parser_backend == "docling":
-            _check_parser_address("DOCLING_ENDPOINT", self.docling_endpoint, "http://docling:5001")
-        return self
-
-    def _check_document_intelligence(self) -> None:
-        name, address = "DOCUMENT_INTELLIGENCE_ENDPOINT", self.document_intelligence_endpoint
-        _check_parser_address(name, address, "https://NAME.cognitiveservices.azure.com")
-        parts = urlsplit(address or "")
-        if parts.scheme == "http" and parts.hostname not in _LOOPBACK:
-            raise ValueError(f"{name} must be https: a key or token goes with each request.")
-        if parts.scheme == "http" and not self.document_intelligence_key:
+        services = (self.parser_backend, self.text_recognition)
+        for service, address in (
+            ("document_intelligence", self.document_intelligence_endpoint),
+            ("docling", self.docling_endpoint),
+        ):
+            if service in services and not address:
+                name = f"{service}_ENDPOINT".upper()
+                raise ValueError(f"{name} is missing: the address of the parser service.")
+        address, key = self.document_intelligence_endpoint or "", self.document_intelligence_key
+        if "document_intelligence" in services and not (
+            _is_encrypted(address) and (key or address.startswith("https"))
+        ):
             raise ValueError(
-                f"DOCUMENT_INTELLIGENCE_KEY is missing: {name} is not https, and tokens need https."
+                "DOCUMENT_INTELLIGENCE_ENDPOINT must be https: a key or token goes with each request. On "
+                "this machine it may be http, with DOCUMENT_INTELLIGENCE_KEY."
             )
+        return self
 
 
 class AnsweringSettings(SettingsGroup):
@@ -305,13 +444,22 @@ class AnsweringSettings(SettingsGroup):
         description="How long to wait for a reply to a clarification, in seconds.",
     )
     max_retrieval_attempts: int = Field(
-        default=2, ge=1, le=3, description="Attempts at finding evidence, each wider; 1 = no second attempt."
+        default=2,
+        ge=1,
+        le=3,
+        description="Searches for what is missing, the first search included; 1 = gaps are not searched for.",
     )
-    refine_evidence: bool = Field(
-        default=True, description="The model reranks and filters passages when retrieval is not confident."
+    max_agent_turns: int = Field(
+        default=6, ge=1, le=20, description="Maximum number of model turns of one answer."
     )
     answer_timeout_s: float = Field(
         default=90, gt=0, description="Timeout for writing an answer, in seconds."
+    )
+    repair_timeout_s: float = Field(
+        default=10, gt=0, description="Timeout for correcting one quotation of an answer, in seconds."
+    )
+    judge_timeout_s: float = Field(
+        default=15, gt=0, description="Timeout for scoring or grading passages by the model, in seconds."
     )
     max_answer_tokens: int = Field(
         default=4000,  # an answer has some 600; the hidden reasoning of a reasoning model counts as well
@@ -321,12 +469,31 @@ class AnsweringSettings(SettingsGroup):
     answer_blocks: int = Field(
         default=10, ge=1, le=50, description="Number of blocks that an answer is written from."
     )
+    whole_documents_tokens: int = Field(
+        default=10_000,
+        ge=0,
+        description="Documents that a question is about fit into the prompt up to this many tokens together, "
+        "for a plain fact up to a quarter of it, and are shown whole; a summary or comparison of more is "
+        "read by sub-agents.",
+    )
+    prompt_figures: int = Field(
+        default=3,
+        ge=0,
+        le=3,
+        description="Number of figures found that go into the prompt as pictures, some 1,000 tokens each; "
+        "0 = CHAT_MODEL sees none, also not by `view_figure`. A model that refuses pictures gets none.",
+    )
     organisation: str = Field(
         default="an organisation",
         min_length=1,
         max_length=100,
         description="Whose documents these are; the prompts name it.",
         examples=["Contoso Ltd"],
+    )
+    default_timezone: TimezoneName = Field(
+        default="UTC",
+        description="Time zone of questions that name none: what `today` means in them.",
+        examples=["Europe/Berlin"],
     )
     max_question_chars: int = Field(default=8000, gt=0, description="A longer question is refused (413).")
 
@@ -341,6 +508,9 @@ class ConversationSettings(SettingsGroup):
         le=30,
         description="Number of a thread's latest turns given to a question in full; beyond that, the older "
         "half is compressed into the thread's summary.",
+    )
+    turn_summary_timeout_s: float = Field(
+        default=60, gt=0, description="Timeout for summarising older turns of a thread, in seconds."
     )
     run_retention_days: int = Field(
         default=30,
@@ -396,10 +566,13 @@ class SubagentSettings(SettingsGroup, alias_generator=prefixed("SUBAGENTS_")):
         default=1, ge=0, le=3, description="1 = sub-agents start no others; 0 = there are none."
     )
     child_timeout_ms: int = Field(
-        default=15_000, gt=0, le=600_000, description="Timeout of one sub-agent, in milliseconds."
+        default=30_000, gt=0, le=14_400_000, description="Timeout of one sub-agent, in milliseconds."
     )
     child_max_turns: int = Field(
-        default=3, ge=1, le=20, description="Maximum number of model turns of one sub-agent."
+        default=6, ge=1, le=20, description="Maximum number of model turns of one sub-agent."
+    )
+    child_max_tool_calls: int = Field(
+        default=16, ge=1, le=100, description="Maximum number of tool calls of one sub-agent."
     )
     child_retry_count: int = Field(
         default=1, ge=0, le=3, description="How often a failed sub-agent is retried."
@@ -416,12 +589,12 @@ class SubagentSettings(SettingsGroup, alias_generator=prefixed("SUBAGENTS_")):
         description="With less time left, in milliseconds, no sub-agent is started.",
     )
     reserve_latency_ms: int = Field(
-        default=5_000,  # unmeasured: an answer of usual length
+        default=12_000,  # an answer of 600 tokens at 70 a second, its first token, and the commit
         ge=0,
         description="Time reserved for the main agent, which writes the answer, in milliseconds.",
     )
     reserve_tokens: int = Field(
-        default=6_000,  # ten blocks of 230 tokens, and MAX_ANSWER_TOKENS less hidden reasoning
+        default=20_000,  # documents given whole have 10,000, rules and findings 4,000, an answer 4,000
         ge=0,
         description="Tokens reserved for the main agent, which writes the answer.",
     )
@@ -431,7 +604,7 @@ class SubagentSettings(SettingsGroup, alias_generator=prefixed("SUBAGENTS_")):
         description="Maximum number of sub-agents running at once, over all questions and instances.",
     )
     max_queue_depth: int = Field(
-        default=20,  # unmeasured: as many as may be active
+        default=20,  # unmeasured: the same as may be active
         ge=1,
         description="With this many sub-agents waiting, decisions to start one are deferred.",
     )
@@ -520,29 +693,34 @@ class ThresholdSettings(SettingsGroup):
 class BudgetSettings(SettingsGroup):
     """Time, tokens and money of one question."""
 
+    budget_preset: Literal["default", "tight"] = Field(
+        default="default",
+        description="tight = the smallest budgets (docs/settings.md). A budget that you set overrides it.",
+        examples=["tight"],
+    )
     max_total_tokens_per_request: int = Field(
-        default=24_000, gt=0, description="Maximum number of tokens of one question, sub-agents included."
+        default=120_000, gt=0, description="Maximum number of tokens of one question, sub-agents included."
     )
     max_child_tokens: int = Field(
-        default=8_000, gt=0, description="Maximum number of tokens of one sub-agent."
+        default=30_000, gt=0, description="Maximum number of tokens of one sub-agent."
     )
     max_subagent_cost_usd: float = Field(
-        default=0.08, ge=0, description="Maximum cost of all sub-agents of one question, in US dollars."
+        default=0.30, ge=0, description="Maximum cost of all sub-agents of one question, in US dollars."
     )
     max_child_cost_usd: float = Field(
-        default=0.03, gt=0, description="Maximum cost of one sub-agent, in US dollars."
+        default=0.12, gt=0, description="Maximum cost of one sub-agent, in US dollars."
     )
     max_total_latency_ms: int = Field(
-        default=25_000,
+        default=60_000,
         gt=0,
         description="Maximum time from a question's arrival to its stored answer, in milliseconds; longer "
         "timeouts of its steps are cut to it.",
     )
     min_remaining_latency_to_delegate_ms: int = Field(
-        default=12_000, ge=0, description="With less time left, in milliseconds, no sub-agent is started."
+        default=20_000, ge=0, description="With less time left, in milliseconds, no sub-agent is started."
     )
     min_remaining_tokens_to_delegate: int = Field(
-        default=8_000,  # unmeasured: the reserve, and one turn over some passages
+        default=26_000,  # the reserve, and one turn over some passages
         ge=0,
         description="With fewer tokens left, no sub-agent is started.",
     )
@@ -553,38 +731,37 @@ class BudgetSettings(SettingsGroup):
     )
 
 
+# What BUDGET_PRESET=tight means (contracts.md, section 4).
+TIGHT_BUDGETS: Mapping[str, float] = {
+    "MAX_TOTAL_TOKENS_PER_REQUEST": 24_000,
+    "MAX_CHILD_TOKENS": 8_000,
+    "MAX_SUBAGENT_COST_USD": 0.08,
+    "MAX_CHILD_COST_USD": 0.03,
+    "MAX_TOTAL_LATENCY_MS": 25_000,
+    "MIN_REMAINING_LATENCY_TO_DELEGATE_MS": 12_000,
+    "MIN_REMAINING_TOKENS_TO_DELEGATE": 8_000,
+    "SUBAGENTS_CHILD_TIMEOUT_MS": 15_000,
+    "SUBAGENTS_CHILD_MAX_TURNS": 3,
+    "SUBAGENTS_RESERVE_LATENCY_MS": 5_000,
+    "SUBAGENTS_RESERVE_TOKENS": 6_000,
+}
+
+
 class WebSearchSettings(SettingsGroup, alias_generator=prefixed("WEB_SEARCH_")):
     """Searching the web."""
 
-    url: str | None = Field(
+    url: _SafeUrl | None = Field(
         default=None,
         description="Search engine with SearXNG's JSON API; https, or on this machine. "
         "Unset = the web is never searched.",
         examples=["https://NAME/search"],
     )
-    key: str | None = Field(
+    key: _HeaderValue | None = Field(
         default=None, description="Key of the search engine, if it needs one.", repr=False
     )
-    key_header: str = Field(
+    key_header: _HeaderName = Field(
         default="X-Api-Key", description="Header that carries the key, unchanged.", examples=["Authorization"]
     )
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        if self.url is not None:
-            parts = urlsplit(self.url)
-            if not _is_safe(self.url) or parts.query or parts.fragment:
-                raise ValueError(
-                    "WEB_SEARCH_URL is not an https address: questions are sent there. "
-                    "Example: WEB_SEARCH_URL=https://NAME/search"
-                )
-        if not _HEADER_NAME.fullmatch(self.key_header):
-            raise ValueError(
-                "WEB_SEARCH_KEY_HEADER is not a header name. Example: WEB_SEARCH_KEY_HEADER=Authorization"
-            )
-        if self.key is not None and not self.key.isprintable():
-            raise ValueError("WEB_SEARCH_KEY has characters that are not allowed in a header.")
-        return self
 
 
 class LimitSettings(SettingsGroup):
@@ -604,22 +781,60 @@ class LimitSettings(SettingsGroup):
         description="Questions and summaries of one person that run concurrently; a run that waits for a "
         "reply does not count. More get a 429. 0 = no limit.",
     )
+    max_open_streams: int = Field(
+        default=30,  # browsers open six to one host
+        ge=0,
+        le=10_000,
+        description="Streams of runs and documents that one person has open in one process. More get a 429. "
+        "0 = no limit.",
+    )
+    # Daily limits are generous: they stop a script that runs all night, and no person (unmeasured).
+    max_daily_documents: int = Field(
+        default=10_000,
+        ge=0,
+        description="Files that one person sends in a day (UTC). More get a 429. 0 = no limit, as for all "
+        "daily limits.",
+    )
+    max_daily_size_bytes: int = Field(
+        default=20_000_000_000, ge=0, description="Bytes of one person's files that are read in a day."
+    )
+    max_daily_parser_seconds: int = Field(
+        default=6 * 3600, ge=0, description="Seconds that parsers work on one person's files in a day."
+    )
+    max_daily_blocks: int = Field(
+        default=1_000_000,
+        ge=0,
+        description="Blocks embedded of one person's files in a day; each has `MAX_BLOCK_TOKENS` at most.",
+    )
+    max_daily_captions: int = Field(
+        default=20_000, ge=0, description="Pictures of one person's files that a model describes in a day."
+    )
+    max_daily_chat_tokens: int = Field(
+        default=20_000_000,
+        ge=0,
+        description="Tokens of one person's questions in a day, read and written by all models. It bounds "
+        "their cost, too.",
+    )
+    max_daily_page_images: int = Field(
+        default=5000, ge=0, description="Pages that are drawn for one person in a day."
+    )
 
 
 class TelemetrySettings(SettingsGroup):
     """Where traces and metrics go. The names are those of OpenTelemetry and Azure."""
 
-    otlp_endpoint: str | None = Field(
+    otlp_endpoint: _HttpUrl | None = Field(
         alias="OTEL_EXPORTER_OTLP_ENDPOINT",
         default=None,
         description="Receiver of traces and metrics by OTLP over HTTP, without /v1/traces; unset = none. "
-        "https, or http without headers.",
+        "https, or http without headers. Its exporter is not among Azure's requirements.",
         examples=["http://localhost:4318"],
     )
-    otlp_header_list: str | None = Field(
+    otlp_header_list: _Headers | None = Field(
         alias="OTEL_EXPORTER_OTLP_HEADERS",
         default=None,
         description="Headers for that receiver, such as its key: name=value, comma separated.",
+        examples=["x-api-key=KEY"],
         repr=False,
     )
     service_name: str = Field(
@@ -629,10 +844,11 @@ class TelemetrySettings(SettingsGroup):
         max_length=100,
         description="Name of the app in traces.",
     )
-    connection_string: str | None = Field(
+    connection_string: _Insights | None = Field(
         alias="APPLICATIONINSIGHTS_CONNECTION_STRING",
         default=None,
         description="Application Insights resource for traces and metrics; unset = none.",
+        examples=["InstrumentationKey=…"],
         repr=False,
     )
     authentication_string: str | None = Field(
@@ -665,45 +881,24 @@ class TelemetrySettings(SettingsGroup):
         return {name.strip().lower(): value.strip() for name, _, value in pairs}
 
     @model_validator(mode="after")
-    def _check(self) -> Self:
-        if self.otlp_endpoint is not None:
-            self._check_receiver(self.otlp_endpoint)
-        headers = (self.otlp_header_list or "").split(",")
-        if not all(_HEADER.fullmatch(header) for header in headers if header):
-            raise ValueError(
-                "OTEL_EXPORTER_OTLP_HEADERS is not name=value, comma separated: headers for the receiver of "
-                "traces. Example: OTEL_EXPORTER_OTLP_HEADERS=x-api-key=KEY"
-            )
-        if self.connection_string is not None and "instrumentationkey=" not in self.connection_string.lower():
-            raise ValueError(
-                "APPLICATIONINSIGHTS_CONNECTION_STRING is not a connection string. "
-                "Example: APPLICATIONINSIGHTS_CONNECTION_STRING=InstrumentationKey=…"
-            )
-        return self
-
-    def _check_receiver(self, address: str) -> None:
-        parts = urlsplit(address)
-        if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc or parts.query:
-            raise ValueError(
-                "OTEL_EXPORTER_OTLP_ENDPOINT is not an http address: the receiver of traces. "
-                "Example: OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318"
-            )
-        if self.otlp_header_list and parts.scheme == "http" and parts.hostname not in _LOOPBACK:
+    def _check_headers_are_encrypted(self) -> Self:
+        if self.otlp_header_list and self.otlp_endpoint and not _is_encrypted(self.otlp_endpoint):
             raise ValueError(
                 "OTEL_EXPORTER_OTLP_ENDPOINT must be https: OTEL_EXPORTER_OTLP_HEADERS go with each request. "
                 "Example: OTEL_EXPORTER_OTLP_ENDPOINT=https://NAME/otlp"
             )
+        return self
 
 
 class BotSettings(SettingsGroup, alias_generator=prefixed("BOT_")):
     """The Bot Service channels."""
 
-    app_id: str | None = Field(
+    app_id: _EntraId | None = Field(
         default=None,
         description="Client id of the Azure Bot's identity; unset = POST /api/messages answers 401.",
         examples=["00000000-0000-0000-0000-000000000000"],
     )
-    tenant_id: str | None = Field(
+    tenant_id: _EntraId | None = Field(
         default=None,
         description="Entra tenant of the bot; people of other tenants are refused. Required with BOT_APP_ID.",
         examples=["72f988bf-86f1-41af-91ab-2d7cd011db47"],
@@ -719,7 +914,7 @@ class BotSettings(SettingsGroup, alias_generator=prefixed("BOT_")):
         description="Accept activities without a token from this machine, such as the Agents Playground's; "
         "not with BOT_APP_ID, refused in Azure.",
     )
-    attachment_host_list: str = Field(
+    attachment_host_list: _Hosts = Field(
         alias="BOT_ATTACHMENT_HOSTS",
         default=".sharepoint.com,smba.trafficmanager.net",
         description="Hosts, comma separated, from which files dropped into a chat are fetched; `.NAME` = any "
@@ -745,20 +940,10 @@ class BotSettings(SettingsGroup, alias_generator=prefixed("BOT_")):
                 "BOT_TENANT_ID is missing: the tenant of the people whom the bot of BOT_APP_ID answers. "
                 "Example: BOT_TENANT_ID=72f988bf-86f1-41af-91ab-2d7cd011db47"
             )
-        for name, value in (("BOT_APP_ID", self.app_id), ("BOT_TENANT_ID", self.tenant_id)):
-            if value and not _GUID.fullmatch(value):
-                raise ValueError(
-                    f"{name} is not an Entra ID. Example: {name}=00000000-0000-0000-0000-000000000000"
-                )
         if self.app_id and self.local_anonymous:
             raise ValueError(
                 "BOT_LOCAL_ANONYMOUS and BOT_APP_ID are both set: a bot with an identity accepts nothing "
                 "without a token. Remove one."
-            )
-        if any(not _HOST.fullmatch(host) for host in self.attachment_hosts):
-            raise ValueError(
-                "BOT_ATTACHMENT_HOSTS has something other than host names. "
-                "Example: BOT_ATTACHMENT_HOSTS=.sharepoint.com,smba.trafficmanager.net"
             )
         return self
 
@@ -766,10 +951,10 @@ class BotSettings(SettingsGroup, alias_generator=prefixed("BOT_")):
 class IdentitySettings(SettingsGroup):
     """Who is admitted, and how groups are looked up."""
 
-    allowed_tenants: str = Field(
+    allowed_tenants: _OneEntraId = Field(
         default="",
-        description="Ids of the Entra tenants whose people are admitted, comma separated; empty = everyone "
-        "whom App Service Authentication admits.",
+        description="Id of the Entra tenant whose people are admitted; empty = everyone whom App Service "
+        "Authentication admits. Departments and roles have the same names in every tenant, so it is one.",
         examples=["72f988bf-86f1-41af-91ab-2d7cd011db47"],
     )
     guests: Literal["named", "members", "refused"] = Field(
@@ -797,7 +982,7 @@ class IdentitySettings(SettingsGroup):
         le=3600,
         description="How long groups that were looked up are cached, in seconds; 0 = for one request.",
     )
-    graph_endpoint: str = Field(
+    graph_endpoint: _Origin = Field(
         default="https://graph.microsoft.com",
         description="Microsoft Graph, or that of a national cloud.",
         examples=["https://graph.microsoft.us"],
@@ -808,34 +993,34 @@ class IdentitySettings(SettingsGroup):
         le=30,
         description="Timeout for looking up a person's groups, all pages and retries included, in seconds.",
     )
-    dev_token_secret: str | None = Field(
+    publish_role: str = Field(
+        default="",
+        description="Application role that a person needs to open a document to the organisation or to "
+        "everyone; empty = anyone may who may change the document.",
+        examples=["publisher"],
+    )
+    audit_retention_days: int = Field(
+        default=365,
+        ge=1,
+        le=3650,
+        description="Days after which entries of the audit trail are deleted.",
+    )
+    dev_token_secret: _Secret | None = Field(
         default=None,
         min_length=32,
-        description="Secret that signs development tokens; refused in Azure.",
+        description="Secret that signs development tokens, 32 random characters or more; refused where the "
+        "app is hosted.",
         repr=False,
     )
     allow_anonymous: bool = Field(
-        default=False, description="Search without a user context (tests only; refused in Azure)."
+        default=False,
+        description="Search without a user context (tests only; refused where the app is hosted).",
     )
 
     @property
     def tenants(self) -> tuple[str, ...]:
-        """ALLOWED_TENANTS as a tuple, in lower case."""
+        """ALLOWED_TENANTS as a tuple, in lower case: one or none."""
         return tuple(name.casefold() for name in listed(self.allowed_tenants))
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        if not _is_bare(self.graph_endpoint):
-            raise ValueError(
-                "GRAPH_ENDPOINT is not an https address without a path: the app's token is sent there. "
-                "Example: GRAPH_ENDPOINT=https://graph.microsoft.com"
-            )
-        if not all(_GUID.fullmatch(tenant) for tenant in self.tenants):
-            raise ValueError(
-                "ALLOWED_TENANTS has something other than tenant ids. "
-                "Example: ALLOWED_TENANTS=72f988bf-86f1-41af-91ab-2d7cd011db47"
-            )
-        return self
 
 
 class HostSettings(SettingsGroup):
@@ -850,7 +1035,13 @@ class HostSettings(SettingsGroup):
         le=220,
         description="A stream ends on purpose after this many seconds, to be resumed by Last-Event-ID.",
     )
-    public_url: str | None = Field(
+    instance_memory_mb: int = Field(
+        default=2048,
+        ge=2048,
+        description="Memory of an instance, in megabytes; set by the deployment. Parser processes share what "
+        "the host and the app leave.",
+    )
+    public_url: _Origin | None = Field(
         default=None,
         description="Address of the app in a browser, for links in chats; unset = https://WEBSITE_HOSTNAME.",
         examples=["https://groundwork.contoso.com"],
@@ -863,6 +1054,23 @@ class HostSettings(SettingsGroup):
         default=False, description="Set by Azure while App Service Authentication guards the app."
     )
 
+    container_app_name: str | None = Field(
+        default=None, description="Set by Azure Container Apps; tells that the app runs there."
+    )
+    kubernetes_service_host: str | None = Field(
+        default=None, description="Set by Kubernetes; tells that the app runs there."
+    )
+
+    @property
+    def is_hosted(self) -> bool:
+        """Whether others than its developer may reach the app: nothing meant for development is allowed."""
+        return bool(
+            self.in_azure
+            or self.website_auth_enabled
+            or self.container_app_name
+            or self.kubernetes_service_host
+        )
+
     @property
     def in_azure(self) -> bool:
         """Whether App Service runs us. Guards refuse by it; no feature may depend on it."""
@@ -874,15 +1082,6 @@ class HostSettings(SettingsGroup):
         if self.public_url:
             return self.public_url.rstrip("/")
         return f"https://{self.website_hostname}" if self.website_hostname else None
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        if self.public_url and not _is_bare(self.public_url):
-            raise ValueError(
-                "PUBLIC_URL is not an https address without a path: links in chats lead there. "
-                "Example: PUBLIC_URL=https://groundwork.contoso.com"
-            )
-        return self
 
 
 class Settings(BaseModel):
@@ -921,8 +1120,11 @@ class Settings(BaseModel):
             for field in kind.model_fields.values()
         }
         given: dict[str, dict[str, object]] = {group: {} for group in cls.model_fields}
-        for name, value in {**(values or {}), **named}.items():
-            group, variable = places[name.lower()]
+        lowered = {name.lower(): value for name, value in {**(values or {}), **named}.items()}
+        if lowered.get("budget_preset") == "tight":
+            lowered = {name.lower(): value for name, value in TIGHT_BUDGETS.items()} | lowered
+        for name, value in lowered.items():
+            group, variable = places[name]
             given[group][variable] = value
         return cls.model_validate(given)
 
@@ -942,12 +1144,34 @@ class Settings(BaseModel):
             if low >= high:
                 raise ValueError(f"{low_name} ({low}) must be less than {high_name} ({high}).")
         is_open = self.identity.dev_token_secret or self.identity.allow_anonymous or self.bot.local_anonymous
-        if self.host.in_azure and is_open:
+        if self.host.is_hosted and is_open:
             raise ValueError(
                 "DEV_TOKEN_SECRET, ALLOW_ANONYMOUS and BOT_LOCAL_ANONYMOUS are for development; "
-                "remove them in Azure."
+                "remove them where the app is hosted."
             )
+        for variable, address in self._addresses_with_keys():
+            if not _is_encrypted(address):
+                raise ValueError(f"{variable} carries a key, so it must be https, or on this machine.")
         return self
+
+    def _addresses_with_keys(self) -> Iterator[tuple[str, str]]:
+        """Settings that hold an address to which a key is sent, and that address."""
+        models, ingestion, storage = self.models, self.ingestion, self.storage
+        for variable, address, key in (
+            ("AZURE_SEARCH_ENDPOINT", self.search.endpoint, self.search.api_key),
+            ("OPENAI_BASE_URL", models.openai_base_url, models.openai_api_key),
+            ("AZURE_OPENAI_ENDPOINT", models.azure_openai_endpoint, models.azure_openai_api_key),
+            ("DOCLING_ENDPOINT", ingestion.docling_endpoint, ingestion.docling_api_key),
+            ("TABLES_ENDPOINT", storage.tables_endpoint, storage.tables_key),
+        ):
+            if address and key:
+                yield variable, address
+        parts = (part.partition("=") for part in (storage.connection_string or "").split(";"))
+        said = {name.strip().lower(): value.strip() for name, _, value in parts}
+        endpoints = [value for name, value in said.items() if name.endswith("endpoint")]
+        if said.get("defaultendpointsprotocol", "").lower() == "http" and not endpoints:
+            endpoints = ["http://core.windows.net"]
+        yield from (("DocumentsStorage", endpoint) for endpoint in endpoints)
 
     def _ordered(self) -> Iterator[tuple[tuple[str, float], tuple[str, float]]]:
         """Pairs of settings, of which the first must be less than the second."""
@@ -990,11 +1214,13 @@ def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
     try:
         return Settings.of(values)
     except ValidationError as invalid:
-        lines = [explain(error["loc"], error["msg"]) for error in invalid.errors()]
+        lines = [
+            _explain(error["loc"], error["msg"].removeprefix("Value error, ")) for error in invalid.errors()
+        ]
         raise ConfigurationError("\n".join(lines)) from None
 
 
-def explain(location: tuple[int | str, ...], message: str) -> str:
+def _explain(location: tuple[int | str, ...], message: str) -> str:
     """What is wrong with one variable: its name, its purpose, an example."""
     for variable, field in setting_fields().items():
         if location and location[-1] == variable:
@@ -1002,35 +1228,10 @@ def explain(location: tuple[int | str, ...], message: str) -> str:
             example = str(given).lower() if isinstance(given, bool) else given
             suffix = f" Example: {variable}={example}" if isinstance(example, str | int | float) else ""
             return f"{variable}: {message}. {field.description}{suffix if example != '' else ''}"
-    return message.removeprefix("Value error, ")
+    return message
 
 
 @cache
 def get_settings() -> Settings:
     """The process's settings, read once."""
     return load_settings()
-
-
-def listed(text: str) -> tuple[str, ...]:
-    """The items of a comma-separated list."""
-    return tuple(item for part in text.split(",") if (item := part.strip()))
-
-
-def _check_parser_address(name: str, address: str | None, example: str) -> None:
-    parts = urlsplit(address or "")
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username:
-        problem = "is not an http address" if address else "is missing"
-        raise ValueError(f"{name} {problem}: the address of the parser service. Example: {name}={example}")
-
-
-def _is_safe(address: str) -> bool:
-    """Whether it is https, or http on this machine, and names no user."""
-    parts = urlsplit(address)
-    is_encrypted = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK)
-    return is_encrypted and bool(parts.hostname) and "@" not in parts.netloc
-
-
-def _is_bare(address: str) -> bool:
-    """Whether it is safe and has no path, query or fragment."""
-    parts = urlsplit(address)
-    return _is_safe(address) and parts.path in ("", "/") and not parts.query and not parts.fragment

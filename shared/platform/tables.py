@@ -1,4 +1,4 @@
-"""Tables with a partition per hour: time is read, and what is old goes, by hours."""
+"""Table storage: entities, texts longer than a property, and records by the hour."""
 
 import heapq
 import re
@@ -7,10 +7,14 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+
+from pydantic import ValidationError
 
 from shared.platform.calls import STORAGE_LIMITS, TABLES, calling, each_within, listed
 from shared.platform.errors import ConflictError, GroundworkError, NotFoundError
+from shared.platform.models import HourRecord
+from shared.platform.odata import instant
 
 if TYPE_CHECKING:
     from azure.data.tables.aio import TableClient, TableServiceClient
@@ -94,6 +98,19 @@ class Table:
             done = await table.update_entity(entity, mode=UpdateMode.REPLACE, **_if_unchanged(revision))
             return str(done["etag"])
 
+    async def swap(self, entity: Entity, revision: str | None) -> str:
+        """Overwrite the version that was read, or with None add it; its new revision.
+
+        Raises:
+            ConflictError: it changed, went, or exists already.
+        """
+        if revision is None:
+            return await self.insert(entity)
+        try:
+            return await self.replace(entity, revision)
+        except NotFoundError:
+            raise ConflictError("The record is gone.") from None
+
     async def merge(self, entity: Entity) -> None:
         """Change these of its properties, and no other. NotFoundError when there is no such entity."""
         async with self._call("merge") as table:
@@ -138,8 +155,7 @@ class Table:
 
     async def delete_before(self, field: str, moment: datetime, most: int) -> int:
         """Remove entities whose `field` is an earlier instant; as `delete_found`."""
-        instant = moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-        return await self.delete_found(f"{field} lt datetime'{instant}'", most)
+        return await self.delete_found(f"{field} lt {instant(moment)}", most)
 
     async def delete_found(self, condition: str, most: int) -> int:
         """Remove at most `most` entities that meet the condition and stay unchanged; returns how many."""
@@ -181,7 +197,7 @@ class Table:
 
 
 def revision_of(entity: Mapping[str, Any]) -> str:
-    """The etag of an entity that was read; it is no property of the row: the SDK keeps it beside."""
+    """The etag of an entity that was read; it is no property of the row: the SDK keeps it in `metadata`."""
     metadata: Mapping[str, Any] = getattr(entity, "metadata", {})
     return str(metadata["etag"])
 
@@ -210,6 +226,19 @@ def _read_status(status: int, message: str) -> GroundworkError | None:
     return ConflictError("The record changed, or exists already.") if status in (409, 412) else None
 
 
+def split_text(text: str) -> Entity:
+    """The properties `state_000`, `state_001`, … that hold a text, which may be too long for one."""
+    pieces = range(0, len(text), MAX_TEXT_CHARS)
+    return {
+        f"state_{number:03d}": text[start : start + MAX_TEXT_CHARS] for number, start in enumerate(pieces)
+    }
+
+
+def joined_text(entity: Mapping[str, Any]) -> str:
+    """The text that `split_text` made the properties of."""
+    return "".join(str(entity[name]) for name in sorted(entity) if name.startswith("state_"))
+
+
 _MOST_CHANGES = 100  # of one transaction: the service's limit
 
 
@@ -218,25 +247,63 @@ def hour_partition(moment: datetime) -> str:
     return f"{moment.astimezone(UTC):%Y%m%d%H}"
 
 
-async def delete_hours_before(table: Table, moment: datetime, most: int) -> int:
-    """Remove rows of hours that ended before `moment`; how many, at most `most`."""
-    found: defaultdict[str, list[Change]] = defaultdict(list)
-    count = 0
-    async for entity in table.query(f"PartitionKey lt '{hour_partition(moment)}'"):
-        keys = {"PartitionKey": entity["PartitionKey"], "RowKey": entity["RowKey"]}
-        found[entity["PartitionKey"]].append(Change("delete", keys))
-        count += 1
-        if count == most:
-            break
-    for changes in found.values():
-        for start in range(0, len(changes), _MOST_CHANGES):
-            await _delete(table, changes[start : start + _MOST_CHANGES])
-    return count
+Record = TypeVar("Record", bound=HourRecord)
 
 
-async def _delete(table: Table, changes: list[Change]) -> None:
-    try:
-        await table.change(changes)
-    except NotFoundError:  # another instance deletes, too, and a transaction is all or none
-        for change in changes:
-            await table.delete(change.entity["PartitionKey"], change.entity["RowKey"])
+class HourRecords(Generic[Record]):
+    """Records in a table with a partition per hour."""
+
+    def __init__(self, table: Table, kinds: Sequence[type[Record]]) -> None:
+        """`kinds`: all that are read; records of a later version are passed over."""
+        self._table = table
+        self._kinds = {str(kind.model_fields["kind"].default): kind for kind in kinds}
+
+    async def add(self, record: Record) -> bool:
+        """Keep it; False, and nothing changed, when it is there already."""
+        try:
+            await self._table.insert(self._to_entity(record))
+        except ConflictError:
+            return False
+        return True
+
+    async def between(self, first: datetime, last: datetime) -> AsyncIterator[Record]:
+        """Records of the hours from that of `first` to that of `last`."""
+        condition = f"PartitionKey ge '{hour_partition(first)}' and PartitionKey le '{hour_partition(last)}'"
+        async for entity in self._table.query(condition):
+            record = self.record_of(entity)
+            if record is not None:
+                yield record
+
+    async def delete_before(self, moment: datetime, most: int) -> int:
+        """Remove records of hours that ended before `moment`, the oldest first; how many, at most `most`."""
+        found: defaultdict[str, list[Change]] = defaultdict(list)
+        count = 0
+        async for entity in self._table.query(f"PartitionKey lt '{hour_partition(moment)}'"):
+            keys = {"PartitionKey": entity["PartitionKey"], "RowKey": entity["RowKey"]}
+            found[entity["PartitionKey"]].append(Change("delete", keys))
+            count += 1
+            if count == most:
+                break
+        for changes in found.values():
+            for start in range(0, len(changes), _MOST_CHANGES):
+                await self._delete(changes[start : start + _MOST_CHANGES])
+        return count
+
+    def record_of(self, entity: Mapping[str, Any]) -> Record | None:
+        """The record that a row holds; None for one of a later version."""
+        kind = self._kinds.get(str(entity["RowKey"]).partition("-")[0])
+        try:
+            return None if kind is None else kind.from_stored(entity["content"])
+        except ValidationError:
+            return None
+
+    def _to_entity(self, record: Record) -> Entity:
+        content = record.model_dump_json()
+        return {"PartitionKey": hour_partition(record.at), "RowKey": record.row_key, "content": content}
+
+    async def _delete(self, changes: list[Change]) -> None:
+        try:
+            await self._table.change(changes)
+        except NotFoundError:  # another instance deletes, too, and a transaction is all or none
+            for change in changes:
+                await self._table.delete(change.entity["PartitionKey"], change.entity["RowKey"])

@@ -92,7 +92,7 @@ def add_log_source(source: LogSource) -> None:
 
 @contextmanager
 def usage_told_to(listener: Callable[[int], None]) -> Iterator[None]:
-    """Have the tokens of each model call that ends inside told to `listener`; the innermost one hears."""
+    """Call `listener` with the tokens of each model call that ends inside; the innermost one gets them."""
     before = _usage_listener.get()
     _usage_listener.set(listener)
     try:
@@ -102,7 +102,7 @@ def usage_told_to(listener: Callable[[int], None]) -> Iterator[None]:
 
 
 def tell_usage(tokens: int) -> None:
-    """Tell whoever counts that a model call used so many tokens, read and written."""
+    """Report the tokens that a model call read and wrote to the listener."""
     listener = _usage_listener.get()
     if listener is not None:
         listener(tokens)

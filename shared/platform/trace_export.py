@@ -23,18 +23,17 @@ from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
 from shared.platform import tracing
 from shared.platform.settings import Settings
 from shared.platform.telemetry import get_logger
-from shared.platform.tracing import told_span_id
 
 if TYPE_CHECKING:
     from azure.identity import DefaultAzureCredential
 
 
-class ToldIds(RandomIdGenerator):
-    """Random ids, unless the next one was told."""
+class ChosenIds(RandomIdGenerator):
+    """Random ids, unless the next one was chosen."""
 
     def generate_span_id(self) -> int:
-        """Whoever tells an id takes it back: it is for one span."""
-        return told_span_id.get() or super().generate_span_id()
+        """The chosen id is for one span: its caller takes it back."""
+        return tracing.next_span_id.get() or super().generate_span_id()
 
 
 def make_provider(
@@ -44,7 +43,7 @@ def make_provider(
     provider = TracerProvider(
         sampler=ParentBased(TraceIdRatioBased(sample_ratio)),
         resource=resource_of(service_name),
-        id_generator=ToldIds(),
+        id_generator=ChosenIds(),
         shutdown_on_exit=False,  # the export ends it, within a limit
     )
     for processor in processors:
@@ -150,7 +149,7 @@ class CalmExporter(SpanExporter):
 
 
 def _receivers(settings: Settings) -> list[Receiver]:
-    """Those that the settings name; one that cannot be made is told of, and is no reason not to start."""
+    """Those that the settings name; one that cannot be made is logged, and is no reason not to start."""
     wanted = (
         (_otlp, settings.telemetry.otlp_endpoint),
         (_insights, settings.telemetry.connection_string),

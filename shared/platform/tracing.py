@@ -2,10 +2,10 @@
 
 Nothing is imported and nothing recorded until `start` is called, which wiring does if a setting asks for it.
 A span begins below another one, or where a trace begins or goes on: `root` and `work`. Elsewhere there is
-none, so that what nobody asked about (polling, getting ready) leaves no traces of its own.
+none, so that background work (polling, getting ready) leaves no traces.
 
-Never text of documents or of questions: attributes are names, numbers and ids of ours. What models are told
-and say is another matter: `content`, which a deployment has to ask for.
+Never text of documents or of questions: attributes are names, numbers and ids of ours. What models read
+and write is another matter: `content`, which a deployment has to ask for.
 """
 
 import hashlib
@@ -13,7 +13,7 @@ import json
 import re
 from asyncio import CancelledError
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
@@ -80,7 +80,7 @@ CONTENT_EVENT = "gen_ai.client.inference.operation.details"
 _tracer: "Tracer | None" = None
 _with_content = False
 _is_quiet: ContextVar[bool] = ContextVar("spans_quiet", default=False)
-told_span_id: ContextVar[int | None] = ContextVar("told_span_id", default=None)
+next_span_id: ContextVar[int | None] = ContextVar("next_span_id", default=None)
 """The id that the next span gets; read by the provider's generator of ids."""
 
 
@@ -113,7 +113,7 @@ class Span:
             self.recorded.set_status(StatusCode.ERROR)
 
     def content(self, said: Mapping[str, str]) -> None:
-        """What a model was told, and what it said; recorded only where a deployment asks for content."""
+        """A model's input and output; recorded only where a deployment asks for content."""
         if self.recorded is not None and _with_content:
             cut = {name: redact(text)[:MAX_CONTENT_CHARS] for name, text in said.items() if text}
             self.recorded.add_event(CONTENT_EVENT, cut)
@@ -154,45 +154,57 @@ def is_on() -> bool:
 
 
 def wants_content() -> bool:
-    """Whether what models are told and say is recorded."""
+    """Whether models' input and output are recorded."""
     return _tracer is not None and _with_content
 
 
-@contextmanager
-def root(name: str, kind: Kind, parent: str = "", attributes: Attributes | None = None) -> Iterator[Span]:
-    """The span of something that came from outside: it goes on with the trace of `parent`, or begins one."""
-    with _current(_begun(name, kind, attributes, _context_of(parent))) as span:
-        yield span
+def begin(
+    name: str, attributes: Attributes | None = None, kind: Kind = "internal", *, parent: str | None = None
+) -> Span:
+    """Begin a span that the caller ends, and enters with `inside`.
 
-
-def begin_root(name: str, kind: Kind, parent: str, attributes: Attributes | None = None) -> Span:
-    """The same as `root` for a piece of work that outlives the call: the caller ends it."""
-    return _begun(name, kind, attributes, _context_of(parent))
-
-
-@contextmanager
-def work(name: str, link: TraceLink | None, attributes: Attributes | None = None) -> Iterator[Span]:
-    """The span of an activity, below its orchestration's; without a link below what is at work here."""
-    if link is None:
-        begun = begin(name, attributes)
-    else:
-        begun = _begun(name, "internal", attributes, _context_of(link.own))
-    with _current(begun) as span:
-        yield span
-
-
-@contextmanager
-def span(name: str, attributes: Attributes | None = None, kind: Kind = "internal") -> Iterator[Span]:
-    """A span below the one at work here; none where there is none."""
-    with _current(begin(name, attributes, kind)) as begun:
-        yield begun
-
-
-def begin(name: str, attributes: Attributes | None = None, kind: Kind = "internal") -> Span:
-    """The same for work that is done piece by piece: the caller ends it, and enters it with `inside`."""
-    if _tracer is None or _is_quiet.get() or not current().traceparent:
+    Args:
+        parent: trace context of the span above it; empty = a trace begins with it. None = the span at work
+            here, and no span where there is none.
+    """
+    if _tracer is None or (parent is None and (_is_quiet.get() or not current().traceparent)):
         return NO_SPAN
-    return _begun(name, kind, attributes, None)
+    from opentelemetry.trace import SpanKind
+
+    context = None if parent is None else _context_of(parent)
+    begun = Span(_tracer.start_span(name, context, SpanKind[kind.upper()]))
+    begun.set(attributes or {})
+    return begun
+
+
+@contextmanager
+def span(
+    name: str, attributes: Attributes | None = None, kind: Kind = "internal", *, parent: str | None = None
+) -> Iterator[Span]:
+    """A span around a block; arguments as `begin`."""
+    begun = begin(name, attributes, kind, parent=parent)
+    try:
+        with inside(begun):
+            yield begun
+    except BaseException as error:
+        begun.fail_by(error)
+        raise
+    finally:
+        begun.end()
+
+
+def root(
+    name: str, kind: Kind, parent: str = "", attributes: Attributes | None = None
+) -> AbstractContextManager[Span]:
+    """The span of something that came from outside: it goes on with the trace of `parent`, or begins one."""
+    return span(name, attributes, kind, parent=parent)
+
+
+def work(
+    name: str, link: TraceLink | None, attributes: Attributes | None = None
+) -> AbstractContextManager[Span]:
+    """The span of an activity, below its orchestration's; without a link below what is at work here."""
+    return span(name, attributes, parent=link.own if link else None)
 
 
 @contextmanager
@@ -232,13 +244,13 @@ def record(
     own = read_traceparent(link.own)
     if _tracer is None or own is None:
         return
-    token = told_span_id.set(own[1])
+    token = next_span_id.set(own[1])
     try:
         begun = Span(
             _tracer.start_span(name, _context_of(link.parent), start_time=_nanoseconds(link.started_at))
         )
     finally:
-        told_span_id.reset(token)
+        next_span_id.reset(token)
     begun.set(attributes or {})
     if error_type:
         begun.fail(error_type)
@@ -257,6 +269,8 @@ def current() -> Span:
 
 def link_to(instance_id: str) -> dict[str, object]:
     """What the input of an orchestration holds so that it goes on with this trace: nothing, or `trace`."""
+    if _tracer is None:
+        return {}
     link = link_below(current().traceparent, instance_id, datetime.now(UTC))
     return {} if link is None else {"trace": link.model_dump(mode="json")}
 
@@ -289,32 +303,8 @@ def messages_text(messages: Sequence[tuple[str, str]]) -> str:
     return json.dumps(parts, ensure_ascii=False)
 
 
-def _begun(name: str, kind: Kind, attributes: Attributes | None, context: "Context | None") -> Span:
-    if _tracer is None:
-        return NO_SPAN
-    from opentelemetry.trace import SpanKind
-
-    begun = Span(_tracer.start_span(name, context, SpanKind[kind.upper()]))
-    begun.set(attributes or {})
-    return begun
-
-
-@contextmanager
-def _current(begun: Span) -> Iterator[Span]:
-    try:
-        with inside(begun):
-            yield begun
-    except BaseException as error:
-        begun.fail_by(error)
-        raise
-    finally:
-        begun.end()
-
-
-def _context_of(parent: str) -> "Context | None":
-    """Where a span goes that `parent` is to have; a fresh one for a trace that begins."""
-    if _tracer is None:
-        return None
+def _context_of(parent: str) -> "Context":
+    """Where a span below `parent` belongs; a fresh one for a trace that begins."""
     from opentelemetry.context import Context
     from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, set_span_in_context
 

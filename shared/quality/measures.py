@@ -216,7 +216,7 @@ def _latency_ms(record: RunRecord) -> int | None:
     return max(0, round((record.finished_at - record.created_at) / timedelta(milliseconds=1)))
 
 
-MOST_RECORDS = 100_000  # of one summary: 1.6 s of work and 160 MB, beside the reading
+MOST_RECORDS = 100_000  # of one summary: 1.6 s of work and 160 MB, on top of the reading
 _DAY = timedelta(days=1)
 
 

@@ -9,14 +9,14 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from shared.platform.models import Model
+from shared.platform.models import HourRecord, Model
 from shared.runs.models import Count, Reason, Thumb
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Outcome = Literal["answered", "abstained", "failed", "cancelled"]
 
 
-class AnswerRecord(Model):
+class AnswerRecord(HourRecord):
     """The end of one run.
 
     Attributes:
@@ -32,8 +32,6 @@ class AnswerRecord(Model):
     """
 
     kind: Literal["answer"] = "answer"
-    key: str
-    at: datetime
     project_id: str | None = None
     outcome: Outcome
     asked_back: bool = False
@@ -51,25 +49,26 @@ class AnswerRecord(Model):
     warnings: Count = 0
 
 
-class RatingRecord(Model):
+class RatingRecord(HourRecord):
     """What a person says of an answer, without their words."""
 
     kind: Literal["rating"] = "rating"
-    key: str
-    at: datetime
     rating: int | None = None
     thumb: Thumb | None = None
     reasons: tuple[Reason, ...] = ()
     has_comment: bool = False
 
 
-class OpeningRecord(Model):
+class OpeningRecord(HourRecord):
     """The source of citation `n` was opened."""
 
     kind: Literal["opening"] = "opening"
-    key: str
-    at: datetime
     n: int
+
+    @property
+    def row_key(self) -> str:
+        """It ends in the citation's number."""
+        return f"{self.kind}-{self.key}-{self.n:04d}"
 
 
 QualityRecord = AnswerRecord | RatingRecord | OpeningRecord
@@ -135,7 +134,7 @@ class Times(Model):
 
 
 class QualityMeasures(Model):
-    """The measures. What each counts stands in docs/quality.md."""
+    """The measures. What each counts stands in docs/operate.md."""
 
     click_through_rate: Measure
     answers_with_figures: Measure

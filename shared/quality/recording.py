@@ -13,16 +13,15 @@ from typing import TYPE_CHECKING
 from shared.access.models import UserContext
 from shared.platform.blobs import BlobStore
 from shared.platform.errors import ConflictError, GroundworkError, NotFoundError
-from shared.platform.names import RUN_LOG
 from shared.platform.telemetry import get_logger
 from shared.quality.models import AnswerRecord, OpeningRecord, QualityRecord, RatingRecord
 from shared.quality.services import QualityServices
 from shared.quality.store import QualityStore
 from shared.runs.events import CitationEvent, events_of
-from shared.runs.models import Feedback, FeedbackBody, RunAnswer, RunRecord
+from shared.runs.models import Feedback, FeedbackBody, RunRecord
 from shared.runs.run_log import RunLog
 from shared.runs.run_store import RunStore, owned_run
-from shared.runs.working_memory import answer_path
+from shared.runs.working_memory import committed_answer
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import Counter, Histogram
@@ -33,7 +32,7 @@ METER = "groundwork.quality"
 
 @dataclass(frozen=True)
 class Instruments:
-    """The instruments; their names, units and attributes are in docs/quality.md."""
+    """The instruments; their names, units and attributes are in docs/logs-and-traces.md."""
 
     answers: "Counter"
     duration: "Histogram"
@@ -121,7 +120,7 @@ async def note_opening(run_id: str, n: int, user: UserContext, services: Quality
     """Count that the user opened the source of citation `n` of one of their own runs.
 
     Never raises, and takes 5 s at most: three round trips. A foreign or unknown run, and a number that is
-    none of its citations, count nothing. Whoever shows the source runs it beside that.
+    none of its citations, count nothing. It runs in the background while the source is shown.
     """
     try:
         async with asyncio.timeout(NOTE_LIMIT_S):
@@ -133,7 +132,7 @@ async def note_opening(run_id: str, n: int, user: UserContext, services: Quality
 
 
 async def open_source(run_id: str, n: int, user: UserContext, services: QualityServices) -> None:
-    """The same for a caller who is told what is wrong.
+    """The same, but says what is wrong.
 
     Raises:
         NotFoundError: the user has no such run, or it has no such citation.
@@ -146,8 +145,7 @@ async def open_source(run_id: str, n: int, user: UserContext, services: QualityS
 
 async def _cited(record: RunRecord, blobs: BlobStore, run_log: RunLog) -> frozenset[int]:
     if record.status == "completed":
-        content = await blobs.read(RUN_LOG, answer_path(record.run_id))
-        return frozenset(citation.n for citation in RunAnswer.from_stored(content).citations)
+        return frozenset(citation.n for citation in (await committed_answer(record.run_id, blobs)).citations)
     if not record.has_log:
         return frozenset()
     events = events_of(await run_log.read(record.run_id))

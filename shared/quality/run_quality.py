@@ -12,8 +12,6 @@ from shared.quality.measures import answer_record
 from shared.quality.models import AnswerRecord
 from shared.quality.recording import NOTE_LIMIT_S, keep, key_of
 from shared.quality.services import QualityServices
-from shared.retrieval.models import Hit
-from shared.retrieval.page_figures import FigureFinder
 from shared.runs.event_log import EventLog
 from shared.runs.events import RunEvent, ToolResultEvent, ToolStartedEvent, events_of, latest_todo
 from shared.runs.models import RunAnswer, RunRecord, WritingFacts
@@ -91,20 +89,6 @@ def _plan(events: Sequence[RunEvent]) -> dict[str, int]:
     return {"plan_items": len(todo), "plan_items_done": sum(item.status == "done" for item in todo)}
 
 
-class FiguresSeen:
-    """Finds pictures near blocks, and counts them beside those that were found before."""
-
-    def __init__(self, finder: FigureFinder, hits: Sequence[Hit]) -> None:
-        self._finder = finder
-        self.count = _images(hits)
-
-    async def near(self, question: str, hits: Sequence[Hit]) -> Sequence[Hit]:
-        """What the finder finds."""
-        found = await self._finder.near(question, hits)
-        self.count += _images(found)
-        return found
-
-
 def writing_facts(event_log: EventLog, since: datetime, figures_available: int) -> WritingFacts:
     """What is known of one attempt; `since` when its asker began to wait, with zone."""
     sent_at = event_log.first_token_at
@@ -113,12 +97,8 @@ def writing_facts(event_log: EventLog, since: datetime, figures_available: int) 
 
 
 async def keep_facts(memory: WorkingMemory, step: int, facts: WritingFacts) -> None:
-    """Keep them beside the answer. Never raises: the answer does not depend on it."""
+    """Keep them with the answer. Never raises: the answer does not depend on it."""
     try:
         await memory.put_facts(step, facts)
     except GroundworkError as failed:
         get_logger().warning("quality.not_kept", kind="facts", error_type=failed.code)
-
-
-def _images(hits: Sequence[Hit]) -> int:
-    return sum(hit.block_type == "image" for hit in hits)

@@ -11,14 +11,7 @@ from shared.runs.run_store import RunStore
 class QualityServices(Protocol):
     """What quality needs of the outside world."""
 
-    @property
-    def blobs(self) -> BlobStore: ...
-
-    @property
-    def run_log(self) -> RunLog: ...
-
-    @property
-    def runs(self) -> RunStore: ...
-
-    @property
-    def quality(self) -> QualityStore: ...
+    blobs: BlobStore
+    run_log: RunLog
+    runs: RunStore
+    quality: QualityStore

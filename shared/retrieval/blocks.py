@@ -1,16 +1,17 @@
 """Hybrid search over blocks: keyword and vector searches run separately, and their scores are fused here.
 
-The service itself fuses by rank, which loses to fused scores on every set measured (docs/decisions/0006).
+The service itself fuses by rank, which loses to fused scores on every set measured (decision 0006).
 While a question is embedded, the documents that it names and the blocks that share its words are found. Then
 blocks of similar meaning are searched for: anywhere, and among what words and names found. Blocks that the
 keyword search missed are scored in one more request, by id, so that scores are compared and never guessed
-(docs/decisions/0013). At most six requests for a question and five for each further phrasing, in three
+(decision 0013). At most six requests for a question and five for each further phrasing, in three
 rounds; the first round runs in parallel with the embedding.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from time import monotonic
 from typing import Literal
 
 from shared.platform.concurrency import run_together
@@ -23,13 +24,14 @@ from shared.platform.tokens import tokens_of
 from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.filters import BLOCK_FIELDS, render_filters
 from shared.retrieval.fusion import (
+    REFERENCE_COSINE,
     BlockPosition,
+    calibrated,
     cosine_of_vector_score,
     documents_to_narrow_to,
     fuse_ranks,
     fuse_scores,
     order_blocks,
-    reranked_share,
 )
 from shared.retrieval.keyword_query import keyword_query, question_query
 from shared.retrieval.models import BlockType, Hit
@@ -39,6 +41,7 @@ from shared.retrieval.secured_index import SecuredIndex
 CANDIDATES = 50  # per ranking; recall at 10 rose no further above this on the sets of decision 0006
 MAX_TOP_K = 50
 _MAX_RERANKED = 50  # the service reranks no more
+RANKER_PAUSE_S = 600.0  # after a refusal; that of a used-up quota lasts until the next month
 _PAGE_ROWS = 500  # of one query; a block has about 1 kB
 _MAX_BLOCKS = 20_000  # far more than a summary reads; the service pages to 100,000
 
@@ -48,7 +51,9 @@ FIELDS = (
     "filename",
     "block_type",
     "page_number",
+    "ordinal",
     "start_seconds",
+    "cues",
     "heading_path",
     "content",
     "image_url",
@@ -58,6 +63,7 @@ FIELDS = (
 # Not the heading path nor the file name: as fields of equal weight they cost 6 points of hit@1.
 _KEYWORD_FIELDS = ("content", "image_caption")
 _VECTOR_FIELDS: Mapping[BlockType, str] = {"text": "content_vector", "image": "image_caption_vector"}
+_READING_ORDER = ("ordinal", "block_id")
 _RERANKER_SCORE = "@search.reranker_score"
 
 Missed = Literal["meaning", "late"]
@@ -85,6 +91,15 @@ class _Phrasing:
     found: SearchPage
 
 
+@dataclass(frozen=True)
+class Ranking:
+    """The blocks for one phrasing, best first; `vector` is None when it could not be embedded."""
+
+    text: str
+    vector: tuple[float, ...] | None
+    hits: Sequence[Hit]
+
+
 class BlockSearch:
     """Searches blocks for one user."""
 
@@ -97,12 +112,14 @@ class BlockSearch:
         *,
         semantic_ranker: bool = False,
         degradation: DegradationPolicy | None = None,
+        relevant_cosine: float = REFERENCE_COSINE,
     ) -> None:
         """Search for one user.
 
         Args:
             documents: the index of documents for the same user; None = no document is preferred.
             semantic_ranker: the service's own ranker orders the result; one more request.
+            relevant_cosine: what the embedding model gives a question and a passage that answers it.
             degradation: None = any failure fails the search. `missed` says what a search had to do without.
         """
         self._index = index
@@ -111,6 +128,7 @@ class BlockSearch:
         self._documents = DocumentSearch(documents) if documents else None
         self._semantic_ranker = semantic_ranker
         self._degradation = degradation
+        self._relevant_cosine = relevant_cosine
         self.missed: set[Missed] = set()
 
     async def search(self, queries: Sequence[str], top_k: int, filters: Filters) -> list[Hit]:
@@ -127,6 +145,11 @@ class BlockSearch:
         Raises:
             InvalidQueryError: an unknown filter field, or no phrasing at all is given (from the filters).
         """
+        found = await self.rank_each(queries, filters)
+        return await self.merge(found, top_k)
+
+    async def rank_each(self, queries: Sequence[str], filters: Filters) -> list[Ranking]:
+        """A ranking of blocks for each phrasing, to `merge` with others. Arguments and errors as `search`."""
         phrasings = [query for query in dict.fromkeys(queries) if query.strip()]
         if not phrasings:
             return []
@@ -148,9 +171,16 @@ class BlockSearch:
                 for position, phrasing in enumerate(map(_Phrasing, phrasings, vectors, pages))
             )
         )
-        hits = _merge(found)
-        if self._semantic_ranker and vectors[0] is not None:
-            hits = await semantically_ranked(self._index, phrasings[0], vectors[0], hits)
+        return [Ranking(*of_phrasing) for of_phrasing in zip(phrasings, vectors, found, strict=True)]
+
+    async def merge(self, rankings: Sequence[Ranking], top_k: int) -> list[Hit]:
+        """The best blocks of all rankings, best first; the first one is of the most important phrasing."""
+        if not rankings:
+            return []
+        hits = _merge([ranking.hits for ranking in rankings])
+        first = rankings[0]
+        if self._semantic_ranker and first.vector is not None:
+            hits = await semantically_ranked(self._index, first.text, first.vector, hits)
         return hits[: min(max(top_k, 1), MAX_TOP_K)]
 
     async def _embedded(self, phrasings: Sequence[str]) -> Sequence[tuple[float, ...] | None]:
@@ -193,7 +223,7 @@ class BlockSearch:
         """
         vector, found = phrasing.vector, phrasing.found
         if vector is None:
-            return _Seen(found, ()).hits(named)
+            return _Seen(found, ()).hits(named, self._relevant_cosine)
         requests = [
             by_meaning("text", vector, condition),
             by_meaning("image", vector, condition),
@@ -209,7 +239,7 @@ class BlockSearch:
         except TimeoutError:
             get_logger().warning("search.given_up", error_type=CallTimeoutError.code)
             self.missed.add("late")
-        return seen.hits(named)
+        return seen.hits(named, self._relevant_cosine)
 
 
 class _Seen:
@@ -233,9 +263,12 @@ class _Seen:
         """Add keyword scores of blocks that the vector searches found."""
         self._keyword.update(_scores(page))
 
-    def hits(self, named: Mapping[str, float]) -> list[Hit]:
+    def hits(self, named: Mapping[str, float], relevant_cosine: float) -> list[Hit]:
         """Fused, best first."""
-        cosine = {block_id: cosine_of_vector_score(score) for block_id, score in self._vector.items()}
+        cosine = {
+            block_id: calibrated(cosine_of_vector_score(score), relevant_cosine)
+            for block_id, score in self._vector.items()
+        }
         fused = dict(fuse_scores(self._keyword, cosine))
         places = {
             block_id: BlockPosition(str(row["doc_id"]), row.get("page_number"))
@@ -336,15 +369,41 @@ def as_hit(row: Mapping[str, object], score: float) -> Hit:
     return Hit.model_validate({**values, "score": round(score, 6)})
 
 
-async def semantically_ranked(
-    index: SecuredIndex, question: str, vector: tuple[float, ...], hits: Sequence[Hit]
-) -> list[Hit]:
-    """The same hits; those that the ranker scored come first, best first. Unchanged when it does not answer.
+class RankerPause:
+    """Whether the semantic ranker is left alone for a while, because it refused. One for each process."""
 
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        self._clock = clock
+        self._ends = clock()
+
+    @property
+    def is_on(self) -> bool:
+        return self._clock() < self._ends
+
+    def begin(self, reason: str) -> None:
+        """Ask no more for RANKER_PAUSE_S seconds."""
+        self._ends = self._clock() + RANKER_PAUSE_S
+        get_logger().warning("search.not_reranked", error_type=reason)
+
+
+_PAUSE = RankerPause()
+
+
+async def semantically_ranked(
+    index: SecuredIndex,
+    question: str,
+    vector: tuple[float, ...],
+    hits: Sequence[Hit],
+    pause: RankerPause = _PAUSE,
+) -> list[Hit]:
+    """The same hits in the ranker's order, those that it passed over last; unchanged when it does not answer.
+
+    The scores stay those of the fusion, and only move with the order: the best hit has the best of them. The
+    ranker's own have another scale, and every threshold would mean something else whenever it is away.
     A service without the ranker, or one whose quota is used up, refuses the query or leaves the scores out.
     """
-    if not hits:
-        return []
+    if not hits or pause.is_on:
+        return list(hits)
     ids = [hit.block_id for hit in hits[:_MAX_RERANKED]]
     request = by_words_and_meaning(question, vector, ids)
     asked = request.model_copy(
@@ -353,19 +412,16 @@ async def semantically_ranked(
     try:
         page = await index.search(asked)
     except GroundworkError as failed:
-        get_logger().warning("search.not_reranked", error_type=failed.code)
+        pause.begin(failed.code)
         return list(hits)
-    scores = {
-        str(row["block_id"]): round(reranked_share(float(row[_RERANKER_SCORE])), 6)
-        for row in page.rows
-        if row.get(_RERANKER_SCORE) is not None
-    }
-    # Blocks that it passed over keep their order, and a score below every one that it read.
-    least = min(scores.values(), default=1.0)
-    scored = [
-        hit.model_copy(update={"score": scores.get(hit.block_id, min(hit.score, least))}) for hit in hits
-    ]
-    return sorted(scored, key=lambda hit: (hit.block_id not in scores, -hit.score)) if scores else list(hits)
+    read = {str(row["block_id"]): row.get(_RERANKER_SCORE) for row in page.rows}
+    scores = {block_id: float(score) for block_id, score in read.items() if score is not None}
+    if not scores:
+        pause.begin("no_scores")
+        return list(hits)
+    ordered = sorted(hits, key=lambda hit: -scores.get(hit.block_id, -1.0))  # the scale begins at 0
+    fused = sorted((hit.score for hit in hits), reverse=True)
+    return [hit.model_copy(update={"score": score}) for hit, score in zip(ordered, fused, strict=True)]
 
 
 class BlockLookup:
@@ -386,22 +442,39 @@ class BlockLookup:
 
 
 class DocumentBlocks:
-    """Lists the text blocks of documents."""
+    """Reads documents block by block."""
 
     def __init__(self, index: SecuredIndex) -> None:
         self._index = index
 
-    async def sizes(self, doc_id: str) -> list[tuple[str, int]]:
-        """(block id, tokens) of each text block, by page and moment; at most 20,000.
+    async def pages(self, doc_id: str, first: int, last: int) -> list[Hit]:
+        """The blocks of some pages (1-based, both included) in reading order; of a document without pages
+        all blocks, as if it were one page."""
+        on_pages = f"page_number ge {first} and page_number le {last}"
+        request = SearchRequest(
+            filter=all_of(f"doc_id eq {quote(doc_id)}", f"({on_pages}) or page_number eq null"),
+            select=FIELDS,
+            order_by=_READING_ORDER,
+            top=_PAGE_ROWS,
+        )
+        return [as_hit(row, 1.0) for row in (await self._index.search(request)).rows]
 
-        Within a page blocks are ordered by id: the index has no finer order.
-        """
+    async def whole(self, doc_id: str) -> list[Hit]:
+        """All blocks in reading order; none if there are more than one request gives."""
+        request = SearchRequest(
+            filter=f"doc_id eq {quote(doc_id)}", select=FIELDS, order_by=_READING_ORDER, top=_PAGE_ROWS
+        )
+        rows = (await self._index.search(request)).rows
+        return [as_hit(row, 0.0) for row in rows] if len(rows) < _PAGE_ROWS else []
+
+    async def sizes(self, doc_id: str) -> list[tuple[str, int]]:
+        """(block id, tokens) of each text block in reading order; at most 20,000."""
         found: list[tuple[str, int]] = []
         while len(found) < _MAX_BLOCKS:
             request = SearchRequest(
                 filter=all_of(f"doc_id eq {quote(doc_id)}", "block_type eq 'text'"),
                 select=("block_id", "content"),
-                order_by=("page_number", "start_seconds", "block_id"),
+                order_by=_READING_ORDER,
                 top=_PAGE_ROWS,
                 skip=len(found),
             )

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from shared.platform.concurrency import run_together
 from shared.platform.errors import DocumentNotFoundError, InvalidQueryError
 from shared.platform.odata import all_of, quote, search_in
-from shared.platform.search import FacetValue, Filters, IndexRow, SearchRequest
+from shared.platform.search import FacetValue, Filters, SearchRequest
 from shared.retrieval.document_names import reference_query
 from shared.retrieval.filters import DOCUMENT_FIELDS, render_filters
 from shared.retrieval.keyword_query import keyword_query, name_query
 from shared.retrieval.models import DocumentRecord
 from shared.retrieval.secured_index import SecuredIndex
 
-_SORTABLE = frozenset({"upload_date", "filename", "title", "page_count", "document_type"})
+_SORTABLE = frozenset({"upload_date", "document_date", "filename", "title", "page_count", "document_type"})
 _NAME_FIELDS = ("filename", "title", "tags", "document_type", "department", "author", "summary_brief")
 _REFERENCE_FIELDS = ("filename", "title", "document_type")
 _NAMED_CANDIDATES = 50  # more than can be asked about; names that fit more documents narrow nothing
@@ -38,7 +38,7 @@ class DocumentSearch:
             raise InvalidQueryError(
                 f"Documents cannot be sorted by {sort_by!r}.", f"Allowed: {', '.join(sorted(_SORTABLE))}."
             )
-        order = f"{sort_by} desc" if sort_by == "upload_date" else sort_by
+        order = f"{sort_by} desc" if sort_by in ("upload_date", "document_date") else sort_by
         return await self._search(
             SearchRequest(filter=_ready(filters), order_by=(order,), top=_clamped(limit))
         )
@@ -62,7 +62,7 @@ class DocumentSearch:
             count=True,
         )
         page = await self._index.search(request)
-        records = [_record(row) for row in page.rows]
+        records = [DocumentRecord.of_row(row) for row in page.rows]
         return records, len(records) if page.count is None else page.count
 
     async def get(self, doc_id: str) -> DocumentRecord:
@@ -158,7 +158,7 @@ class DocumentSearch:
 
     async def _search(self, request: SearchRequest) -> list[DocumentRecord]:
         page = await self._index.search(request)
-        return [_record(row) for row in page.rows]
+        return [DocumentRecord.of_row(row) for row in page.rows]
 
 
 def _ready(filters: Filters) -> str | None:
@@ -167,8 +167,3 @@ def _ready(filters: Filters) -> str | None:
 
 def _clamped(limit: int) -> int:
     return min(max(limit, 1), _MAX_DOCUMENTS)
-
-
-def _record(row: IndexRow) -> DocumentRecord:
-    known = {name: row[name] for name in DocumentRecord.model_fields if row.get(name) is not None}
-    return DocumentRecord.model_validate(known)

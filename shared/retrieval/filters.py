@@ -18,17 +18,19 @@ DOCUMENT_FIELDS = frozenset(
         "doc_id",
         "project_id",
         "filename",
+        "file_type",
         "document_type",
         "department",
         "author",
         "language",
         "tags",
         "upload_date",
+        "document_date",
         "page_count",
     }
 )
 _COLLECTIONS = frozenset({"tags"})
-_DATES = frozenset({"upload_date"})
+_DATES = frozenset({"upload_date", "document_date"})
 _INSTANT = re.compile(r"\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,7})?)?(Z|[+-]\d{2}:\d{2}))?\Z")
 
 

@@ -34,7 +34,7 @@ FUNCTION_WORDS = frozenset(
     ).split()
 )
 
-MAX_NAMES = 30  # of the text; 60 and more found the right document less often (docs/decisions/0013)
+MAX_NAMES = 30  # of the text; 60 and more found the right document less often (decision 0013)
 MAX_WORDS = 20_000  # of one document; a filing of 200 pages has 6,000 different ones
 MAX_QUESTION_TERMS = 40  # a question of 40 different words that are no function words is a letter
 _MIN_TIMES = 3  # a word must stand there so often to be a name of the document

@@ -84,19 +84,16 @@ class MirroredIndex(SearchIndex):
         return await self._current.search(request)
 
     async def upload(self, rows: Sequence[IndexRow]) -> None:
-        """Insert or replace rows by key."""
         for batch in batches(rows):
             for index in await self._written():
                 await index.upload(batch)
 
     async def merge(self, rows: Sequence[IndexRow]) -> None:
-        """Change the named fields of existing rows."""
         for batch in batches(rows):
             for index in await self._written():
                 await index.merge(batch)
 
     async def delete(self, keys: Sequence[str]) -> None:
-        """Remove rows by key."""
         for start in range(0, len(keys), MAX_BATCH_ROWS):
             for index in await self._written():
                 await index.delete(keys[start : start + MAX_BATCH_ROWS])

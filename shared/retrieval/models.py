@@ -1,13 +1,16 @@
 """Hits, the rows of documents, and the structured outputs of extraction, reranking and rewriting."""
 
+import re
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal, Self
 
 from pydantic import Field
 
 from shared.platform.models import Model
 
 BlockType = Literal["text", "image"]
+HEADING_SEPARATOR = " > "
 
 
 class Hit(Model):
@@ -15,6 +18,8 @@ class Hit(Model):
 
     Attributes:
         score: fused score on 0-1 (shared/retrieval/fusion.py), comparable between queries.
+        ordinal: place in the document in reading order.
+        cues: when the words of `content` are said, for transcripts (shared/evidence/cues.py).
         content: for text blocks; image blocks have image_url (a blob path) and image_caption instead.
     """
 
@@ -23,12 +28,30 @@ class Hit(Model):
     filename: str
     block_type: BlockType = "text"
     page_number: int | None = None
+    ordinal: int = 0
     start_seconds: float | None = None
+    cues: str | None = None
     heading_path: str = ""
     content: str = ""
     image_url: str | None = None
     image_caption: str | None = None
     score: float = 0.0
+
+    def is_heading(self, title: str = "") -> bool:
+        """Whether its words are all of its headings, its document's title and file name: such a block helps
+        to find a place, and proves nothing.
+        """
+        words = _words(self.content)
+        if self.block_type != "text" or len(words) > _HEADING_WORDS:
+            return False
+        return words <= _words(f"{self.heading_path} {title} {self.filename}")
+
+
+_HEADING_WORDS = 20  # a longer one is a list of contents, or text
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"[^\W_]+", text.casefold()))
 
 
 DocumentStatus = Literal["queued", "parsing", "captioning", "embedding", "indexing", "ready", "failed"]
@@ -49,11 +72,17 @@ class DocumentMetadata(Model):
 
 
 class DocumentRecord(Model):
-    """One row of the `documents-metadata` index (contracts.md, section 1)."""
+    """One row of the `documents-metadata` index (contracts.md, section 1).
+
+    Attributes:
+        file_type: suffix of the file's name, lower case, without its dot, such as `xlsx`.
+        document_date: printed in the document; of a month or a year alone, its first instant in UTC.
+    """
 
     doc_id: str
     project_id: str | None = None
     filename: str
+    file_type: str | None = None
     title: str = ""
     document_type: str | None = None
     upload_date: datetime
@@ -73,6 +102,17 @@ class DocumentRecord(Model):
     edited_fields: tuple[str, ...] = ()
     owner_id: str | None = None
     access_control_list: tuple[str, ...] = ()
+
+    @classmethod
+    def of_row(cls, row: Mapping[str, Any]) -> Self:
+        """A row of the index, or a part of one; fields of later versions are left out."""
+        return cls.model_validate({name: row[name] for name in cls.model_fields if row.get(name) is not None})
+
+    @property
+    def printed_date(self) -> str | None:
+        """`document_date` as far as it is certain: a first of January may be a year alone, and shows so."""
+        text = self.document_date.date().isoformat() if self.document_date else None
+        return text and re.sub(r"(-01)?-01$", "", text)
 
 
 class PassageScore(Model):

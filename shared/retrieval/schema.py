@@ -37,6 +37,7 @@ def content_index(name: str, dimensions: int) -> IndexRow:
             _names("access_control_list"),
             _plain("version", "Edm.Int32", filterable=True),
             _plain("ordinal", "Edm.Int32", sortable=True),
+            _text("cues"),
         ],
         "vectorSearch": _vector_search(),
         "semantic": _semantic("filename", ["content", "image_caption"], ["heading_path"]),
@@ -72,6 +73,7 @@ def documents_index(name: str) -> IndexRow:
             _text("owner_id", filterable=True),
             _names("access_control_list"),
             _plain("document_date", "Edm.DateTimeOffset", filterable=True, sortable=True),
+            _text("file_type", filterable=True, facetable=True),
         ],
         "semantic": _semantic("title", ["summary_standard", "summary_brief"], ["tags", "document_type"]),
     }

@@ -14,17 +14,26 @@ class SecuredIndex:
     """One index as one user may see it."""
 
     def __init__(
-        self, index: SearchIndex, user: UserContext | None, *, allow_anonymous: bool = False
+        self,
+        index: SearchIndex,
+        user: UserContext | None,
+        *,
+        within: str | None = None,
+        allow_anonymous: bool = False,
     ) -> None:
         """Bind `index` to `user`.
+
+        Args:
+            within: a further condition on every row, such as the project that the caller chose.
 
         Raises:
             AccessDeniedError: there is no user, and `allow_anonymous` (tests only) is not set.
         """
         self._index = index
-        self._trimming = None if user is None and allow_anonymous else security_filter(user)
+        trimming = None if user is None and allow_anonymous else security_filter(user)
+        self._trimming = all_of(trimming, within)
 
     async def search(self, request: SearchRequest) -> SearchPage:
-        """The request's rows that the user may read."""
+        """The request's rows that the user may read, of documents that are complete and not deleted."""
         trimmed = all_of(self._trimming, request.filter)
-        return await self._index.search(request.model_copy(update={"filter": trimmed}))
+        return await self._index.search(request.model_copy(update={"filter": trimmed, "for_readers": True}))

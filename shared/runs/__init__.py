@@ -1,4 +1,4 @@
 """A run: its record, event log, working memory and deadline.
 
-Pure: deadline, events, log_lines.
+Pure: deadline, events, evidence, log_lines, revivals.
 """

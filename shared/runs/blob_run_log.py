@@ -75,7 +75,6 @@ class BlobRunLog(RunLog):
                 del self._readers[run_id], self._tails[run_id]
 
     async def create(self, run_id: str) -> None:
-        """Start the log; one that exists is left as it is."""
         try:
             async with self._call(run_id, "create") as blob:
                 from azure.core import MatchConditions
@@ -108,7 +107,6 @@ class BlobRunLog(RunLog):
         return end
 
     async def read(self, run_id: str, offset: int = 0) -> LogSlice:
-        """Whole lines from a byte offset on."""
         return _whole_lines(await self._content(run_id, offset, None), offset)
 
     async def read_piece(self, run_id: str, offset: int) -> LogSlice:
@@ -119,7 +117,6 @@ class BlobRunLog(RunLog):
         return _whole_lines(content, offset)
 
     async def delete(self, run_id: str) -> None:
-        """Remove the log."""
         try:
             async with self._call(run_id, "delete") as blob:
                 await blob.delete_blob()

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-Part = Literal["plan", "resolve", "gather", "embed", "refine", "figures", "write", "repair"]
+Part = Literal["plan", "resolve", "gather", "embed", "write", "repair"]
 
 # Shares of what remains when the part begins; those of models that hang add up, so that with both planning
 # and embedding hanging more than half is left for writing. Unmeasured with real models.
@@ -12,8 +12,6 @@ SHARES: dict[Part, float] = {
     "resolve": 0.3,
     "gather": 0.4,  # searches take 0.2 s
     "embed": 0.2,  # a part of gathering: words alone find enough to go on
-    "refine": 0.15,  # each of two calls
-    "figures": 0.1,  # an answer can do without
     "write": 1.0,
     "repair": 0.25,  # of a quotation, while the answer waits; three at most
 }
@@ -34,7 +32,7 @@ _FAIR_S = 5.0
 _FAIR_SHARE = 0.2  # of budgets so short that this would be most of them
 
 # Seconds that a further try of a step must have, with all that follows it; else the run goes on without.
-_NEEDED_S: dict[str, float] = {"plan": 8.0, "write": 3.0}
+_NEEDED_S: dict[str, float] = {"prepare": 8.0, "turn": 3.0}
 _NEEDED_OTHERWISE_S = 2.0
 
 

@@ -3,7 +3,7 @@
 Every event carries its step. A second attempt of a step that already sent something first appends a
 `restarted` status: readers drop the tokens and citations of that step that they have. An attempt that finds
 such a mark of a later attempt behind its own stops: two attempts never mix. A sub-agent's events carry its
-index and profile beside the step that set it to work, and begin no attempt at that step. Nothing follows a
+index and profile besides the step that started it, and begin no attempt at that step. Nothing follows a
 run's last event.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from shared.platform.errors import ConflictError
-from shared.runs.events import RunEvent, StepStatus, TokenEvent, events_of, is_terminal
+from shared.runs.events import RunEvent, StepStatus, TimedEvent, TokenEvent, events_of, is_terminal
 from shared.runs.log_lines import LogSlice
 from shared.runs.models import ProfileName
 from shared.runs.run_log import RunLog
@@ -60,10 +60,20 @@ class EventLog:
             StaleAttemptError: a later attempt of this step has begun.
             RunClosedError: the run has ended.
         """
-        writer = {"step": self._step, "child": self._child, "profile": self._profile}
-        await self._append([event.model_copy(update={**writer, **_own_step(event)}) for event in events])
+        now = datetime.now(UTC)
+        await self._append([event.model_copy(update=self._marks(event, now)) for event in events])
         if self.first_token_at is None and any(isinstance(event, TokenEvent) for event in events):
             self.first_token_at = datetime.now(UTC)
+
+    def _marks(self, event: RunEvent, now: datetime) -> dict[str, object]:
+        """Who writes, and when. An event may name another step, of which it withdraws what was sent."""
+        marks: dict[str, object] = {
+            "step": event.step or self._step,
+            "child": self._child,
+            "profile": self._profile,
+        }
+        is_undated = isinstance(event, TimedEvent) and event.at is None
+        return {**marks, "at": now} if is_undated else marks
 
     async def _append(self, batch: Sequence[RunEvent]) -> None:
         while True:
@@ -112,19 +122,24 @@ async def open_event_log(
     event_log = EventLog(log, run_id, step, written.next_offset)
     is_repeated = any(event.step == step for event in events)
     attempt = uuid.uuid4().hex[:8]
-    await event_log.write(StepStatus(state="restarted" if is_repeated else "started", attempt=attempt), *then)
+    state = "restarted" if is_repeated else "started"
+    mark = StepStatus.model_validate({"state": state, "attempt": attempt, "at": datetime.now(UTC)})
+    await event_log.write(mark, *then)
     return event_log
 
 
-async def join_event_log(log: RunLog, run_id: str, step: int, child: int, profile: ProfileName) -> EventLog:
-    """Go on in the log of a run for a sub-agent that one of its steps set to work.
+async def join_event_log(
+    log: RunLog, run_id: str, step: int, child: int, profile: ProfileName
+) -> tuple[EventLog, tuple[RunEvent, ...]]:
+    """Go on in the log of a run for a sub-agent that one of its steps set to work; what it holds so far.
 
     Raises:
         RunClosedError: the run has ended.
     """
     written = await log.read(run_id)
-    _refuse_closed(events_of(written))
-    return EventLog(log, run_id, step, written.next_offset, child=child, profile=profile)
+    events = events_of(written)
+    _refuse_closed(events)
+    return EventLog(log, run_id, step, written.next_offset, child=child, profile=profile), tuple(events)
 
 
 def is_closed(written: LogSlice) -> bool:
@@ -135,8 +150,3 @@ def is_closed(written: LogSlice) -> bool:
 def _refuse_closed(events: Sequence[RunEvent]) -> None:
     if any(map(is_terminal, events)):
         raise RunClosedError("The run has ended.")
-
-
-def _own_step(event: RunEvent) -> dict[str, int]:
-    """The step that an event names itself: it may withdraw what another step sent."""
-    return {"step": event.step} if event.step else {}

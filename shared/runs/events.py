@@ -1,7 +1,7 @@
 """The events of a run: one model per event, and the line that the run log stores of each. Pure.
 
 A line is `{"name":"TOKEN","data":{"step":3,"text":"..."}}`. The event log that
-writes an event sets `step`, `child` and `profile`. docs/events.md describes the events for their readers.
+writes an event sets `step`, `child` and `profile`. docs/events-and-errors.md is for their readers.
 """
 
 import json
@@ -68,7 +68,13 @@ class ActionEvent(RunEvent):
     tools: Omittable[tuple[str, ...]] = None
 
 
-class ToolStartedEvent(RunEvent):
+class TimedEvent(RunEvent):
+    """An event whose moment readers are told; the event log that writes it sets `at`."""
+
+    at: Omittable[datetime] = None
+
+
+class ToolStartedEvent(TimedEvent):
     """A tool is called. A model chose the arguments."""
 
     name = "TOOL_STARTED"
@@ -77,7 +83,7 @@ class ToolStartedEvent(RunEvent):
     arguments: dict[str, Any]
 
 
-class ToolResultEvent(RunEvent):
+class ToolResultEvent(TimedEvent):
     """A tool has answered, or was refused."""
 
     name = "TOOL_RESULT"
@@ -163,18 +169,28 @@ class StatusEvent(RunEvent):
 
 
 class AcceptedStatus(StatusEvent):
-    """The run's first event."""
+    """The run's first event, with its budgets. It has no time: a request that is repeated makes the same."""
 
     state: Literal["accepted"] = "accepted"
     run_id: str
     thread_id: str
+    latency_budget_ms: int
+    token_budget: int
 
 
 class StepStatus(StatusEvent):
-    """An attempt at a step begins; `attempt` tells it from every other."""
+    """An attempt at a step begins, at `at`; `attempt` tells it from every other."""
 
     state: Literal["started", "restarted"]
     attempt: str
+    at: Omittable[datetime] = None
+
+
+class ResumedStatus(StatusEvent):
+    """The run goes on after its host lost it; its time begins again at `at`."""
+
+    state: Literal["resumed"] = "resumed"
+    at: datetime
 
 
 class TodoListStatus(StatusEvent):
@@ -184,7 +200,7 @@ class TodoListStatus(StatusEvent):
     todo: tuple[TodoItem, ...]
 
 
-class AnsweredStatus(StatusEvent):
+class AnsweredStatus(TimedEvent, StatusEvent):
     """The owner's choice, by number; none after a timeout."""
 
     state: Literal["answered"] = "answered"
@@ -192,7 +208,7 @@ class AnsweredStatus(StatusEvent):
     timed_out: bool
 
 
-class DelegationStatus(StatusEvent):
+class DelegationStatus(TimedEvent, StatusEvent):
     """Whether sub-agents work on the answer, and why."""
 
     state: Literal["delegation"] = "delegation"
@@ -207,8 +223,8 @@ class DelegationStatus(StatusEvent):
     reasons: tuple[str, ...]
 
 
-class SubagentStatus(StatusEvent):
-    """How far a sub-agent is, in counts."""
+class SubagentStatus(TimedEvent, StatusEvent):
+    """How far a sub-agent is, and what it has taken, in counts."""
 
     state: Literal["sub_agent"] = "sub_agent"
     phase: Literal["started", "turn", "artifact", "failed", "ended"]
@@ -216,6 +232,8 @@ class SubagentStatus(StatusEvent):
     passages: int
     findings: int
     proved: int
+    tokens: Omittable[int] = None
+    cost_usd: Omittable[float] = None
     error_type: Omittable[str] = None
     status: Omittable[str] = None
 
@@ -232,7 +250,6 @@ class DiscardedStatus(StatusEvent):
 
     state: Literal["discarded"] = "discarded"
     error_type: Omittable[str] = None
-    reason: Omittable[Literal["abstained"]] = None
 
 
 _EVENTS: dict[str, type[RunEvent]] = {
@@ -254,6 +271,7 @@ _STATUSES: dict[str, type[StatusEvent]] = {
     "accepted": AcceptedStatus,
     "started": StepStatus,
     "restarted": StepStatus,
+    "resumed": ResumedStatus,
     "done": TodoListStatus,
     "progress": TodoListStatus,
     "answered": AnsweredStatus,

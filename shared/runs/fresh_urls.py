@@ -1,6 +1,6 @@
 """Stored answers as they are read: their figures get signed addresses that are good from now on.
 
-Whoever hands out a stored answer sends it through here. The answer's text is left as it is: it holds
+Every stored answer that is shown goes through here. The answer's text is left as it is: it holds
 addresses of our own API, and those of pages of the web that a sub-agent found. What a sub-agent was unsure of
 goes as soon as one of its documents cannot be read any more: its sentences may tell of it.
 """

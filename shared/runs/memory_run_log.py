@@ -17,11 +17,9 @@ class MemoryRunLog(RunLog):
         self._grown = asyncio.Condition()
 
     async def create(self, run_id: str) -> None:
-        """Start the log; one that exists is left as it is."""
         self._lines.setdefault(run_id, [])
 
     async def append(self, run_id: str, events: Sequence[RunEvent], *, at_offset: int | None = None) -> int:
-        """Append all at once; ConflictError when the log does not end at `at_offset`."""
         lines = self._of(run_id)
         if at_offset is not None and at_offset != len(lines):
             raise ConflictError("The log has grown since.")
@@ -31,12 +29,10 @@ class MemoryRunLog(RunLog):
         return len(lines)
 
     async def read(self, run_id: str, offset: int = 0) -> LogSlice:
-        """Everything from `offset` on."""
         lines = self._of(run_id)
         return LogSlice(lines=tuple(lines[offset:]), next_offset=len(lines))
 
     async def delete(self, run_id: str) -> None:
-        """Forget the run."""
         self._lines.pop(run_id, None)
 
     async def follow(self, run_id: str, run: "asyncio.Task[object]") -> AsyncIterator[RunEvent]:

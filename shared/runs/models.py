@@ -1,13 +1,15 @@
 """A run: its request, record, answer, clarifications and feedback."""
 
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Annotated, Literal, Self
+from zoneinfo import ZoneInfo
 
 from pydantic import Field, StringConstraints, model_validator
 
 from shared.access.models import UserContext
-from shared.evidence.models import AnswerFigure, Citation, Conflict
+from shared.evidence.models import AnswerFigure, Citation
 from shared.platform.models import Model
+from shared.platform.timezones import TimezoneName
 from shared.runs.plan import TodoItem
 
 
@@ -19,12 +21,14 @@ class Turn(Model):
         answer: the answer's text, cut to what a prompt can carry; empty when the run failed.
         doc_ids: documents that the answer cited, in the order of their citations.
         filenames: their names, in the same order.
+        block_ids: of what it cited; what a later question needs of them is read again.
     """
 
     question: str
     answer: str
     doc_ids: tuple[str, ...] = ()
     filenames: tuple[str, ...] = ()
+    block_ids: tuple[str, ...] = ()
 
 
 class Conversation(Model):
@@ -56,6 +60,7 @@ GateCode = Literal[
 
 NegativeCode = Literal[
     "CONFIDENT_FACT_LOOKUP",
+    "FITS_WHOLE",
     "DEGRADED_MODE",
     "ACTIVE_LIMIT_REACHED",
     "REQUEST_LIMIT_REACHED",
@@ -71,6 +76,7 @@ PositiveCode = Literal[
     "AMBIGUOUS_RETRIEVAL",
     "MULTI_DOCUMENT",
     "DEEP_MODE_REQUESTED",
+    "MODEL_REQUESTED",
     "PRIOR_FAILURES",
 ]
 
@@ -85,7 +91,7 @@ class ToolUse(Model):
     """One call of a tool by a sub-agent; never its content."""
 
     turn: Count
-    tool: SubagentTool
+    tool: str
     success: bool
     result_count: Count = 0
     duration_ms: Count = 0
@@ -126,18 +132,25 @@ MAX_ANSWER_CHARS = 500
 
 
 class ClarificationOption(Model):
-    """One of the documents that may be meant.
+    """One of the documents that may be meant, or of the answers that a model offers.
 
     Attributes:
         number: counted from 1; all that a person needs to choose it.
-        date: of its upload, YYYY-MM-DD.
+        doc_id, filename, date: of a document; empty otherwise. The date is that of its upload, YYYY-MM-DD.
+        title: of a document, or the words of an answer.
     """
 
     number: int
-    doc_id: str
-    filename: str
+    doc_id: str = ""
+    filename: str = ""
     title: str = ""
-    date: str
+    date: str = ""
+
+    @property
+    def name(self) -> str:
+        """What a person chooses by: `Travel policy (travel.pdf, 2026-01-01)`, or the words of an answer."""
+        details = ", ".join(filter(None, (self.filename, self.date)))
+        return f"{self.title or self.filename} ({details})" if details else self.title
 
 
 class Clarification(Model):
@@ -239,6 +252,8 @@ class RunRequest(Model):
         created_at: when the question arrived, with zone.
         conversation: what was said before in the thread.
         deep: deeper work was asked for, which may take longer and cost more.
+        timezone: IANA name of where the asker is.
+        origin: address of the asker's client, or the channel, for the audit trail.
     """
 
     run_id: str
@@ -250,6 +265,13 @@ class RunRequest(Model):
     created_at: datetime
     conversation: Conversation = Conversation()
     deep: bool = False
+    timezone: str = "UTC"
+    origin: str = ""
+
+    @property
+    def today(self) -> date:
+        """The day on which the question came, where its asker is."""
+        return self.created_at.astimezone(ZoneInfo(self.timezone)).date()
 
     def with_rights_of(self, asker: UserContext | None) -> "RunRequest":
         """The same as asked now, after a wait; None = those who asked did not have to wait."""
@@ -267,9 +289,8 @@ class RunAnswer(Model):
         unsupported_claims: statements whose quotation could not be verified, marked in the text.
         truncated: the model stopped at its length limit, failed, or was late; the text says so.
         figures: the pictures that the text shows, in its order; signed addresses only when it is read.
-        conflicts: citations of different documents that say different things of the same.
         sub_agents: those that worked on it, as people see them.
-        warnings: what did not go as it should, in words; the text says the same at its end.
+        warnings: what did not go as it should, in words.
     """
 
     run_id: str
@@ -281,13 +302,12 @@ class RunAnswer(Model):
     unsupported_claims: int = 0
     truncated: bool = False
     figures: tuple[AnswerFigure, ...] = ()
-    conflicts: tuple[Conflict, ...] = ()
     sub_agents: tuple[SubagentView, ...] = ()
     warnings: tuple[str, ...] = ()
 
 
 class RunRecord(Model):
-    """What is kept of a run beside its log and its answer.
+    """What is kept of a run in addition to its log and its answer.
 
     Attributes:
         owner_id: the only one who may read it.
@@ -326,6 +346,9 @@ class ChatRequest(Model):
     project_id: str | None = Field(default=None, max_length=128, description="Limit to one project.")
     doc_ids: tuple[str, ...] = Field(default=(), max_length=100, description="Limit to these documents.")
     deep: bool = Field(default=False, description="Ask for deeper work: sub-agents, where there is cause.")
+    timezone: TimezoneName | None = Field(
+        default=None, description="IANA time zone of the asker, such as `Europe/Berlin`: what `today` means."
+    )
     stream: bool = Field(default=True, description="Server-sent events (default), or one JSON answer.")
 
 
@@ -357,7 +380,7 @@ RIGHTS_HOLD = timedelta(hours=1)
 
 
 def asker_after_wait(request: RunRequest, choice: Choice, now: datetime) -> UserContext | None:
-    """Whoever answered; without an answer for long, the same person with no group, as none is known any more.
+    """The person who answered; long without an answer, the same person without groups: none is known then.
 
     None = as the question came: nobody answered, and it is not long ago.
     """
@@ -367,7 +390,7 @@ def asker_after_wait(request: RunRequest, choice: Choice, now: datetime) -> User
 
 
 class WritingFacts(Model):
-    """What only the step that writes an answer knows; kept beside the answer in working memory.
+    """What only the step that writes an answer knows; kept with the answer in working memory.
 
     Attributes:
         first_token_ms: from the question, or from the answer to a question back, to the first words that

@@ -11,7 +11,9 @@ from pydantic import Field
 
 from shared.platform.models import Model
 
-QueryType = Literal["LISTING", "CONTENT_SEARCH", "DOCUMENT_SUMMARY", "METADATA_SEARCH", "COMPARISON"]
+QueryType = Literal[
+    "LISTING", "CONTENT_SEARCH", "DOCUMENT_SUMMARY", "METADATA_SEARCH", "COMPARISON", "CONVERSATION"
+]
 QueryIntent = Literal[
     "fact_lookup", "doc_summary", "compare_docs", "evidence_trace", "exploratory", "procedural"
 ]
@@ -26,18 +28,39 @@ class PlannedTodo(Model):
     dependencies: tuple[int, ...] = Field(description="Positions (from 1) of items that must be done first.")
 
 
+FilterField = Literal[
+    "file_type", "document_type", "department", "author", "tags", "language", "upload_date", "document_date"
+]
+DATE_FIELDS: frozenset[FilterField] = frozenset({"upload_date", "document_date"})
+
+
+class PlanFilter(Model):
+    """One thing that documents must have for a listing or a question about documents."""
+
+    field: FilterField
+    values: tuple[str, ...] = Field(
+        description="Any of these. Of a date: its first and last day, YYYY-MM-DD; an open end is empty."
+    )
+
+
 class QuestionPlan(Model):
     """Structured output of the planning call; every field is required."""
 
     query_type: QueryType
     intent: QueryIntent
-    standalone_question: str = Field(description="The question with pronouns and ellipsis resolved.")
-    search_queries: tuple[str, ...] = Field(description="1-3 phrasings to search for.")
-    keywords: tuple[str, ...] = Field(description="Names, numbers, terms worth matching literally.")
+    language: str = Field(description="ISO 639-1 code of the language to answer in.")
+    standalone_question: str = Field(
+        description="The question with pronouns and ellipsis resolved; empty if it stands alone already."
+    )
+    reply: str = Field(description="Of CONVERSATION: what to say. Empty for every other type.")
+    search_queries: tuple[str, ...] = Field(
+        description="Up to 6 short searches besides the question itself; none for a plain fact."
+    )
+    filters: tuple[PlanFilter, ...] = Field(description="Of LISTING and METADATA_SEARCH; else none.")
     document_references: tuple[str, ...] = Field(
         description="Documents that the question names: file names, titles, or how it calls them."
     )
-    todo: tuple[PlannedTodo, ...] = Field(description="1-4 items.")
+    todo: tuple[PlannedTodo, ...] = Field(description="2-4 items; none where there is one thing to do.")
 
 
 class TodoItem(Model):

@@ -5,6 +5,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
+from shared.platform.errors import NotFoundError
+from shared.platform.tracing import unrecorded
 from shared.runs.log_lines import LogSlice
 
 if TYPE_CHECKING:  # a worker that starts needs the names of the events, and not yet their models
@@ -115,3 +117,33 @@ class RunLog(Protocol):
         No more than a help: what other processes add may be missing, and a log may never tell it anything.
         """
         yield LogTail()
+
+
+async def next_piece(log: RunLog, run_id: str, offset: int, tail: LogTail, pause_s: float) -> LogSlice:
+    """What follows `offset` as soon as this process knows it, else what storage has after a pause.
+
+    `tail`: of `log.watch(run_id)`. Of several readers that wait, one asks storage.
+
+    Raises:
+        NotFoundError: there is no such log.
+    """
+    await tail.grown(offset, pause_s)
+    if tail.is_behind(offset):
+        with unrecorded():
+            return await log.read_piece(run_id, offset)
+    async with tail.reading:
+        if (known := tail.since(offset)) is not None:
+            return known
+        if tail.was_looked(offset, pause_s):  # by another reader, while this one waited
+            return LogSlice(lines=(), next_offset=offset)
+        try:
+            with unrecorded():
+                written = await log.read_piece(run_id, offset)
+        except NotFoundError:
+            tail.note_look(offset)
+            raise
+        if written.lines:
+            tail.add(offset, written.lines, written.next_offset, written_here=False)
+        else:
+            tail.note_look(offset)
+    return written

@@ -3,55 +3,21 @@
 import json
 import re
 from collections.abc import AsyncIterator, Mapping
-from datetime import UTC, datetime
-from typing import Any, Protocol
+from datetime import datetime
+from typing import Any
 
 from shared.access.models import UserContext
-from shared.platform.errors import NotFoundError
-from shared.platform.tables import Entity, Table
+from shared.platform.errors import ConflictError, NotFoundError
+from shared.platform.odata import instant, quote
+from shared.platform.tables import Entity, Table, revision_of
 from shared.runs.models import ID_PATTERN, Feedback, RunRecord
+from shared.runs.revivals import RevivalCount, Verdict, counted_again, judge
 
 ROW_KEY = "run"
+REVIVALS_KEY = "revivals"
 
 
-class RunStore(Protocol):
-    """Records of runs."""
-
-    async def create(self, record: RunRecord) -> None:
-        """ConflictError when the id exists."""
-
-    async def get(self, run_id: str) -> RunRecord | None: ...
-
-    async def replace(self, record: RunRecord) -> None: ...
-
-    async def set_feedback(self, run_id: str, feedback: Feedback | None) -> None:
-        """Change this alone, whoever writes the rest. NotFoundError when there is no such run."""
-
-    async def delete(self, run_id: str) -> None:
-        """Remove the record; an absent one is no error. `replace` fails from then on."""
-
-    def ended_before(self, moment: datetime) -> AsyncIterator[RunRecord]:
-        """Runs that ended before `moment` and still have their log."""
-
-    def of_owner(self, owner_id: str) -> AsyncIterator[RunRecord]:
-        """All of a person's. Reads the whole table: for erasing a person, who may have no thread any more."""
-
-
-async def owned_run(run_id: str, user: UserContext, runs: RunStore) -> RunRecord:
-    """The run's record.
-
-    Raises:
-        NotFoundError: there is no such run, or it belongs to somebody else; the two cannot be told apart.
-    """
-    record = await runs.get(run_id) if re.fullmatch(ID_PATTERN, run_id) else None
-    if record is None or record.owner_id != user.user_id:
-        raise NotFoundError(
-            f"There is no run {run_id[:64]!r}.", "Check the id; runs are seen by their owner."
-        )
-    return record
-
-
-class TableRunStore(RunStore):
+class RunStore:
     """Records of runs. The partition is the run, so that runs spread over the service's servers."""
 
     def __init__(self, table: Table) -> None:
@@ -64,33 +30,76 @@ class TableRunStore(RunStore):
     async def get(self, run_id: str) -> RunRecord | None:
         """The record, or None."""
         entity = await self._table.get(run_id, ROW_KEY)
-        return None if entity is None else _from_entity(entity)
+        return None if entity is None else record_of(entity)
 
     async def replace(self, record: RunRecord) -> None:
         """Overwrite. NotFoundError when the run was purged: a late writer does not bring it back."""
         await self._table.replace(_to_entity(record))
 
     async def set_feedback(self, run_id: str, feedback: Feedback | None) -> None:
-        """Change this alone, whoever writes the rest. NotFoundError when there is no such run."""
+        """Change this alone; other writers change the rest. NotFoundError when there is no such run."""
         text = "" if feedback is None else feedback.model_dump_json()
         await self._table.merge({"PartitionKey": run_id, "RowKey": ROW_KEY, "feedback": text})
 
+    async def claim_revival(self, instance_id: str, asked_at: datetime | None, now: datetime) -> Verdict:
+        """Count one more revival, if there may be one; of several who ask at once, one gets `revive`.
+
+        `instance_id`: of a run, or of any other orchestration.
+        """
+        # The count has a row for itself: `replace` overwrites the run's.
+        entity = await self._table.get(instance_id, REVIVALS_KEY)
+        counted = None if entity is None else RevivalCount.from_stored(entity["revivals"])
+        verdict = judge(counted, asked_at, now)
+        if verdict != "revive":
+            return verdict
+        again = counted_again(counted, now)
+        row: Entity = {
+            "PartitionKey": instance_id,
+            "RowKey": REVIVALS_KEY,
+            "revivals": again.model_dump_json(),
+            "revived_at": now,
+        }
+        try:
+            if entity is None:
+                await self._table.insert(row)
+            else:
+                await self._table.replace(row, revision_of(entity))
+        except ConflictError:
+            return "wait"
+        return "revive"
+
+    async def purge_revivals(self, moment: datetime, most: int) -> int:
+        """Forget the counts of instances that were last revived before `moment`; how many, at most `most`."""
+        return await self._table.delete_before("revived_at", moment, most)
+
     async def delete(self, run_id: str) -> None:
-        """Remove the record."""
+        """Remove the record; an absent one is no error. `replace` fails from then on."""
+        await self._table.delete(run_id, REVIVALS_KEY)
         await self._table.delete(run_id, ROW_KEY)
 
     async def ended_before(self, moment: datetime) -> AsyncIterator[RunRecord]:
         """Runs that ended before `moment` and still have their log."""
-        instant = moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-        condition = f"has_log eq true and finished_at lt datetime'{instant}'"
-        async for entity in self._table.query(condition):
-            yield _from_entity(entity)
+        async for entity in self._table.query(f"has_log eq true and finished_at lt {instant(moment)}"):
+            yield record_of(entity)
 
     async def of_owner(self, owner_id: str) -> AsyncIterator[RunRecord]:
-        """All of a person's: the whole table is read for them."""
-        quoted = owner_id.replace("'", "''")
-        async for entity in self._table.query(f"owner_id eq '{quoted}'"):
-            yield _from_entity(entity)
+        """All of a person's. Reads the whole table: for erasing a person, who may have no thread any more."""
+        async for entity in self._table.query(f"owner_id eq {quote(owner_id)}"):
+            yield record_of(entity)
+
+
+async def owned_run(run_id: str, user: UserContext, runs: RunStore) -> RunRecord:
+    """The run's record.
+
+    Raises:
+        NotFoundError: there is no such run, or it belongs to somebody else; the two look the same.
+    """
+    record = await runs.get(run_id) if re.fullmatch(ID_PATTERN, run_id) else None
+    if record is None or record.owner_id != user.user_id:
+        raise NotFoundError(
+            f"There is no run {run_id[:64]!r}.", "Check the id; runs are seen by their owner."
+        )
+    return record
 
 
 def _to_entity(record: RunRecord) -> Entity:
@@ -101,7 +110,8 @@ def _to_entity(record: RunRecord) -> Entity:
     return {"PartitionKey": record.run_id, "RowKey": ROW_KEY, **fields, "todo": json.dumps(todo)}
 
 
-def _from_entity(entity: Mapping[str, Any]) -> RunRecord:
+def record_of(entity: Mapping[str, Any]) -> RunRecord:
+    """The record that a row holds."""
     fields = {name: entity[name] for name in RunRecord.model_fields if name in entity}
     feedback = fields.get("feedback")  # empty when it was taken back: a merge removes no property
     return RunRecord.model_validate(

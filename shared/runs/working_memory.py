@@ -1,65 +1,25 @@
 """Working memory of one run in the `work` container: one JSON blob per step and kind of result."""
 
 from collections import OrderedDict
-from datetime import datetime
-from typing import TypeVar
 from weakref import WeakKeyDictionary
 
-from shared.access.models import UserContext
-from shared.platform.blobs import BlobStore
+from shared.platform.blobs import BlobStore, keep_model, read_model, write_model
 from shared.platform.errors import NotFoundError
-from shared.platform.models import Model
-from shared.platform.names import WORK
+from shared.platform.models import Model, Stored
+from shared.platform.names import RUN_LOG, WORK
 from shared.platform.telemetry import note_fields
-from shared.retrieval.models import DocumentRecord, Hit
-from shared.runs.models import Choice, Clarification, ClarificationOption, RunRequest, WritingFacts
-from shared.runs.plan import QuestionPlan
+from shared.runs.models import Choice, Clarification, RunAnswer, RunRequest, WritingFacts
 
-
-class StoredPlan(Model):
-    """The plan whole; the loop's state carries only its type, intent and todo list.
-
-    Attributes:
-        doc_ids: of the documents that the plan's references mean; empty when they mean none.
-        is_choice: a person chose the documents: no search may leave them.
-        reference, options: a reference that may mean each of several documents, and these.
-        resumed_at: when the run went on after a wait for a person; None = it did not wait.
-        asker: whose rights count since then; None = those that the question came with.
-        warnings: what did not go as it should, in words.
-    """
-
-    plan: QuestionPlan
-    doc_ids: tuple[str, ...] = ()
-    is_choice: bool = False
-    reference: str = ""
-    options: tuple[ClarificationOption, ...] = ()
-    resumed_at: datetime | None = None
-    asker: UserContext | None = None
-    warnings: tuple[str, ...] = ()
-
-
-class Evidence(Model):
-    """What an answer may be written from.
-
-    Attributes:
-        hits: blocks, best first; empty for listing and metadata questions.
-        records: metadata of every document that occurs; for listings in the order to show.
-        total: how many documents there are in all, where `records` are the first of them; else None.
-        warnings: what did not go as it should, in words.
-        unfinished: the search was not waited for to its end, so that nothing here says nothing.
-    """
-
-    hits: tuple[Hit, ...] = ()
-    records: tuple[DocumentRecord, ...] = ()
-    narrowed: bool = False
-    total: int | None = None
-    warnings: tuple[str, ...] = ()
-    unfinished: bool = False
-
-
-Stored = TypeVar("Stored", bound=Model)
 _KEPT = 64  # values in one process: the request, plan and evidence of some twenty runs at once
+
+
 _recent: WeakKeyDictionary[BlobStore, OrderedDict[str, Model]] = WeakKeyDictionary()
+
+
+class ReservedTokens(Model):
+    """Tokens that the model calls of a step may cost."""
+
+    tokens: int
 
 
 class WorkingMemory:
@@ -95,10 +55,6 @@ class WorkingMemory:
         note_fields(thread_id=request.thread_id, user_id=request.user.user_id)
         return request
 
-    async def request_for(self, plan: StoredPlan) -> RunRequest:
-        """The question with the rights that count for this plan: of a run that waited, those since then."""
-        return (await self.request()).with_rights_of(plan.asker)
-
     async def put(self, step: int, result: Stored) -> Stored:
         """Keep the result of a step; gives the one that is kept, which may be that of another attempt."""
         return await self._keep(f"{step:03d}", result)
@@ -109,10 +65,19 @@ class WorkingMemory:
 
     async def find(self, step: int, kind: type[Stored]) -> Stored | None:
         """The result of a step if an earlier attempt of it got that far."""
-        try:
-            return await self.get(step, kind)
-        except NotFoundError:
-            return None
+        return await self._find(f"{step:03d}", kind)
+
+    async def put_part(self, step: int, part: str, value: Stored) -> Stored:
+        """Keep a further result of a step; gives the one that is kept."""
+        return await self._keep(f"{step:03d}-{part}", value)
+
+    async def get_part(self, step: int, part: str, kind: type[Stored]) -> Stored:
+        """A further result of a step. NotFoundError when it is not there."""
+        return await self._read(f"{step:03d}-{part}", kind)
+
+    async def find_part(self, step: int, part: str, kind: type[Stored]) -> Stored | None:
+        """A further result of a step, if it is there."""
+        return await self._find(f"{step:03d}-{part}", kind)
 
     async def put_facts(self, step: int, facts: WritingFacts) -> None:
         """Keep what is known of the writing of a step's answer; the last attempt counts."""
@@ -120,10 +85,16 @@ class WorkingMemory:
 
     async def find_facts(self, step: int) -> WritingFacts | None:
         """What is known of the writing of a step's answer."""
-        try:
-            return await self._read(f"{step:03d}-facts", WritingFacts)
-        except NotFoundError:
-            return None
+        return await self._find(f"{step:03d}-facts", WritingFacts)
+
+    async def put_reserved(self, step: int, tokens: int) -> None:
+        """Keep what the model calls of a step may cost; the last word counts."""
+        await self._write(f"{step:03d}-reserved", ReservedTokens(tokens=tokens))
+
+    async def reserved(self, step: int) -> int:
+        """What the model calls of a step may have cost; 0 when it made none."""
+        found = await self._find(f"{step:03d}-reserved", ReservedTokens)
+        return 0 if found is None else found.tokens
 
     async def put_clarification(self, ask_step: int, asked: Clarification) -> Clarification:
         """Keep what a step asked; gives what is kept."""
@@ -139,29 +110,30 @@ class WorkingMemory:
 
     async def find_choice(self, ask_step: int) -> Choice | None:
         """The answer to what a step asked, if there is one."""
-        try:
-            return await self._read(f"{ask_step:03d}-answered", Choice)
-        except NotFoundError:
-            return None
+        return await self._find(f"{ask_step:03d}-answered", Choice)
 
     async def _keep(self, name: str, value: Stored) -> Stored:
-        created = await self._blobs.create(WORK, self._path(name), value.model_dump_json().encode())
-        if not created:
-            return await self._read(name, type(value))
-        self._note(name, value)
-        return value
+        kept = await keep_model(self._blobs, WORK, self._path(name), value)
+        self._note(name, kept)
+        return kept
 
     async def _write(self, name: str, value: Model) -> None:
-        await self._blobs.write(WORK, self._path(name), value.model_dump_json().encode())
+        await write_model(self._blobs, WORK, self._path(name), value)
         self._note(name, value)
 
     async def _read(self, name: str, kind: type[Stored]) -> Stored:
         known = self._recent.get(self._path(name))
         if isinstance(known, kind):
             return known
-        value = kind.from_stored(await self._blobs.read(WORK, self._path(name)))
+        value = await read_model(self._blobs, WORK, self._path(name), kind)
         self._note(name, value)
         return value
+
+    async def _find(self, name: str, kind: type[Stored]) -> Stored | None:
+        try:
+            return await self._read(name, kind)
+        except NotFoundError:
+            return None
 
     def _note(self, name: str, value: Model) -> None:
         self._recent[self._path(name)] = value
@@ -176,3 +148,8 @@ class WorkingMemory:
 def answer_path(run_id: str) -> str:
     """Where a run's committed answer lies in the run-log container."""
     return f"{run_id}/answer.json"
+
+
+async def committed_answer(run_id: str, blobs: BlobStore) -> RunAnswer:
+    """The answer of a completed run. NotFoundError when its thread was erased."""
+    return await read_model(blobs, RUN_LOG, answer_path(run_id), RunAnswer)

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
-from shared.platform.blobs import BlobStore
+from shared.platform.blobs import BlobStore, find_model, keep_model
 from shared.platform.concurrency import run_together
 from shared.platform.errors import ConflictError, NotFoundError
 from shared.platform.names import WORK
 from shared.platform.telemetry import get_logger
 from shared.runs.event_log import StaleAttemptError
-from shared.subagents.models import ChildTranscript, Delegation, SubagentState, SubagentTask, TurnInput
+from shared.subagents.models import Delegation, SubagentState, SubagentTask, TurnInput
 
 _DELEGATION = "-delegation.json"
 
@@ -42,18 +42,18 @@ def state_path(run_id: str, step: int, index: int) -> str:
 
 async def put_delegation(blobs: BlobStore, run_id: str, delegation: Delegation) -> Delegation:
     """Keep what a step decided; gives what is kept, which may be another attempt's."""
+    return await keep_model(blobs, WORK, delegation_path(run_id, delegation.step), delegation)
+
+
+async def replace_delegation(blobs: BlobStore, run_id: str, delegation: Delegation) -> None:
+    """Overwrite what is kept of a step: the times of its tasks."""
     path = delegation_path(run_id, delegation.step)
-    if await blobs.create(WORK, path, delegation.model_dump_json().encode()):
-        return delegation
-    return Delegation.from_stored(await blobs.read(WORK, path))
+    await blobs.write(WORK, path, delegation.model_dump_json().encode())
 
 
 async def find_delegation(blobs: BlobStore, run_id: str, step: int) -> Delegation | None:
     """What a step decided; None when it did not delegate."""
-    try:
-        return Delegation.from_stored(await blobs.read(WORK, delegation_path(run_id, step)))
-    except NotFoundError:
-        return None
+    return await find_model(blobs, WORK, delegation_path(run_id, step), Delegation)
 
 
 async def delegations_of(blobs: BlobStore, run_id: str) -> tuple[Delegation, ...]:
@@ -152,19 +152,3 @@ class ChildStore:
                 raise StaleAttemptError("Another attempt at this turn was quicker.") from None
             # It was our own: the answer to an earlier write, or to a try of this one, was lost.
             self._etag = await self._blobs.write_version(WORK, self._path, content, etag=self._etag)
-
-    async def transcript(self) -> ChildTranscript | None:
-        """What was said so far; None before the first passages were looked for."""
-        try:
-            stored = await self._blobs.read(WORK, self._transcript_path)
-        except NotFoundError:
-            return None
-        return ChildTranscript.from_stored(stored)
-
-    async def put_transcript(self, transcript: ChildTranscript) -> None:
-        """Overwrite it."""
-        await self._blobs.write(WORK, self._transcript_path, transcript.model_dump_json().encode())
-
-    @property
-    def _transcript_path(self) -> str:
-        return f"{self._path.removesuffix('.json')}-transcript.json"

@@ -21,7 +21,8 @@ MOST_REPORT_TOKENS = 4000  # allowed, as above
 LEAST_REPORT_TOKENS = 250  # two claims
 FAIR_REPORT_TOKENS = 1000  # kept for the report while more is looked for
 LEAST_RESULT_TOKENS = 300  # of a tool's result: one passage
-MOST_RESULT_TOKENS = 1800  # of the results of one turn: eight passages
+MOST_RESULT_TOKENS = 2500  # of the results of one turn: with 30,000 tokens two turns look further
+MOST_OPENING_TOKENS = 5000  # of the first passages, unless a report follows at once
 _REPORT_SHARE_OF_TIME = 0.5  # of what remains, kept for the report while more is looked for (unmeasured)
 _TOOL_SHARE_OF_TIME = 0.4
 _MESSAGE_TOKENS = 8  # what frames a message
@@ -29,14 +30,17 @@ _MESSAGE_TOKENS = 8  # what frames a message
 
 @dataclass(frozen=True)
 class Prices:
-    """US dollars per million tokens."""
+    """US dollars per million tokens; cached input costs as other input unless it has a price."""
 
     input_usd: float
     output_usd: float
+    cached_usd: float | None = None
 
     def cost_usd(self, usage: ModelUsage) -> float:
         """What a call cost."""
-        return (usage.input_tokens * self.input_usd + usage.output_tokens * self.output_usd) / 1_000_000
+        cached_usd = self.input_usd if self.cached_usd is None else self.cached_usd
+        read = (usage.input_tokens - usage.cached_tokens) * self.input_usd + usage.cached_tokens * cached_usd
+        return (read + usage.output_tokens * self.output_usd) / 1_000_000
 
 
 @dataclass(frozen=True)
@@ -79,30 +83,20 @@ def allowed_output(
     return Allowed(min(affordable, wanted))
 
 
-def can_look_further(
-    budget: BudgetAllocation, spent: Spent, work_tokens: int, report_tokens: int, prices: Prices
-) -> bool:
-    """Whether a turn of work leaves enough for results of tools and a fair report.
+def allowed_work(budget: BudgetAllocation, spent: Spent, prompt_tokens: int, prices: Prices) -> Allowed:
+    """The length of a turn of work that leaves enough for results of tools and a fair report.
 
     Args:
-        work_tokens: of the turn's prompt.
-        report_tokens: of the report's prompt as it is now.
+        prompt_tokens: of the turn's prompt, and as many of the report's as it is now.
     """
-    used = ModelUsage(input_tokens=work_tokens, output_tokens=WORK_TOKENS)
-    after = spent.plus(used, prices)
-    needed = report_tokens + LEAST_RESULT_TOKENS
-    room = allowed_output(budget, after, needed, prices, wanted=FAIR_REPORT_TOKENS, least=FAIR_REPORT_TOKENS)
-    return room.limit is None
-
-
-def allowed_work(
-    budget: BudgetAllocation, spent: Spent, work_tokens: int, report_tokens: int, prices: Prices
-) -> Allowed:
-    """The length of a turn of work that leaves the same; arguments as above, which must have said yes."""
-    kept = report_tokens + LEAST_RESULT_TOKENS + FAIR_REPORT_TOKENS
-    left = budget.max_child_tokens - spent.tokens - work_tokens - kept
+    kept = prompt_tokens + LEAST_RESULT_TOKENS
+    after = spent.plus(ModelUsage(input_tokens=prompt_tokens, output_tokens=WORK_TOKENS), prices)
+    report = allowed_output(budget, after, kept, prices, wanted=FAIR_REPORT_TOKENS, least=FAIR_REPORT_TOKENS)
+    if report.limit is not None:
+        return report
+    left = budget.max_child_tokens - spent.tokens - prompt_tokens - kept - FAIR_REPORT_TOKENS
     wanted = max(min(left, MOST_WORK_TOKENS), WORK_TOKENS)
-    return allowed_output(budget, spent, work_tokens, prices, wanted=wanted, least=1)
+    return allowed_output(budget, spent, prompt_tokens, prices, wanted=wanted, least=1)
 
 
 def result_tokens(budget: BudgetAllocation, spent: Spent, report_tokens: int) -> int:
@@ -123,7 +117,7 @@ def opening_tokens(budget: BudgetAllocation, prompt_tokens: int, *, closing: boo
     if closing:
         return max(budget.max_child_tokens - prompt_tokens - REPORT_TOKENS, LEAST_RESULT_TOKENS)
     fixed = 2 * prompt_tokens + WORK_TOKENS + REPORT_TOKENS
-    return max((budget.max_child_tokens - fixed) // 3, LEAST_RESULT_TOKENS)
+    return min(max((budget.max_child_tokens - fixed) // 3, LEAST_RESULT_TOKENS), MOST_OPENING_TOKENS)
 
 
 def work_limit_s(remaining_s: float) -> float:

@@ -1,8 +1,9 @@
-"""Slots and circuit breaker of sub-agents, shared by all instances: read, decide (core), compare-and-swap.
+"""Slots and circuit breaker of sub-agents, shared by all instances: read, decide, compare-and-swap.
 
-Whoever loses the race for the row reads it again after a jittered wait, within a limit of tries and of time.
-What an answer needs to know (`read_control`, `grant`) raises when the store fails, and the policy then starts
-no sub-agent; what only books (`begin`, `settle`) never does: a slot that is not given back expires.
+A writer that loses the race for the row reads it again after a jittered wait, within a limit of tries and of
+time. What an answer needs to know (`read_control`, `grant`) raises when the store fails, and the policy then
+starts no sub-agent; what only books (`begin`, `settle`, `release`) never does: a slot that is not given back
+expires.
 """
 
 # For annotations alone: the start of the app need not build every model.
@@ -10,21 +11,43 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Literal, Protocol, TypeVar
-from weakref import WeakKeyDictionary
+from typing import Annotated, Literal, TypeVar
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
-from shared.platform.errors import CallTimeoutError, ConflictError, DependencyError, GroundworkError
+from shared.platform.errors import (
+    CallTimeoutError,
+    ConflictError,
+    DependencyError,
+    GroundworkError,
+)
 from shared.platform.models import Model
-from shared.platform.settings import Settings
+from shared.platform.names import SUBAGENT_CONTROL_TABLE
+from shared.platform.settings import Settings, SubagentSettings
+from shared.platform.tables import Entity, Table, joined_text, revision_of, split_text
 from shared.platform.telemetry import get_logger
 from shared.runs.models import ChildStatus
+from shared.subagents.models import SubagentEnd
 
 Count = Annotated[int, Field(ge=0)]
 Circuit = Literal["closed", "open", "half_open"]
+Result = TypeVar("Result")
+
+# Behind a sub-agent's deadline: its parent is called then, if need be by a host that has just restarted.
+LEASE_GRACE = timedelta(seconds=30)
+
+# The circuit does not open on fewer outcomes. When each tenth fails by chance, 1 in 80 windows of ten has the
+# four failures that the contract's threshold asks for; of five, 1 in 12 would have two.
+MIN_OUTCOMES = 10
+
+_KEY = "subagents"
+_MAX_TRIES = 12  # 40 instances that write at the same moment need 6 on average, and 1.5 s on two busy cores
+_FIRST_WAIT_S = 0.01
+_MAX_WAIT_S = 0.2
+_ASK_LIMIT_S = 2.0  # an answer waits for it: rather no sub-agent than a long wait
+_BOOK_LIMIT_S = 10.0  # runs in the background; a slot that is not given back is lost for a while
 
 
 class Lease(Model):
@@ -56,148 +79,87 @@ class ControlState(Model):
     revision: str | None = None
 
 
-class ControlRules(Model):
-    """Limits, from the settings of the same names.
-
-    Attributes:
-        failure_share: from this share of failures on the circuit opens, over `window` outcomes at most.
-        cooldown_s: how long it is open before one sub-agent is tried.
-        max_active: slots.
-    """
-
-    failure_share: float
-    window: int
-    cooldown_s: float
-    max_active: int
-
-
 class ControlView(Model):
-    """What the policy is told.
+    """What the policy and operators are told.
 
     Attributes:
+        circuit: `open` = paused; `half_open` = one is tried, or the next one will be.
         circuit_closed: sub-agents may be started; also after the pause, for the one that is tried.
+        outcomes, failures: of the window.
         active, waiting: slots whose sub-agent has begun, and those whose has not.
         free: how many more may be granted now: at most 1 while the circuit is tried.
     """
 
-    circuit_closed: bool
-    active: Count
-    waiting: Count
-    free: Count
-
-
-class ControlReport(Model):
-    """What an operator is told.
-
-    Attributes:
-        circuit: `open` = paused; `half_open` = one is tried, or the next one will be.
-        outcomes, failures: of the window.
-    """
-
-    circuit: Circuit
-    opened_at: datetime | None
-    outcomes: Count
-    failures: Count
-    active: Count
-    waiting: Count
-    max_active: Count
-
-
-# Behind a sub-agent's deadline: its parent is called then, if need be by a host that was just started anew.
-LEASE_GRACE = timedelta(seconds=30)
-
-# The circuit does not open on fewer outcomes. When each tenth fails by chance, 1 in 80 windows of ten has the
-# four failures that the contract's threshold asks for; of five, 1 in 12 would have two.
-MIN_OUTCOMES = 10
-
-
-class Task(Protocol):
-    """What a slot is taken for."""
-
-    @property
-    def child_id(self) -> str: ...
-    @property
-    def deadline(self) -> datetime: ...
-
-
-class Ended(Protocol):
-    """A sub-agent that came to its end."""
-
-    @property
-    def child_id(self) -> str: ...
-    @property
-    def status(self) -> ChildStatus: ...
+    circuit: Circuit = "closed"
+    circuit_closed: bool = True
+    opened_at: datetime | None = None
+    outcomes: Count = 0
+    failures: Count = 0
+    active: Count = 0
+    waiting: Count = 0
+    max_active: Count = 0
+    free: Count = 0
 
 
 def succeeded(status: ChildStatus) -> bool:
     """Whether an end counts as a success for the circuit breaker.
 
     `partial` does: it has something to show, and its budget (of time, tokens, money or turns) worked as it is
-    meant to. `failed` brought nothing, `late` did not even end; one still said to be `running` was given up.
+    meant to. `failed` brought nothing, `late` did not even end; one still `running` was given up.
     """
     return status in ("done", "partial")
 
 
-def phase(state: ControlState, rules: ControlRules, now: datetime) -> Circuit:
-    """Where the circuit breaker is."""
-    if state.opened_at is None:
-        return "closed"
-    paused_until = state.opened_at + timedelta(seconds=rules.cooldown_s)
-    return "open" if now < paused_until else "half_open"
-
-
-def view(state: ControlState, rules: ControlRules, now: datetime) -> ControlView:
-    """What the policy is told."""
+def view(state: ControlState, limits: SubagentSettings, now: datetime) -> ControlView:
+    """How it stands at the instant `now`."""
     alive = _alive(state.leases, now)
-    begun = sum(lease.begun for lease in alive)
+    begun_count = sum(lease.begun for lease in alive)
+    circuit: Circuit = "closed"
+    if state.opened_at is not None:
+        cooldown = timedelta(seconds=limits.circuit_breaker_cooldown_seconds)
+        circuit = "open" if now < state.opened_at + cooldown else "half_open"
+    is_shut = circuit == "open" or (circuit == "half_open" and any(lease.is_probe for lease in alive))
+    slots = max(0, limits.max_active - len(alive))
     return ControlView(
-        circuit_closed=not _is_shut(state, alive, rules, now),
-        active=begun,
-        waiting=len(alive) - begun,
-        free=_free(state, alive, rules, now),
-    )
-
-
-def report(state: ControlState, rules: ControlRules, now: datetime) -> ControlReport:
-    """What an operator is told."""
-    seen = view(state, rules, now)
-    return ControlReport(
-        circuit=phase(state, rules, now),
+        circuit=circuit,
+        circuit_closed=not is_shut,
         opened_at=state.opened_at,
         outcomes=len(state.outcomes),
         failures=state.outcomes.count(False),
-        active=seen.active,
-        waiting=seen.waiting,
-        max_active=rules.max_active,
+        active=begun_count,
+        waiting=len(alive) - begun_count,
+        max_active=limits.max_active,
+        free=0 if is_shut else min(slots, 1) if circuit == "half_open" else slots,
     )
 
 
 def granted(
-    state: ControlState, tasks: Sequence[Task], rules: ControlRules, now: datetime
+    state: ControlState, deadlines: Mapping[str, datetime], limits: SubagentSettings, now: datetime
 ) -> ControlState | None:
-    """The state with a slot for each task, all or none; None = they may not be started now.
+    """The state with a slot for each sub-agent, all or none; None = they may not be started now.
 
-    Tasks that have a slot keep it, so asking again takes no more.
+    Those that have a slot keep it, so asking again takes no more.
+
+    Args:
+        deadlines: of the sub-agents, by id.
     """
     alive = _alive(state.leases, now)
-    held = {lease.child_id for lease in alive}
-    new = [task for task in tasks if task.child_id not in held]
-    is_probe = state.opened_at is not None
+    new = deadlines.keys() - {lease.child_id for lease in alive}
     if not new:
         return state
-    if len(new) > _free(state, alive, rules, now):
+    if len(new) > view(state, limits, now).free:
         return None
+    is_probe = state.opened_at is not None
     leases = tuple(
-        Lease(child_id=task.child_id, expires_at=task.deadline + LEASE_GRACE, is_probe=is_probe)
-        for task in new
+        Lease(child_id=child_id, expires_at=deadline + LEASE_GRACE, is_probe=is_probe)
+        for child_id, deadline in deadlines.items()
+        if child_id in new
     )
     return state.model_copy(update={"leases": (*alive, *leases)})
 
 
 def begun(state: ControlState, child_id: str) -> ControlState:
-    """The state with that sub-agent at work; unchanged when it has no slot (any more), or is known to be."""
-    if not any(lease.child_id == child_id and not lease.begun for lease in state.leases):
-        return state
+    """The state with that sub-agent at work; unchanged when it has no slot (any more)."""
     leases = tuple(
         lease.model_copy(update={"begun": True}) if lease.child_id == child_id else lease
         for lease in state.leases
@@ -205,7 +167,9 @@ def begun(state: ControlState, child_id: str) -> ControlState:
     return state.model_copy(update={"leases": leases})
 
 
-def settled(state: ControlState, ends: Iterable[Ended], rules: ControlRules, now: datetime) -> ControlState:
+def settled(
+    state: ControlState, ends: Iterable[SubagentEnd], limits: SubagentSettings, now: datetime
+) -> ControlState:
     """The state with their slots free and their outcomes counted.
 
     An end counts once, with its slot: settling again changes nothing. While the circuit is not closed only
@@ -214,152 +178,120 @@ def settled(state: ControlState, ends: Iterable[Ended], rules: ControlRules, now
     for end in ends:
         lease = next((lease for lease in state.leases if lease.child_id == end.child_id), None)
         if lease is not None:
-            leases = tuple(other for other in state.leases if other is not lease)
-            freed = state.model_copy(update={"leases": leases})
-            state = _counted(freed, lease, succeeded(end.status), rules, now)
+            state = _counted(released(state, [end.child_id]), lease, succeeded(end.status), limits, now)
     return state
 
 
 def released(state: ControlState, child_ids: Iterable[str]) -> ControlState:
     """The state with their slots free and nothing counted: cancelled ones neither failed nor worked."""
     gone = set(child_ids)
-    leases = tuple(lease for lease in state.leases if lease.child_id not in gone)
-    return state if leases == state.leases else state.model_copy(update={"leases": leases})
+    return state.model_copy(
+        update={"leases": tuple(lease for lease in state.leases if lease.child_id not in gone)}
+    )
 
 
 def _counted(
-    state: ControlState, lease: Lease, success: bool, rules: ControlRules, now: datetime
+    state: ControlState, lease: Lease, success: bool, limits: SubagentSettings, now: datetime
 ) -> ControlState:
     if state.opened_at is not None:
         if not lease.is_probe:
             return state
         closed_again = {"opened_at": None, "outcomes": ()}
         return state.model_copy(update=closed_again if success else {"opened_at": now})
-    outcomes = (*state.outcomes, success)[-rules.window :]
-    opens = _is_too_bad(outcomes, rules)
+    window = limits.circuit_breaker_window_requests
+    outcomes = (*state.outcomes, success)[-window:]
+    failure_rate = outcomes.count(False) / len(outcomes)
+    opens = (
+        len(outcomes) >= min(MIN_OUTCOMES, window)
+        and failure_rate >= limits.circuit_breaker_failure_rate_threshold
+    )
     return state.model_copy(update={"outcomes": outcomes, "opened_at": now if opens else None})
-
-
-def _is_too_bad(outcomes: Sequence[bool], rules: ControlRules) -> bool:
-    if len(outcomes) < min(MIN_OUTCOMES, rules.window):
-        return False
-    return outcomes.count(False) / len(outcomes) >= rules.failure_share
-
-
-def _is_shut(state: ControlState, alive: Sequence[Lease], rules: ControlRules, now: datetime) -> bool:
-    """Whether the circuit lets nobody through: it is open, or being tried."""
-    match phase(state, rules, now):
-        case "closed":
-            return False
-        case "open":
-            return True
-        case "half_open":
-            return any(lease.is_probe for lease in alive)
-
-
-def _free(state: ControlState, alive: Sequence[Lease], rules: ControlRules, now: datetime) -> int:
-    if _is_shut(state, alive, rules, now):
-        return 0
-    slots = max(0, rules.max_active - len(alive))
-    return slots if state.opened_at is None else min(slots, 1)
 
 
 def _alive(leases: Sequence[Lease], now: datetime) -> tuple[Lease, ...]:
     return tuple(lease for lease in leases if now < lease.expires_at)
 
 
-class ControlStore(Protocol):
-    """The one row that all instances share about sub-agents at work."""
+class ControlStore:
+    """The one row that all instances share about sub-agents at work; its etag is the state's revision."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self.turn = asyncio.Lock()  # one change at a time in this process: only processes race
 
     async def read(self) -> ControlState:
-        """The state with its revision; an empty one without revision when there is none yet."""
+        """The state with its revision; an empty one without revision when there is no row yet.
+
+        Raises:
+            DependencyError: the row is damaged, or of a later version.
+        """
+        entity = await self._table.get(_KEY, _KEY)
+        if entity is None:
+            return ControlState()
+        try:
+            state = ControlState.from_stored(joined_text(entity))
+        except ValidationError:
+            # Not taken for an empty one: nobody knows how many are at work.
+            raise DependencyError(
+                "The record of sub-agents at work is not understood.",
+                f"Delete the row of the table {SUBAGENT_CONTROL_TABLE}: the next sub-agent creates it again.",
+            ) from None
+        return state.model_copy(update={"revision": revision_of(entity)})
 
     async def write(self, state: ControlState) -> ControlState:
-        """The state as stored. ConflictError when it changed since `state.revision` was read."""
+        """The state as stored. ConflictError when it changed, or went, since `state.revision` was read."""
+        text = state.model_dump_json(exclude={"revision"})
+        entity: Entity = {"PartitionKey": _KEY, "RowKey": _KEY, **split_text(text)}
+        revision = await self._table.swap(entity, state.revision)
+        return state.model_copy(update={"revision": revision})
 
 
-_MAX_TRIES = 12  # 40 instances that write at the same moment need 6 on average, and 1.5 s on two busy cores
-_FIRST_WAIT_S = 0.01
-_MAX_WAIT_S = 0.2
-_ASK_LIMIT_S = 2.0  # an answer waits for it: rather no sub-agent than a long wait
-_BOOK_LIMIT_S = 10.0  # beside other work; longer, since a slot that is not given back is lost for a while
-Result = TypeVar("Result")
-_turns: WeakKeyDictionary[ControlStore, asyncio.Lock] = WeakKeyDictionary()
-Change = Callable[[ControlState], ControlState | None]
-
-
-def control_rules(settings: Settings) -> ControlRules:
-    """The limits, as this deployment sets them."""
-    return ControlRules(
-        failure_share=settings.subagents.circuit_breaker_failure_rate_threshold,
-        window=settings.subagents.circuit_breaker_window_requests,
-        cooldown_s=settings.subagents.circuit_breaker_cooldown_seconds,
-        max_active=settings.subagents.max_active,
-    )
-
-
-async def read_control(settings: Settings, subagent_control: ControlStore) -> ControlView:
+async def read_control(settings: Settings, store: ControlStore) -> ControlView:
     """How busy sub-agents are, and whether any may start. GroundworkError when the store fails or is slow."""
-    rules = control_rules(settings)
-    state = await _within(_ASK_LIMIT_S, subagent_control.read())
-    return view(state, rules, datetime.now(UTC))
-
-
-async def report_control(settings: Settings, subagent_control: ControlStore) -> ControlReport:
-    """The same for an operator."""
-    rules = control_rules(settings)
-    state = await _within(_ASK_LIMIT_S, subagent_control.read())
-    return report(state, rules, datetime.now(UTC))
+    state = await _within(_ASK_LIMIT_S, store.read())
+    return view(state, settings.subagents, datetime.now(UTC))
 
 
 async def grant(
-    settings: Settings, subagent_control: ControlStore, tasks: Sequence[Task], now: datetime
+    settings: Settings, store: ControlStore, deadlines: Mapping[str, datetime], now: datetime
 ) -> bool:
-    """Take a slot for each task, all or none; False when the limit is reached, or the circuit open, by now.
-
-    At most `ControlView.free` tasks can be granted. Asking again for the same tasks takes no more slots.
+    """Take a slot for each sub-agent, all or none; False when the limit is reached, or the circuit open, by
+    now. At most `ControlView.free` can be granted. Asking again for the same ones takes no more slots.
 
     Raises:
         GroundworkError: the store failed, or too many wrote at the same time.
     """
-    rules = control_rules(settings)
-    return await _changed(subagent_control, lambda state: granted(state, tasks, rules, now), _ASK_LIMIT_S)
+    change = _swapped(store, lambda state: granted(state, deadlines, settings.subagents, now))
+    return await _within(_ASK_LIMIT_S, change)
 
 
-async def begin(subagent_control: ControlStore, child_id: str) -> None:
-    """Note that this sub-agent is at work, and waits no more. Never raises; may run beside its work."""
-    await _booked(subagent_control, lambda state: begun(state, child_id), "begin")
+async def begin(store: ControlStore, child_id: str) -> None:
+    """Note that this sub-agent is at work, and waits no more. Never raises; may run in the background."""
+    await _booked(store, lambda state: begun(state, child_id), "begin")
 
 
-async def settle(settings: Settings, subagent_control: ControlStore, ends: Sequence[Ended]) -> None:
+async def settle(settings: Settings, store: ControlStore, ends: Sequence[SubagentEnd]) -> None:
     """Give their slots back, and tell the circuit breaker how they ended: each once. Never raises."""
-    rules = control_rules(settings)
     now = datetime.now(UTC)
-    await _booked(subagent_control, lambda state: settled(state, ends, rules, now), "settle")
+    await _booked(store, lambda state: settled(state, ends, settings.subagents, now), "settle")
 
 
-async def release(subagent_control: ControlStore, child_ids: Sequence[str]) -> None:
+async def release(store: ControlStore, child_ids: Sequence[str]) -> None:
     """Give the slots of cancelled sub-agents back. Never raises."""
     if child_ids:
-        await _booked(subagent_control, lambda state: released(state, child_ids), "release")
+        await _booked(store, lambda state: released(state, child_ids), "release")
 
 
-async def _booked(subagent_control: ControlStore, change: Change, action: str) -> None:
+async def _booked(store: ControlStore, change: Callable[[ControlState], ControlState], action: str) -> None:
     try:
-        await _changed(subagent_control, change, _BOOK_LIMIT_S)
+        await _within(_BOOK_LIMIT_S, _swapped(store, change))
     except GroundworkError as failed:
         get_logger().warning("subagent_control.failed", action=action, error_type=failed.code)
 
 
-async def _changed(subagent_control: ControlStore, change: Change, limit_s: float) -> bool:
+async def _swapped(store: ControlStore, change: Callable[[ControlState], ControlState | None]) -> bool:
     """Write what `change` makes of the state; False when that is None. Nothing to change is not written."""
-    return await _within(limit_s, _swapped(subagent_control, change))
-
-
-async def _swapped(subagent_control: ControlStore, change: Change) -> bool:
-    store = subagent_control
-    # One at a time of this process: only processes race.
-    async with _turns.setdefault(store, asyncio.Lock()):
+    async with store.turn:
         for tries in range(_MAX_TRIES):
             state = await store.read()
             changed = change(state)

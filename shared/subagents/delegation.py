@@ -8,17 +8,21 @@ A doc_reader reads one document in depth, so several documents are shared out ov
 other profile works on all of its documents at once, alone.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from shared.platform.concurrency import run_in_background
+from shared.platform.errors import GroundworkError
+from shared.platform.settings import Settings
 from shared.platform.telemetry import get_logger
 from shared.runs.events import DelegationStatus
-from shared.runs.models import ProfileName
+from shared.runs.models import ProfileName, ReasonCode
 from shared.runs.working_memory import WorkingMemory
-from shared.subagents.artifacts import find_delegation, put_delegation
+from shared.subagents.artifacts import find_delegation, put_delegation, replace_delegation
 from shared.subagents.control import ControlView, grant, read_control
+from shared.subagents.loop import CRASH_GRACE
 from shared.subagents.metrics import note_decision
 from shared.subagents.models import Delegation, SubagentStart, SubagentTask
 from shared.subagents.policy import cost_left_usd, decide, decision_event, policy_failed, tokens_left
@@ -28,27 +32,29 @@ from shared.subagents.policy_input import (
     Spent,
     budget_of,
     describe,
-    health_of,
     healthy_tools,
     installed_profiles,
     may_read_targets,
-    rest_of_series,
-    risk_of,
-    rules_of,
     spent_before,
-    target_documents,
+    task_documents,
+    with_documents,
 )
 from shared.subagents.policy_models import (
     REASON_WORDS,
     BudgetAllocation,
     DelegationPolicyOutput,
-    DelegationRules,
     SubagentFacts,
 )
 from shared.subagents.profiles import PROFILES
 from shared.subagents.services import SubagentServices
+from shared.tools.base import ToolResult
 
-MOST_DOCUMENTS = 6  # of one task; with more each would get too little of 8,000 tokens; unmeasured
+_REFUSAL_HINTS: Mapping[ReasonCode, str] = {
+    "FITS_WHOLE": "Read them with read_pages.",
+    "TARGET_NOT_READABLE": "Use ids of documents that a search or a list returned.",
+    "CONFIDENT_FACT_LOOKUP": "Answer from the passage that was found.",
+}
+_MOST_KNOWN = 50  # passages; one request reads so many
 _TRIES = 3  # if slots are that scarce, the answer is written without sub-agents
 
 
@@ -60,7 +66,9 @@ class DelegationOutcome:
         event: of readers: it tells the decision and its reasons.
         delegation, starts, until: of a decision to delegate: what is stored, the children to start, and the
             instant at which whoever has not ended is ended. None and empty of any other.
-        defer_s: of a deferred decision: seconds after which it is made anew.
+        defer_s: of a deferred decision on the question itself: seconds after which it is made anew.
+        advice: for the prompt, of a `delegate` that is not binding; empty = none.
+        refusal: the result of a call of `delegate` that started nobody, as the model reads it.
     """
 
     event: DelegationStatus
@@ -68,6 +76,8 @@ class DelegationOutcome:
     starts: tuple[SubagentStart, ...] = ()
     until: datetime | None = None
     defer_s: float | None = None
+    advice: str = ""
+    refusal: ToolResult | None = None
 
 
 async def decide_delegation(
@@ -79,10 +89,13 @@ async def decide_delegation(
     """Decide, store, log, and give the event for readers.
 
     Never raises for a policy that fails: contracts.md, section 4: any error is a no_delegate.
+
+    Before the first turn the question itself is judged, and in a turn that ends with a call of `delegate` the
+    call, by the same gates and budgets. A decision is stored under its step: a step that runs twice starts
+    the same children once, and one call of a turn can be carried out.
     """
-    rules = rules_of(services.settings)
     try:
-        decided, delegation = await _Decision(delegation_request, memory, services, rules).run(find)
+        decided, delegation = await _Decision(delegation_request, memory, services).run(find)
     except Exception as failed:  # noqa: BLE001  # no error of the policy may cost the answer
         get_logger().warning("delegation.failed", run_id=memory.run_id, error_type=type(failed).__name__)
         decided, delegation = policy_failed(), None
@@ -91,10 +104,13 @@ async def decide_delegation(
             services.subagent_metrics, memory.run_id, delegation_request.step, decided, datetime.now(UTC)
         )
     )
-    told = _told(memory.run_id, decided, rules)
+    told = _told(memory.run_id, decided, services.settings)
     if delegation is None:
+        if delegation_request.call is not None:
+            return DelegationOutcome(told, refusal=_refusal(decided))
         deferred = decided.decision == "defer"
-        return DelegationOutcome(told, defer_s=rules.defer_wait_ms / 1000 if deferred else None)
+        defer_s = services.settings.subagents.child_retry_backoff_ms / 1000 if deferred else None
+        return DelegationOutcome(told, defer_s=defer_s, advice=_advice(decided))
     settings = services.settings
     return DelegationOutcome(
         told,
@@ -105,13 +121,33 @@ async def decide_delegation(
             settings.subagents.child_retry_count,
             settings.subagents.child_retry_backoff_ms,
         ),
-        max(task.deadline for task in delegation.tasks),
+        # A sub-agent ends by itself at its deadline, which is later if its worker died.
+        max(task.deadline for task in delegation.tasks) + CRASH_GRACE,
     )
 
 
-def _told(run_id: str, decided: DelegationPolicyOutput, rules: DelegationRules) -> DelegationStatus:
+def _advice(decided: DelegationPolicyOutput) -> str:
+    if decided.decision != "delegate":
+        return ""
+    reasons = " ".join(REASON_WORDS[code] for code in decided.reason_codes)
+    return f"{reasons} If a few searches don't settle it, delegate to {decided.selected_profile}."
+
+
+def _refusal(decided: DelegationPolicyOutput) -> ToolResult:
+    codes = decided.reason_codes
+    hints = [_REFUSAL_HINTS[code] for code in codes if code in _REFUSAL_HINTS]
+    return {
+        "success": False,
+        "error": " ".join(REASON_WORDS[code] for code in codes if code != "MODEL_REQUESTED"),
+        "type": "DocumentNotFoundError" if "TARGET_NOT_READABLE" in codes else "BudgetExceededError",
+        "reason_codes": list(codes),
+        "hints": hints or ["Answer with what has been found, or look further with the other tools."],
+    }
+
+
+def _told(run_id: str, decided: DelegationPolicyOutput, settings: Settings) -> DelegationStatus:
     """Log the decision, and give its event."""
-    event = decision_event(run_id, decided, rules)
+    event = decision_event(run_id, decided, settings)
     get_logger().info(event.event, **event.model_dump(mode="json", exclude={"event"}))
     reasons = tuple(REASON_WORDS[code] for code in decided.reason_codes)
     return DelegationStatus(**event.model_dump(), reasons=reasons)
@@ -124,18 +160,39 @@ class _Decision:
     delegation_request: DelegationRequest
     memory: WorkingMemory
     services: SubagentServices
-    rules: DelegationRules
 
     async def run(self, find: FindDocuments) -> tuple[DelegationPolicyOutput, Delegation | None]:
         run_id, step = self.memory.run_id, self.delegation_request.step
         if self.delegation_request.repeated:
             known = await find_delegation(self.services.blobs, run_id, step)
             if known is not None:
-                return known.decided, known
+                return known.decided, await self._renewed(known)
         return await self._decide(
             await spent_before(self.delegation_request, self.services.blobs),
             await may_read_targets(self.delegation_request, find),
         )
+
+    async def _renewed(self, known: Delegation) -> Delegation:
+        """Give the children time and slots again: a step that is repeated may have lost both in a crash."""
+        now, settings = datetime.now(UTC), self.services.settings
+        left_ms = budget_of(self.delegation_request, settings, Spent(), now).remaining_latency_ms
+        left_ms -= self.services.settings.subagents.reserve_latency_ms
+        tasks = tuple(
+            task.model_copy(
+                update={
+                    "deadline": max(
+                        task.deadline,
+                        now + timedelta(milliseconds=min(task.budget.max_child_latency_ms, left_ms)),
+                    )
+                }
+            )
+            for task in known.tasks
+        )
+        with suppress(GroundworkError):
+            await grant(settings, self.services.subagent_control, _deadlines(tasks), now)
+        renewed = known.model_copy(update={"tasks": tasks})
+        await replace_delegation(self.services.blobs, self.memory.run_id, renewed)
+        return renewed
 
     async def _decide(self, spent: Spent, readable: bool) -> tuple[DelegationPolicyOutput, Delegation | None]:
         """Delegate if the policy says so, and still does with what the table of sub-agents says.
@@ -143,27 +200,30 @@ class _Decision:
         A slot that is taken for the first attempt at a step is that of the second one, too: both give their
         children the same ids.
         """
+        limits = self.services.settings.subagents
         facts = SubagentFacts(
             installed_profiles=installed_profiles(self.services.web_search),
             healthy_tools=healthy_tools(self.services.web_search),
-            targets_readable=readable,
+            targets_readable=readable and not self.delegation_request.stored.names_only_missing,
             web_allowed=self.services.web_search is not None,
             started=spent.started,
             spent_usd=spent.cost_usd,
+            requested_profile=self.delegation_request.call.profile if self.delegation_request.call else None,
         )
-        idle = ControlView(circuit_closed=True, active=0, waiting=0, free=self.rules.max_active)
+        if limits.enabled:
+            self.delegation_request = await with_documents(self.delegation_request, self.services)
+        idle = ControlView(free=limits.max_active)
         decided, _ = self._ask(facts, spent, idle)
-        if decided.selected_profile == "comparator" and not target_documents(self.delegation_request):
-            series = await rest_of_series(self.delegation_request, self.services)
-            self.delegation_request = replace(self.delegation_request, series=series)
         for _ in range(_TRIES):
-            if decided.decision != "delegate":
+            if decided.decision != "delegate" or not decided.binding:
                 return decided, None
             decided, tasks = self._ask(
                 facts, spent, await read_control(self.services.settings, self.services.subagent_control)
             )
             now = datetime.now(UTC)
-            if tasks and await grant(self.services.settings, self.services.subagent_control, tasks, now):
+            if tasks and await grant(
+                self.services.settings, self.services.subagent_control, _deadlines(tasks), now
+            ):
                 asker = self.delegation_request.stored.asker
                 delegation = Delegation(
                     step=self.delegation_request.step,
@@ -175,7 +235,7 @@ class _Decision:
                 kept = await put_delegation(self.services.blobs, self.memory.run_id, delegation)
                 return kept.decided, kept
         # Others were quicker each time: whatever is free is gone before it can be taken.
-        full = ControlView(circuit_closed=True, active=self.rules.max_active, waiting=0, free=0)
+        full = ControlView(active=limits.max_active)
         return self._ask(facts, spent, full)[0], None
 
     def _ask(
@@ -184,20 +244,20 @@ class _Decision:
         """The decision as of now, and the tasks that it leads to."""
         # The time comes last: what was looked up took some of it.
         now, settings = datetime.now(UTC), self.services.settings
-        policy_input = describe(
-            self.delegation_request,
-            budget_of(self.delegation_request, settings, spent, now),
-            risk_of(self.delegation_request, settings),
-            health_of(control, self.rules, degraded_mode=settings.subagents.degraded_mode),
-        )
+        budget = budget_of(self.delegation_request, settings, spent, now)
+        policy_input = describe(self.delegation_request, settings, budget, control)
         facts = facts.model_copy(update={"circuit_closed": control.circuit_closed})
         room = Room(
-            children=min(self.rules.max_per_request - spent.started, control.free),
-            tokens=tokens_left(policy_input) - self.rules.reserve_tokens,
+            children=min(self.services.settings.subagents.max_per_request - spent.started, control.free),
+            tokens=tokens_left(policy_input) - self.services.settings.subagents.reserve_tokens,
             cost_usd=cost_left_usd(policy_input, facts),
         )
-        decided = decide(policy_input, facts, self.rules)
-        return decided, tasks_of(self.delegation_request, decided, room, self.rules, now)
+        decided = decide(policy_input, facts, settings)
+        return decided, tasks_of(self.delegation_request, decided, room, settings, now)
+
+
+def _deadlines(tasks: Sequence[SubagentTask]) -> dict[str, datetime]:
+    return {task.child_id: task.deadline for task in tasks}
 
 
 @dataclass(frozen=True)
@@ -213,14 +273,15 @@ def tasks_of(
     delegation_request: DelegationRequest,
     decided: DelegationPolicyOutput,
     room: Room,
-    rules: DelegationRules,
+    settings: Settings,
     now: datetime,
 ) -> tuple[SubagentTask, ...]:
     """The tasks of a decision to delegate, one for each sub-agent; none of any other decision."""
     if decided.decision != "delegate" or decided.selected_profile is None:
         return ()
-    profile, documents = decided.selected_profile, _documents(delegation_request, decided.selected_profile)
-    count = _count(profile, documents, room, rules)
+    profile = decided.selected_profile
+    documents = task_documents(delegation_request, compared=profile == "comparator")
+    count = _count(profile, documents, room, settings)
     budget = _share(decided.budget_allocation, room, count)
     request = delegation_request.request
     return tuple(
@@ -230,7 +291,9 @@ def tasks_of(
             step=delegation_request.step,
             index=index,
             profile=profile,
-            question=delegation_request.stored.plan.standalone_question or request.question,
+            question=delegation_request.question,
+            phrasings=() if delegation_request.call else delegation_request.stored.plan.search_queries,
+            known_blocks=tuple(hit.block_id for hit in delegation_request.evidence.hits[:_MOST_KNOWN]),
             doc_ids=documents[index::count],
             project_id=request.project_id,
             tools=decided.tool_scope,
@@ -276,30 +339,15 @@ def _profiles(task: SubagentTask, installed: Sequence[ProfileName]) -> tuple[Pro
     return tuple(names)
 
 
-def _documents(delegation_request: DelegationRequest, profile: ProfileName) -> tuple[str, ...]:
-    """Those that the question is about; of a comparison that names none, those that were found for it, and
-    the others of their series.
-
-    More than fit into one task are too many: the best of them, if evidence tells which these are.
-    """
-    found = tuple(dict.fromkeys(hit.doc_id for hit in delegation_request.evidence.hits))
-    targets = target_documents(delegation_request)
-    if not targets:
-        return (*found, *delegation_request.series)[:MOST_DOCUMENTS] if profile == "comparator" else ()
-    if len(targets) <= MOST_DOCUMENTS:
-        return targets
-    best = [doc_id for doc_id in found if doc_id in targets]
-    return tuple(dict.fromkeys((*best, *targets)))[:MOST_DOCUMENTS]
-
-
-def _count(profile: ProfileName, documents: Sequence[str], room: Room, rules: DelegationRules) -> int:
+def _count(profile: ProfileName, documents: Sequence[str], room: Room, settings: Settings) -> int:
     """How many sub-agents: as many as get enough each to get anywhere, and one at least."""
     if profile != "doc_reader":
         return 1
-    least_tokens = max(rules.min_remaining_tokens - rules.reserve_tokens, 1)
+    budgets = settings.budgets
+    least_tokens = max(budgets.min_remaining_tokens_to_delegate - settings.subagents.reserve_tokens, 1)
     most = min(len(documents), room.children, room.tokens // least_tokens)
-    if rules.min_remaining_cost_usd > 0:
-        most = min(most, int(room.cost_usd / rules.min_remaining_cost_usd))
+    if budgets.min_remaining_cost_to_delegate_usd > 0:
+        most = min(most, int(room.cost_usd / budgets.min_remaining_cost_to_delegate_usd))
     return max(most, 1)
 
 

@@ -1,7 +1,7 @@
 """From a report to findings: every quotation proved, or dropped. Pure.
 
 What a part of a report becomes is decided by the kind of its items (`shared.subagents.models`), so a
-report made of these kinds needs no code of its own. A quotation counts where it stands verbatim in a text
+report made of these kinds needs no code of its own. A quotation counts where it stands in a text
 passage, or on the very page of the web that it names; a caption is a model's words and proves nothing.
 """
 
@@ -14,8 +14,9 @@ from typing import Any, get_args
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import from_json
 
-from shared.evidence.quotes import is_verbatim, normalise
-from shared.retrieval.models import Hit
+from shared.evidence.alignment import Alignment, Block, align, normalise
+from shared.evidence.metadata_proof import prove_metadata
+from shared.retrieval.models import DocumentRecord, Hit
 from shared.subagents.models import (
     BackedClaim,
     Claim,
@@ -64,6 +65,8 @@ class Material:
 
     hits: Sequence[Hit]
     pages: Sequence[WebHit] = ()
+    records: Sequence[DocumentRecord] = ()
+    _blocks: dict[str, Block] = field(default_factory=dict)
     _proved: dict[tuple[str, str], FoundProof | None] = field(default_factory=dict)
 
     def prove(self, doc_id: str, quote: str) -> FoundProof | None:
@@ -76,9 +79,10 @@ class Material:
     def prove_page(self, url: str, quote: str) -> FoundProof | None:
         """The page, if the quotation stands on it."""
         page = next((page for page in self.pages if page.url == url), None)
-        if page is None or not is_verbatim(quote, page.text):
+        found = self._align(quote, url, page.text) if page is not None else None
+        if page is None or found is None:
             return None
-        return FoundProof(quote=quote, url=page.url, title=page.title)
+        return FoundProof(quote=found.quote, url=page.url, title=page.title)
 
     def filename(self, doc_id: str) -> str:
         """What a document is called."""
@@ -86,11 +90,17 @@ class Material:
 
     def _find(self, doc_id: str, quote: str) -> FoundProof | None:
         texts = [hit for hit in self.hits if hit.block_type == "text"]
-        ordered = sorted(texts, key=lambda hit: hit.doc_id != doc_id)
-        hit = next((hit for hit in ordered if is_verbatim(quote, hit.content)), None)
-        if hit is None:
-            return None
-        return FoundProof(quote=quote, doc_id=hit.doc_id, block_id=hit.block_id, title=hit.filename)
+        for hit in sorted(texts, key=lambda hit: hit.doc_id != doc_id):
+            if found := self._align(quote, hit.block_id, hit.content):
+                own = found.quote
+                return FoundProof(quote=own, doc_id=hit.doc_id, block_id=hit.block_id, title=hit.filename)
+        for record in self.records:
+            if record.doc_id == doc_id and (said := prove_metadata(quote, record)):
+                return FoundProof(quote=said, doc_id=doc_id, title=record.filename)
+        return None
+
+    def _align(self, quote: str, key: str, text: str) -> Alignment | None:
+        return align(quote, self._blocks.setdefault(key, Block(text)))
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,11 @@ from shared.platform.models import Model
 from shared.runs.models import ChildStatus
 from shared.subagents.models import SubagentEnd, SubagentStart, TurnInput, TurnResult
 
+CRASH_GRACE = timedelta(seconds=20)
+"""How much of the time that it lost with a worker a sub-agent gets back. A worker is back within 2 to 8 s."""
+
 CRASHED = TurnResult(status="failed", retryable=True, warnings=("CRASHED",))
-"""A turn that ended without a result: its worker died too often, or a defect."""
+"""A turn that ended without a result: a defect."""
 
 
 class TakeTurn(Model):
@@ -63,7 +66,8 @@ def next_move(state: ChildState, now: datetime) -> TakeTurn | EndChild:
     start = state.start
     is_retry = 0 < state.attempt <= start.retry_count
     delay_ms = start.retry_backoff_ms if is_retry else 0
-    if now + timedelta(milliseconds=delay_ms) >= start.deadline:
+    deadline = start.deadline + timedelta(seconds=state.result.lost_s)
+    if now + timedelta(milliseconds=delay_ms) >= deadline:
         return _end(state, _status_of_what_is_there(state.result))
     turn = TurnInput(
         child_id=start.child_id,
@@ -115,6 +119,7 @@ def _added(before: TurnResult, result: TurnResult) -> TurnResult:
             "tokens": max(before.tokens, result.tokens),
             "cost_usd": max(before.cost_usd, result.cost_usd),
             "findings": max(before.findings, result.findings),
+            "lost_s": max(before.lost_s, result.lost_s),
         }
     )
 

@@ -44,7 +44,6 @@ ENGLISH = SubagentWords(
         "TIME_OUT": "Its time was up.",
         "TOKENS_SPENT": "The amount of text that it may process was used up.",
         "COST_SPENT": "The money that it may cost was used up.",
-        "TURNS_SPENT": "Its turns were used up.",
         "TOOL_FAILED": "A search failed.",
         "MODEL_FAILED": "The model failed.",
         "REPORT_UNREADABLE": "Its report could not be read.",
@@ -80,7 +79,6 @@ GERMAN = SubagentWords(
         "TIME_OUT": "Seine Zeit war um.",
         "TOKENS_SPENT": "Die Textmenge, die er verarbeiten darf, war verbraucht.",
         "COST_SPENT": "Das Geld, das er kosten darf, war verbraucht.",
-        "TURNS_SPENT": "Seine Runden waren verbraucht.",
         "TOOL_FAILED": "Eine Suche ist fehlgeschlagen.",
         "MODEL_FAILED": "Das Modell ist ausgefallen.",
         "REPORT_UNREADABLE": "Sein Bericht war nicht lesbar.",
@@ -122,9 +120,11 @@ def warning_of(
 ) -> str:
     """One sub-agent's warning for the answer: `Comparator: Its time was up. What it …`; empty = all is well.
 
-    Statements that were left out for lack of proof are no loss to the reader of an answer.
+    Statements that were left out for lack of proof are no loss to the reader of an answer, nor is a crash
+    from which it recovered.
     """
-    told = [words.warnings[code] for code in dict.fromkeys(codes) if code != "PROOF_MISSING"]
+    unsaid = {"PROOF_MISSING", "CRASHED"} if status == "done" else {"PROOF_MISSING"}
+    told = [words.warnings[code] for code in dict.fromkeys(codes) if code not in unsaid]
     if status == "done" and not told:
         return ""
     if status != "done":

@@ -9,23 +9,24 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Literal, Protocol, get_args
+from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 from pydantic import Field
 
 from shared.platform.concurrency import run_together
 from shared.platform.errors import GroundworkError
-from shared.platform.models import Model
+from shared.platform.models import HourRecord, Model
 from shared.platform.settings import Settings
+from shared.platform.tables import HourRecords, Table
 from shared.platform.telemetry import get_logger
 from shared.quality.measures import percentile
 from shared.runs.models import ChildStatus, ProfileName, ReasonCode
 from shared.subagents.artifacts import Child
-from shared.subagents.control import ControlReport, ControlStore, report_control, succeeded
+from shared.subagents.control import ControlStore, ControlView, read_control, succeeded
 from shared.subagents.models import Delegation
 from shared.subagents.policy_models import Decision, DelegationPolicyOutput
 
@@ -36,7 +37,7 @@ Count = Annotated[int, Field(ge=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
-class DecisionRecord(Model):
+class DecisionRecord(HourRecord):
     """One decision of the delegation policy.
 
     Attributes:
@@ -45,14 +46,12 @@ class DecisionRecord(Model):
     """
 
     kind: Literal["decision"] = "decision"
-    key: str
-    at: datetime
     decision: Decision
     profile: ProfileName | None = None
     reason_codes: tuple[ReasonCode, ...] = ()
 
 
-class ChildRecord(Model):
+class ChildRecord(HourRecord):
     """The end of one sub-agent.
 
     Attributes:
@@ -65,8 +64,6 @@ class ChildRecord(Model):
     """
 
     kind: Literal["child"] = "child"
-    key: str
-    at: datetime
     selected: ProfileName
     profile: ProfileName
     status: ChildStatus
@@ -130,7 +127,7 @@ class SubagentMetrics(Model):
     delegated: Count
     deferred: Count
     profiles: tuple[ProfileMetrics, ...]
-    control: ControlReport | None
+    control: ControlView | None
 
 
 @dataclass
@@ -193,17 +190,11 @@ def _share(met: Iterable[bool]) -> float | None:
     return sum(answers) / len(answers) if answers else None
 
 
-class MetricStore(Protocol):
+class MetricStore(HourRecords[MetricRecord]):
     """Records of decisions and sub-agents."""
 
-    async def add(self, record: MetricRecord) -> bool:
-        """Keep it; False, and nothing changed, when there is one of this hour, kind and key already."""
-
-    def of_hour(self, hour: datetime) -> AsyncIterator[MetricRecord]:
-        """Records whose `at` is within the hour that begins then."""
-
-    async def delete_before(self, moment: datetime, most: int) -> int:
-        """Remove records of hours that ended before `moment`, the oldest first; how many, at most `most`."""
+    def __init__(self, table: Table) -> None:
+        super().__init__(table, (DecisionRecord, ChildRecord))
 
 
 METER = "groundwork.subagents"
@@ -211,7 +202,7 @@ METER = "groundwork.subagents"
 
 @dataclass(frozen=True)
 class Instruments:
-    """The instruments; their names, units and attributes are in docs/delegation.md."""
+    """The instruments; their names, units and attributes are in docs/internals/delegation.md."""
 
     decisions: Counter
     ends: Counter
@@ -308,7 +299,7 @@ async def subagent_metrics(
     hour = now.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
     # The newest first: what does not fit is what is old.
     while hour + _HOUR > since and seen < MOST_RECORDS:
-        async for record in subagent_metrics.of_hour(hour):
+        async for record in subagent_metrics.between(hour, hour):
             if since <= record.at <= now:
                 sums.add(record)
                 seen += 1
@@ -334,9 +325,9 @@ async def purge_old_metrics(
     return await subagent_metrics.delete_before(limit, most)
 
 
-async def _control(settings: Settings, subagent_control: ControlStore) -> ControlReport | None:
+async def _control(settings: Settings, subagent_control: ControlStore) -> ControlView | None:
     try:
-        return await report_control(settings, subagent_control)
+        return await read_control(settings, subagent_control)
     except GroundworkError:
         return None
 

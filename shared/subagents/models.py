@@ -1,4 +1,4 @@
-"""Models of delegation: tasks, turns, states, reports, findings and transcripts of sub-agents."""
+"""Models of delegation: tasks, turns, states, findings and reports of sub-agents."""
 
 from datetime import datetime
 from typing import Literal
@@ -16,7 +16,6 @@ WarningCode = Literal[
     "TIME_OUT",
     "TOKENS_SPENT",
     "COST_SPENT",
-    "TURNS_SPENT",
     "TOOL_FAILED",
     "MODEL_FAILED",
     "REPORT_UNREADABLE",
@@ -27,6 +26,9 @@ WarningCode = Literal[
 ]
 
 
+TurnStatus = Literal["go_on", "done", "partial", "failed"]
+
+
 class SubagentTask(Model):
     """What one sub-agent is to do: all that it learns of the conversation. Stored in working memory.
 
@@ -34,6 +36,9 @@ class SubagentTask(Model):
         child_id: of its orchestration, such as "RUN:s007c0": made from run, step and index, never by chance.
         step, index: the step that decided it, and its place among those of the step.
         question: the task in words.
+        phrasings: more words to search for.
+        known_blocks: passages that were found for the question, the best first; read again with the rights
+            of the asker.
         doc_ids: documents to work on; empty = those that its searches find.
         tools: all that it may use.
         deadline: an instant with zone: no call goes on after it.
@@ -45,6 +50,8 @@ class SubagentTask(Model):
     index: Count
     profile: ProfileName
     question: str
+    phrasings: tuple[str, ...] = ()
+    known_blocks: tuple[str, ...] = ()
     doc_ids: tuple[str, ...] = ()
     project_id: str | None = None
     tools: tuple[SubagentTool, ...]
@@ -114,14 +121,16 @@ class TurnResult(Model):
         retryable: whether the same turn may go better if it is taken again.
         tokens, cost_usd: of the sub-agent so far.
         findings: statements that it has brought so far.
+        lost_s: by which its deadline is later, as its worker died; at most `loop.CRASH_GRACE`.
     """
 
-    status: Literal["go_on", "done", "partial", "failed"]
+    status: TurnStatus
     retryable: bool = False
     warnings: tuple[WarningCode, ...] = ()
     tokens: Count = 0
     cost_usd: float = 0.0
     findings: Count = 0
+    lost_s: float = 0.0
 
 
 class TurnReply(Model):
@@ -167,7 +176,7 @@ class FoundProof(Model):
 
 
 class SubagentState(Model):
-    """What a sub-agent has brought so far: overwritten as artifacts arise, read by its parent at any time.
+    """What a sub-agent has said and brought so far: overwritten as it works, read by its parent at any time.
 
     Attributes:
         turns_ended: turns whose result is in it.
@@ -176,6 +185,12 @@ class SubagentState(Model):
         started_at, ended_at: None = not yet.
         hits, records: passages that it found, with the asker's rights, and their documents.
         uncertainty: what it could not settle, in sentences.
+        is_opened: its first passages were looked for; `opening_count` hits are in the task's message.
+        is_covered: they are all that its documents hold: nothing more can be found.
+        messages: calls of tools and their results, in order, behind the system prompt and the task.
+        planned: calls of the newest turn, which the next one makes; `made`: signatures of those made.
+        listed: documents of which tools told what is known of them.
+        pages: of the web, in the order found.
     """
 
     child_id: str
@@ -195,6 +210,14 @@ class SubagentState(Model):
     findings: tuple[Finding, ...] = ()
     uncertainty: tuple[str, ...] = ()
     warnings: tuple[WarningCode, ...] = ()
+    is_opened: bool = False
+    opening_count: int = 0
+    is_covered: bool = False
+    messages: tuple[Message, ...] = ()
+    planned: tuple[PlannedCall, ...] = ()
+    made: tuple[str, ...] = ()
+    listed: tuple[str, ...] = ()
+    pages: tuple[WebHit, ...] = ()
 
 
 class Proof(Model):
@@ -284,25 +307,3 @@ class WebReport(Model):
 
     claims: tuple[WebClaim, ...]
     trust_notes: tuple[str, ...]
-
-
-class ChildTranscript(Model):
-    """What was said and done so far, behind the system prompt and the task.
-
-    Attributes:
-        opening_count: of the state's first hits, those that the task's message shows.
-        is_covered: they are all that its documents hold: nothing more can be found.
-        messages: calls of tools and their results, in order.
-        planned: calls of the newest turn whose results are not there yet.
-        results: of its calls that are done already: a turn that is taken again does not make them again.
-        made: signatures of calls that were carried out.
-        pages: of the web, in the order found.
-    """
-
-    opening_count: int = 0
-    is_covered: bool = False
-    messages: tuple[Message, ...] = ()
-    planned: tuple[PlannedCall, ...] = ()
-    results: tuple[Message, ...] = ()
-    made: tuple[str, ...] = ()
-    pages: tuple[WebHit, ...] = ()

@@ -9,7 +9,7 @@ from html import escape
 from itertools import zip_longest
 from typing import Literal
 
-from shared.evidence.document_prompt import documents_with_blocks
+from shared.evidence.document_prompt import documents_with_blocks, documents_with_summaries
 from shared.platform.prompts import element
 from shared.retrieval.models import DocumentRecord, Hit
 from shared.subagents.budget import CHARS_PER_TOKEN
@@ -24,8 +24,10 @@ _PAGE_CHARS = 2_500  # of one page of the web (unmeasured)
 
 def in_turns(found: Iterable[Sequence[Hit]]) -> list[Hit]:
     """The best of each list, then the second of each, and so on; each block once."""
-    ordered = (hit for row in zip_longest(*found) for hit in row if hit is not None)
-    return list({hit.block_id: hit for hit in ordered}.values())
+    first: dict[str, Hit] = {}
+    for hit in (hit for row in zip_longest(*found) for hit in row if hit is not None):
+        first.setdefault(hit.block_id, hit)
+    return list(first.values())
 
 
 def by_document(hits: Iterable[Hit]) -> list[list[Hit]]:
@@ -83,18 +85,21 @@ def task_message(
     records: Mapping[str, DocumentRecord],
     pages: Sequence[WebHit] = (),
     *,
+    listed: Sequence[DocumentRecord] = (),
     then: Literal["work", "report"],
 ) -> str:
     """The message of the user.
 
     Args:
         targets: (doc_id, file name) of the documents that the task is about.
+        listed: documents of which tools told what is known of them.
     """
     named = "\n".join(f"{doc_id}: {filename}" for doc_id, filename in targets)
     parts = [
         element("task", task),
         *([element("targets", named)] if named else []),
         documents_with_blocks(hits, records),
+        *([documents_with_summaries(listed)] if listed else []),
         *([web_results(pages)] if pages else []),
         element("next", then),
     ]

@@ -1,14 +1,13 @@
-"""The input of the delegation policy: rules, installed profiles, remaining budget, load.
+"""The input of the delegation policy: the question, its evidence, the remaining budget, load.
 
 Whether the circuit is closed and how busy sub-agents are is known to one row in a table; it is asked for it
 only when the answer without it is to delegate (`delegation`).
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import get_args
 
 from shared.platform.blobs import BlobStore
 from shared.platform.concurrency import run_together
@@ -16,17 +15,18 @@ from shared.platform.errors import GroundworkError
 from shared.platform.settings import Settings
 from shared.platform.telemetry import get_logger
 from shared.platform.tokens import CHARS_PER_TOKEN
+from shared.retrieval.blocks import DocumentBlocks
 from shared.retrieval.document_names import repeated_series, series_of, speaks_of_editions, words_of
 from shared.retrieval.fusion import score_spread, top_score
 from shared.retrieval.models import DocumentRecord
-from shared.runs.models import Conversation, ProfileName, RunRequest, SubagentTool
-from shared.runs.working_memory import Evidence, StoredPlan
+from shared.retrieval.secured_index import SecuredIndex
+from shared.runs.evidence import Evidence, StoredPlan
+from shared.runs.models import ProfileName, RunRequest, SubagentTool
 from shared.subagents.artifacts import children_of, delegations_of
 from shared.subagents.control import ControlView
 from shared.subagents.policy_models import (
     ConversationState,
     DelegationPolicyInput,
-    DelegationRules,
     DocScope,
     RetrievalStats,
     RiskFlags,
@@ -34,9 +34,11 @@ from shared.subagents.policy_models import (
     SystemHealth,
 )
 from shared.subagents.services import SubagentServices
+from shared.tools.delegate import DelegateParameters
 from shared.tools.searches import StepSearches, caller_limits
 from shared.tools.web_search import WebSearch
 
+MOST_DOCUMENTS = 6  # of one task; with more each would get too little of 8,000 tokens; unmeasured
 _PAGE_TOKENS = 500  # of prose; unmeasured
 _PLANNING_TOKENS = 1_000  # its instructions (some 450) and the plan; unmeasured with a real model
 
@@ -46,44 +48,54 @@ class DelegationRequest:
     """A question with what was gathered for it, before its answer is written.
 
     Attributes:
-        failures: answers to it so far that there is none.
         series: further documents of the series that evidence for a comparison is from.
         step: that writes it, or delegates first.
         repeated: an earlier attempt at that step began, and may have decided.
         tokens: that the run has used so far, earlier sub-agents included; 0 = nobody counted.
+        began: when the run's time began, if a person's wait or a crash set it back; None = when it was asked.
+        call: the model's call of the tool `delegate` that is judged; None = the question itself is.
+        document_tokens: of the documents that a summary or comparison is about, together.
     """
 
     request: RunRequest
     stored: StoredPlan
     evidence: Evidence
-    failures: int = 0
     series: tuple[str, ...] = ()
     step: int = 0
     repeated: bool = False
     tokens: int = 0
+    began: datetime | None = None
+    call: DelegateParameters | None = None
+    document_tokens: int = 0
+
+    @property
+    def question(self) -> str:
+        """The task, standing alone."""
+        return self.call.task if self.call else self.stored.plan.standalone_question or self.request.question
 
 
 def describe(
-    delegation_request: DelegationRequest, budget: RuntimeBudget, risk: RiskFlags, health: SystemHealth
+    delegation_request: DelegationRequest, settings: Settings, budget: RuntimeBudget, control: ControlView
 ) -> DelegationPolicyInput:
     """The policy's input."""
-    request = delegation_request.request
+    request, limits = delegation_request.request, settings.subagents
+    departments = {(record.department or "").casefold() for record in delegation_request.evidence.records}
     return DelegationPolicyInput(
         request_id=request.run_id,
         user_id=request.user.user_id,
         thread_id=request.thread_id,
-        query=delegation_request.stored.plan.standalone_question,
+        query=delegation_request.question,
         query_intent=delegation_request.stored.plan.intent,
         retrieval_stats=retrieval_stats(delegation_request.evidence),
         doc_scope=_doc_scope(delegation_request),
-        conversation_state=ConversationState(
-            attempt_index=delegation_request.failures,
-            prior_failures=delegation_request.failures,
-            user_requested_deep_mode=request.deep,
-        ),
+        conversation_state=ConversationState(user_requested_deep_mode=request.deep),
         runtime_budget=budget,
-        risk_flags=risk,
-        system_health=health,
+        risk_flags=RiskFlags(
+            sensitive_domain=not departments.isdisjoint(limits.sensitive_department_names),
+            restricted_tools_only=limits.restricted_tools_only,
+            compliance_mode=limits.compliance_mode,
+        ),
+        system_health=_health(control, settings),
     )
 
 
@@ -106,58 +118,94 @@ def retrieval_stats(evidence: Evidence) -> RetrievalStats:
 
 def target_documents(delegation_request: DelegationRequest) -> tuple[str, ...]:
     """Ids of the documents that the question names, else of those that the caller chose; may be none.
+    Those that the model names come first.
 
     Documents named are no target when the evidence was looked for elsewhere, too.
     """
     named = delegation_request.stored.doc_ids if delegation_request.evidence.narrowed else ()
-    return tuple(dict.fromkeys(named or delegation_request.request.doc_ids))
+    called = delegation_request.call.doc_ids if delegation_request.call else ()
+    return tuple(dict.fromkeys(called or named or delegation_request.request.doc_ids))
 
 
-def is_sensitive(evidence: Evidence, departments: Collection[str]) -> bool:
-    """Whether any of the documents found belongs to one of the departments (in lower case)."""
-    return any((record.department or "").casefold() in departments for record in evidence.records)
+def task_documents(delegation_request: DelegationRequest, *, compared: bool) -> tuple[str, ...]:
+    """Those that the question is about; of a comparison that names none, those that were found for it, and
+    the others of their series.
+
+    More than fit into one task are too many: the best of them, if evidence tells which these are.
+    """
+    found = tuple(dict.fromkeys(hit.doc_id for hit in delegation_request.evidence.hits))
+    targets = target_documents(delegation_request)
+    if not targets:
+        return (*found, *delegation_request.series)[:MOST_DOCUMENTS] if compared else ()
+    if len(targets) <= MOST_DOCUMENTS:
+        return targets
+    best = [doc_id for doc_id in found if doc_id in targets]
+    return tuple(dict.fromkeys((*best, *targets)))[:MOST_DOCUMENTS]
+
+
+async def with_documents(
+    delegation_request: DelegationRequest, services: SubagentServices
+) -> DelegationRequest:
+    """The same with the rest of a comparison's series, and the size of the documents of a comparison or
+    summary. Those whose pages say that they don't fit into a prompt are not measured."""
+    plan = delegation_request.stored.plan
+    compared = plan.intent == "compare_docs" or (
+        delegation_request.call is not None and delegation_request.call.profile == "comparator"
+    )
+    if not compared and plan.intent != "doc_summary" and plan.query_type != "DOCUMENT_SUMMARY":
+        return delegation_request
+    if compared and not target_documents(delegation_request):
+        delegation_request = replace(
+            delegation_request, series=await rest_of_series(delegation_request, services)
+        )
+    doc_ids = task_documents(delegation_request, compared=compared)
+    pages = {record.doc_id: record.page_count or 1 for record in delegation_request.evidence.records}
+    tokens = sum(pages.get(doc_id, 1) for doc_id in doc_ids) * _PAGE_TOKENS
+    if tokens <= services.settings.answering.whole_documents_tokens:
+        tokens = await _measured_tokens(delegation_request.request, doc_ids, services) or tokens
+    return replace(delegation_request, document_tokens=tokens)
+
+
+async def _measured_tokens(request: RunRequest, doc_ids: Sequence[str], services: SubagentServices) -> int:
+    """0 = it could not be found out in time."""
+    blocks = DocumentBlocks(SecuredIndex(services.content_index, request.user))
+    try:
+        async with asyncio.timeout(_LOOKUP_TIMEOUT_S):
+            sizes = await run_together(*(blocks.sizes(doc_id) for doc_id in doc_ids))
+    except (GroundworkError, TimeoutError) as failed:
+        get_logger().warning("delegation.sizes", error_type=type(failed).__name__)
+        return 0
+    return sum(tokens for of_one in sizes for _, tokens in of_one)
 
 
 def spent_tokens(request: RunRequest) -> int:
     """About what planning the question took: models do not always tell what they used."""
-    return _PLANNING_TOKENS + _tokens(request.question) + _conversation_tokens(request.conversation)
+    conversation = request.conversation
+    said = [text for turn in conversation.turns for text in (turn.question, turn.answer)]
+    return _PLANNING_TOKENS + sum(map(_tokens, (request.question, conversation.summary, *said)))
 
 
 def _doc_scope(delegation_request: DelegationRequest) -> DocScope:
-    plan = delegation_request.stored.plan
+    plan, evidence = delegation_request.stored.plan, delegation_request.evidence
     targets = target_documents(delegation_request)
-    is_whole = plan.query_type == "DOCUMENT_SUMMARY"
-    found = sum(_tokens(hit.content or hit.image_caption or "") for hit in delegation_request.evidence.hits)
-    pages = sum(
-        record.page_count or 1 for record in delegation_request.evidence.records if record.doc_id in targets
-    )
+    # Documents that the caller chose limit the search; only those named are what the question is about.
+    names_several = evidence.narrowed and len(set(delegation_request.stored.doc_ids)) > 1
+    found = sum(_tokens(hit.content or hit.image_caption or "") for hit in evidence.hits)
     return DocScope(
         target_doc_ids=targets,
-        estimated_tokens=max(found, pages * _PAGE_TOKENS) if is_whole else found,
-        requires_full_document=is_whole,
+        estimated_tokens=delegation_request.document_tokens or found,
+        requires_full_document=plan.query_type == "DOCUMENT_SUMMARY",
         multi_document=plan.query_type == "COMPARISON"
-        or _names_several(delegation_request)
+        or names_several
         or _is_about_editions(delegation_request),
     )
 
 
-def _names_several(delegation_request: DelegationRequest) -> bool:
-    """Documents that the caller chose limit the search; only those named are what the question is about."""
-    return delegation_request.evidence.narrowed and len(set(delegation_request.stored.doc_ids)) > 1
-
-
 def _is_about_editions(delegation_request: DelegationRequest) -> bool:
     """ "In these filings", "in each period": and what was found is from several of a series."""
-    if not speaks_of_editions(
-        delegation_request.stored.plan.standalone_question or delegation_request.request.question
-    ):
+    if not speaks_of_editions(delegation_request.question):
         return False
     return bool(repeated_series(hit.filename for hit in delegation_request.evidence.hits))
-
-
-def _conversation_tokens(conversation: Conversation) -> int:
-    turns = sum(_tokens(turn.question) + _tokens(turn.answer) for turn in conversation.turns)
-    return turns + _tokens(conversation.summary)
 
 
 def _tokens(text: str) -> int:
@@ -181,36 +229,6 @@ class Spent:
     cost_usd: float = 0.0
 
 
-def rules_of(settings: Settings) -> DelegationRules:
-    """The policy's thresholds and limits, as this deployment sets them."""
-    restricted = tuple(
-        tool for tool in get_args(SubagentTool) if tool in settings.subagents.restricted_tool_names
-    )
-    return DelegationRules(
-        enabled=settings.subagents.enabled,
-        max_per_request=settings.subagents.max_per_request,
-        max_recursion_depth=settings.subagents.max_recursion_depth,
-        max_active=settings.subagents.max_active,
-        max_queue_depth=settings.subagents.max_queue_depth,
-        low_top_score=settings.thresholds.low_retrieval_confidence_top_score,
-        high_top_score=settings.thresholds.high_confidence_no_delegate_top_score,
-        low_score_spread=settings.thresholds.low_score_spread_ambiguity,
-        high_score_spread=settings.thresholds.high_score_spread_clarity,
-        min_remaining_latency_ms=settings.budgets.min_remaining_latency_to_delegate_ms,
-        min_remaining_tokens=settings.budgets.min_remaining_tokens_to_delegate,
-        min_remaining_cost_usd=settings.budgets.min_remaining_cost_to_delegate_usd,
-        reserve_latency_ms=settings.subagents.reserve_latency_ms,
-        reserve_tokens=settings.subagents.reserve_tokens,
-        child_min_latency_ms=settings.subagents.child_min_latency_ms,
-        child_timeout_ms=settings.subagents.child_timeout_ms,
-        child_max_turns=settings.subagents.child_max_turns,
-        max_child_tokens=settings.budgets.max_child_tokens,
-        max_child_cost_usd=settings.budgets.max_child_cost_usd,
-        defer_wait_ms=settings.subagents.child_retry_backoff_ms,
-        restricted_tools=restricted,
-    )
-
-
 def installed_profiles(web_search: WebSearch | None) -> tuple[ProfileName, ...]:
     """Profiles that there is a sub-agent for; that of the web where a search of the web is configured."""
     return _ON_DOCUMENTS if web_search is None else (*_ON_DOCUMENTS, "web_verifier")
@@ -224,28 +242,18 @@ def healthy_tools(web_search: WebSearch | None) -> tuple[SubagentTool, ...]:
     return _CORPUS if web_search is None else (*_CORPUS, "web_search")
 
 
-def risk_of(delegation_request: DelegationRequest, settings: Settings) -> RiskFlags:
-    """What limits the tools of a sub-agent for this question."""
-    return RiskFlags(
-        sensitive_domain=is_sensitive(
-            delegation_request.evidence, settings.subagents.sensitive_department_names
-        ),
-        restricted_tools_only=settings.subagents.restricted_tools_only,
-        compliance_mode=settings.subagents.compliance_mode,
-    )
-
-
-def health_of(control: ControlView, rules: DelegationRules, *, degraded_mode: bool) -> SystemHealth:
+def _health(control: ControlView, settings: Settings) -> SystemHealth:
     """How busy sub-agents are.
 
     Where every slot is taken, also by those that have not begun yet, as many are at work as may be; but if
     these fill the queue, it is the queue that is waited for.
     """
-    is_full = control.circuit_closed and not control.free and control.waiting < rules.max_queue_depth
+    limits = settings.subagents
+    is_full = control.circuit_closed and not control.free and control.waiting < limits.max_queue_depth
     return SystemHealth(
-        degraded_mode=degraded_mode,
+        degraded_mode=limits.degraded_mode,
         subagent_queue_depth=control.waiting,
-        active_subagents=max(control.active, rules.max_active) if is_full else control.active,
+        active_subagents=max(control.active, limits.max_active) if is_full else control.active,
     )
 
 
@@ -253,8 +261,7 @@ def budget_of(
     delegation_request: DelegationRequest, settings: Settings, spent: Spent, now: datetime
 ) -> RuntimeBudget:
     """What the question may use in all, and what is left of it."""
-    # The time that a person took to answer is not the run's.
-    began = delegation_request.stored.resumed_at or delegation_request.request.created_at
+    began = delegation_request.began or delegation_request.request.created_at
     elapsed_ms = max(int((now - began).total_seconds() * 1000), 0)
     max_tokens = settings.budgets.max_total_tokens_per_request
     return RuntimeBudget(
@@ -308,11 +315,11 @@ async def rest_of_series(
 
 
 async def spent_before(delegation_request: DelegationRequest, blobs: BlobStore) -> Spent:
-    """What sub-agents of earlier steps have used: a first answer has none before it, and asks nobody.
+    """What sub-agents of earlier steps have used: before the first turn there were none.
 
     Of one that stored nothing nobody knows what it used: its whole budget counts.
     """
-    if not delegation_request.failures:
+    if delegation_request.call is None:
         return Spent()
     async with asyncio.timeout(_LOOKUP_TIMEOUT_S):
         delegations = await delegations_of(blobs, delegation_request.request.run_id)

@@ -47,6 +47,7 @@ GATE_WORDS: dict[ReasonCode, str] = {
 
 NEGATIVE_WORDS: dict[ReasonCode, str] = {
     "CONFIDENT_FACT_LOOKUP": "The passage with the answer was found, clearly ahead of all others.",
+    "FITS_WHOLE": "The documents are short enough to be read whole.",
     "DEGRADED_MODE": "The system is in reduced operation.",
     "ACTIVE_LIMIT_REACHED": "As many sub-agents as may work at once are at work.",
     "REQUEST_LIMIT_REACHED": "This question has had as many sub-agents as it may have.",
@@ -62,6 +63,7 @@ POSITIVE_WORDS: dict[ReasonCode, str] = {
     "AMBIGUOUS_RETRIEVAL": "Many passages fit about equally well.",
     "MULTI_DOCUMENT": "The question is about several documents.",
     "DEEP_MODE_REQUESTED": "Deeper work was asked for.",
+    "MODEL_REQUESTED": "The assistant asked for help with a part of the question.",
     "PRIOR_FAILURES": "An earlier attempt found no answer.",
 }
 
@@ -82,7 +84,7 @@ Count = Annotated[int, Field(ge=0)]
 
 
 class RetrievalStats(Model):
-    """How sure retrieval is, on the one calibrated 0-1 scale of docs/delegation.md.
+    """How sure retrieval is, on the one calibrated 0-1 scale of docs/internals/delegation.md.
 
     Attributes:
         score_spread: how far the best stands above the fifth.
@@ -167,6 +169,7 @@ class SubagentFacts(Model):
         depth: of the asker: 0 = the main agent, 1 = a sub-agent.
         started: sub-agents that this request has started so far.
         spent_usd: what they cost.
+        requested_profile: the model called the tool `delegate` and named this one; None = it did not.
     """
 
     installed_profiles: tuple[ProfileName, ...]
@@ -177,40 +180,7 @@ class SubagentFacts(Model):
     depth: Count = 0
     started: Count = 0
     spent_usd: Usd = 0.0
-
-
-class DelegationRules(Model):
-    """Thresholds and limits. Their defaults are those of the settings (docs/delegation.md).
-
-    Attributes:
-        max_active, max_queue_depth: of all requests together.
-        reserve_latency_ms, reserve_tokens: kept back for the main agent, which writes the answer.
-        child_min_latency_ms: less time than this is no use to a sub-agent.
-        defer_wait_ms: after how long a deferred decision is made anew.
-        restricted_tools: all that a sub-agent may use while `restricted_tools_only`.
-    """
-
-    enabled: bool
-    max_per_request: int
-    max_recursion_depth: int
-    max_active: int
-    max_queue_depth: int
-    low_top_score: float
-    high_top_score: float
-    low_score_spread: float
-    high_score_spread: float
-    min_remaining_latency_ms: int
-    min_remaining_tokens: int
-    min_remaining_cost_usd: float
-    reserve_latency_ms: int
-    reserve_tokens: int
-    child_min_latency_ms: int
-    child_timeout_ms: int
-    child_max_turns: int
-    max_child_tokens: int
-    max_child_cost_usd: float
-    defer_wait_ms: int
-    restricted_tools: tuple[SubagentTool, ...]
+    requested_profile: ProfileName | None = None
 
 
 class BudgetAllocation(Model):
@@ -226,12 +196,15 @@ class DelegationPolicyOutput(Model):
     """What the policy decided (contracts.md, section 4).
 
     Attributes:
+        binding: sub-agents are started. A `delegate` that is not binding is advice for the model, which may
+            call the tool `delegate`.
         selected_profile, tool_scope, expected_artifacts: None and empty unless `delegate`.
         fallback_plan: what becomes of the question without a sub-agent's result.
     """
 
     decision: Decision
     reason_codes: tuple[ReasonCode, ...]
+    binding: bool = False
     selected_profile: ProfileName | None = None
     tool_scope: tuple[SubagentTool, ...] = ()
     budget_allocation: BudgetAllocation = BudgetAllocation()

@@ -6,19 +6,17 @@ So a report that breaks off, whatever the reason, leaves the findings that were 
 import asyncio
 from collections.abc import Mapping
 from contextlib import aclosing
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from shared.platform.errors import CallTimeoutError, GroundworkError, ModelFixableError, OutputCutError
 from shared.platform.language_models.models import CallLimits, ModelUsage, Prompt
-from shared.retrieval.models import Hit
+from shared.retrieval.models import DocumentRecord, Hit
 from shared.runs.event_log import StaleAttemptError
 from shared.subagents.budget import (
     CHARS_PER_TOKEN,
     FAIR_REPORT_TOKENS,
     LEAST_REPORT_TOKENS,
     MOST_REPORT_TOKENS,
-    Allowed,
     allowed_output,
     report_limit_s,
     tokens_of,
@@ -34,24 +32,10 @@ if TYPE_CHECKING:
 _READ_EVERY_S = 0.2  # reading costs about a millisecond
 _KEEP_EVERY_S = 0.5  # a write of a blob costs some ten, and the stream waits for it
 _MOST_CHARS_PER_TOKEN = 8  # a model that writes more than its limit of tokens could hold is not listened to
+_MOST_LISTED = 20  # documents with what is known of them: some 100 tokens each
 _PAGES_SHARE = 0.6  # of the room, where there are pages of the web: they are what the profile is for
 
 Ending = Literal["done", "partial"]
-
-
-@dataclass
-class _Writing:
-    """A report on its way."""
-
-    prompt: Prompt
-    prompt_tokens: int
-    allowed: Allowed
-    material: Material
-    text: list[str] = field(default_factory=list)
-    chars: int = 0
-    usage: ModelUsage | None = None
-    dropped: int = 0
-    said: Mapping[str, Any] | None = None
 
 
 async def write_report(context: TurnContext) -> Ending:
@@ -61,63 +45,104 @@ async def write_report(context: TurnContext) -> Ending:
         DependencyError: the model failed; findings that were whole by then are kept.
         ModelFixableError: what it wrote cannot be read as a report.
     """
-    if not context.state.hits and not context.transcript.pages:
+    if not context.state.hits and not context.state.pages:
         context.warn("NOTHING_FOUND")
         return "done"
-    writing = _begin(context)
+    report = _Report(context)
     limit_s = report_limit_s(context.remaining_s)
-    limit: WarningCode | None = writing.allowed.limit or (None if limit_s else "TIME_OUT")
+    limit: WarningCode | None = report.allowed.limit or (None if limit_s else "TIME_OUT")
     if limit is not None:
         context.warn(limit)
         return "partial"
-    stream = _ReportStream(context, writing)
     is_paid = True
     try:
-        await stream.listen(limit_s)
+        await report.listen(limit_s)
     except GroundworkError as failed:
-        stream.close()
-        is_paid = bool(writing.chars) or isinstance(failed, CallTimeoutError | ModelFixableError)
+        report.close()
+        is_paid = bool(report.chars) or isinstance(failed, CallTimeoutError | ModelFixableError)
         return _broken_off(context, failed)
     finally:
         if is_paid:
-            context.book(_usage(writing))
-    return _ended(context, writing, stream.close())
+            context.book(report.usage)
+    brought = report.close()
+    if is_whole(report.said, context.profile.report):
+        if not context.state.findings:
+            context.warn("NOTHING_FOUND")
+        return "done"
+    context.warn("REPORT_UNREADABLE")
+    if brought:
+        return "partial"
+    raise ModelFixableError("The report of a sub-agent cannot be read.")
 
 
-class _ReportStream:
-    """Listens to one report."""
+class _Report:
+    """One report on its way: its prompt, what may be written, and what was.
 
-    def __init__(self, context: TurnContext, writing: _Writing) -> None:
-        self._desk = context
-        self._writing = writing
+    Attributes:
+        chars: written so far.
+        said: the object that they begin; None = they begin none.
+    """
+
+    def __init__(self, context: TurnContext) -> None:
+        self._context = context
+        report, budget = context.profile.report, context.task.budget
+        schema = str(report.model_json_schema())
+        bare = tokens_of([context.system, _message(context, [], []), schema])
+        room = budget.max_child_tokens - context.spent.tokens - bare
+        # As much of the passages as a fair report leaves room for; if there is little, rather more of them.
+        room -= FAIR_REPORT_TOKENS if room > 2 * FAIR_REPORT_TOKENS else LEAST_REPORT_TOKENS
+        hits, pages = _shown(context, max(room, 0))
+        user = _message(context, hits, pages)
+        self._prompt = Prompt(name="sub_agent", system=context.system, user=user)
+        self._prompt_tokens = tokens_of([context.system, user, schema])
+        self.allowed = allowed_output(
+            budget,
+            context.spent,
+            self._prompt_tokens,
+            context.prices,
+            wanted=MOST_REPORT_TOKENS,
+            least=LEAST_REPORT_TOKENS,
+        )
+        self._material = Material(hits, pages, _listed(context))
         self._findings = context.state.findings  # those of an earlier attempt stay
         self._uncertainty = context.state.uncertainty
+        self._text: list[str] = []
+        self._usage: ModelUsage | None = None
+        self._dropped = 0
         self._clock = asyncio.get_running_loop().time
         self._read_at = self._kept_at = self._clock()
         self._kept_count = len(self._findings)
+        self.chars = 0
+        self.said: Mapping[str, Any] | None = None
+
+    @property
+    def usage(self) -> ModelUsage:
+        """As the endpoint counts, else estimated."""
+        written = -(-self.chars // CHARS_PER_TOKEN)
+        return self._usage or ModelUsage(input_tokens=self._prompt_tokens, output_tokens=written)
 
     async def listen(self, limit_s: float) -> None:
-        writing = self._writing
-        limits = CallLimits(timeout_s=limit_s, max_retries=0, max_output_tokens=writing.allowed.output_tokens)
-        most_chars = writing.allowed.output_tokens * _MOST_CHARS_PER_TOKEN
-        said = self._desk.services.chat_model.stream_output(writing.prompt, self._desk.profile.report, limits)
-        async with aclosing(said):
+        """Read the report while it comes."""
+        limits = CallLimits(timeout_s=limit_s, max_retries=0, max_output_tokens=self.allowed.output_tokens)
+        most_chars = self.allowed.output_tokens * _MOST_CHARS_PER_TOKEN
+        model, report = self._context.services.chat_model, self._context.profile.report
+        async with aclosing(model.stream_output(self._prompt, report, limits)) as said:
             async for piece in said:
                 if isinstance(piece, ModelUsage):
-                    writing.usage = piece
+                    self._usage = piece
                     continue
-                writing.text.append(piece)
-                writing.chars += len(piece)
-                if writing.chars > most_chars:
+                self._text.append(piece)
+                self.chars += len(piece)
+                if self.chars > most_chars:
                     raise OutputCutError("A report went beyond its largest length.")
                 await self._look()
 
     def close(self) -> int:
         """Read what there is, once more; how many statements this report brought."""
         self._read()
-        if self._writing.dropped:
-            self._desk.warn("PROOF_MISSING")
-        return len(self._desk.state.findings) - len(self._findings)
+        if self._dropped:
+            self._context.warn("PROOF_MISSING")
+        return len(self._context.state.findings) - len(self._findings)
 
     async def _look(self) -> None:
         now = self._clock()
@@ -125,29 +150,28 @@ class _ReportStream:
             return
         self._read_at = now
         self._read()
-        count = len(self._desk.state.findings)
+        count = len(self._context.state.findings)
         if count > self._kept_count and now - self._kept_at >= _KEEP_EVERY_S:
             self._kept_at, self._kept_count = now, count
             await self._keep()
 
     def _read(self) -> None:
-        writing = self._writing
-        said = read_partial("".join(writing.text))
+        said = read_partial("".join(self._text))
         if said is None:
             return
-        writing.said = said
-        proved = proved_report(self._desk.profile.report, said, writing.material)
-        writing.dropped = proved.dropped
-        self._desk.change(
+        self.said = said
+        proved = proved_report(self._context.profile.report, said, self._material)
+        self._dropped = proved.dropped
+        self._context.change(
             findings=without_repeats((*self._findings, *proved.findings)),
             uncertainty=tuple(dict.fromkeys((*self._uncertainty, *proved.uncertainty))),
         )
 
     async def _keep(self) -> None:
         """Store what there is, with what it has cost by now."""
-        context = self._desk
+        context = self._context
         before = context.spent
-        context.book(_usage(self._writing))
+        context.book(self.usage)
         try:
             await context.keep()
         except StaleAttemptError:
@@ -156,37 +180,12 @@ class _ReportStream:
             return  # it is stored again in a moment
         finally:
             context.change(tokens=before.tokens, cost_usd=before.cost_usd)
-        await context.events.phase("artifact", context.state)
-
-
-def _begin(context: TurnContext) -> _Writing:
-    report = context.profile.report
-    schema = str(report.model_json_schema())
-    bare = tokens_of([context.system, _message(context, [], []), schema])
-    room = context.task.budget.max_child_tokens - context.spent.tokens - bare
-    # As much of the passages as a fair report leaves room for; if there is little, rather more of them.
-    room -= FAIR_REPORT_TOKENS if room > 2 * FAIR_REPORT_TOKENS else LEAST_REPORT_TOKENS
-    hits, pages = _shown(context, max(room, 0))
-    user = _message(context, hits, pages)
-    prompt_tokens = tokens_of([context.system, user, schema])
-    return _Writing(
-        prompt=Prompt(name="sub_agent", system=context.system, user=user),
-        prompt_tokens=prompt_tokens,
-        allowed=allowed_output(
-            context.task.budget,
-            context.spent,
-            prompt_tokens,
-            context.prices,
-            wanted=MOST_REPORT_TOKENS,
-            least=LEAST_REPORT_TOKENS,
-        ),
-        material=Material(hits, pages),
-    )
+        await context.tell_phase("artifact")
 
 
 def _shown(context: TurnContext, room: int) -> tuple[list[Hit], list[WebHit]]:
     """What the report is written from: all that fits, of each document its first ones before others' rest."""
-    pages = list(context.transcript.pages)
+    pages = list(context.state.pages)
     shown_pages = fitting_pages(pages, int(room * _PAGES_SHARE)) if pages else []
     room -= tokens_of(page.text + page.title + page.url for page in shown_pages)
     hits = list(context.state.hits)
@@ -196,13 +195,21 @@ def _shown(context: TurnContext, room: int) -> tuple[list[Hit], list[WebHit]]:
 
 
 def _message(context: TurnContext, hits: list[Hit], pages: list[WebHit]) -> str:
-    return task_message(context.task.question, context.targets, hits, context.records, pages, then="report")
+    return task_message(
+        context.task.question,
+        context.targets,
+        hits,
+        context.records,
+        pages,
+        listed=_listed(context),
+        then="report",
+    )
 
 
-def _usage(writing: _Writing) -> ModelUsage:
-    """As the endpoint counts, else estimated."""
-    written = -(-writing.chars // CHARS_PER_TOKEN)
-    return writing.usage or ModelUsage(input_tokens=writing.prompt_tokens, output_tokens=written)
+def _listed(context: TurnContext) -> list[DocumentRecord]:
+    """What tools told of documents, the first ones."""
+    records = context.records
+    return [records[doc_id] for doc_id in context.state.listed if doc_id in records][:_MOST_LISTED]
 
 
 def _broken_off(context: TurnContext, failed: GroundworkError) -> Ending:
@@ -213,14 +220,3 @@ def _broken_off(context: TurnContext, failed: GroundworkError) -> Ending:
         context.warn("TIME_OUT")
         return "partial"
     raise failed
-
-
-def _ended(context: TurnContext, writing: _Writing, brought: int) -> Ending:
-    if is_whole(writing.said, context.profile.report):
-        if not context.state.findings:
-            context.warn("NOTHING_FOUND")
-        return "done"
-    context.warn("REPORT_UNREADABLE")
-    if brought:
-        return "partial"
-    raise ModelFixableError("The report of a sub-agent cannot be read.")

@@ -4,27 +4,30 @@ A child is judged by what it stored, not by how it ended: what stands in the sta
 the deadline counts; one that stored nothing leaves a warning.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from html import escape
-from itertools import zip_longest
 from urllib.parse import quote, urlsplit
 
+from shared.evidence.document_prompt import documents_with_blocks
 from shared.evidence.reader_text import readable
 from shared.platform.concurrency import run_in_background, wait_briefly
+from shared.platform.models import Model
 from shared.platform.prompts import element
 from shared.platform.tokens import CHARS_PER_TOKEN
 from shared.retrieval.models import Hit
+from shared.runs.evidence import Evidence
 from shared.runs.models import ChildStatus, SubagentView
-from shared.runs.working_memory import Evidence, WorkingMemory
+from shared.runs.working_memory import WorkingMemory
 from shared.subagents.artifacts import Child, children_of, find_delegation
 from shared.subagents.control import settle
 from shared.subagents.messages import SubagentWords, subagent_words, warning_of
 from shared.subagents.metrics import note_ends
 from shared.subagents.models import Delegation, Finding, FoundProof, SubagentState
+from shared.subagents.passages import by_document, in_turns
 from shared.subagents.services import SubagentServices
-from shared.subagents.views import end_of, final_status, states_of, view_of
+from shared.subagents.views import end_of, final_status, view_of
 
 _MOST_FINDINGS = 24  # and no more characters than these: some 1,100 tokens of the main agent's prompt
 _MOST_CHARS = 4_000
@@ -35,8 +38,6 @@ _MOST_NOTES = 3
 _MOST_URL_CHARS = 2_000
 _URL_SIGNS = "/:?&=#%@+,;!~$-._"  # others are written as %XX: none of these ends a Markdown link
 _FEWEST_OF_EACH = 2  # passages of each document that the question is about, as far as there are any
-_SEVERAL = 2
-_MOST_QUOTE_CHARS = 400  # of one that may be shown whole: a long sentence, or the row of a table
 _EVIDENCE_SHARE = 0.6  # of the main agent's tokens; the rest: findings, rules, answer; unmeasured
 
 
@@ -48,14 +49,13 @@ class Bounds:
     tokens: int
 
 
-@dataclass(frozen=True)
-class Collected:
+class Collected(Model):
     """What the answer is written from after a delegation.
 
     Attributes:
         evidence: the main agent's and the sub-agents', what findings prove first.
+        proofs: the passages that prove findings: they count as proof, even if the prompt has no room.
         findings: `<findings>` for the answer prompt; empty = nobody found anything.
-        proofs: of each document of a question about several, as far as a finding proves anything of it.
         views: the sub-agents as people see them.
         warnings: in words of the question's language: what did not go as it should.
         web: Markdown for the end of the answer: what the web says, with links, marked as from outside the
@@ -63,8 +63,8 @@ class Collected:
     """
 
     evidence: Evidence
+    proofs: tuple[Hit, ...] = ()
     findings: str = ""
-    proofs: tuple[FoundProof, ...] = ()
     views: tuple[SubagentView, ...] = ()
     warnings: tuple[str, ...] = ()
     web: str = ""
@@ -80,7 +80,7 @@ async def collect(
     """
     delegation = await find_delegation(services.blobs, memory.run_id, delegation_step)
     if delegation is None:
-        return Collected(evidence)
+        return Collected(evidence=evidence)
     children = await children_of(services.blobs, [delegation])
     words = subagent_words((await memory.request()).question)
     now = datetime.now(UTC)
@@ -91,17 +91,30 @@ async def collect(
         )
     )
     await wait_briefly(settling, run_in_background(note_ends(services.subagent_metrics, delegation, ended)))
-    states = states_of(children)
+    states = [child.state for child in children if child.state is not None]
     targets = tuple(dict.fromkeys(doc_id for task in delegation.tasks for doc_id in task.doc_ids))
     is_listing = bool(evidence.records) and not evidence.hits
     return Collected(
         evidence=merge_evidence(evidence, states, targets, _bounds(evidence, services)),
+        proofs=tuple(in_turns([list(_proved(states))])),
         findings="" if is_listing else findings_xml(states),
-        proofs=() if is_listing else proofs_of_each(states, targets),
         views=tuple(view_of(delegation, child, words, status) for child, status in ended),
         warnings=_warnings(delegation, ended, words),
         web=web_section(states, words),
     )
+
+
+def call_result(collected: Collected, shown: Collection[str]) -> str:
+    """What the model reads as the result of `delegate`: findings, and passages that it was not shown yet.
+
+    Args:
+        shown: ids of the blocks that it was shown.
+    """
+    fresh = [hit for hit in collected.evidence.hits if hit.block_id not in shown]
+    records = {record.doc_id: record for record in collected.evidence.records}
+    passages = documents_with_blocks(fresh, records) if fresh else ""
+    told = "\n".join(collected.warnings)
+    return "\n".join(filter(None, (collected.findings, passages, told))) or "The sub-agent found nothing."
 
 
 def _bounds(own: Evidence, services: SubagentServices) -> Bounds:
@@ -139,14 +152,17 @@ def merge_evidence(
     """What the answer is written from. A listing, which has no passages, stays what it is."""
     if own.records and not own.hits:
         return own
-    proved = list(_in_turns(_proved(states)))
-    found = list(_in_turns(hit for state in states for hit in state.hits))
-    candidates = _each_once((*proved, *own.hits, *found))
-    chosen = _within(_targets_first(candidates, targets), bounds)
-    kept = {hit.block_id for hit in chosen}
+    proved = in_turns(by_document(_proved(states)))
+    found = in_turns(by_document(hit for state in states for hit in state.hits))
+    candidates = in_turns([[*proved, *own.hits, *found]])
+    of_targets = [[hit for hit in candidates if hit.doc_id == target] for target in targets]
+    first = in_turns(of_one[:_FEWEST_OF_EACH] for of_one in of_targets)
+    kept = _within(in_turns([[*first, *candidates]]), bounds)
     # The prompt is read from its beginning: there stand the proofs, whatever had to be chosen for balance.
     ordered = [hit for hit in candidates if hit.block_id in kept]
     occurring = {hit.doc_id for hit in ordered}
+    # What is known of a document proves a finding without a passage.
+    occurring |= {proof.doc_id for state in states for found in state.findings for proof in found.proofs}
     records = {record.doc_id: record for state in states for record in state.records}
     records |= {record.doc_id: record for record in own.records}
     return own.model_copy(
@@ -155,17 +171,6 @@ def merge_evidence(
             "records": tuple(record for record in records.values() if record.doc_id in occurring),
         }
     )
-
-
-def proofs_of_each(states: Sequence[SubagentState], targets: Sequence[str]) -> tuple[FoundProof, ...]:
-    """The first short proof out of each document, where the question is about several; in their order."""
-    if len(targets) < _SEVERAL:
-        return ()
-    first: dict[str, FoundProof] = {}
-    for proof in (proof for state in states for finding in state.findings for proof in finding.proofs):
-        if len(proof.quote) <= _MOST_QUOTE_CHARS:
-            first.setdefault(proof.doc_id, proof)
-    return tuple(first[target] for target in targets if target in first)
 
 
 def tokens_of(hits: Iterable[Hit]) -> int:
@@ -183,43 +188,16 @@ def _proved(states: Sequence[SubagentState]) -> Iterator[Hit]:
                     yield known[proof.block_id]
 
 
-def _each_once(hits: Iterable[Hit]) -> list[Hit]:
-    first: dict[str, Hit] = {}
-    for hit in hits:
-        first.setdefault(hit.block_id, hit)
-    return list(first.values())
-
-
-def _in_turns(hits: Iterable[Hit]) -> Iterator[Hit]:
-    """One of each document after the other, each once."""
-    by_document: dict[str, dict[str, Hit]] = {}
-    for hit in hits:
-        by_document.setdefault(hit.doc_id, {}).setdefault(hit.block_id, hit)
-    for together in zip_longest(*(found.values() for found in by_document.values())):
-        yield from (hit for hit in together if hit is not None)
-
-
-def _targets_first(candidates: Sequence[Hit], targets: Sequence[str]) -> Iterator[Hit]:
-    """The best few of each document that the question is about, then all in their order."""
-    of_each = [[hit for hit in candidates if hit.doc_id == target][:_FEWEST_OF_EACH] for target in targets]
-    for together in zip_longest(*of_each):
-        yield from (hit for hit in together if hit is not None)
-    yield from candidates
-
-
-def _within(hits: Iterable[Hit], bounds: Bounds) -> list[Hit]:
-    """As many as fit; one that is too long for what is left makes room for shorter ones behind it."""
-    chosen: dict[str, Hit] = {}
+def _within(hits: Iterable[Hit], bounds: Bounds) -> set[str]:
+    """Ids of as many as fit; one that is too long for what is left makes room for shorter ones behind it."""
+    chosen: set[str] = set()
     tokens = 0
     for hit in hits:
         more = tokens_of([hit])
-        if hit.block_id in chosen or len(chosen) >= bounds.passages:
-            continue
-        if chosen and tokens + more > bounds.tokens:
-            continue
-        chosen[hit.block_id] = hit
-        tokens += more
-    return list(chosen.values())
+        if len(chosen) < bounds.passages and (not chosen or tokens + more <= bounds.tokens):
+            chosen.add(hit.block_id)
+            tokens += more
+    return chosen
 
 
 def findings_xml(states: Sequence[SubagentState]) -> str:

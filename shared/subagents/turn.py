@@ -1,8 +1,8 @@
-"""One turn of a sub-agent: look further, or report. It ends before the deadline, whatever the model does.
+"""One turn of a sub-agent: make the calls of the turn before, then let the model call tools, or report.
 
-A turn whose result is stored is not taken again; of two attempts at once the first to store counts, and the
-other one gives its result. A run that has ended ends its sub-agents at their next turn,
-or the next time they tell of themselves. Expected failures are results; only defects are raised.
+It ends before the deadline, whatever the model does. A turn whose result is stored is not taken again; of two
+attempts at once the first to store counts, and the other one gives its result. A run that has ended ends its
+sub-agents at their next turn, or at their next event. Expected failures are results; only defects are raised.
 """
 
 import asyncio
@@ -10,98 +10,170 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Literal
 
 from shared.platform.concurrency import run_together
 from shared.platform.errors import (
     CallTimeoutError,
     DependencyError,
     GroundworkError,
+    InvalidQueryError,
     ModelFixableError,
     NotFoundError,
 )
 from shared.platform.language_models.models import CallLimits, Message, ModelTurn, ModelUsage
 from shared.platform.telemetry import get_logger
+from shared.retrieval.documents import DocumentSearch
+from shared.retrieval.secured_index import SecuredIndex
 from shared.runs.event_log import RunClosedError, StaleAttemptError
+from shared.runs.models import ToolUse
 from shared.runs.working_memory import WorkingMemory
 from shared.subagents import control
 from shared.subagents.artifacts import ChildStore, find_delegation
 from shared.subagents.budget import (
+    CHARS_PER_TOKEN,
     MARGIN_S,
     allowed_work,
-    can_look_further,
     result_tokens,
     tokens_of,
+    tool_limit_s,
     work_limit_s,
 )
-from shared.subagents.initial_retrieval import open_task
-from shared.subagents.models import (
-    ChildTranscript,
-    SubagentState,
-    SubagentTask,
-    TurnInput,
-    TurnResult,
-    WarningCode,
-)
-from shared.subagents.passages import task_message
+from shared.subagents.models import SubagentState, TurnInput, TurnResult, TurnStatus, WarningCode
+from shared.subagents.opening import open_task
+from shared.subagents.passages import fitting_pages, repeats_passage, task_message, web_results
 from shared.subagents.report_stream import write_report
 from shared.subagents.services import SubagentServices
-from shared.subagents.tools import ChildTools, Outcome
-from shared.subagents.turn_context import TurnContext, open_events
+from shared.subagents.turn_context import TurnContext
+from shared.tools.base import Found, failure
+from shared.tools.execution import Called, carry_out, described, rendered
+from shared.tools.registry import TOOLS
+from shared.tools.search_web import SearchWeb
 from shared.tools.tool_calls import PlannedCall, plan_calls, signature
 
 MAX_CALLS = 3  # of one turn: what the prompt says
 _MAX_ARGUMENT_CHARS = 2_000  # longer ones are no search; they would be read again in every turn
+_LEAST_CHARS = 400  # of a result, as the model reads it
+_PASSING = frozenset({"NetworkError", "RateLimitError"})  # what may go better in a moment
 _MAX_SAID_CHARS = 600  # of what a model says beside its calls
+_STORE_S = MARGIN_S / 2  # of the margin; the rest is for the parent to hear of the end
+_BOOK_S = 0.1  # a turn that was over at once waits so long for the note that it began
+_OTHER_POLL_S = 0.2
+_STOPPED = TurnResult(status="partial")
+"""The run has ended, or the time is over: nobody waits for this sub-agent any more."""
 
 
 class SearchFailedError(DependencyError):
     """A search of a sub-agent failed, and may go better in a moment."""
 
+    def __init__(self, failed: GroundworkError | None = None) -> None:
+        super().__init__(failed.detail if failed else "A search of a sub-agent failed.")
+        if failed is not None:
+            self.retryable = failed.retryable and not isinstance(failed, CallTimeoutError)
+            self.code = failed.code
 
-async def look_further(context: TurnContext) -> bool:
-    """Let the model look for more. False when the report is due instead.
+
+async def make_calls(context: TurnContext) -> None:
+    """Make the calls of the turn before; what they bring becomes part of the conversation.
 
     Raises:
-        SearchFailedError: a tool failed; what the others found is kept.
+        SearchFailedError: one failed. A first attempt leaves all of them to be made again.
+    """
+    planned = context.state.planned
+    limit_s = tool_limit_s(context.remaining_s, context.services.settings.answering.retrieval_timeout_s)
+    called = await run_together(*(_call(context, item, limit_s) for item in planned))
+    uses = [_use(context, one) for one in called if one.planned.refused is None]
+    context.change(tool_uses=(*context.state.tool_uses, *uses))
+    has_failed = any(one.result.get("type") in _PASSING for one in called)
+    if has_failed and not context.turn.attempt:
+        raise SearchFailedError
+    if any(one.result.get("type") == CallTimeoutError.code for one in called):
+        context.warn("TOOL_FAILED")
+    await _note(context, called, limit_s)
+    await context.keep()
+    if has_failed:
+        raise SearchFailedError
+
+
+async def _call(context: TurnContext, item: PlannedCall, limit_s: float) -> Called:
+    if item.refused is not None:
+        return Called(item, item.refused.result)
+    arguments = item.arguments or {}
+    await context.tell_call(item.call.name, arguments)
+    query = str(arguments.get("query", ""))
+    if item.call.name == SearchWeb.name and repeats_passage(query, context.state.hits, context.task.question):
+        repeats = InvalidQueryError("The query repeats a passage of the documents.", "Use general terms.")
+        called = Called(item, failure(repeats))
+    else:
+        called = await carry_out(item, context.bind, limit_s)
+    await context.tell_use(_use(context, called))
+    return called
+
+
+def _use(context: TurnContext, called: Called) -> ToolUse:
+    result = called.result
+    return ToolUse(
+        turn=context.turn.turn,
+        tool=called.planned.call.name,
+        success=result["success"],
+        result_count=called.count or 0,
+        duration_ms=called.duration_ms,
+        error_type=None if result["success"] else result["type"],
+    )
+
+
+async def _note(context: TurnContext, called: Sequence[Called], limit_s: float) -> None:
+    """What calls brought becomes their results, as the model reads them, and part of the state."""
+    documents = DocumentSearch(SecuredIndex(context.services.documents_index, context.request.user))
+    hits = [hit for one in called for hit in one.found.hits]
+    records = await described(hits, context.records, documents, limit_s)
+    max_chars = max(_result_room(context) // len(called) * CHARS_PER_TOKEN, _LEAST_CHARS)
+    results: list[Message] = []
+    for one in called:
+        found = one.found
+        text, fresh = rendered(one, {hit.block_id for hit in context.state.hits}, records, max_chars)
+        if found.pages:
+            text = web_results(fitting_pages(found.pages, max_chars // CHARS_PER_TOKEN))
+        described_now = [records[hit.doc_id] for hit in fresh if hit.doc_id in records]
+        context.add(fresh, (*described_now, *found.records))
+        pages = {page.url: page for page in (*found.pages, *context.state.pages)}
+        listed = (*context.state.listed, *(record.doc_id for record in found.records))
+        context.change(pages=tuple(pages.values()), listed=tuple(dict.fromkeys(listed)))
+        results.append(Message(role="tool", text=text, call_id=one.planned.call.call_id))
+    state = context.state
+    made = [signature(item.call.name, item.arguments) for item in state.planned if item.arguments is not None]
+    context.change(messages=(*state.messages, *results), made=(*state.made, *made), planned=())
+
+
+async def look_further(context: TurnContext) -> bool:
+    """Ask the model what else to look for; False when the report is due instead.
+
+    Raises:
         DependencyError: the model could not be asked.
     """
-    if not context.transcript.planned and not await _plan(context):
-        return False
-    await _carry_out(context)
-    return True
-
-
-async def _plan(context: TurnContext) -> bool:
-    """Ask the model; whether it asked for calls that can be made."""
-    turn = await _ask(context)
+    left = min(MAX_CALLS, context.services.settings.subagents.child_max_tool_calls - len(context.state.made))
+    turn = await _ask(context) if left > 0 else None
     if turn is None:
         return False
-    asked = [call for call in turn.tool_calls if len(call.arguments) <= _MAX_ARGUMENT_CHARS][:MAX_CALLS]
-    planned = plan_calls(asked, context.tools, context.transcript.made, MAX_CALLS)
+    asked = [call for call in turn.tool_calls if len(call.arguments) <= _MAX_ARGUMENT_CHARS][:left]
+    planned = plan_calls(asked, context.tools, context.state.made, left)
     for refused in planned:
         await _tell_refused(context, refused)
     if not any(item.refused is None for item in planned) or not _result_room(context):
         return False
     said = Message(role="assistant", text=turn.text[:_MAX_SAID_CHARS], tool_calls=tuple(asked))
-    context.transcript = context.transcript.model_copy(
-        update={"messages": (*context.transcript.messages, said), "planned": planned, "results": ()}
-    )
-    await context.keep_both()
+    context.change(messages=(*context.state.messages, said), planned=planned)
     return True
 
 
 async def _ask(context: TurnContext) -> ModelTurn | None:
     """The model's turn; None when there is no room for one, or it brought nothing that could be read."""
-    messages, tools = _messages(context), ChildTools(context).definitions
+    messages = _messages(context)
+    tools = [context.bind(name, Found()).definition for name in context.tools]
     prompt_tokens = tokens_of([*map(_text_of, messages), *(tool.model_dump_json() for tool in tools)])
-    budget, spent, prices = context.task.budget, context.spent, context.prices
     limit_s = work_limit_s(context.remaining_s)
-    if not tools or not limit_s:
+    allowed = allowed_work(context.task.budget, context.spent, prompt_tokens, context.prices)
+    if not tools or not limit_s or allowed.limit is not None:
         return None
-    if not can_look_further(budget, spent, prompt_tokens, prompt_tokens, prices):
-        return None
-    allowed = allowed_work(budget, spent, prompt_tokens, prompt_tokens, prices)
     limits = CallLimits(timeout_s=limit_s, max_retries=0, max_output_tokens=allowed.output_tokens)
     try:
         turn = await context.services.chat_model.converse(messages, tools, limits)
@@ -111,98 +183,28 @@ async def _ask(context: TurnContext) -> ModelTurn | None:
         context.warn("MODEL_FAILED")
         return None
     written = tokens_of([turn.text, *(call.arguments for call in turn.tool_calls)])
-    context.book(turn.usage or _estimated(turn, prompt_tokens, written))
+    read = prompt_tokens if turn.tokens is None else max(turn.tokens - written, 0)
+    context.book(turn.usage or ModelUsage(input_tokens=read, output_tokens=written))
     return turn
 
 
-def _estimated(turn: ModelTurn, prompt_tokens: int, written: int) -> ModelUsage:
-    if turn.tokens is None:
-        return ModelUsage(input_tokens=prompt_tokens, output_tokens=written)
-    return ModelUsage(input_tokens=max(turn.tokens - written, 0), output_tokens=min(written, turn.tokens))
-
-
-async def _carry_out(context: TurnContext) -> None:
-    """Make the calls that have no result yet."""
-    done = {message.call_id for message in context.transcript.results}
-    missing = [item for item in context.transcript.planned if item.call.call_id not in done]
-    tools = ChildTools(context, _result_room(context), len(missing))
-    outcomes = await run_together(*(_call(context, tools, item) for item in missing))
-    for item, outcome in zip(missing, outcomes, strict=True):
-        _note(context, item, outcome)
-    has_failed = any(outcome.may_pass for outcome in outcomes)
-    if not has_failed:
-        _fold(context)
-    await context.keep_both()
-    if has_failed:
-        raise SearchFailedError("A search of a sub-agent failed.")
-
-
-async def _call(context: TurnContext, tools: ChildTools, item: PlannedCall) -> Outcome:
-    if item.arguments is not None:
-        await context.events.tool_started(item.call.name, item.arguments)
-    outcome = await tools.call(item)
-    if outcome.use is not None and item.refused is None:
-        await context.events.tool_ended(outcome.use)
-    return outcome
-
-
-def _note(context: TurnContext, item: PlannedCall, outcome: Outcome) -> None:
-    found = outcome.found
-    context.add(found.hits, found.records)
-    if outcome.use is not None and item.refused is None:
-        context.change(tool_uses=(*context.state.tool_uses, outcome.use))
-        if not outcome.use.success and outcome.use.error_type == CallTimeoutError.code:
-            context.warn("TOOL_FAILED")
-    if outcome.may_pass:
-        return
-    known = {page.url for page in context.transcript.pages}
-    pages = [page for page in found.pages if page.url not in known]
-    result = Message(role="tool", text=found.text, call_id=item.call.call_id)
-    context.transcript = context.transcript.model_copy(
-        update={
-            "results": (*context.transcript.results, result),
-            "pages": (*context.transcript.pages, *pages),
-        }
-    )
-
-
-def _fold(context: TurnContext) -> None:
-    """All results are there: they become part of the conversation, in the order of their calls."""
-    transcript = context.transcript
-    by_call = {message.call_id: message for message in transcript.results}
-    made = [
-        signature(item.call.name, item.arguments) for item in transcript.planned if item.arguments is not None
-    ]
-    context.transcript = transcript.model_copy(
-        update={
-            "messages": (
-                *transcript.messages,
-                *(by_call[item.call.call_id] for item in transcript.planned),
-            ),
-            "made": (*transcript.made, *made),
-            "planned": (),
-            "results": (),
-        }
-    )
-
-
 async def _tell_refused(context: TurnContext, item: PlannedCall) -> None:
-    """A refused call is seen by readers, too, unless it is for a tool that there is not."""
-    if item.refused is None:
+    """A refused call is seen by readers, too, unless it is for a tool that there is not: a name that a model
+    made up is shown to nobody."""
+    if item.refused is None or item.call.name not in TOOLS:
         return
-    use = (await ChildTools(context).call(item)).use
-    if use is not None:
-        context.change(tool_uses=(*context.state.tool_uses, use))
-        await context.events.tool_ended(use)
+    use = _use(context, Called(item, item.refused.result))
+    context.change(tool_uses=(*context.state.tool_uses, use))
+    await context.tell_use(use)
 
 
 def _messages(context: TurnContext) -> Sequence[Message]:
-    opening = context.state.hits[: context.transcript.opening_count]
+    opening = context.state.hits[: context.state.opening_count]
     task = task_message(context.task.question, context.targets, opening, context.records, then="work")
     return (
         Message(role="system", text=context.system),
         Message(role="user", text=task),
-        *context.transcript.messages,
+        *context.state.messages,
     )
 
 
@@ -215,20 +217,11 @@ def _result_room(context: TurnContext) -> int:
     return result_tokens(context.task.budget, context.spent, report_tokens)
 
 
-_STORE_S = MARGIN_S / 2  # of the margin; the rest is for the parent to hear of the end
-_BOOK_S = 0.1  # a turn that was over at once waits so long for the note that it began
-_OTHER_POLL_S = 0.2
-_STOPPED = TurnResult(status="partial")
-"""The run has ended, or the time is over: nobody waits for this sub-agent any more."""
-
-Status = Literal["go_on", "done", "partial", "failed"]
-
-
 @dataclass(frozen=True)
 class _Ending:
     """How a turn ended."""
 
-    status: Status
+    status: TurnStatus
     error: GroundworkError | None = None
 
 
@@ -240,7 +233,7 @@ async def take_turn(turn: TurnInput, services: SubagentServices) -> TurnResult:
         known = _known_result(state, turn)
         if known is not None:
             return known
-        context = await _turn_context(turn, services, (store, state or _beginning(turn)))
+        context = await _turn_context(turn, services, store, state)
     except (RunClosedError, NotFoundError):
         return _STOPPED
     except GroundworkError as failed:
@@ -259,29 +252,21 @@ def _known_result(state: SubagentState | None, turn: TurnInput) -> TurnResult | 
     return state.last_result if is_ours and state.last_attempt >= turn.attempt else None
 
 
-def _beginning(turn: TurnInput) -> SubagentState:
-    return SubagentState(child_id=turn.child_id, profile=turn.profile)
-
-
 async def _turn_context(
-    turn: TurnInput, services: SubagentServices, stored: tuple[ChildStore, SubagentState]
+    turn: TurnInput, services: SubagentServices, store: ChildStore, state: SubagentState | None
 ) -> TurnContext:
     """What the turn works at. RunClosedError, NotFoundError: the run has ended, or was erased."""
     delegation = await find_delegation(services.blobs, turn.run_id, turn.step)
-    task = _task(delegation.tasks if delegation else (), turn)
+    tasks = delegation.tasks if delegation else ()
+    task = next((task for task in tasks if task.child_id == turn.child_id), None)
+    if delegation is None or task is None:
+        raise NotFoundError("There is no such task.")
     request = await WorkingMemory(services.blobs, turn.run_id).request()
-    if delegation is not None:
-        request = request.with_rights_of(delegation.asker)
-    context = TurnContext(services, turn, task, request, stored)
-    context.events = await open_events(services.run_log, turn)
+    state = state or SubagentState(child_id=turn.child_id, profile=turn.profile)
+    request = request.with_rights_of(delegation.asker)
+    context = TurnContext(services, turn, task, request, store=store, state=state)
+    await context.open_log()
     return context
-
-
-def _task(tasks: tuple[SubagentTask, ...], turn: TurnInput) -> SubagentTask:
-    for task in tasks:
-        if task.child_id == turn.child_id:
-            return task
-    raise NotFoundError("There is no such task.")
 
 
 class _Turn:
@@ -294,12 +279,12 @@ class _Turn:
         self._is_first = context.state.started_at is None
 
     async def take(self) -> TurnResult:
-        beginning = asyncio.create_task(self._begin()) if self._is_first else None
+        store = self._context.services.subagent_control
+        beginning = asyncio.create_task(control.begin(store, self._turn.child_id)) if self._is_first else None
         self._note_attempt()
         try:
             ending = await self._ended_in_time()
-            result = self._result(ending)
-            return await self._stored(ending, result)
+            return await self._stored(ending, self._result(ending))
         except RunClosedError:
             return _STOPPED
         except StaleAttemptError:
@@ -308,9 +293,6 @@ class _Turn:
             if beginning is not None:
                 await asyncio.wait([beginning], timeout=_BOOK_S)
                 beginning.cancel()
-
-    async def _begin(self) -> None:
-        await control.begin(self._context.services.subagent_control, self._turn.child_id)
 
     def _note_attempt(self) -> None:
         context, state = self._context, self._context.state
@@ -343,38 +325,27 @@ class _Turn:
             self._context.warn(_warning_of(failed))
             return _Ending("failed", failed)
 
-    async def _work(self) -> Status:
+    async def _work(self) -> TurnStatus:
         context = self._context
         if self._is_first:
-            await context.events.phase("started", context.state)
-        await context.events.phase("turn", context.state)
-        stored = await context.store.transcript()
-        if stored is None:
+            await context.tell_phase("started")
+        await context.tell_phase("turn")
+        if not context.state.is_opened:
             await self._open()
-        else:
-            context.transcript = stored
-        may_look = not self._turn.closing and not context.transcript.is_covered
+        if context.state.planned:
+            await make_calls(context)
+        may_look = not self._turn.closing and not context.state.is_covered
         if may_look and await look_further(context):
             return "go_on"
-        ending = await write_report(context)
-        if ending == "done" and self._was_still_looking() and _is_open(context):
-            context.warn("TURNS_SPENT")
-        return ending
-
-    def _was_still_looking(self) -> bool:
-        """Whether only the number of turns ended the search, of a profile that is not done by it."""
-        is_last = self._turn.turn >= self._context.task.budget.max_child_turns
-        stops_so = "max_turns" in self._context.profile.stops_when
-        return is_last and not stops_so and bool(self._context.transcript.messages)
+        return await write_report(context)
 
     async def _open(self) -> None:
-        context = self._context
-        context.transcript = ChildTranscript()
         try:
-            await open_task(context)
+            await open_task(self._context)
         except GroundworkError as failed:
-            raise _OpeningFailedError(failed) from None
-        await context.keep_both()
+            raise SearchFailedError(failed) from None
+        self._context.change(is_opened=True)
+        await self._context.keep()
 
     def _result(self, ending: _Ending) -> TurnResult:
         state = self._context.state
@@ -387,6 +358,7 @@ class _Turn:
             tokens=state.tokens,
             cost_usd=round(state.cost_usd, 8),
             findings=len(state.findings),
+            lost_s=self._context.lost_s,
         )
 
     async def _stored(self, ending: _Ending, result: TurnResult) -> TurnResult:
@@ -429,10 +401,9 @@ class _Turn:
     async def _tell(self, ending: _Ending) -> None:
         context = self._context
         if ending.status == "failed":
-            code = ending.error.code if ending.error else None
-            await context.events.phase("failed", context.state, error_type=code)
+            await context.tell_phase("failed", error_type=ending.error.code if ending.error else None)
         elif ending.status != "go_on":
-            await context.events.phase("ended", context.state, status=context.state.status)
+            await context.tell_phase("ended", status=context.state.status)
 
     def _log(self, result: TurnResult) -> None:
         get_logger().info(
@@ -449,24 +420,7 @@ class _Turn:
         )
 
 
-class _OpeningFailedError(SearchFailedError):
-    """The first passages could not be looked for."""
-
-    def __init__(self, failed: GroundworkError) -> None:
-        super().__init__(failed.detail)
-        self.retryable = failed.retryable and not isinstance(failed, CallTimeoutError)
-        self.code = failed.code
-
-
-def _is_open(context: TurnContext) -> bool:
-    """Whether the report itself says that something was not found. Notes on sources say no such thing."""
-    says_so = bool(context.state.uncertainty) and "trust_notes" not in context.profile.artifacts
-    return says_so or any(not finding.proofs for finding in context.state.findings)
-
-
 def _warning_of(failed: GroundworkError) -> WarningCode:
-    readings: tuple[tuple[type[GroundworkError], WarningCode], ...] = (
-        (SearchFailedError, "TOOL_FAILED"),
-        (ModelFixableError, "REPORT_UNREADABLE"),
-    )
-    return next((code for kind, code in readings if isinstance(failed, kind)), "MODEL_FAILED")
+    if isinstance(failed, SearchFailedError):
+        return "TOOL_FAILED"
+    return "REPORT_UNREADABLE" if isinstance(failed, ModelFixableError) else "MODEL_FAILED"

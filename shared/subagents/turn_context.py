@@ -4,8 +4,9 @@ Events show readers tools, turns and counts, never what was read or found. A log
 no turn; a run that has ended ends the sub-agent.
 """
 
-from collections.abc import Iterable
-from datetime import UTC, datetime
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
 from shared.platform.errors import GroundworkError, NotFoundError
@@ -16,92 +17,20 @@ from shared.platform.telemetry import get_logger
 from shared.retrieval.models import DocumentRecord, Hit
 from shared.runs.event_log import EventLog, RunClosedError, join_event_log
 from shared.runs.events import RunEvent, SubagentStatus, ToolResultEvent, ToolStartedEvent
-from shared.runs.models import RunRequest, SubagentTool, ToolUse
-from shared.runs.run_log import RunLog
+from shared.runs.models import RunRequest, ToolUse
+from shared.runs.step_time import child_losses
 from shared.subagents.artifacts import ChildStore
 from shared.subagents.budget import Prices, Spent
-from shared.subagents.models import ChildTranscript, SubagentState, SubagentTask, TurnInput, WarningCode
-from shared.subagents.profiles import PROFILES, Profile
+from shared.subagents.loop import CRASH_GRACE
+from shared.subagents.models import SubagentState, SubagentTask, TurnInput, WarningCode
+from shared.subagents.profiles import PROFILES, SCOPES, Profile
 from shared.subagents.services import SubagentServices
+from shared.tools.base import Found, Tool
+from shared.tools.registry import bound_tool
 
 _MAX_ARGUMENT_CHARS = 200  # of what a model wrote: readers see what it is after, not more
 Phase = Literal["started", "turn", "artifact", "failed", "ended"]
 _MAX_HITS = 80  # more than any token budget lets a model read; keeps the state small
-
-
-class ChildEvents:
-    """Tells of one turn. Every method raises RunClosedError, and nothing else."""
-
-    def __init__(self, event_log: EventLog | None, turn: TurnInput) -> None:
-        self._event_log = event_log
-        self._turn = turn
-
-    async def phase(
-        self,
-        phase: Phase,
-        state: SubagentState,
-        *,
-        error_type: str | None = None,
-        status: str | None = None,
-    ) -> None:
-        """A `status` with counts."""
-        await self._write(
-            SubagentStatus(
-                phase=phase,
-                turn=self._turn.turn,
-                passages=len(state.hits),
-                findings=len(state.findings),
-                proved=sum(bool(finding.proofs) for finding in state.findings),
-                error_type=error_type,
-                status=status,
-            )
-        )
-
-    async def tool_started(self, tool: str, arguments: dict[str, Any]) -> None:
-        """A tool is called."""
-        shown = {name: _shown(value) for name, value in arguments.items()}
-        await self._write(ToolStartedEvent(tool=tool, arguments=shown))
-
-    async def tool_ended(self, use: ToolUse) -> None:
-        """A tool has answered, or was refused."""
-        await self._write(
-            ToolResultEvent(
-                tool=use.tool,
-                success=use.success,
-                result_count=use.result_count,
-                error_type=use.error_type or None,
-            )
-        )
-
-    async def _write(self, event: RunEvent) -> None:
-        if self._event_log is None:
-            return
-        try:
-            await self._event_log.write(event)
-        except RunClosedError:
-            raise
-        except NotFoundError:
-            raise RunClosedError("The log of the run is gone.") from None
-        except GroundworkError as failed:
-            get_logger().warning("sub_agent.untold", run_id=self._turn.run_id, error_type=failed.code)
-
-
-async def open_events(log: RunLog, turn: TurnInput) -> ChildEvents:
-    """Events of one turn.
-
-    Raises:
-        RunClosedError: the run has ended, or was erased.
-    """
-    try:
-        event_log = await join_event_log(log, turn.run_id, turn.step, turn.index, turn.profile)
-    except RunClosedError:
-        raise
-    except NotFoundError:
-        raise RunClosedError("The log of the run is gone.") from None
-    except GroundworkError as failed:
-        get_logger().warning("sub_agent.untold", run_id=turn.run_id, error_type=failed.code)
-        return ChildEvents(None, turn)
-    return ChildEvents(event_log, turn)
 
 
 def _shown(value: Any) -> Any:
@@ -113,7 +42,7 @@ def _shown(value: Any) -> Any:
 
 
 class TurnContext:
-    """One turn's work. `state` and `transcript` are replaced as it goes on, and stored by `keep`."""
+    """One turn's work. `state` is replaced as it goes on, and stored by `keep`."""
 
     def __init__(
         self,
@@ -121,19 +50,22 @@ class TurnContext:
         turn: TurnInput,
         task: SubagentTask,
         request: RunRequest,
-        stored: tuple[ChildStore, SubagentState],
+        *,
+        store: ChildStore,
+        state: SubagentState,
     ) -> None:
-        """`stored`: what was read from the store, or how a sub-agent begins."""
+        """`state`: what was read from the store, or how a sub-agent begins."""
         self.services = services
         self.turn = turn
         self.task = task
         self.request = request
-        self.store, self.state = stored
-        self.transcript = ChildTranscript()
-        self.events = ChildEvents(None, turn)
+        self.store, self.state = store, state
+        self.lost_s = 0.0
+        self._event_log: EventLog | None = None
         self.prices = Prices(
             services.settings.models.input_usd_per_million_tokens,
             services.settings.models.output_usd_per_million_tokens,
+            services.settings.models.cached_input_usd_per_million_tokens,
         )
 
     @property
@@ -147,27 +79,25 @@ class TurnContext:
         return render(load("subagents", self.profile.name), {"rules": load("subagents", "rules")})
 
     @property
-    def tools(self) -> tuple[SubagentTool, ...]:
-        """What it may use: of the task's tools those that are the profile's, and that there are."""
-        allowed = [name for name in self.profile.tools if name in self.task.tools]
-        return tuple(name for name in allowed if name != "web_search" or self.services.web_search)
+    def tools(self) -> tuple[str, ...]:
+        """What it may call: of the task's scope what is the profile's, and works."""
+        allowed = [scope for scope in self.profile.tools if scope in self.task.tools]
+        works = [scope for scope in allowed if scope != "web_search" or self.services.web_search]
+        return tuple(name for scope in works for name in SCOPES[scope])
+
+    def bind(self, name: str, found: Found) -> Tool:
+        """The tool for the user of the run, within the limits of the task: none is an argument."""
+        return bound_tool(name, self.services, self.request.user, self.filters(), found)
 
     @property
     def remaining_s(self) -> float:
         """Seconds until the deadline; below 0 behind it."""
-        return (self.task.deadline - datetime.now(UTC)).total_seconds()
+        return (self.task.deadline - datetime.now(UTC)).total_seconds() + self.lost_s
 
     @property
     def spent(self) -> Spent:
         """What was used so far."""
         return Spent(self.state.tokens, self.state.cost_usd)
-
-    @property
-    def scope(self) -> tuple[str, ...]:
-        """The documents that searches may not leave; empty = all that the asker may read."""
-        chosen = self.request.doc_ids
-        within = tuple(doc_id for doc_id in self.task.doc_ids if not chosen or doc_id in chosen)
-        return within or chosen
 
     @property
     def records(self) -> dict[str, DocumentRecord]:
@@ -180,12 +110,14 @@ class TurnContext:
         known = self.records
         return [(doc_id, known[doc_id].filename) for doc_id in self.task.doc_ids if doc_id in known]
 
-    def filters(self, doc_ids: Iterable[str] = ()) -> Filters:
-        """The limits of a search: the task's project, and its documents or some of them."""
+    def filters(self) -> Filters:
+        """The limits of every search: the task's project, and its documents that the caller chose."""
+        chosen = self.request.doc_ids
+        within = tuple(doc_id for doc_id in self.task.doc_ids if not chosen or doc_id in chosen)
         filters: Filters = {}
         if project_id := self.task.project_id or self.request.project_id:
             filters["project_id"] = project_id
-        if limited := tuple(doc_ids) or self.scope:
+        if limited := within or chosen:
             filters["doc_id"] = limited
         return filters
 
@@ -212,7 +144,71 @@ class TurnContext:
         """Store the state as it is. StaleAttemptError: another attempt at this turn was quicker."""
         await self.store.put_state(self.state)
 
-    async def keep_both(self) -> None:
-        """The same, and the transcript after it: both are of one attempt."""
-        await self.keep()
-        await self.store.put_transcript(self.transcript)
+    async def open_log(self) -> None:
+        """Join the run's log, and read from it how much time was lost with a worker.
+
+        Raises:
+            RunClosedError: the run has ended, or was erased.
+        """
+        turn = self.turn
+        with self._telling():
+            self._event_log, events = await join_event_log(
+                self.services.run_log, turn.run_id, turn.step, turn.index, turn.profile
+            )
+            begins = self._phase("turn").model_copy(
+                update={"step": turn.step, "child": turn.index, "at": datetime.now(UTC)}
+            )
+            lost = child_losses((*events, begins)).get((turn.step, turn.index), timedelta())
+            self.lost_s = min(lost, CRASH_GRACE).total_seconds()
+
+    async def tell_phase(
+        self, phase: Phase, *, error_type: str | None = None, status: str | None = None
+    ) -> None:
+        """A `status` with counts."""
+        event = self._phase(phase)
+        await self._tell(event.model_copy(update={"error_type": error_type, "status": status}))
+
+    def _phase(self, phase: Phase) -> SubagentStatus:
+        state = self.state
+        return SubagentStatus(
+            phase=phase,
+            turn=self.turn.turn,
+            passages=len(state.hits),
+            findings=len(state.findings),
+            proved=sum(bool(finding.proofs) for finding in state.findings),
+            tokens=state.tokens,
+            cost_usd=state.cost_usd,
+        )
+
+    async def tell_call(self, tool: str, arguments: dict[str, Any]) -> None:
+        """A tool is called."""
+        shown = {name: _shown(value) for name, value in arguments.items()}
+        await self._tell(ToolStartedEvent(tool=tool, arguments=shown))
+
+    async def tell_use(self, use: ToolUse) -> None:
+        """A tool has answered, or was refused."""
+        await self._tell(
+            ToolResultEvent(
+                tool=use.tool,
+                success=use.success,
+                result_count=use.result_count,
+                error_type=use.error_type or None,
+            )
+        )
+
+    async def _tell(self, event: RunEvent) -> None:
+        """RunClosedError: the run has ended. No other failure of the log is raised."""
+        if self._event_log is not None:
+            with self._telling():
+                await self._event_log.write(event)
+
+    @contextmanager
+    def _telling(self) -> Iterator[None]:
+        try:
+            yield
+        except RunClosedError:
+            raise
+        except NotFoundError:
+            raise RunClosedError("The log of the run is gone.") from None
+        except GroundworkError as failed:
+            get_logger().warning("sub_agent.untold", run_id=self.turn.run_id, error_type=failed.code)

@@ -1,6 +1,5 @@
 """Sub-agents as people see them: made from tasks and states, live and afterwards; never a transcript."""
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from shared.evidence.reader_text import readable
@@ -75,11 +74,6 @@ def end_of(child: Child, status: ChildStatus) -> SubagentEnd:
         tokens=child.state.tokens,
         cost_usd=child.state.cost_usd,
     )
-
-
-def states_of(children: Sequence[Child]) -> tuple[SubagentState, ...]:
-    """What there is of them."""
-    return tuple(child.state for child in children if child.state is not None)
 
 
 def _warnings(state: SubagentState, status: ChildStatus, words: SubagentWords) -> tuple[str, ...]:

@@ -3,13 +3,12 @@
 Nothing a model says reaches a summary without a quotation that stands verbatim in a block of the document.
 """
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from html import escape
 
+from shared.evidence.alignment import holds_words, normalise
 from shared.evidence.citations import CitationBook
-from shared.evidence.quotes import normalise, splits_number
 from shared.evidence.reader_text import readable
 from shared.retrieval.models import Hit
 from shared.summaries.models import (
@@ -53,30 +52,21 @@ def proved_window(output: WindowSummary, hits: Sequence[Hit], source_url: str | 
 
 def _proved_metric(given: WindowMetric, book: CitationBook, doc_id: str) -> Metric | None:
     name, value = one_line(given.name), " ".join(given.value.split())
-    if not name or not any(character.isdigit() for character in value) or not _holds(given.quote, value):
+    if not name or not any(character.isdigit() for character in value) or not holds_words(given.quote, value):
         return None
     proof = book.prove(doc_id, given.quote)
     if proof is None:
         return None
     unit = " ".join((given.unit or "").split())
     block = next(hit.content for hit in book.hits if hit.block_id == proof[0].block_id)
-    stands = bool(unit) and normalise(unit) in normalise(block)  # a table names units in its head
+    stands = (
+        bool(unit) and normalise(unit).lower() in normalise(block).lower()
+    )  # a table names units in its head
     return Metric(
         name=name,
         value=readable(value),
         unit=readable(unit)[:MAX_TAG_CHARS] if stands else None,
         citation=proof[0],
-    )
-
-
-def _holds(quote: str, value: str) -> bool:
-    """Whether the number stands in the quotation as a number of its own: `5` is not in `15 bar`."""
-    text, wanted = normalise(quote), normalise(value)
-    return any(
-        not (text[: found.start()][-1:].isalnum() or text[found.end() :][:1].isdigit())
-        and not splits_number(text, found.start())
-        and not splits_number(text, found.end())
-        for found in re.finditer(re.escape(wanted), text)
     )
 
 

@@ -123,7 +123,7 @@ class DocumentResult(Model):
 
 
 class SummarisedDocument(Model):
-    """How it went with one document. Not found and not allowed are the same: then only the id is told."""
+    """How it went with one document. Not found and not allowed look the same: only the id is shown."""
 
     doc_id: str
     filename: str = ""

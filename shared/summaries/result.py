@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from shared.evidence.alignment import normalise
 from shared.evidence.citations import marker
 from shared.evidence.messages import ENGLISH, GERMAN, Messages, messages_for
 from shared.evidence.models import Citation
-from shared.evidence.quotes import normalise
 from shared.summaries.models import (
     DocumentResult,
     Finding,

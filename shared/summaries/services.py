@@ -12,20 +12,9 @@ from shared.platform.settings import Settings
 class SummaryServices(Protocol):
     """What summaries needs of the outside world."""
 
-    @property
-    def settings(self) -> Settings: ...
-
-    @property
-    def content_index(self) -> SearchIndex: ...
-
-    @property
-    def documents_index(self) -> SearchIndex: ...
-
-    @property
-    def chat_model(self) -> ChatModel: ...
-
-    @property
-    def blobs(self) -> BlobStore: ...
-
-    @property
-    def user_limits(self) -> UserLimitStore: ...
+    settings: Settings
+    content_index: SearchIndex
+    documents_index: SearchIndex
+    chat_model: ChatModel
+    blobs: BlobStore
+    user_limits: UserLimitStore

@@ -4,17 +4,12 @@
 here and never in a history; a step that runs twice finds what it had done.
 """
 
-from typing import TypeVar
-
-from shared.platform.blobs import BlobStore
-from shared.platform.errors import NotFoundError
-from shared.platform.models import Model
+from shared.platform.blobs import BlobStore, find_model, keep_model, read_model, write_model
+from shared.platform.models import Stored
 from shared.platform.names import WORK
 from shared.summaries.models import DocumentPlan, DocumentResult, SummaryEnd, SummaryRequest, WindowResult
 
 FOLDER = "summaries/"
-
-Stored = TypeVar("Stored", bound=Model)
 
 
 class SummaryStore:
@@ -24,17 +19,17 @@ class SummaryStore:
         self._blobs = blobs
         self.folder = f"{FOLDER}{summary_id}/"
 
-    async def create_request(self, request: SummaryRequest) -> bool:
-        """Keep the request; False when there is one of this id."""
-        return await self._create("request", request)
+    async def keep_request(self, request: SummaryRequest) -> SummaryRequest:
+        """Keep the request; gives what is kept, which may be an earlier one of this id."""
+        return await self._keep("request", request)
 
     async def put_request(self, request: SummaryRequest) -> None:
         """Overwrite the request; only before anything works from it."""
-        await self._blobs.write(WORK, f"{self.folder}request.json", request.model_dump_json().encode())
+        await write_model(self._blobs, WORK, f"{self.folder}request.json", request)
 
     async def request(self) -> SummaryRequest:
         """The request. NotFoundError when the summary was deleted, or never was."""
-        return await self._read("request", SummaryRequest)
+        return await read_model(self._blobs, WORK, f"{self.folder}request.json", SummaryRequest)
 
     async def is_closed(self) -> bool:
         """Whether it has its end, or was deleted: nobody may add to it."""
@@ -83,17 +78,8 @@ class SummaryStore:
         await self._blobs.delete(WORK, f"{self.folder}request.json")
         await self._blobs.delete_prefix(WORK, self.folder)
 
-    async def _create(self, name: str, value: Model) -> bool:
-        return await self._blobs.create(WORK, f"{self.folder}{name}.json", value.model_dump_json().encode())
-
     async def _keep(self, name: str, value: Stored) -> Stored:
-        return value if await self._create(name, value) else await self._read(name, type(value))
+        return await keep_model(self._blobs, WORK, f"{self.folder}{name}.json", value)
 
     async def _find(self, name: str, kind: type[Stored]) -> Stored | None:
-        try:
-            return await self._read(name, kind)
-        except NotFoundError:
-            return None
-
-    async def _read(self, name: str, kind: type[Stored]) -> Stored:
-        return kind.from_stored(await self._blobs.read(WORK, f"{self.folder}{name}.json"))
+        return await find_model(self._blobs, WORK, f"{self.folder}{name}.json", kind)

@@ -46,8 +46,7 @@ async def begin_summary(
     """
     order = order.model_copy(update={"doc_ids": tuple(dict.fromkeys(order.doc_ids))})
     made = _request(order, user, services, summary_id)
-    store = SummaryStore(services.blobs, made.summary_id)
-    return made if await store.create_request(made) else await store.request()
+    return await SummaryStore(services.blobs, made.summary_id).keep_request(made)
 
 
 async def renew_summary(
@@ -84,7 +83,7 @@ async def owned_summary(summary_id: str, user: UserContext, blobs: BlobStore) ->
     """The request of a summary.
 
     Raises:
-        NotFoundError: there is no such summary, or it belongs to somebody else; the two cannot be told apart.
+        NotFoundError: there is no such summary, or it belongs to somebody else; the two look the same.
     """
     missing = NotFoundError(
         f"There is no summary {summary_id[:64]!r}.", "Check the id; summaries are seen by their owner."

@@ -20,7 +20,7 @@ from shared.platform.errors import (
     GroundworkError,
     NotFoundError,
 )
-from shared.platform.instances import OrchestrationStarter
+from shared.platform.instances import Instances
 from shared.platform.telemetry import get_logger
 from shared.teams.files import ChannelFiles
 from shared.teams.messages import Texts, language_of
@@ -47,30 +47,10 @@ _MAX_UPDATES = 8  # of one turn, when others write it at the same time
 class TeamsServices(IngestionServices, AnsweringServices, Protocol):
     """The clients and stores that `shared.teams` uses, a part of `shared.wiring.Services`."""
 
-    @property
-    def directory(self) -> GroupDirectory: ...
-
-    @property
-    def bot_outbox(self) -> BotOutbox | None: ...
-
-    @property
-    def bot_files(self) -> ChannelFiles | None: ...
-
-    @property
-    def bot_turns(self) -> BotTurnStore | None: ...
-
-
-class Orchestrations(OrchestrationStarter, Protocol):
-    """The app's orchestrations, as an activity reaches them."""
-
-    async def tell(self, instance_id: str, event: str) -> None:
-        """Raise an event without content for an instance that waits."""
-
-    async def stop(self, instance_id: str) -> None:
-        """Terminate an instance; nothing happens if it has ended or never existed."""
-
-    async def is_alive(self, instance_id: str) -> bool:
-        """Whether the instance may still write; True if its state is unknown."""
+    directory: GroupDirectory
+    bot_outbox: BotOutbox | None
+    bot_files: ChannelFiles | None
+    bot_turns: BotTurnStore | None
 
 
 @dataclass(frozen=True)
@@ -80,7 +60,7 @@ class ReplyDependencies:
     services: TeamsServices
     outbox: BotOutbox
     turns: BotTurnStore
-    orchestrations: Orchestrations
+    orchestrations: Instances
     store_file: StoreFile
 
     async def find_user(self, conversation: BotConversation, sender: BotSender) -> tuple[UserContext, bool]:

@@ -13,7 +13,8 @@ from shared.answering.clarification_steps import answer_clarification, pending_c
 from shared.answering.runs import begin_run, view_run
 from shared.conversations.memory import forget_all
 from shared.conversations.threads import delete_thread, new_thread
-from shared.platform.errors import CallerError, GroundworkError, NotFoundError
+from shared.evidence.untrusted_text import markdown_text
+from shared.platform.errors import CallerError, GroundworkError, NotFoundError, TooManyRequestsError
 from shared.platform.hashing import digest
 from shared.platform.tracing import link_to
 from shared.runs.events import AskUserEvent, events_of
@@ -21,7 +22,6 @@ from shared.runs.models import ChatRequest, Clarification, ClarificationAnswer, 
 from shared.runs.run_store import owned_run
 from shared.teams import messages
 from shared.teams.context import IncomingMessage, cancel_waiting_run
-from shared.teams.markdown import plain
 from shared.teams.models import (
     BotReply,
     ButtonCommand,
@@ -115,7 +115,7 @@ async def _show_sources(incoming: IncomingMessage) -> ReplyStep:
         return await incoming.finish(messages.NO_SOURCES)
     address = services.settings.host.public_address
     citations = reply_of(answer, language=incoming.language, public_address=address).citations
-    lines = [f"{plain(citation.name)} [{citation.n}]" for citation in citations]
+    lines = [f"{markdown_text(citation.name)} [{citation.n}]" for citation in citations]
     reply = BotReply(
         text="\n\n".join((messages.SOURCES[incoming.language], *lines)),
         citations=citations,
@@ -166,7 +166,9 @@ async def _resume(incoming: IncomingMessage, record: RunRecord, answer: Clarific
     deps, ask_step = incoming.deps, record.ask_step
     user, without_groups = await incoming.user()
     try:
-        must_be_raised = await answer_clarification(record, answer, user, deps.services.blobs)
+        must_be_raised = await answer_clarification(record, answer, user, deps.services)
+    except TooManyRequestsError:
+        raise
     except CallerError:  # already answered differently, or a button of another clarification
         return await incoming.finish(messages.ANSWERED_ALREADY)
     if must_be_raised:
@@ -231,11 +233,11 @@ async def _begin(incoming: IncomingMessage, user: UserContext, doc_ids: tuple[st
     thread_id = turn.thread_id or own
     question = ChatRequest(question=incoming.message.text, doc_ids=doc_ids)
     if thread_id == own:
-        await begin_run(question, user, services, run_id=run_id)
+        await begin_run(question, user, services, run_id=run_id, origin=incoming.conversation.channel)
         return
     question = question.model_copy(update={"thread_id": thread_id})
     try:
-        await begin_run(question, user, services, run_id=run_id)
+        await begin_run(question, user, services, run_id=run_id, origin=incoming.conversation.channel)
     except NotFoundError:
         # Deleted; or so new that the question before has not begun it yet.
         try:
@@ -243,7 +245,7 @@ async def _begin(incoming: IncomingMessage, user: UserContext, doc_ids: tuple[st
         except NotFoundError:
             await incoming.remember(lambda now: {"thread_id": own})
             question = question.model_copy(update={"thread_id": None})
-        await begin_run(question, user, services, run_id=run_id)
+        await begin_run(question, user, services, run_id=run_id, origin=incoming.conversation.channel)
 
 
 def _place(incoming: IncomingMessage, *, without_groups: bool) -> ReplyPlace:

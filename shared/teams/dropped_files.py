@@ -8,13 +8,13 @@ from pathlib import Path, PurePosixPath
 from shared.access.models import UserContext
 from shared.documents.requests import UploadRequest
 from shared.documents.state import DocumentState
+from shared.evidence.untrusted_text import markdown_name, markdown_text
 from shared.ingestion.registry import FORMATS, MAGIC_BYTES, check_content
 from shared.ingestion.uploads import blob_name_of, receive
 from shared.platform.errors import CallerError, ConfigurationError, GroundworkError
 from shared.teams import messages
 from shared.teams.context import IncomingMessage, TeamsServices
 from shared.teams.dispatch import answer_words
-from shared.teams.markdown import plain
 from shared.teams.models import BotAttachment, BotConversation, ReplyStep
 
 MAX_FILES = 10  # of one message; Teams accepts as many
@@ -60,7 +60,7 @@ async def _store(
     attachment: BotAttachment, user: UserContext, incoming: IncomingMessage, stored: dict[str, str]
 ) -> str:
     """Add a file to `stored`, by the id of its document; else the text that says why not."""
-    name = plain(attachment.name)
+    name = markdown_name(attachment.name)
     try:
         stored[await incoming.deps.store_file(attachment, incoming.conversation, user)] = name
     except CallerError as error:
@@ -94,7 +94,7 @@ async def look_at_files(incoming: IncomingMessage) -> ReplyStep:
 
 
 def _announced(state: DocumentState, incoming: IncomingMessage) -> str:
-    name = plain(state.filename)
+    name = markdown_name(state.filename)
     if state.status == "failed":
         return _failed(name, state.reason or "", incoming)
     texts = messages.FILE_READY if state.status == "ready" else messages.FILE_SLOW
@@ -102,7 +102,7 @@ def _announced(state: DocumentState, incoming: IncomingMessage) -> str:
 
 
 def _failed(name: str, reason: str, incoming: IncomingMessage) -> str:
-    reason = plain(messages.file_reason(reason, incoming.language))
+    reason = markdown_text(messages.file_reason(reason, incoming.language))
     return messages.FILE_FAILED[incoming.language].format(name, reason)
 
 

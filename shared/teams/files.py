@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING
 from urllib.parse import SplitResult, urljoin
 
 from shared.platform.calls import BOT_FILES as SERVICE
-from shared.platform.calls import azure_errors, failed, rate_limited
+from shared.platform.calls import azure_errors, error_of_status
 from shared.platform.errors import CallerError, PayloadTooLargeError
 from shared.platform.http_client import http_errors
 from shared.teams.tokens import CLOUDS, address_parts, is_loopback, is_on, is_service, origin
@@ -158,9 +158,7 @@ def _check(response: ClientResponse) -> None:
         return
     if response.status in (401, 403, 404, 410):
         raise CallerError("The channel does not give the file to us any more.", "Drop it again.")
-    if response.status == 429:
-        raise rate_limited(SERVICE, response.headers)
-    raise failed(SERVICE, response.status)
+    raise error_of_status(SERVICE, response.status, response.headers)
 
 
 def _check_is_file(response: ClientResponse, attachment: BotAttachment) -> None:

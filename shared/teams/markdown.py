@@ -32,12 +32,7 @@ _DELIMITER = re.compile(r" {0,3}\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*")
 _BORDER = re.compile(r"(?<!\\)\|")
 _BREAK = re.compile(r"\s*<br ?/?>\s*", re.IGNORECASE)
 _SOURCE = re.compile(r" ?\(Source: (?:[^()\n]|\([^()\n]*\))*\)(?=\[\d+\])")
-_SIGNS_OF_MARKDOWN = re.compile(r"[\\`*|~\[\]]|(?<![^\W_])_|_(?![^\W_])")  # none: an underscore inside a word
-_BLOCK_SIGN = re.compile(r"^(\d{1,9}(?=[.)](?:\s|$))|(?=[-+>#=]))")  # of a list, a heading, a quotation
 _CITED = re.compile(r"\[\d{1,3}\]")
-# What is invisible or turns the direction of reading hides what a name says; marks of a script itself stay.
-_HIDDEN = dict.fromkeys((0xAD, 0x200B, 0xFEFF, *range(0x202A, 0x202F), *range(0x2060, 0x2070)))
-_ADDRESS = re.compile(r"(:)(?=//)|\b(www)(?=\.)", re.IGNORECASE)
 
 
 @dataclass
@@ -154,21 +149,6 @@ def for_channel(text: str) -> tuple[str, tuple[ShownTable, ...]]:
     return _with_lone_items_freed(shown.strip("\n")), tuple(reader.tables)
 
 
-def visible(text: str) -> str:
-    """Without signs that nobody sees, and those that turn the direction of reading."""
-    return text.translate(_HIDDEN)
-
-
-def plain(text: str) -> str:
-    """Markdown that shows `text` as it is, on one line: for names that came from documents and people.
-
-    An address in it is parted, since clients make links of what looks like one.
-    """
-    line = _ADDRESS.sub(r"\g<0> ", " ".join(visible(text).split()))
-    shown = _SIGNS_OF_MARKDOWN.sub(r"\\\g<0>", line).replace("&", "&amp;").replace("<", "&lt;")
-    return _BLOCK_SIGN.sub(r"\1\\", shown)
-
-
 def cut(text: str, most_chars: int) -> str:
     """The text, with an ellipsis in place of what is too much."""
     return text if len(text) <= most_chars else text[: most_chars - 1].rstrip() + "…"
@@ -186,7 +166,7 @@ def _with_lone_items_freed(text: str) -> str:
 
 
 def _lone_items(lines: list[str]) -> list[int]:
-    """Where an item with a source, of one paragraph, is all of its list. Lists beside code are left alone."""
+    """Where an item with a source, of one paragraph, is all of its list. Lists with code are left alone."""
     found: list[int] = []
     items: list[int] = []
     is_plain, before = True, ""

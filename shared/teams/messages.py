@@ -3,9 +3,10 @@
 import re
 from collections.abc import Mapping, Sequence
 
+from shared.evidence.untrusted_text import one_line
 from shared.runs.events import RunEvent, SubagentStatus, TodoListStatus, ToolStartedEvent
 from shared.runs.plan import TodoItem
-from shared.teams.markdown import cut, visible
+from shared.teams.markdown import cut
 from shared.teams.models import BotConversation, Language
 
 Texts = Mapping[Language, str]
@@ -39,7 +40,7 @@ HELP: Texts = {
 
 OF_PERSON: Texts = {
     "en": "I read only what you may read. Drop a file here, and it becomes a document only you can read.",
-    "de": "Ich lese, was Sie lesen dürfen. Legen Sie hier eine Datei ab, wird sie Ihr eigenes Dokument.",
+    "de": "Ich lese nur, was Sie lesen dürfen. Dateien, die Sie hier ablegen, können nur Sie lesen.",
 }
 
 OF_PERSON_ALONE: Texts = {
@@ -54,7 +55,7 @@ OF_SEVERAL: Texts = {
     "de": "Hier lesen mehrere mit, deshalb verwende ich nur Dokumente, die alle lesen dürfen.",
 }
 OF_STRANGER: Texts = {
-    "en": "I do not know who you are here, so I use only documents that everybody may read.",
+    "en": "I don't know who you are here, so I use only documents that everybody may read.",
     "de": "Ich weiß hier nicht, wer Sie sind, deshalb verwende ich nur Dokumente, die alle lesen dürfen.",
 }
 
@@ -104,14 +105,14 @@ ANSWERED_ALREADY: Texts = {
 }
 
 REFUSED: Texts = {
-    "en": "I may not answer you here: your account does not belong to this organisation, or has no access.",
+    "en": "I can't answer you here: your account does not belong to this organisation, or has no access.",
     "de": "Ich darf Ihnen hier nicht antworten: Ihr Konto gehört nicht zu dieser Organisation oder ist nicht "
     "zugelassen.",
 }
 
 TOO_LONG: Texts = {
     "en": "That is too long for a question. Shorten it, or drop the material here as a file.",
-    "de": "Das ist zu lang für eine Frage. Kürzen Sie, oder legen Sie den Stoff hier als Datei ab.",
+    "de": "Das ist zu lang für eine Frage. Kürzen Sie sie, oder legen Sie den Text hier als Datei ab.",
 }
 TOO_MANY: Texts = {
     "en": "That was a lot at once. Please wait a moment, then ask again.",
@@ -127,8 +128,8 @@ OUT_OF_REACH: Texts = {
 BROKEN: Texts = {
     "en": "Something went wrong on my side, and I have no answer. Please ask again. "
     "If it happens again, give this reference to the operator: {0}",
-    "de": "Bei mir ist etwas schiefgegangen, ich habe keine Antwort. Bitte fragen Sie noch einmal. "
-    "Wenn es wieder geschieht, nennen Sie dem Betreiber diese Kennung: {0}",
+    "de": "Bei mir ist etwas schiefgegangen, deshalb habe ich keine Antwort. Bitte fragen Sie noch einmal. "
+    "Wenn es wieder passiert, nennen Sie dem Betreiber diese Kennung: {0}",
 }
 
 CANCELLED: Texts = {"en": "The question was cancelled.", "de": "Die Frage wurde abgebrochen."}
@@ -138,7 +139,7 @@ GONE: Texts = {
 }
 FILES_NOT_HERE: Texts = {
     "en": "I take files only in a personal chat in Teams, where only you can read them.",
-    "de": "Dateien nehme ich nur im persönlichen Chat in Teams an, wo sie allein Ihnen gehören.",
+    "de": "Dateien nehme ich nur im persönlichen Chat in Teams an, wo nur Sie sie lesen können.",
 }
 TOO_MANY_FILES: Texts = {
     "en": "I took the first {0} files; please drop the others separately.",
@@ -162,6 +163,7 @@ _OF_ERRORS: Mapping[str, Texts] = {
     "AuthenticationError": OUT_OF_REACH,
     "IndexNotFoundError": OUT_OF_REACH,
     "TooManyRequestsError": TOO_MANY,
+    "DailyLimitError": TOO_MANY,
     "TooManyRunsError": TOO_MANY,
     "PayloadTooLargeError": TOO_LONG,
     "NotAuthenticatedError": REFUSED,
@@ -186,8 +188,8 @@ _LOCKED = "Die Datei ist mit einem Kennwort geschützt. Legen Sie sie ohne Kennw
 _OTHER_KIND = "Ihr Inhalt passt nicht zu ihrer Endung."
 _TOO_LARGE = "Die Datei ist zu groß. Teilen Sie sie auf."
 _NOT_TAKEN = (
-    "Dateien dieser Art werden nicht gelesen, wohl aber PDF, Word, PowerPoint, Excel, CSV, HTML, Markdown, "
-    "Text, E-Mails (.eml), Untertitel und Bilder."
+    "Dateien dieser Art kann ich nicht lesen. Lesen kann ich PDF, Word, PowerPoint, Excel, CSV, HTML, "
+    "Markdown, Text, E-Mails (.eml), Untertitel und Bilder."
 )
 
 _GERMAN = (
@@ -199,7 +201,7 @@ _GERMAN = (
     (r"The content is not (a picture of a known kind\.|a mail: .*)", _OTHER_KIND),
     (
         r"The file needs a password, or is of a format of before 2007\.",
-        f"{_LOCKED} Formate von vor 2007 gehen nicht.",
+        f"{_LOCKED} Formate von vor 2007 kann ich nicht lesen.",
     ),
     (r"The (file|PDF) is encrypted.*", _LOCKED),
     (r"The PDF has no pages\.", "Das PDF hat keine Seiten."),
@@ -214,6 +216,10 @@ _GERMAN = (
     ),
     (r"The picture has more than (\d+) million pixels\.", "Das Bild hat mehr als {0} Millionen Bildpunkte."),
     (r"The file (is larger than|has|holds|unpacks to) .*", _TOO_LARGE),
+    (r"(The answer of|The document makes|The picture has more than \d+ million pixels in) .*", _TOO_LARGE),
+    (r"The merged cells of its tables .*", _TOO_LARGE),
+    (r"Up to sheet .* the cells are spread over .*", _TOO_LARGE),
+    (r"Each time this file was read the app came to an end\.", _DAMAGED),
     (r"Reading the file (takes more|took longer) than .*", _TOO_LARGE),
     (r"The file has no usable name\.", "Die Datei hat keinen brauchbaren Namen."),
     (r"A name that ends in .*", "Diese Endung gehört zu Zugriffslisten."),
@@ -221,7 +227,7 @@ _GERMAN = (
     (r"A document of somebody else has this name\.", "Ein Dokument von jemand anderem heißt schon so."),
     (
         r"Files are not taken from where this one is\.",
-        "Von dort, wo sie liegt, werden keine Dateien angenommen. Legen Sie sie von Ihrem eigenen Gerät ab.",
+        "Von diesem Speicherort nehme ich keine Dateien an. Legen Sie sie von Ihrem eigenen Gerät ab.",
     ),
     (r"The file is not where the channel says\.", "Sie liegt nicht mehr dort. Legen Sie sie noch einmal ab."),
     (
@@ -264,8 +270,7 @@ def _of_plan(todo: Sequence[TodoItem], language: Language) -> str | None:
     for number, item in enumerate(todo, start=1):
         if item.status in ("pending", "in_progress"):
             # A model's words, on one line. Some clients render Markdown there, others show it: no escapes.
-            words = " ".join(visible(item.description).split())
-            words = words.replace("](", "] (").replace("://", ": //")
+            words = one_line(item.description).replace("](", "] (")
             return cut(_STEP[language].format(number, len(todo), words), MAX_PROGRESS_CHARS)
     return None
 

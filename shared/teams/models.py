@@ -282,7 +282,7 @@ def sorry(step: ReplyStep, code: str) -> ReplyStep:
     """The step that apologises for a failure; after a failed apology there is none.
 
     Args:
-        code: of the error, as in docs/errors.md.
+        code: of the error, as in docs/events-and-errors.md.
     """
     kind = "end" if step.kind == "apologise" else "apologise"
     return step.model_copy(update={"kind": kind, "attempt": 0, "delay_s": 0.0, "error": code})

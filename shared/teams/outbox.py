@@ -5,7 +5,6 @@ Teams shows sources, figures and buttons; other channels get everything as text.
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Protocol
 
 from shared.platform.errors import GroundworkError, RateLimitError
 from shared.platform.settings import Settings
@@ -26,58 +25,8 @@ _MAX_FAILURES = 3  # one after another; unmeasured
 _STREAM_INTERVAL_S = 1.0  # Teams takes one update a second
 
 
-class BotStream(Protocol):
+class BotStream:
     """One message that is streamed. Must end with `finish`. Only `finish` raises."""
-
-    @property
-    def is_live(self) -> bool:
-        """Whether users see it grow. If not, only `finish` shows something."""
-
-    @property
-    def message_id(self) -> str:
-        """The channel's id of the message; empty until the channel has taken the first update."""
-
-    async def inform(self, text: str) -> None:
-        """Show the progress line, until the text begins."""
-
-    async def write(self, text: str) -> None:
-        """Add to the text."""
-
-    async def finish(self, reply: BotReply) -> str:
-        """Replace it with the whole message; the channel's id of its last part.
-
-        Nothing is sent if the user has stopped the message: they want no more of it.
-
-        Raises:
-            CallerError, DependencyError: as `BotOutbox.say`.
-        """
-
-
-class BotOutbox(Protocol):
-    """Sends to channels. Raises only errors of `shared.platform.errors`."""
-
-    async def typing(self, conversation: BotConversation) -> None:
-        """Show the typing indicator. Not retried: an indicator that comes late is useless."""
-
-    async def say(self, conversation: BotConversation, reply: BotReply, reply_to: str | None = None) -> str:
-        """Send a message, in several parts if it is too long for the channel; the channel's id of the last.
-
-        Raises:
-            CallerError: the channel accepts nothing from us there, now and later.
-            DependencyError: it cannot be reached, or keeps asking us to wait.
-        """
-
-    async def begin(
-        self, conversation: BotConversation, reply_to: str | None = None, message_id: str = ""
-    ) -> BotStream:
-        """A message that is streamed in personal chats of Teams, and comes whole elsewhere.
-
-        `message_id`: of one that an earlier process began: it is not streamed further, but replaced.
-        """
-
-
-class ChannelStream(BotStream):
-    """One message in one conversation."""
 
     def __init__(
         self,
@@ -107,21 +56,32 @@ class ChannelStream(BotStream):
 
     @property
     def is_live(self) -> bool:
+        """Whether users see it grow. If not, only `finish` shows something."""
         return self._is_live
 
     @property
     def message_id(self) -> str:
+        """The channel's id of the message; empty until the channel has taken the first update."""
         return self._stream_id
 
     async def inform(self, text: str) -> None:
+        """Show the progress line, until the text begins."""
         self._line = " ".join(text.split())
         self._wake()
 
     async def write(self, text: str) -> None:
+        """Add to the text."""
         self._text += text
         self._wake()
 
     async def finish(self, reply: BotReply) -> str:
+        """Replace it with the whole message; the channel's id of its last part.
+
+        Nothing is sent if the user has stopped the message: they want no more of it.
+
+        Raises:
+            CallerError, DependencyError: as `BotOutbox.say`.
+        """
         self._is_live = False
         if self._sending is not None:
             await self._sending
@@ -220,8 +180,8 @@ class ChannelStream(BotStream):
         await asyncio.sleep(max(0.0, self._free_at - asyncio.get_running_loop().time()))
 
 
-class ChannelOutbox(BotOutbox):
-    """Sends to the channels of one bot."""
+class BotOutbox:
+    """Sends to the channels of one bot. Raises only errors of `shared.platform.errors`."""
 
     def __init__(
         self,
@@ -238,9 +198,16 @@ class ChannelOutbox(BotOutbox):
         self._stream_interval_s = stream_interval_s
 
     async def typing(self, conversation: BotConversation) -> None:
+        """Show the typing indicator. Not retried: an indicator that comes late is useless."""
         await self._connector.post_once(conversation, typing_of(conversation))
 
     async def say(self, conversation: BotConversation, reply: BotReply, reply_to: str | None = None) -> str:
+        """Send a message, in several parts if it is too long for the channel; the channel's id of the last.
+
+        Raises:
+            CallerError: the channel accepts nothing from us there, now and later.
+            DependencyError: it cannot be reached, or keeps asking us to wait.
+        """
         sent = ""
         for activity in messages_of(conversation, reply):
             sent = await self._connector.post(conversation, activity, _answered(conversation, reply_to))
@@ -249,7 +216,11 @@ class ChannelOutbox(BotOutbox):
     async def begin(
         self, conversation: BotConversation, reply_to: str | None = None, message_id: str = ""
     ) -> BotStream:
-        return ChannelStream(
+        """A message that is streamed in personal chats of Teams, and comes whole elsewhere.
+
+        `message_id`: of one that an earlier process began: it is not streamed further, but replaced.
+        """
+        return BotStream(
             self._connector,
             conversation,
             reply_to=_answered(conversation, reply_to),

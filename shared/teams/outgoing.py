@@ -3,33 +3,42 @@
 Links are absolute: a chat client has no page that a relative address could belong to. Only pictures have
 signed addresses (decision 0024).
 
-Source: Bot Framework Activity schema 3.1; Microsoft Teams, "Enhance AI-generated bot messages", "Stream bot
-messages", "Format your bot messages".
+In Teams an Adaptive Card below the message shows figures, tables and buttons. Text from documents stands only
+in text blocks of the card, where it cannot become a link. A button returns its value and no words (no
+`messageBack`): the Agents Playground 0.2.28 sends nothing for one with words.
+
+Source: Bot Framework Activity schema 3.1; Adaptive Cards 1.5; Microsoft Teams, "Enhance AI-generated bot
+messages", "Stream bot messages", "Format your bot messages", "Card actions", "Cards reference".
 """
 
 import json
 import re
 import textwrap
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from shared.evidence.document_prompt import clock_time
 from shared.evidence.figures import alt_text
 from shared.evidence.models import AnswerFigure, Citation
+from shared.evidence.untrusted_text import markdown_text, one_line, shown_name
 from shared.runs.models import RunAnswer
 from shared.teams import messages
 from shared.teams.activities import TEAMS
-from shared.teams.cards import Wire, card_of
-from shared.teams.markdown import cut, for_channel, plain, visible
-from shared.teams.messages import language_of
+from shared.teams.markdown import cut, for_channel
+from shared.teams.messages import OPEN_PAGE, language_of
 from shared.teams.models import (
+    OWN_KEY,
     BotConversation,
     BotReply,
     ChosenOption,
     Language,
+    ShownButton,
     ShownCitation,
     ShownFigure,
+    ShownTable,
 )
+
+Wire = dict[str, Any]
 
 # Size of one activity, counted as UTF-16. Teams' documentation said 28 KB, then 40, and says 100 today; its
 # older clouds may still have the lower limits.
@@ -48,6 +57,13 @@ _CITED = re.compile(r"\[(\d{1,3})\]")
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})", re.MULTILINE)
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 _EMPHASIS = re.compile(r"(?<!\\)(\*{1,3})(?=\S)(.+?)(?<=\S)(?<!\\)\1")
+
+MAX_TABLE_ROWS = 40  # longer ones are read in the text; unmeasured
+MAX_TABLE_COLUMNS = 7  # a phone shows about 4 (unmeasured)
+_MAX_TITLE_CHARS = 120
+_MAX_CELL_CHARS = 400
+# These would become a link, or a date in the reader's own format: {{DATE(...)}}.
+_SEPARATED = (("](", "] ("), ("{{", "{ {"))
 
 
 def reply_of(answer: RunAnswer, *, language: Language, public_address: str | None) -> BotReply:
@@ -134,11 +150,11 @@ def in_words(reply: BotReply, language: Language) -> str:
         f"`{button.value.command}`" for button in reply.buttons if not isinstance(button.value, ChosenOption)
     )
     figures = "\n".join(
-        f"- {plain(figure.caption)}{f': {figure.page_url}' if figure.page_url else ''}"
+        f"- {markdown_text(figure.caption)}{f': {figure.page_url}' if figure.page_url else ''}"
         for figure in reply.figures
     )
     sources = [
-        f"- [{cited.n}] {plain(cited.name)}: “{plain(cited.abstract)}”{f' {cited.url}' if cited.url else ''}"
+        f"- [{cited.n}] {markdown_text(cited.name)}: “{markdown_text(cited.abstract)}” {cited.url}".rstrip()
         for cited in _cited_in(reply.text, reply.citations)
     ]
     parts = (
@@ -189,12 +205,12 @@ def _citation(citation: Citation, language: Language, public_address: str | None
     parts = [_page_of(citation.filename, citation.page_number, language)]
     if citation.start_seconds is not None:
         parts.append(clock_time(citation.start_seconds))
-    if not citation.verified:  # a quotation from the caption of a figure, which proves nothing
+    if citation.quote and not citation.verified:  # from the caption of a figure, which proves nothing
         parts.append(messages.FIGURE[language])
     return ShownCitation(
         n=citation.n,
         name=", ".join(parts),
-        abstract=textwrap.shorten(visible(citation.quote), MAX_ABSTRACT_CHARS, placeholder=" …"),
+        abstract=textwrap.shorten(one_line(citation.quote), MAX_ABSTRACT_CHARS, placeholder=" …"),
         url=_absolute(citation.url, public_address),
     )
 
@@ -219,7 +235,7 @@ def _label(figure: AnswerFigure, text: str, *, is_only: bool) -> str:
 
 
 def _page_of(filename: str, page_number: int | None, language: Language) -> str:
-    name = visible(" ".join(filename.split()))
+    name = shown_name(filename)
     return name if page_number is None else f"{name}, {messages.PAGE[language].format(page_number)}"
 
 
@@ -233,7 +249,7 @@ def _absolute(address: str, public_address: str | None) -> str:
 def _with_choices(reply: BotReply) -> str:
     """The text, and below it the options that can be chosen by their number."""
     options = [
-        f"{button.value.number}. {plain(button.title)}"
+        f"{button.value.number}. {markdown_text(button.title)}"
         for button in reply.buttons
         if isinstance(button.value, ChosenOption)
     ]
@@ -313,3 +329,79 @@ def _addressed(conversation: BotConversation, activity: Wire) -> Wire:
 
 def _size(activity: Wire) -> int:
     return 2 * len(json.dumps(activity, ensure_ascii=False))
+
+
+def card_of(reply: BotReply, language: Language) -> Wire | None:
+    """The card of a message, as an attachment; None if the message needs none."""
+    body = [
+        *(_card_figure(figure, language) for figure in reply.figures),
+        *(
+            _table(table)
+            for table in reply.tables
+            if len(table.rows) <= MAX_TABLE_ROWS and len(table.header) <= MAX_TABLE_COLUMNS
+        ),
+        *(_button(button) for button in reply.buttons),
+    ]
+    if not body:
+        return None
+    content: Wire = {
+        "type": "AdaptiveCard",
+        "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
+        "version": "1.5",
+        "body": body,
+    }
+    if reply.tables or reply.figures:
+        content["msteams"] = {"width": "Full"}
+    return {"contentType": "application/vnd.microsoft.card.adaptive", "content": content}
+
+
+def _card_figure(figure: ShownFigure, language: Language) -> Wire:
+    picture: Wire = {
+        "type": "Image",
+        "url": figure.image_url,
+        "altText": cut(figure.alt or figure.caption, _MAX_CELL_CHARS),
+        "size": "Stretch",
+        "msteams": {"allowExpand": True},
+    }
+    items = [picture, _text(figure.caption) | {"isSubtle": True, "size": "Small"}]
+    if figure.page_url:
+        action = {"type": "Action.OpenUrl", "title": OPEN_PAGE[language], "url": figure.page_url}
+        items.append({"type": "ActionSet", "actions": [action]})
+    return {"type": "Container", "separator": True, "items": items}
+
+
+def _table(table: ShownTable) -> Wire:
+    return {
+        "type": "Table",
+        "columns": [{"width": 1} for _ in table.header],
+        "firstRowAsHeaders": True,
+        "showGridLines": True,
+        "gridStyle": "default",
+        "rows": [_row(table.header, is_header=True), *(_row(row) for row in table.rows)],
+    }
+
+
+def _row(cells: tuple[str, ...], *, is_header: bool = False) -> Wire:
+    weight: Wire = {"weight": "Bolder"} if is_header else {}
+    return {
+        "type": "TableRow",
+        "cells": [{"type": "TableCell", "items": [_text(cell) | weight]} for cell in cells],
+    }
+
+
+def _button(button: ShownButton) -> Wire:
+    """One per row: side by side, titles would be cut, and more than six buttons hidden.
+
+    The title begins with the option's number, which can be typed instead.
+    """
+    number = f"{button.value.number}. " if isinstance(button.value, ChosenOption) else ""
+    title = cut(number + one_line(button.title), _MAX_TITLE_CHARS)
+    value = {OWN_KEY: button.value.model_dump(mode="json")}
+    return {"type": "ActionSet", "actions": [{"type": "Action.Submit", "title": title, "data": value}]}
+
+
+def _text(text: str) -> Wire:
+    shown = cut(one_line(text), _MAX_CELL_CHARS)
+    for sign, separated in _SEPARATED:
+        shown = shown.replace(sign, separated)
+    return {"type": "TextBlock", "text": shown or " ", "wrap": True}

@@ -5,7 +5,6 @@ earlier one had begun replaces what that one showed with the whole message, or s
 that went out whole, nothing is sent.
 """
 
-import asyncio
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing, suppress
@@ -15,6 +14,7 @@ from datetime import UTC, datetime
 from shared.access.models import UserContext
 from shared.access.security_filter import NOBODYS
 from shared.answering.runs import close_dead_run, view_run
+from shared.evidence.untrusted_text import markdown_text, one_line
 from shared.platform.errors import (
     AccessDeniedError,
     CallerError,
@@ -24,7 +24,6 @@ from shared.platform.errors import (
     NotFoundError,
 )
 from shared.platform.telemetry import get_logger
-from shared.platform.tracing import unrecorded
 from shared.runs.events import (
     AskUserEvent,
     CompleteEvent,
@@ -35,13 +34,12 @@ from shared.runs.events import (
     parse_event,
     withdraws_step,
 )
-from shared.runs.log_lines import LogSlice
 from shared.runs.models import Clarification, RunAnswer, RunRecord, asker_after_wait
-from shared.runs.run_log import LogTail, RunLog
+from shared.runs.run_log import RunLog, next_piece
 from shared.runs.working_memory import WorkingMemory
 from shared.teams import messages
 from shared.teams.context import ReplyDependencies, remember
-from shared.teams.markdown import ChannelText, plain, visible
+from shared.teams.markdown import ChannelText
 from shared.teams.models import (
     BotReply,
     BotSender,
@@ -94,7 +92,9 @@ async def reply_part(step: ReplyStep, deps: ReplyDependencies) -> ReplyStep:
         return step.end
     is_first = step.part == 0 and await memory.begin(step.ask_step)
     begun = "" if is_first or step.part else await memory.growing(step.ask_step)
-    writer = await _open_writer(deps.outbox, place, streams=is_first, begun=begun)
+    is_shown = is_first or begun
+    stream = await deps.outbox.begin(place.conversation, place.reply_to, begun) if is_shown else None
+    writer = Writer(deps.outbox, place, stream)
     reply = RunReply(step, deps, place, memory, writer)
     try:
         return await _follow_run(reply)
@@ -191,12 +191,12 @@ async def _send_clarification(event: AskUserEvent, number: int, reply: RunReply)
     )
     buttons = tuple(
         ShownButton(
-            title=visible(f"{option.title or option.filename} ({option.filename}, {option.date})"),
+            title=one_line(option.name),
             value=ChosenOption(run_id=run_id, number=option.number),
         )
         for option in asked.options
     )
-    await reply.writer.finish(BotReply(text=plain(asked.question), buttons=buttons))
+    await reply.writer.finish(BotReply(text=markdown_text(asked.question), buttons=buttons))
     waits_s = (asked.expires_at - datetime.now(UTC)).total_seconds() + _AFTER_EXPIRY_S
     update = {"kind": "expire", "ask_step": event.step, "after": number, "part": 1, "attempt": 0}
     return reply.step.model_copy(update={**update, "delay_s": max(waits_s, 0.0)})
@@ -295,10 +295,10 @@ async def _events(
         NotFoundError: the run's log is gone.
     """
     ends = time.monotonic() + seconds
-    number, offset, heard, pause = 0, 0, time.monotonic(), _POLLS_S[0]
+    number, offset, heard, pause = 0, 0, time.monotonic(), 0.0
     with log.watch(run_id) as tail:
         while True:
-            written = await _read(log, run_id, offset, tail)
+            written = await next_piece(log, run_id, offset, tail, pause)
             offset = written.next_offset
             for line in written.lines:
                 number += 1
@@ -307,25 +307,15 @@ async def _events(
             now = time.monotonic()
             if now >= ends:
                 return
+            first, slowest = _POLLS_S
             if written.lines:
-                heard, pause = now, _POLLS_S[0]
+                heard, pause = now, first
                 continue
             yield None
             if now - heard >= _CHECK_AFTER_S:
                 await when_silent()
                 heard = now
-            await tail.grown(offset, min(pause, max(ends - now, 0.0)))
-            pause = min(pause * 1.5, _POLLS_S[1])
-
-
-async def _read(log: RunLog, run_id: str, offset: int, tail: LogTail) -> LogSlice:
-    """The log from `offset`: from memory if this process has it, else from storage."""
-    known = tail.since(offset)
-    if known is not None:
-        await asyncio.sleep(0)
-        return known
-    with unrecorded():
-        return await log.read_piece(run_id, offset)
+            pause = min(max(pause * 1.5, first), slowest, max(ends - now, 0.0))
 
 
 class Writer:
@@ -351,15 +341,13 @@ class Writer:
     async def inform(self, line: str) -> None:
         """Show the progress line, until there is text."""
         if self._stream is not None and not self._has_text:
-            with suppress(GroundworkError):
-                await self._stream.inform(line)
+            await self._stream.inform(line)
 
     async def write(self, text: str) -> None:
         """Add to the text."""
         if self._stream is not None:
             self._has_text = True
-            with suppress(GroundworkError):
-                await self._stream.write(text)
+            await self._stream.write(text)
 
     async def keep_typing(self) -> None:
         """Show the typing indicator now and then, unless the message is streamed."""
@@ -399,21 +387,3 @@ class Writer:
             with suppress(GroundworkError):
                 await stream.finish(BotReply(text=text))
         return stream is not None
-
-
-async def _open_writer(outbox: BotOutbox, place: ReplyPlace, *, streams: bool, begun: str) -> Writer:
-    """Begin a message.
-
-    Args:
-        streams: whether it may be streamed.
-        begun: the channel's id of the message that an earlier attempt left behind, which is replaced.
-    """
-    stream = None
-    if streams or begun:
-        try:
-            stream = await outbox.begin(place.conversation, place.reply_to, begun)
-        except CallerError:
-            raise
-        except GroundworkError as failed:
-            get_logger().warning("channel.stream_failed", error_type=failed.code)
-    return Writer(outbox, place, stream)

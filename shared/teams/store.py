@@ -7,14 +7,12 @@ messages shows.
 
 import hashlib
 from datetime import UTC, date, datetime, timedelta
-from typing import Protocol, TypeVar
 
 from pydantic import ValidationError
 
-from shared.platform.blobs import BlobStore
+from shared.platform.blobs import BlobStore, find_model, keep_model, write_model
 from shared.platform.errors import ConflictError, NotFoundError
 from shared.platform.instances import StopRun
-from shared.platform.models import Model
 from shared.platform.names import WORK
 from shared.platform.settings import Settings
 from shared.platform.tables import Entity, Table, revision_of
@@ -33,29 +31,27 @@ TAKEN_FOLDER = "channel/"
 MAX_PURGED = 1000  # of one call of the timer; the next call goes on
 _RETENTION = timedelta(days=2)  # a reply takes minutes, and the Bot Service sends again within minutes
 _ALL_ROWS = 1_000_000
-_Stored = TypeVar("_Stored", bound=Model)
 
 
 async def take_down(activity: BotMessage | BotJoined, key: str, day: str, blobs: BlobStore) -> None:
     """Store an activity. A duplicate changes nothing, also after it was answered."""
-    content = TakenActivity(said=activity).model_dump_json().encode()
+    content = TakenActivity(said=activity)
     try:
-        await blobs.create(WORK, _path(key, day), content)
+        await keep_model(blobs, WORK, _path(key, day), content)
     except NotFoundError:  # the very first request of a deployment: there is no container yet
         await blobs.ensure_containers((WORK,))
-        await blobs.create(WORK, _path(key, day), content)
+        await keep_model(blobs, WORK, _path(key, day), content)
 
 
 async def taken(step: ReplyStep, blobs: BlobStore) -> BotMessage | BotJoined | None:
     """The activity; None once it is answered."""
-    stored = await _find(_path(step.reply_key, step.day), TakenActivity, blobs)
+    stored = await find_model(blobs, WORK, _path(step.reply_key, step.day), TakenActivity)
     return stored.said if stored else None
 
 
 async def settle(step: ReplyStep, blobs: BlobStore) -> None:
     """Mark the activity as answered, without its words."""
-    content = TakenActivity(is_done=True).model_dump_json().encode()
-    await blobs.write(WORK, _path(step.reply_key, step.day), content)
+    await write_model(blobs, WORK, _path(step.reply_key, step.day), TakenActivity(is_done=True))
 
 
 async def purge_taken(now: datetime, settings: Settings, blobs: BlobStore, forget: StopRun) -> int:
@@ -107,22 +103,19 @@ class ReplyMemory:
 
     async def keep_place(self, place: ReplyPlace) -> None:
         """Store where the run is answered."""
-        await self._write(f"{self._own}-place.json", place)
+        await write_model(self._blobs, WORK, f"{self._own}-place.json", place)
 
     async def place(self) -> ReplyPlace:
         """Where the run is answered. NotFoundError if the run was erased."""
-        found = await _find(f"{self._own}-place.json", ReplyPlace, self._blobs)
+        found = await find_model(self._blobs, WORK, f"{self._own}-place.json", ReplyPlace)
         if found is None:
             raise NotFoundError("Nothing is kept of this reply.")
         return found
 
     async def claim(self, ask_step: int) -> bool:
         """Whether this reply is the one that shows what follows an answered clarification."""
-        name = f"{self._run}-after-{ask_step:03d}.json"
         claim = ReplyClaim(reply_key=self._key)
-        if await self._blobs.create(WORK, name, claim.model_dump_json().encode()):
-            return True
-        return await _find(name, ReplyClaim, self._blobs) == claim
+        return await keep_model(self._blobs, WORK, f"{self._run}-after-{ask_step:03d}.json", claim) == claim
 
     async def begin(self, ask_step: int) -> bool:
         """Whether this is the first attempt to write the reply; an earlier one may have shown a part."""
@@ -130,61 +123,35 @@ class ReplyMemory:
 
     async def note_growing(self, ask_step: int, message_id: str) -> None:
         """Store the id of the message that is streamed; empty: that message is finished."""
-        await self._write(f"{self._own}-{ask_step:03d}-growing.json", SentReply(message_id=message_id))
+        await write_model(
+            self._blobs, WORK, self._part(ask_step, "growing"), SentReply(message_id=message_id)
+        )
 
     async def growing(self, ask_step: int) -> str:
         """The id of the message that an earlier attempt left unfinished; empty if there is none."""
-        found = await _find(f"{self._own}-{ask_step:03d}-growing.json", SentReply, self._blobs)
+        found = await find_model(self._blobs, WORK, self._part(ask_step, "growing"), SentReply)
         return found.message_id if found else ""
 
     async def note_sent(self, ask_step: int, message_id: str) -> None:
         """Note that the whole reply was sent."""
-        await self._write(f"{self._own}-{ask_step:03d}-sent.json", SentReply(message_id=message_id))
+        await write_model(self._blobs, WORK, self._part(ask_step, "sent"), SentReply(message_id=message_id))
 
     async def sent(self, ask_step: int) -> SentReply | None:
         """The reply, if all of it was sent."""
-        return await _find(f"{self._own}-{ask_step:03d}-sent.json", SentReply, self._blobs)
+        return await find_model(self._blobs, WORK, self._part(ask_step, "sent"), SentReply)
 
-    async def _write(self, name: str, content: Model) -> None:
-        await self._blobs.write(WORK, name, content.model_dump_json().encode())
-
-
-async def _find(name: str, kind: type[_Stored], blobs: BlobStore) -> _Stored | None:
-    try:
-        return kind.from_stored(await blobs.read(WORK, name))
-    except NotFoundError:
-        return None
+    def _part(self, ask_step: int, kind: str) -> str:
+        return f"{self._own}-{ask_step:03d}-{kind}.json"
 
 
 def _path(key: str, day: str) -> str:
     return f"{TAKEN_FOLDER}{date.fromisoformat(day).isoformat()}/{key}.json"
 
 
-class BotTurnStore(Protocol):
-    """Turns of owners in conversations, and the run that each of our messages shows."""
+class BotTurnStore:
+    """Turns of owners in conversations, and the run that each of our messages shows.
 
-    async def get(self, conversation_key: str, owner_id: str) -> BotTurn | None:
-        """The turn, or None. A row that cannot be read is removed."""
-
-    async def put(self, conversation_key: str, turn: BotTurn) -> BotTurn:
-        """The turn as stored. ConflictError if it changed since `turn.revision` was read."""
-
-    async def note_message(self, conversation_key: str, message_id: str, run_id: str, owner_id: str) -> None:
-        """Store which run a message of ours shows; a duplicate changes nothing."""
-
-    async def run_of_message(self, conversation_key: str, message_id: str) -> tuple[str, str] | None:
-        """The run and its owner's id; None if the message is not one of ours."""
-
-    async def forget(self, owner_id: str) -> int:
-        """Remove the turns and messages of an owner; of how many conversations."""
-
-    async def delete_before(self, moment: datetime, most: int) -> int:
-        """Remove rows that were not written since `moment`; how many, at most `most`."""
-
-
-class TableBotTurnStore(BotTurnStore):
-    """In a table with two kinds of partitions, whose keys are digests like those of all rows.
-
+    A table with two kinds of partitions, whose keys are digests like those of all rows.
     One partition per owner holds the owner's turns, by conversation. One per conversation holds the run of
     each of our messages.
     """
@@ -193,6 +160,7 @@ class TableBotTurnStore(BotTurnStore):
         self._table = table
 
     async def get(self, conversation_key: str, owner_id: str) -> BotTurn | None:
+        """The turn, or None. A row that cannot be read is removed."""
         entity = await self._table.get(_owner(owner_id), conversation_key)
         if entity is None:
             return None
@@ -204,21 +172,17 @@ class TableBotTurnStore(BotTurnStore):
         return turn.model_copy(update={"revision": revision_of(entity)})
 
     async def put(self, conversation_key: str, turn: BotTurn) -> BotTurn:
+        """The turn as stored. ConflictError if it changed since `turn.revision` was read."""
         entity: Entity = {
             "PartitionKey": _owner(turn.owner_id),
             "RowKey": conversation_key,
             "turn": turn.model_dump_json(exclude={"revision"}),
         }
-        if turn.revision is None:
-            revision = await self._table.insert(entity)
-        else:
-            try:
-                revision = await self._table.replace(entity, turn.revision)
-            except NotFoundError:
-                raise ConflictError("What was remembered of the conversation is gone.") from None
+        revision = await self._table.swap(entity, turn.revision)
         return turn.model_copy(update={"revision": revision})
 
     async def note_message(self, conversation_key: str, message_id: str, run_id: str, owner_id: str) -> None:
+        """Store which run a message of ours shows; a duplicate changes nothing."""
         entity: Entity = {
             "PartitionKey": f"messages-{conversation_key}",
             "RowKey": _digest(message_id),
@@ -232,10 +196,12 @@ class TableBotTurnStore(BotTurnStore):
             return
 
     async def run_of_message(self, conversation_key: str, message_id: str) -> tuple[str, str] | None:
+        """The run and its owner's id; None if the message is not one of ours."""
         entity = await self._table.get(f"messages-{conversation_key}", _digest(message_id))
         return None if entity is None else (str(entity["run_id"]), str(entity["owner_id"]))
 
     async def forget(self, owner_id: str) -> int:
+        """Remove the turns and messages of an owner; of how many conversations."""
         owner = _owner(owner_id)
         keys = [str(row["RowKey"]) async for row in self._table.query(f"PartitionKey eq '{owner}'")]
         for key in keys:
@@ -246,8 +212,8 @@ class TableBotTurnStore(BotTurnStore):
         return len(keys)
 
     async def delete_before(self, moment: datetime, most: int) -> int:
-        instant = moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-        return await self._table.delete_found(f"Timestamp lt datetime'{instant}'", most)
+        """Remove rows that were not written since `moment`; how many, at most `most`."""
+        return await self._table.delete_before("Timestamp", moment, most)
 
 
 def _owner(owner_id: str) -> str:

@@ -18,7 +18,7 @@ from shared.platform.calls import BOT_KEYS as SERVICE
 from shared.platform.calls import failed
 from shared.platform.connections import Connection
 from shared.platform.errors import DependencyError, NotAuthenticatedError
-from shared.platform.http_client import http_errors, not_understood
+from shared.platform.http_client import http_errors, not_understood, read_bounded
 from shared.platform.telemetry import get_logger
 
 if TYPE_CHECKING:
@@ -185,9 +185,8 @@ class SigningKeys:
                 async with session.get(self._url, allow_redirects=False) as response:
                     if response.status != 200:
                         raise failed(SERVICE, response.status)
-                    content = await response.content.read(MAX_ANSWER_BYTES)
-                    while not response.content.at_eof() and len(content) < MAX_ANSWER_BYTES:
-                        content += await response.content.read(MAX_ANSWER_BYTES - len(content))
+                    parts = response.content.iter_any()
+                    content = await read_bounded(parts, MAX_ANSWER_BYTES, not_understood(SERVICE))
         keys = _keys_of(content)
         if not keys:
             raise not_understood(SERVICE)
@@ -247,7 +246,7 @@ class ChannelTokens:
         """What the token of an Authorization header proves.
 
         Raises:
-            NotAuthenticatedError: no token, or any fault in it; which one is logged, and told to nobody.
+            NotAuthenticatedError: no token, or any fault in it; which one is only logged.
             DependencyError: the Bot Service's keys cannot be had.
         """
         token = _bearer(authorization)

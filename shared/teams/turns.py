@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from shared.access.models import UserContext
 from shared.platform.errors import ConflictError, NotFoundError
-from shared.platform.instances import OrchestrationStarter
+from shared.platform.instances import Instances
 from shared.platform.telemetry import get_logger
 from shared.platform.tracing import link_to
 from shared.quality.recording import rate_run
@@ -23,9 +23,7 @@ from shared.teams.store import BotTurnStore, instance_of, take_down, today
 ORCHESTRATION = "reply_in_channel"
 
 
-async def handle(
-    activity: BotActivity, services: TeamsServices, starter: OrchestrationStarter
-) -> InvokeBody | None:
+async def handle(activity: BotActivity, services: TeamsServices, starter: Instances) -> InvokeBody | None:
     """Do what an activity asks. None = the channel expects no body.
 
     A duplicate activity finds what the first one began, so it is answered once.

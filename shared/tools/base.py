@@ -1,23 +1,25 @@
 """What a tool is (contracts.md, section 2): a name, typed arguments, and a call that never raises."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from shared.platform.errors import DefectError, GroundworkError, InvalidQueryError
-from shared.platform.language_models.models import CallLimits, ChatModel, ToolDefinition
-from shared.platform.search import Filters
+from shared.platform.language_models.models import ToolDefinition
 from shared.platform.telemetry import get_logger, log_scope
 from shared.platform.tracing import span
-from shared.retrieval.blocks import BlockLookup
-from shared.retrieval.documents import DocumentSearch
-from shared.retrieval.models import Hit
+from shared.retrieval.models import DocumentRecord, Hit
+from shared.tools.models import WebHit
 
 ToolResult = dict[str, Any]
 """`{"success": true, …}` or `{"success": false, "error", "type", "hints"}` (contracts.md, section 2)."""
+
+
+_MAX_NAMES, _MAX_NAME_CHARS = 5, 64  # of unknown arguments in a hint
+
 
 HINTS: Mapping[str, tuple[str, ...]] = {
     "AuthenticationError": ("Check the key, or the role of the app's identity, of the service named above.",),
@@ -82,7 +84,10 @@ class Tool(ABC):
 
     async def _result(self, kwargs: dict[str, Any]) -> ToolResult:
         try:
-            return {"success": True, **await self._run(self._validated(kwargs))}
+            unknown = kwargs.keys() - self.parameters.model_fields.keys()
+            known = {name: value for name, value in kwargs.items() if name not in unknown}
+            result = {"success": True, **await self._run(self._validated(known))}
+            return {**result, "hints": [self._ignored(unknown)]} if unknown else result
         except Exception as failed:  # noqa: BLE001 - one tool's bug must not cost the whole answer
             if isinstance(failed, GroundworkError) and not isinstance(failed, DefectError):
                 get_logger().info("tool.failed", tool=self.name, error_type=failed.code)
@@ -98,28 +103,34 @@ class Tool(ABC):
         except ValidationError as invalid:
             first = invalid.errors()[0]
             place = ".".join(str(part) for part in first["loc"]) or "arguments"
-            known = ", ".join(self.parameters.model_fields)
-            raise InvalidQueryError(f"{place}: {first['msg']}", f"{self.name} takes: {known}.") from None
+            raise InvalidQueryError(f"{place}: {first['msg']}", self._takes) from None
+
+    def _ignored(self, unknown: Collection[str]) -> str:
+        """What became of arguments that models add: they never cost the call."""
+        named = ", ".join(name[:_MAX_NAME_CHARS] for name in sorted(unknown)[:_MAX_NAMES])
+        return f"Ignored, because there are no such arguments: {named}. {self._takes}"
+
+    @property
+    def _takes(self) -> str:
+        return f"{self.name} takes: {', '.join(self.parameters.model_fields)}."
 
     @abstractmethod
     async def _run(self, arguments: Any) -> ToolResult:
         """Do the work with validated arguments; returns the fields next to `success`."""
 
 
-@dataclass(frozen=True)
-class DocumentTool(Tool):
-    """A tool over the documents that the user of `documents` may read."""
+@dataclass
+class Found:
+    """What the calls of a tool found, for citations: a result's JSON is for the model alone.
 
-    documents: DocumentSearch
+    Attributes:
+        figures: image blocks whose pictures the model is to see.
+    """
 
-
-@dataclass(frozen=True)
-class BlockJudge(Tool):
-    """A tool that has the model judge blocks, read again with the rights of the user of `blocks`."""
-
-    blocks: BlockLookup
-    chat_model: ChatModel
-    limits: CallLimits
+    hits: list[Hit] = field(default_factory=list)
+    figures: list[Hit] = field(default_factory=list)
+    records: list[DocumentRecord] = field(default_factory=list)
+    pages: list[WebHit] = field(default_factory=list)
 
 
 def failure(error: GroundworkError) -> ToolResult:
@@ -128,19 +139,6 @@ def failure(error: GroundworkError) -> ToolResult:
     return {"success": False, "error": error.detail, "type": kind, "hints": list(error.hints or HINTS[kind])}
 
 
-DocumentFilters = Annotated[
-    Filters,
-    Field(
-        description="Field name to value, list of values (any of them), or {start, end} for dates. Fields: "
-        "doc_id, project_id, filename, document_type, department, author, language, tags, upload_date, "
-        "page_count."
-    ),
-]
-
-BlockIds = Annotated[
-    tuple[Annotated[str, Field(min_length=1, max_length=200)], ...],
-    Field(description="Ids of blocks, as a search returned them; at most 50.", min_length=1, max_length=50),
-]
 Query = Annotated[
     str,
     Field(description="The question, standing alone.", min_length=1, max_length=8000, pattern=r"\S"),

@@ -1,7 +1,7 @@
 """The generic loop as a reducer: a thought, an action, an observation, until there is an answer.
 
 Pure: `next_step(state)` decides, the `observe_…` functions learn. It ends within its limits whatever the
-model does: each turn counts, each call counts, and the turn before a limit is told to be an answer.
+model does: each turn counts, each call counts, and the turn before a limit must be an answer.
 """
 
 from collections.abc import Sequence
@@ -145,7 +145,7 @@ def next_step(state: ToolLoopState, limits: LoopLimits, remaining_s: float) -> T
 
 
 def observe_turn(state: ToolLoopState, asked: AskModel, turn: ModelTurn, limits: LoopLimits) -> ToolLoopState:
-    """The state after the model spoke. Calls in a turn that was told to answer in words are passed over."""
+    """The state after the model spoke. Calls in a turn that had to answer in words are ignored."""
     spoken = _spoken(state, asked, turn)
     if not asked.may_call or not turn.tool_calls:
         return spoken.model_copy(update={"answer": turn, "limit": asked.limit})
@@ -210,7 +210,7 @@ def _limit_near(state: ToolLoopState, limits: LoopLimits, remaining_s: float) ->
 
 
 def _used_by_next(state: ToolLoopState, limits: LoopLimits) -> int:
-    """Tokens that are gone, or will be, beside those of the messages."""
+    """Tokens that are spent, or will be, besides those of the messages."""
     return state.tokens + state.overhead_tokens + limits.max_output_tokens
 
 

@@ -1,75 +1,161 @@
-"""Every tool by its name, and how it is bound to a user. A new tool: its file, one line here, one in docs."""
+"""Every tool by its name, and how it is bound to a user. A new tool: a class, a line here, one in docs."""
 
 from collections.abc import Callable, Mapping
-from functools import partial
+from dataclasses import dataclass, field
+from functools import cache, partial
 
 from shared.access.models import UserContext
 from shared.conversations.memory import memory_search
 from shared.documents.figures import image_urls
 from shared.platform.errors import ConfigurationError
-from shared.platform.language_models.models import CallLimits
-from shared.retrieval.blocks import BlockLookup, BlockSearch
+from shared.platform.language_models.models import CallLimits, ToolDefinition
+from shared.platform.search import Filters
+from shared.retrieval.blocks import BlockLookup, BlockSearch, DegradationPolicy, DocumentBlocks
 from shared.retrieval.documents import DocumentSearch
+from shared.retrieval.filters import BLOCK_FIELDS, DOCUMENT_FIELDS, render_filters
+from shared.retrieval.fusion import relevant_cosine
 from shared.retrieval.secured_index import SecuredIndex
 from shared.tools.ask_user import AskUser
-from shared.tools.base import BlockJudge, DocumentTool, Tool
-from shared.tools.facets import Facets
-from shared.tools.get_document import GetDocument
-from shared.tools.grade import Grade
-from shared.tools.list_documents import ListDocuments
-from shared.tools.metadata_search import MetadataSearch
+from shared.tools.base import Found, Tool
+from shared.tools.block_judges import BlockJudge, Grade, Rerank
+from shared.tools.delegate import Delegate
+from shared.tools.document_tools import DocumentTool, Facets, GetDocument, ListDocuments, MetadataSearch
 from shared.tools.query_rewrite import RewriteQuery
+from shared.tools.read_pages import ReadPages
 from shared.tools.recall_memory import RecallMemory
-from shared.tools.rerank import Rerank
+from shared.tools.search_web import SearchWeb
 from shared.tools.semantic_search import SemanticSearch
 from shared.tools.services import ToolServices
-
-Binding = Callable[[ToolServices, UserContext], Tool]
+from shared.tools.view_figure import ViewFigure
 
 # Unmeasured with real models: scores of 20 passages are about 300 tokens, some seconds.
-_JUDGE_LIMITS = CallLimits(timeout_s=15, max_output_tokens=1000)
+_JUDGE_TOKENS = 1000
+
+
+@dataclass(frozen=True)
+class Binding:
+    """Who tools work for, and where.
+
+    Attributes:
+        scope: limits that the caller set on every search; a tool's own filters only narrow them.
+        found: collects what is found.
+    """
+
+    services: ToolServices
+    user: UserContext
+    scope: Filters = field(default_factory=dict)
+    found: Found = field(default_factory=Found)
+
+    @property
+    def blocks(self) -> SecuredIndex:
+        """The index of blocks, trimmed."""
+        within = render_filters(self.scope, BLOCK_FIELDS)
+        return SecuredIndex(self.services.content_index, self.user, within=within)
+
+    @property
+    def documents(self) -> SecuredIndex:
+        """The index of documents, trimmed."""
+        within = render_filters(self.scope, DOCUMENT_FIELDS)
+        return SecuredIndex(self.services.documents_index, self.user, within=within)
+
+    def block_search(self, degradation: DegradationPolicy | None = None) -> BlockSearch:
+        """Search over blocks; `degradation` as for `BlockSearch`."""
+        settings, models = self.services.settings.search, self.services.settings.models
+        return BlockSearch(
+            self.blocks,
+            self.services.embedder,
+            CallLimits(timeout_s=settings.timeout_s),
+            self.documents,
+            semantic_ranker=settings.semantic_ranker,
+            degradation=degradation,
+            relevant_cosine=models.relevant_cosine or relevant_cosine(models.embedding),
+        )
 
 
 def block_search(services: ToolServices, user: UserContext) -> BlockSearch:
-    """Search over blocks, trimmed to what `user` may read."""
-    return BlockSearch(
-        SecuredIndex(services.content_index, user),
-        services.embedder,
-        CallLimits(timeout_s=services.settings.search.timeout_s),
-        SecuredIndex(services.documents_index, user),
-        semantic_ranker=services.settings.search.semantic_ranker,
+    """Search over blocks that `user` may read; by words alone when the embedder fails or is late."""
+    timeout_s = services.settings.search.timeout_s
+    policy = DegradationPolicy(embed_limits=CallLimits(timeout_s=timeout_s), patience_s=2 * timeout_s)
+    return Binding(services, user).block_search(policy)
+
+
+def _semantic_search(binding: Binding) -> Tool:
+    urls = partial(image_urls, services=binding.services)
+    return SemanticSearch(binding.block_search(), urls, binding.found)
+
+
+def _rewrite_query(binding: Binding) -> Tool:
+    timeout_s = binding.services.settings.answering.plan_timeout_s
+    return RewriteQuery(binding.services.chat_model, CallLimits(timeout_s=timeout_s))
+
+
+def _over_documents(tool: type[DocumentTool], binding: Binding) -> Tool:
+    return tool(DocumentSearch(binding.documents), binding.found)
+
+
+def _search_web(binding: Binding) -> Tool:
+    limits = CallLimits(timeout_s=binding.services.settings.search.timeout_s)
+    return SearchWeb(binding.services.web_search, limits, binding.found)
+
+
+def _judging(tool: type[BlockJudge], binding: Binding) -> Tool:
+    timeout_s = binding.services.settings.answering.judge_timeout_s
+    limits = CallLimits(timeout_s=timeout_s, max_output_tokens=_JUDGE_TOKENS)
+    return tool(BlockLookup(binding.blocks), binding.services.chat_model, limits)
+
+
+TOOLS: Mapping[str, Callable[[Binding], Tool]] = {
+    SemanticSearch.name: _semantic_search,
+    ReadPages.name: lambda binding: ReadPages(DocumentBlocks(binding.blocks), binding.found),
+    ViewFigure.name: lambda binding: ViewFigure(BlockLookup(binding.blocks), binding.found),
+    **{
+        tool.name: partial(_over_documents, tool)
+        for tool in (ListDocuments, GetDocument, MetadataSearch, Facets)
+    },
+    RewriteQuery.name: _rewrite_query,
+    **{tool.name: partial(_judging, tool) for tool in (Rerank, Grade)},
+    RecallMemory.name: lambda binding: RecallMemory(memory_search(binding.services, binding.user)),
+    AskUser.name: lambda binding: AskUser(),
+    SearchWeb.name: _search_web,
+}
+
+RAG_TOOLS = tuple(name for name in TOOLS if name != SearchWeb.name)
+"""The tools of `Agent.create_rag_agent`: all but that of the web, which tells outsiders what is asked."""
+
+_ANSWERING: tuple[type[Tool], ...] = (
+    SemanticSearch,
+    ReadPages,
+    ListDocuments,
+    MetadataSearch,
+    GetDocument,
+    ViewFigure,
+    RecallMemory,
+    AskUser,
+    Delegate,
+)
+ANSWER_TOOLS = tuple(tool.name for tool in _ANSWERING)
+"""The tools that the model has while it answers a question."""
+
+
+@cache
+def answer_tool_definitions() -> tuple[ToolDefinition, ...]:
+    """The same as a model sees them: equal for every question, so that they can be cached."""
+    return tuple(
+        ToolDefinition(
+            name=tool.name, description=tool.description, parameters=tool.parameters.model_json_schema()
+        )
+        for tool in _ANSWERING
     )
 
 
-def _over_documents(tool: type[DocumentTool], services: ToolServices, user: UserContext) -> Tool:
-    return tool(DocumentSearch(SecuredIndex(services.documents_index, user)))
-
-
-def _judging(tool: type[BlockJudge], services: ToolServices, user: UserContext) -> Tool:
-    return tool(BlockLookup(SecuredIndex(services.content_index, user)), services.chat_model, _JUDGE_LIMITS)
-
-
-_DOCUMENT_TOOLS = (ListDocuments, GetDocument, MetadataSearch, Facets)
-_JUDGES = (Rerank, Grade)
-TOOLS: Mapping[str, Binding] = {
-    SemanticSearch.name: lambda services, user: SemanticSearch(
-        block_search(services, user), partial(image_urls, services=services)
-    ),
-    **{tool.name: partial(_over_documents, tool) for tool in _DOCUMENT_TOOLS},
-    RewriteQuery.name: lambda services, user: RewriteQuery(
-        services.chat_model, CallLimits(timeout_s=services.settings.answering.plan_timeout_s)
-    ),
-    **{tool.name: partial(_judging, tool) for tool in _JUDGES},
-    RecallMemory.name: lambda services, user: RecallMemory(memory_search(services, user)),
-    AskUser.name: lambda services, user: AskUser(),
-}
-
-RAG_TOOLS = tuple(TOOLS)
-"""The tools of the agent for documents: all of them."""
-
-
-def bound_tool(name: str, services: ToolServices, user: UserContext) -> Tool:
-    """The tool of that name for one user.
+def bound_tool(
+    name: str,
+    services: ToolServices,
+    user: UserContext,
+    scope: Filters | None = None,
+    found: Found | None = None,
+) -> Tool:
+    """The tool of that name for one user. `scope`, `found`: see `Binding`.
 
     Raises:
         ConfigurationError: there is no such tool.
@@ -77,4 +163,4 @@ def bound_tool(name: str, services: ToolServices, user: UserContext) -> Tool:
     """
     if name not in TOOLS:
         raise ConfigurationError(f"There is no tool {name!r}.", f"Tools: {', '.join(TOOLS)}.")
-    return TOOLS[name](services, user)
+    return TOOLS[name](Binding(services, user, scope or {}, found or Found()))

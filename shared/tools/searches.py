@@ -8,18 +8,18 @@ Nor is time fair in which this process did not get to work: on a starved machine
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from shared.evidence.messages import messages_for
+from shared.evidence.messages import Messages
 from shared.platform.errors import CallTimeoutError
 from shared.platform.language_models.models import CallLimits
 from shared.platform.search import Filters
 from shared.platform.telemetry import get_logger
-from shared.retrieval.blocks import BlockSearch, DegradationPolicy
+from shared.retrieval.blocks import BlockSearch, DegradationPolicy, DocumentBlocks
 from shared.retrieval.documents import DocumentSearch
-from shared.retrieval.page_figures import PageFigures
+from shared.retrieval.fusion import relevant_cosine
 from shared.retrieval.secured_index import SecuredIndex
+from shared.runs.evidence import Evidence
 from shared.runs.models import RunRequest
 from shared.runs.step_time import StepTime
-from shared.runs.working_memory import Evidence
 from shared.tools.services import ToolServices
 
 
@@ -78,25 +78,29 @@ class StepSearches:
             self._limits(),
             documents,
             semantic_ranker=settings.search.semantic_ranker,
+            relevant_cosine=settings.models.relevant_cosine or relevant_cosine(settings.models.embedding),
             degradation=DegradationPolicy(
                 embed_limits=time.limits("embed", settings.search.timeout_s),
                 patience_s=gather_s * _PATIENCE,
             ),
         )
 
-    def page_figures(self, request: RunRequest) -> PageFigures:
-        """Pictures that the asker may see."""
-        secured = SecuredIndex(self._services.content_index, request.user)
-        return PageFigures(secured, self._services.embedder, self._limits())
+    def whole_documents(self, request: RunRequest) -> DocumentBlocks:
+        """Blocks of documents that the asker may read, in reading order."""
+        return DocumentBlocks(SecuredIndex(self._services.content_index, request.user))
 
     def documents(self, request: RunRequest) -> DocumentSearch:
         """Documents that the asker may read."""
         return DocumentSearch(SecuredIndex(self._services.documents_index, request.user))
 
     async def in_time(
-        self, search: Callable[[], Awaitable[Evidence]], time: StepTime, request: RunRequest
+        self,
+        search: Callable[[], Awaitable[Evidence]],
+        time: StepTime,
+        request: RunRequest,
+        words: Messages,
     ) -> Evidence:
-        """What `search` finds; `unfinished` when the run is too late to wait for it, or to begin it anew.
+        """What `search` finds; `unfinished` when the run is too late to wait for it, or to start it again.
 
         Raises:
             CallTimeoutError: it had time enough, twice.
@@ -116,8 +120,7 @@ class StepSearches:
             if time.left.is_short:
                 break
         if fair_tries < _TRIES:
-            warning = messages_for(request.question).search_unfinished
-            return Evidence(unfinished=True, warnings=(warning,))
+            return Evidence(unfinished=True, warnings=(words.search_unfinished,))
         raise CallTimeoutError(
             f"The search did not finish within {limit_s:.3g} s, tried twice.",
             "Ask again; if it goes on, check the search service's load, or raise RETRIEVAL_TIMEOUT_S.",

@@ -8,7 +8,7 @@ from pydantic import Field, field_validator
 from shared.platform.search import Filters
 from shared.retrieval.blocks import MAX_TOP_K, BlockSearch
 from shared.retrieval.models import Hit
-from shared.tools.base import Parameters, Tool, ToolResult
+from shared.tools.base import Found, Parameters, Tool, ToolResult
 
 ImageUrls = Callable[[Sequence[Hit]], Awaitable[Mapping[str, str]]]
 """Addresses of the pictures among hits, by block_id."""
@@ -36,13 +36,17 @@ class SemanticSearch(Tool):
     description = "Find passages and figures of the documents that bear on a query."
     parameters = SemanticSearchParameters
 
-    def __init__(self, blocks: BlockSearch, image_urls: ImageUrls | None = None) -> None:
+    def __init__(
+        self, blocks: BlockSearch, image_urls: ImageUrls | None = None, found: Found | None = None
+    ) -> None:
         """`image_urls` gives pictures an address to be read at; without it they have none."""
         self._blocks = blocks
         self._image_urls = image_urls
+        self._found = found or Found()
 
     async def _run(self, arguments: SemanticSearchParameters) -> ToolResult:
         hits = await self._blocks.search([arguments.query], arguments.top_k, arguments.filters)
+        self._found.hits.extend(hits)
         urls = await self._image_urls(hits) if self._image_urls else {}
         return search_results(hits, urls)
 

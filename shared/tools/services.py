@@ -4,10 +4,11 @@ from typing import Protocol
 
 from shared.conversations.services import ConversationServices
 from shared.platform.search import SearchIndex
+from shared.tools.web_search import WebSearch
 
 
 class ToolServices(ConversationServices, Protocol):
     """What tools needs of the outside world."""
 
-    @property
-    def content_index(self) -> SearchIndex: ...
+    content_index: SearchIndex
+    web_search: WebSearch | None

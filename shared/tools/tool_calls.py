@@ -15,6 +15,11 @@ class RefusedCall(Model):
     error_type: str
     hints: tuple[str, ...]
 
+    @property
+    def result(self) -> dict[str, Any]:
+        """The same as the result of a failed tool."""
+        return {"success": False, "error": self.error, "type": self.error_type, "hints": [*self.hints]}
+
 
 class PlannedCall(Model):
     """A call as it was asked for, and what becomes of it: `arguments`, or a refusal."""

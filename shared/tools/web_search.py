@@ -19,10 +19,10 @@ from urllib.parse import urlsplit
 from pydantic import ValidationError
 
 from shared.platform.calls import WEB_SEARCH as SERVICE
-from shared.platform.calls import Deadline, call_span, call_within, failed, rate_limited, refused
+from shared.platform.calls import Deadline, call_span, call_within, error_of_status
 from shared.platform.connections import Connection
 from shared.platform.errors import ConfigurationError, DependencyError
-from shared.platform.http_client import Wire, folded, http_errors, not_understood
+from shared.platform.http_client import Wire, folded, http_errors, not_understood, read_bounded
 from shared.platform.language_models.models import CallLimits
 from shared.platform.settings import Settings
 from shared.tools.models import WebHit
@@ -100,7 +100,8 @@ class SearxngWebSearch(WebSearch):
                 session = await self._connection.opened()
                 async with session.post(self._url, data=form, allow_redirects=False) as response:
                     _check(response.status, response.headers)
-                    content = await _bounded(response.content.iter_any())
+                    parts = response.content.iter_any()
+                    content = await read_bounded(parts, MAX_ANSWER_BYTES, not_understood(SERVICE))
         try:
             found = _Found.model_validate_json(content)
         except ValidationError:
@@ -145,25 +146,12 @@ def _plain(text: str | None, most_chars: int) -> str:
     return folded(shown)[:most_chars]
 
 
-async def _bounded(parts: Any) -> bytes:
-    answer = bytearray()
-    async for part in parts:
-        answer += part
-        if len(answer) > MAX_ANSWER_BYTES:
-            raise not_understood(SERVICE)
-    return bytes(answer)
-
-
 def _check(status: int, headers: Mapping[str, str]) -> None:
     if status == 200:
         return
-    if status in (401, 403):
-        raise refused(SERVICE)
-    if status == 429:
-        raise rate_limited(SERVICE, headers)
-    if 300 <= status < 500:
+    if 300 <= status < 500 and status not in (401, 403, 429):
         raise ConfigurationError(
             f"WEB_SEARCH_URL leads to no search engine (HTTP {status}).",
             "It must be the address of its JSON API itself, such as https://NAME/search.",
         )
-    raise failed(SERVICE, status)
+    raise error_of_status(SERVICE, status, headers)

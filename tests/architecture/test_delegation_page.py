@@ -1,4 +1,4 @@
-"""docs/delegation.md gives each reason with its words, each profile with its tools, and each setting."""
+"""docs/internals/delegation.md gives each reason with its words, each profile, and each setting."""
 
 import re
 
@@ -7,7 +7,7 @@ from shared.subagents.policy_models import REASON_WORDS
 from shared.subagents.profiles import PROFILES
 from tests.architecture.source_tree import ROOT
 
-PAGE = (ROOT / "docs/delegation.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/internals/delegation.md").read_text(encoding="utf-8")
 REASON = re.compile(r"^\| `([A-Z_]+)` \|.*\| ([^|]+) \|$", re.MULTILINE)
 PROFILE = re.compile(r"^\| `([a-z_]+)` \| [^|]+ \| ([^|]+) \| ([^|]+) \| ?([^|]*)\|$", re.MULTILINE)
 

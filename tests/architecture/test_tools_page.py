@@ -1,14 +1,14 @@
-"""docs/tools.md describes each tool of the registry, with every parameter, and each type of failure."""
+"""docs/extend.md describes each tool of the registry, with every parameter, and each type of failure."""
 
 import re
 
 from shared.access.models import UserContext
 from shared.tools.base import HINTS
-from shared.tools.registry import TOOLS
+from shared.tools.registry import TOOLS, Binding
 from tests.architecture.source_tree import ROOT
 from tests.fakes.services import fake_services
 
-PAGE = (ROOT / "docs/tools.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/extend.md").read_text(encoding="utf-8")
 ROW = re.compile(r"^\| `(\w+)` \|", re.MULTILINE)
 
 
@@ -26,7 +26,8 @@ def test_every_parameter_is_documented_and_no_other() -> None:
     services, user = fake_services(), UserContext(user_id="u")
     documented = {name: ROW.findall(text) for name, text in sections().items()}
     actual = {
-        name: list(make(services, user).parameters_schema["properties"]) for name, make in TOOLS.items()
+        name: list(make(Binding(services, user)).parameters_schema["properties"])
+        for name, make in TOOLS.items()
     }
     assert documented == actual
 

@@ -1,17 +1,13 @@
 """Files that are damaged, hostile, enormous or mislabelled, made when they are needed."""
 
 import io
-import struct
 import zipfile
-import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from docx import Document
 from fpdf import FPDF
 
-_MAIN = "openxmlformats-officedocument.wordprocessingml.document.main"
-_MACRO_MAIN = "ms-word.document.macroEnabled.main"
+from tests.unit.ingestion.hostile_files import docx_of, docx_with_macros, png_of
 
 
 @dataclass(frozen=True)
@@ -42,44 +38,12 @@ def pdf_of_pages(count: int, text: str, on_page: int = 1, password: str | None =
     return bytes(pdf.output())
 
 
-def docx_of(text: str) -> bytes:
-    """A Word file of one paragraph."""
-    document = Document()
-    document.add_paragraph(text)
-    buffer = io.BytesIO()
-    document.save(buffer)
-    return buffer.getvalue()
-
-
-def docx_with_macros(text: str) -> bytes:
-    """The same, with a part for macros and the type of a file that has some."""
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(docx_of(text))) as plain, zipfile.ZipFile(buffer, "w") as package:
-        for name in plain.namelist():
-            content = plain.read(name)
-            package.writestr(name, content.replace(_MAIN.encode(), _MACRO_MAIN.encode()))
-        package.writestr("word/vbaProject.bin", b"Sub AutoOpen()")
-    return buffer.getvalue()
-
-
 def zip_bomb() -> bytes:
     """A Word file of half a megabyte that unpacks to half a gigabyte."""
     buffer = io.BytesIO(docx_of("Before the bomb."))
     with zipfile.ZipFile(buffer, "a", zipfile.ZIP_DEFLATED) as package:
         package.writestr("word/media/bomb.bin", bytes(512 << 20))
     return buffer.getvalue()
-
-
-def png_of(width: int, height: int) -> bytes:
-    """A black picture of one bit a pixel: a few kilobytes, whatever its size."""
-    packer = zlib.compressobj()
-    row = bytes(1 + (width + 7) // 8)
-    data = b"".join(packer.compress(row) for _ in range(height)) + packer.flush()
-    header = struct.pack(">IIBBBBB", width, height, 1, 0, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + b"".join(
-        struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
-        for kind, body in ((b"IHDR", header), (b"IDAT", data), (b"IEND", b""))
-    )
 
 
 BAD_FILES = (

@@ -10,8 +10,8 @@ import pytest
 
 from local.run_all.stack import LocalStack
 from shared.documents.ids import document_id
+from shared.documents.index_rows import all_rows
 from shared.documents.state import DocumentState
-from shared.ingestion.inventory import all_rows
 from shared.platform.names import DOCUMENTS, FIGURES, WORK
 from shared.platform.odata import quote
 from shared.platform.search import IndexRow, SearchRequest

@@ -8,7 +8,7 @@ import httpx
 from azure.storage.blob import BlobServiceClient
 from fpdf import FPDF
 
-from local.run_all.sample_documents import documents_of
+from local.run_all.demo import documents_of
 from local.run_all.stack import DOCUMENTS_CONTAINER, LocalStack
 from samples.acl import ANNA, SampleUser
 

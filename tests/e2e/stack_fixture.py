@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from local.run_all.app_settings import ENDPOINT_NAMES
-from local.run_all.demo import bring_samples
-from local.run_all.sample_documents import ProgressBar
+from local.run_all.demo import ProgressBar, bring_samples
 from local.run_all.stack import LocalStack
 from local.run_all.stack_settings import Ports, StackSettings
 from tests.conftest import find_free_port

@@ -9,19 +9,25 @@ from dataclasses import dataclass
 import httpx
 import pytest
 
-from local.run_all.sample_documents import documents_of
+from local.run_all.demo import documents_of
 from local.run_all.stack import LocalStack
 from samples.acl import ACCESS, ANNA, BEN
 from tests.fakes.graph_server import GraphServer, Trouble
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.attack("identity")]
 
 EVA, NOVA, IDA = (f"0000000{n}-aaaa-4bbb-8ccc-000000000000" for n in range(3))
 TENANT = "72f988bf-86f1-41af-91ab-2d7cd011db47"
 OVERAGE = ("_claim_names", '{"groups":"src1"}')
 GROUPS = [f"{n:08x}-0000-4000-8000-000000000000" for n in range(2_500)]
 QUESTION = "How many days of annual leave do employees have?"  # leave-policy.pdf, for the group `hr`
-SETTINGS = {"WEBSITE_AUTH_ENABLED": "True", "GROUP_CACHE_S": "1", "GRAPH_TIMEOUT_S": "15"}
+SETTINGS = {
+    "WEBSITE_AUTH_ENABLED": "True",
+    "WEBSITE_SITE_NAME": "groundwork",
+    "DEV_TOKEN_SECRET": "",  # a hosted app refuses to start with it
+    "GROUP_CACHE_S": "1",
+    "GRAPH_TIMEOUT_S": "15",
+}
 
 
 @dataclass
@@ -70,7 +76,8 @@ def test_only_the_platform_is_believed(platform: Platform) -> None:
     token = platform.stack.token(ANNA)
     assert told(platform.call("GET", "/me", token=token)) == (401, "NotAuthenticatedError")
     seen = platform.call("GET", "/me", ("oid", EVA), ("tid", TENANT), ("name", "Eva Lind"), token=token)
-    assert seen.json() == {
+    assert {**seen.json(), "today": []} == {
+        "today": [],
         "user_id": EVA,
         "name": "Eva Lind",
         "department": None,

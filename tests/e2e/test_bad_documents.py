@@ -19,9 +19,9 @@ from tests.e2e.bad_files import BAD_FILES
 from tests.e2e.ingestion_world import blocks_of, drop_file, until_current
 from tests.e2e.stack_client import wait_until_ended
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300), pytest.mark.attack("bombs")]
 
-MOST_MEMORY_MB = 600
+MOST_MEMORY_MB = 384
 TEXT_MB = 500
 
 
@@ -83,14 +83,16 @@ def write_text(path: Path, size_bytes: int) -> None:
 def test_memory_stays_bounded_however_long_a_text_is(tmp_path: Path, size_bytes: int) -> None:
     source = tmp_path / "long.txt"
     write_text(source, size_bytes)
-    job = ParseJob(source=source, target=tmp_path / "out", filename=source.name, max_tokens=230)
-    with LineProcess(("-c", "from shared.ingestion.parser_worker import main; main()")) as worker:
+    job = ParseJob(
+        source=source, target=tmp_path / "out", filename=source.name, max_tokens=230, max_blocks=100_000
+    )
+    with LineProcess(("-c", "from shared.ingestion.parser_worker import main; main(384 << 20)")) as worker:
         answer, _ = worker.ask(job.model_dump_json())
         peak_mb = worker.peak_mb()
     reply = WorkerReply.model_validate_json(answer)
     assert peak_mb is None or peak_mb < MOST_MEMORY_MB
     if size_bytes > MAX_TEXT_BYTES:
-        assert reply.reason == "The file holds 500 MB of text; at most 50 MB are read."
+        assert reply.reason == "The file holds 500 MB of text; at most 20 MB are read."
         assert reply.hint
     else:
         parsed = ParsedFile.model_validate_json(job.target.read_bytes())

@@ -127,7 +127,7 @@ def test_a_recording_is_cited_with_a_link_to_its_moment(stack: LocalStack, anna:
     (citation, *_) = [one for one in answer["citations"] if "48 passengers" in one["quote"]]
     seconds = int(citation["start_seconds"])
     path = f"/api/documents/{document['doc_id']}/readable"
-    assert citation["url"] == f"{path}?run={run['run_id']}&n={citation['n']}&t={seconds}#t-{seconds}"
+    assert citation["url"] == f"{path}?run={run['run_id']}&n={citation['n']}&t={seconds}#cited"
     view = anna.get(citation["url"].removeprefix("/api")).text
     assert f'id="t-{seconds}"' in view
     assert '<mark id="cited">' in view

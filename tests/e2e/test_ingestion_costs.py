@@ -125,7 +125,8 @@ async def test_of_a_hundred_pages_only_the_changed_one_is_embedded(
     assert [row["page_number"] for row in new] == [CHANGED_PAGE]
     assert counts.texts == 1
     assert counts.writes == {
-        "content-blocks": {"upload": 1, "delete": 1},
+        # The other pages are confirmed by the new version, which costs no embedding.
+        "content-blocks": {"upload": 1, "merge": PAGES - 1, "delete": 1},
         "documents-metadata": {"upload": 1},
     }
 

@@ -16,7 +16,7 @@ from samples.questions import FIRST_QUESTION
 from tests.e2e.stack_client import client_of, eventually
 from tests.e2e.sub_agents.hosts import configured
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.attack("floods")]
 QUESTION = {"question": FIRST_QUESTION.text}
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from local.run_all.sample_documents import documents_of
+from local.run_all.demo import documents_of
 from local.run_all.stack import ROOT, LocalStack
 from samples.acl import ANNA
 from tests.e2e.stack_client import HANG_GUARD_S

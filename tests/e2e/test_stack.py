@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import httpx
+import psutil
 import pytest
 
 from local.run_all.api_client import ApiClient
@@ -71,6 +72,14 @@ def test_a_run_can_be_started_and_read_later(stack: LocalStack) -> None:
         timeout=HANG_GUARD_S,
     )
     assert of_ben.status_code == 404
+
+
+def test_no_key_stands_in_a_command_line(stack: LocalStack) -> None:
+    processes = psutil.Process().children(recursive=True)
+    assert len(processes) >= 4, "host, worker, search and model server"
+    lines = "\n".join(" ".join(process.cmdline()) for process in processes)
+    for key in (stack.secrets.search_key, stack.secrets.model_key, stack.secrets.token_secret):
+        assert key not in lines
 
 
 def test_two_stacks_run_side_by_side_and_share_nothing(stack: LocalStack, tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 """Threads and memory through the whole stack: queues, timers, tables and indexes as they are; two people."""
 
+import json
 import time
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -9,8 +11,19 @@ from azure.data.tables import TableServiceClient
 from azure.storage.blob import BlobServiceClient
 
 from local.run_all.stack import LocalStack
+from samples.acl import ANNA
 from samples.questions import FIRST_QUESTION
+from shared.access.models import UserContext
+from shared.answering.inline import run_to_end
+from shared.answering.runs import begin_run
+from shared.conversations.memory import list_memories, remember
+from shared.conversations.models import RememberTask
+from shared.platform.language_models.models import ModelTurn, ToolCall
+from shared.runs.models import ChatRequest, RunRequest
+from shared.wiring import Services
 from tests.e2e.stack_client import eventually
+from tests.fakes.models import Reply, ScriptedChatModel
+from tests.unit.answering.world import plan
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
@@ -128,3 +141,43 @@ def test_a_long_thread_is_summarised(stack: LocalStack, anna: httpx.Client) -> N
 
     assert "Heron 000" in eventually(summary)
     anna.delete(f"/threads/{thread_id}")
+
+
+async def answered(services: Services, model: ScriptedChatModel, question: str) -> RunRequest:
+    """A question that a scripted model answers in a thread of its own, and its memory, over the stack."""
+    user = UserContext(user_id=ANNA.user_id, groups=tuple(ANNA.groups))
+    request = await begin_run(ChatRequest(question=question), user, replace(services, chat_model=model))
+    await run_to_end(request.run_id, replace(services, chat_model=model))
+    task = RememberTask(owner_id=user.user_id, thread_id=request.thread_id, run_id=request.run_id)
+    await remember(task, services)
+    return request
+
+
+async def remembered(services: Services) -> dict[str, str]:
+    user = UserContext(user_id=ANNA.user_id)
+    listed = await list_memories(user, services.documents_index, services.memory_index, 100)
+    return {memory.memory_id: memory.question for memory in listed.memories}
+
+
+def scripted(question: str, *turns: Reply) -> ScriptedChatModel:
+    return ScriptedChatModel(plan(standalone_question=question, search_queries=(), todo=()), *turns)
+
+
+async def test_the_model_recalls_what_was_asked_before(services: Services) -> None:
+    before = "Which colour has the lid of the Quasar 77?"
+    told = await answered(services, scripted(before, "<answer>The lid is green."), before)
+    assert (await remembered(services))[told.run_id] == before
+    recall = ToolCall(call_id="c1", name="recall_memory", arguments='{"query": "lid of the Quasar 77"}')
+    again = "What did I ask about the Quasar 77?"
+    model = scripted(again, ModelTurn(tool_calls=(recall,)), "<answer>You asked for the colour of its lid.")
+    await answered(services, model, again)
+    result = json.loads(model.conversations[-1][-1].text)
+    assert before in [memory["question"] for memory in result["memories"]]
+
+
+async def test_an_abstention_is_not_remembered(services: Services) -> None:
+    question = "How heavy is the lid of the Quasar 78?"
+    gap = '<answer><gap missing="the weight" next_step="Ask the maker."/>'
+    # Where the search for the missing thing finds passages of other tests, the model is asked once more.
+    asked = await answered(services, scripted(question, gap, gap), question)
+    assert asked.run_id not in await remembered(services)

@@ -16,7 +16,7 @@ from tests.e2e.stack_client import HANG_GUARD_S, drop, eventually, pdf_of, wait_
 from tests.e2e.sub_agents.hosts import configured
 from tests.otlp_receiver import ReceivedSpan, Receiver, otlp_receiver
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300), pytest.mark.attack("secrets in logs")]
 
 FILE = "zanthoxylum-inventory.pdf"
 FACT = "The zanthoxylum orchard holds 4711 trees, counted in spring."
@@ -84,7 +84,7 @@ def test_a_question_is_one_trace_from_its_caller_to_each_call(traced: Traced) ->
     assert traced.answered.status_code == 200
     assert traced.one("POST /api/chat").parent_id == "00f067aa0ba902b7"
     assert traced.ancestors(traced.one("answer_question")) == ["POST /api/chat"]
-    for kind in ("make_plan", "retrieve_blocks", "write_answer", "commit_answer"):
+    for kind in ("prepare", "turn", "commit_answer"):
         assert traced.ancestors(traced.one(f"perform_step {kind}")) == ["answer_question", "POST /api/chat"]
     for call in ("search content-blocks", "chat ", "embeddings ", "blob storage append"):
         step = traced.ancestors(traced.one(call))[-3:]

@@ -68,9 +68,7 @@ async def inline_view(durable_run: str, services: Services, choice: int | None =
     if choice is not None:
         assert waits(state)
         record = await owned_run(request.run_id, asked.user, services.runs)
-        assert await answer_clarification(
-            record, ClarificationAnswer(choice=choice), asked.user, services.blobs
-        )
+        assert await answer_clarification(record, ClarificationAnswer(choice=choice), asked.user, services)
         await run_to_end(request.run_id, services, observe(state, AnswerArrived()))
     record = await owned_run(request.run_id, asked.user, services.runs)
     view: dict[str, Any] = (await view_run(record, services, asked.user)).model_dump(mode="json")

@@ -3,14 +3,14 @@
 import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 
-from shared.platform.errors import ConflictError, GroundworkError
-from shared.teams.context import Orchestrations
+from shared.platform.errors import GroundworkError
+from shared.platform.instances import Instances
 from shared.teams.models import BotConversation, BotReply, BotTurn
 from shared.teams.outbox import BotOutbox, BotStream
 from shared.teams.store import BotTurnStore
+from tests.fakes.table import InMemoryTable
 
 
 @dataclass
@@ -100,44 +100,26 @@ class RecordingStream(BotStream):
 
 
 class InMemoryBotTurnStore(BotTurnStore):
-    """Turns and messages; whoever writes what changed meanwhile is refused."""
+    """The store over a table in memory."""
 
     def __init__(self) -> None:
-        self.turns: dict[tuple[str, str], BotTurn] = {}
-        self.messages: dict[tuple[str, str], tuple[str, str]] = {}
-        self._revisions = itertools.count(1)
+        self.table = InMemoryTable()
+        super().__init__(self.table)
 
-    async def get(self, conversation_key: str, owner_id: str) -> BotTurn | None:
-        return self.turns.get((conversation_key, owner_id))
+    @property
+    def turns(self) -> dict[tuple[str, str], BotTurn]:
+        """By keys of the table."""
+        rows = self.table.rows.items()
+        return {keys: BotTurn.from_stored(row["turn"]) for keys, row in rows if "turn" in row}
 
-    async def put(self, conversation_key: str, turn: BotTurn) -> BotTurn:
-        known = self.turns.get((conversation_key, turn.owner_id))
-        if (known.revision if known else None) != turn.revision:
-            raise ConflictError("The turn changed.")
-        kept = turn.model_copy(update={"revision": f"revision-{next(self._revisions)}"})
-        self.turns[conversation_key, turn.owner_id] = kept
-        return kept
-
-    async def note_message(self, conversation_key: str, message_id: str, run_id: str, owner_id: str) -> None:
-        self.messages.setdefault((conversation_key, message_id), (run_id, owner_id))
-
-    async def run_of_message(self, conversation_key: str, message_id: str) -> tuple[str, str] | None:
-        return self.messages.get((conversation_key, message_id))
-
-    async def forget(self, owner_id: str) -> int:
-        before = len(self.turns)
-        self.turns = {key: turn for key, turn in self.turns.items() if key[1] != owner_id}
-        self.messages = {key: told for key, told in self.messages.items() if told[1] != owner_id}
-        return before - len(self.turns)
-
-    async def delete_before(self, moment: datetime, most: int) -> int:
-        old = [key for key, turn in self.turns.items() if turn.updated_at < moment][:most]
-        for key in old:
-            del self.turns[key]
-        return len(old)
+    @property
+    def messages(self) -> dict[tuple[str, str], tuple[str, str]]:
+        """Run and owner of each, by keys of the table."""
+        rows = self.table.rows.items()
+        return {keys: (row["run_id"], row["owner_id"]) for keys, row in rows if "run_id" in row}
 
 
-class RecordingOrchestrations(Orchestrations):
+class RecordingOrchestrations(Instances):
     """Which were started, told and stopped. Those in `dead` write nothing more."""
 
     def __init__(self) -> None:
@@ -152,7 +134,7 @@ class RecordingOrchestrations(Orchestrations):
     async def tell(self, instance_id: str, event: str) -> None:
         self.told.append((instance_id, event))
 
-    async def stop(self, instance_id: str) -> None:
+    async def stop(self, instance_id: str, reason: str = "") -> None:
         self.stopped.append(instance_id)
 
     async def is_alive(self, instance_id: str) -> bool:

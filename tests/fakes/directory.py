@@ -13,6 +13,7 @@ class InMemoryDirectory(GroupDirectory):
     def __init__(self, groups: Mapping[str, frozenset[str]] | None = None) -> None:
         self.groups: dict[str, frozenset[str]] = dict(groups or {})
         self.people: dict[str, DirectoryPerson] = {}
+        self.names: dict[str, frozenset[str]] = {}
         self.asked: list[str] = []
         self.fails_with: GroundworkError | None = None
 
@@ -32,3 +33,9 @@ class InMemoryDirectory(GroupDirectory):
         if user_id not in self.groups:
             raise NotFoundError("no such person")
         return self.people.get(user_id, DirectoryPerson(is_guest=False))
+
+    async def groups_named(self, name: str) -> frozenset[str]:
+        """Those of `names`."""
+        if self.fails_with is not None:
+            raise self.fails_with
+        return self.names.get(name, frozenset())

@@ -35,6 +35,7 @@ class GraphServer:
     def __init__(self, groups: Mapping[str, list[str]]) -> None:
         self.groups = dict(groups)
         self.people: dict[str, dict[str, Any]] = {}
+        self.names: dict[str, list[str]] = {}
         self.troubles: list[Trouble] = []
         self.always: Trouble | None = None
         self.next_link: str | None = None  # instead of the right one
@@ -82,12 +83,18 @@ class GraphServer:
                 return trouble.status, trouble.headers, trouble.body
         if headers.get("Authorization") != f"Bearer {TOKEN}":
             return _error(401, "InvalidAuthenticationToken")
+        if parts.path == "/v1.0/groups":
+            return _found({"value": [{"id": one} for one in self.named(query.get("$filter", ""))]})
         user_id = parts.path.removeprefix("/v1.0/users/").removesuffix(_MEMBERS)
         if user_id not in self.groups:
             return _error(404, "Request_ResourceNotFound")
-        if parts.path.endswith(_MEMBERS):
-            return self._page(user_id, query, headers)
-        return _found(self.people.get(user_id, {"userType": "Member"}))
+        person = _found(self.people.get(user_id, {"userType": "Member"}))
+        return self._page(user_id, query, headers) if parts.path.endswith(_MEMBERS) else person
+
+    def named(self, condition: str) -> list[str]:
+        """Ids of the groups of `names` that a filter by display name finds."""
+        literal = condition.removeprefix("displayName eq '").removesuffix("'")
+        return self.names.get(literal.replace("''", "'"), [])
 
     def _token(
         self, query: Mapping[str, str], headers: Mapping[str, str]

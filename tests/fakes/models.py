@@ -3,10 +3,11 @@
 import hashlib
 import math
 from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
 
 from pydantic import BaseModel
 
-from shared.platform.errors import GroundworkError, ModelFixableError
+from shared.platform.errors import GroundworkError, ModelFixableError, OutputCutError
 from shared.platform.language_models.models import (
     CallLimits,
     ChatModel,
@@ -29,8 +30,10 @@ class ScriptedChatModel(ChatModel):
     def __init__(self, *replies: Reply, answer: Callable[[Prompt], Reply] | None = None) -> None:
         self.prompts: list[Prompt] = []
         self.conversations: list[tuple[Message, ...]] = []
+        self.tools: list[tuple[ToolDefinition, ...]] = []
         self._replies = list(replies)
         self._answer = answer
+        self._turn: ModelTurn | None = None
 
     async def parse(
         self, prompt: Prompt, output: type[StructuredOutput], limits: CallLimits
@@ -41,7 +44,9 @@ class ScriptedChatModel(ChatModel):
         return reply
 
     async def stream(self, prompt: Prompt, limits: CallLimits) -> AsyncGenerator[str, None]:
-        text = str(self._next(prompt))
+        reply = self._next(prompt)
+        self._turn = reply if isinstance(reply, ModelTurn) else None
+        text = self._turn.text if self._turn else str(reply)
         for start in range(0, len(text), 7):  # pieces that split words and tags anywhere
             yield text[start : start + 7]
 
@@ -63,9 +68,34 @@ class ScriptedChatModel(ChatModel):
         may_call: bool = True,
     ) -> ModelTurn:
         self.conversations.append(tuple(messages))
+        self.tools.append(tuple(tools))
         turn = self._raised(self._replies.pop(0))
         assert isinstance(turn, ModelTurn)
         return turn
+
+    async def stream_turn(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[ToolDefinition],
+        limits: CallLimits,
+        *,
+        may_call: bool = True,
+    ) -> AsyncGenerator[str | ModelTurn, None]:
+        """What `stream` says to the prompt `answer`; a text is a turn without calls."""
+        self.conversations.append(tuple(messages))
+        self.tools.append(tuple(tools))
+        system, *material = (message.text for message in messages)
+        prompt = Prompt(name="answer", system=system, user="\n".join(material))
+        said: list[str] = []
+        is_cut = False
+        try:
+            async with aclosing(self.stream(prompt, limits)) as pieces:
+                async for piece in pieces:
+                    said.append(piece)
+                    yield piece
+        except OutputCutError:
+            is_cut = True
+        yield self._turn or ModelTurn(text="".join(said), cut=is_cut)
 
     def _next(self, prompt: Prompt) -> BaseModel | str:
         self.prompts.append(prompt)
@@ -93,6 +123,16 @@ class NoConversations(ChatModel):
         *,
         may_call: bool = True,
     ) -> ModelTurn:
+        raise AssertionError("nobody converses with this model")
+
+    def stream_turn(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[ToolDefinition],
+        limits: CallLimits,
+        *,
+        may_call: bool = True,
+    ) -> AsyncGenerator[str | ModelTurn, None]:
         raise AssertionError("nobody converses with this model")
 
 

@@ -5,6 +5,7 @@ Grammar: comparisons, `search.in`, `collection/any(x: …)`, `and`, `or`, `not`,
 
 import re
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
 from shared.platform.errors import InvalidQueryError
@@ -117,6 +118,8 @@ class _Parser:
             return float(text)
         if kind == "time":
             return text
+        if kind == "name" and text == "datetime":  # of tables: datetime'2026-03-01T12:00:00Z'
+            return datetime.fromisoformat(str(self._value()))
         if kind == "name" and text in _CONSTANTS:
             return _CONSTANTS[text]
         raise self._error()

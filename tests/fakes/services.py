@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from shared.access.audit_trail import AuditTrail
 from shared.ingestion.parser_services import ParserServices
 from shared.platform.settings import Settings
 from shared.wiring import Services
@@ -20,6 +21,7 @@ from tests.fakes.stores import (
 from tests.fakes.stores_quality import InMemoryQualityStore
 from tests.fakes.stores_requests import InMemoryIdempotencyStore, InMemoryUserLimitStore
 from tests.fakes.stores_subagents import InMemoryControlStore, InMemoryMetricStore
+from tests.fakes.table import InMemoryTable
 
 
 def fake_settings(**changes: Any) -> Settings:
@@ -32,7 +34,7 @@ def fake_settings(**changes: Any) -> Settings:
         "chat_model": "chat",
         "embedding_model": "embedding",
         "embedding_dimensions": 64,
-        "refine_evidence": False,  # scores of these fakes are low: every question would cost two more replies
+        "budget_preset": "tight",  # the cases of the policy are made for the requirements' budgets
     }
     return Settings.of(**{**values, **changes})
 
@@ -62,6 +64,7 @@ def fake_services(**replacements: Any) -> Services:
         "idempotency": InMemoryIdempotencyStore(),
         "user_limits": InMemoryUserLimitStore(),
         "quality": InMemoryQualityStore(),
+        "audit": AuditTrail(InMemoryTable()),
         "parser_services": ParserServices(),
     }
     return Services(**{**parts, **replacements})

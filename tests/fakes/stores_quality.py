@@ -1,52 +1,19 @@
 """What is recorded of answers, in memory."""
 
-from collections.abc import AsyncIterator
-from datetime import UTC, datetime
-
-from shared.quality.models import QualityRecord, RatingRecord
+from shared.quality.models import QualityRecord
 from shared.quality.store import QualityStore
+from tests.fakes.table import InMemoryTable
 
 
 class InMemoryQualityStore(QualityStore):
-    """Records by hour, and by kind with key."""
+    """The store over a table in memory."""
 
     def __init__(self) -> None:
-        self.records: dict[tuple[datetime, str], QualityRecord] = {}
+        self.table = InMemoryTable()
+        super().__init__(self.table)
 
-    async def add(self, record: QualityRecord) -> bool:
-        if _place(record) in self.records:
-            return False
-        self.records[_place(record)] = record
-        return True
-
-    async def put_rating(self, rating: RatingRecord) -> None:
-        self.records[_place(rating)] = rating
-
-    async def remove_rating(self, at: datetime, key: str) -> None:
-        self.records.pop((_hour(at), f"rating-{key}"), None)
-
-    async def between(self, first: datetime, last: datetime) -> AsyncIterator[QualityRecord]:
-        for (hour, _), record in list(self.records.items()):
-            if _hour(first) <= hour <= _hour(last):
-                yield record
-
-    async def forget(self, at: datetime, key: str) -> int:
-        places = [place for place, one in self.records.items() if (place[0], one.key) == (_hour(at), key)]
-        for place in places:
-            del self.records[place]
-        return len(places)
-
-    async def delete_before(self, moment: datetime, most: int) -> int:
-        old = [place for place in self.records if place[0] < _hour(moment)][:most]
-        for place in old:
-            del self.records[place]
-        return len(old)
-
-
-def _place(record: QualityRecord) -> tuple[datetime, str]:
-    number = f"-{record.n}" if record.kind == "opening" else ""
-    return _hour(record.at), f"{record.kind}-{record.key}{number}"
-
-
-def _hour(moment: datetime) -> datetime:
-    return moment.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
+    @property
+    def records(self) -> dict[tuple[str, str], QualityRecord]:
+        """By hour, and by kind with key."""
+        found = {keys: self.record_of(row) for keys, row in self.table.rows.items()}
+        return {keys: record for keys, record in found.items() if record is not None}

@@ -1,18 +1,18 @@
 """What instances share and count of sub-agents, in memory."""
 
 import itertools
-from collections.abc import AsyncIterator
-from datetime import UTC, datetime
 
 from shared.platform.errors import ConflictError
 from shared.subagents.control import ControlState, ControlStore
 from shared.subagents.metrics import MetricRecord, MetricStore
+from tests.fakes.table import InMemoryTable
 
 
 class InMemoryControlStore(ControlStore):
     """One state; whoever writes what changed meanwhile is refused."""
 
     def __init__(self) -> None:
+        super().__init__(InMemoryTable())
         self.state = ControlState()
         self._revisions = itertools.count(1)
 
@@ -27,29 +27,14 @@ class InMemoryControlStore(ControlStore):
 
 
 class InMemoryMetricStore(MetricStore):
-    """Records by hour, kind and key."""
+    """The store over a table in memory."""
 
     def __init__(self) -> None:
-        self.records: dict[tuple[datetime, str, str], MetricRecord] = {}
+        self.table = InMemoryTable()
+        super().__init__(self.table)
 
-    async def add(self, record: MetricRecord) -> bool:
-        place = (_hour(record.at), record.kind, record.key)
-        if place in self.records:
-            return False
-        self.records[place] = record
-        return True
-
-    async def of_hour(self, hour: datetime) -> AsyncIterator[MetricRecord]:
-        for place, record in list(self.records.items()):
-            if place[0] == _hour(hour):
-                yield record
-
-    async def delete_before(self, moment: datetime, most: int) -> int:
-        old = [place for place in self.records if place[0] < _hour(moment)][:most]
-        for place in old:
-            del self.records[place]
-        return len(old)
-
-
-def _hour(moment: datetime) -> datetime:
-    return moment.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
+    @property
+    def records(self) -> dict[tuple[str, str], MetricRecord]:
+        """By hour, and by kind with key."""
+        found = {keys: self.record_of(row) for keys, row in self.table.rows.items()}
+        return {keys: record for keys, record in found.items() if record is not None}

@@ -9,6 +9,9 @@ import pytest
 from tests.architecture.source_tree import ROOT, tracked_files
 
 APP = {"LICENSE", "function_app.py", "functions", "host.json", "orchestrations", "requirements.txt", "shared"}
+BUILT = ("web/dist/index.html", "web/dist/assets/page-0123.js.br")
+"""What the hook before packaging makes: part of the app, and of no commit."""
+
 OF_THIS_MACHINE = (
     ".azure/dev/.env",
     ".local/data/local.settings.json",
@@ -16,6 +19,8 @@ OF_THIS_MACHINE = (
     ".venv/bin/python",
     "infra/teams/node_modules/x/index.js",
     "local.settings.json",
+    "web/build/types.ts",
+    "web/node_modules/preact/package.json",
     "shared/__pycache__/settings.cpython-312.pyc",
 )
 
@@ -25,7 +30,7 @@ def kept(tmp_path: Path) -> list[str]:
     """Tracked files, and some of this machine, that .funcignore lets through, as git reads such files."""
     shutil.copy(ROOT / ".funcignore", tmp_path / ".gitignore")
     subprocess.run(["git", "init", "--quiet", str(tmp_path)], check=True)
-    given = [*map(str, tracked_files()), *OF_THIS_MACHINE]
+    given = [*map(str, tracked_files()), *BUILT, *OF_THIS_MACHINE]
     told = subprocess.run(
         ["git", "check-ignore", "--no-index", "--stdin"],
         cwd=tmp_path,
@@ -40,7 +45,8 @@ def kept(tmp_path: Path) -> list[str]:
 
 
 def test_the_package_holds_the_app_and_nothing_else(kept: list[str]) -> None:
-    assert {Path(name).parts[0] for name in kept} == APP
+    assert {Path(name).parts[0] for name in kept} == APP | {"web"}
+    assert {name for name in kept if name.startswith("web/")} == set(BUILT)
 
 
 def test_no_file_of_the_app_is_left_out(kept: list[str]) -> None:

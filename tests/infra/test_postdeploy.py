@@ -104,7 +104,7 @@ def test_the_subscription_is_made_and_then_the_app_is_checked(deployed: Callable
     assert "az deployment group create" in made
     assert "--resource-group rg-test" in made
     assert "topicName=evgt-test appName=func-test storageName=stdocstest" in made
-    assert "--template-file infra/bicep/modules/event-subscription.bicep" in made
+    assert "--template-file infra/bicep/modules/event-subscriptions.bicep" in made
     assert "--tenant tenant-of-people --scope api://app/.default" in token
     assert all(f"--subscription {SUBSCRIPTION} " in call for call in (shown, made))
     assert outcome.calls[-2:] == ["python3 -m cli check", f"with https://app.test {TOKEN}"]
@@ -127,8 +127,8 @@ def test_an_app_that_is_not_ready_is_waited_for(deployed: Callable[..., Outcome]
 def test_without_a_subscription_the_hook_fails_and_checks_nothing(deployed: Callable[..., Outcome]) -> None:
     outcome = deployed({"az": 99})
     assert outcome.code == 1
-    assert len(outcome.of("az deployment")) == 10
-    assert "found by the timer only" in outcome.said
+    assert len(outcome.of("az deployment")) == 20
+    assert "only the timer finds files" in outcome.said
     assert outcome.of("python3") == []
 
 
@@ -186,7 +186,7 @@ def test_the_environment_of_the_project_goes_before_the_system_s(
 def test_both_hooks_do_the_same() -> None:
     other = (ROOT / HOOK.replace(".sh", ".ps1")).read_text(encoding="utf-8")
     for part in (
-        *("az deployment group create", "event-subscription.bicep", "$try -eq 10", "-Seconds 30"),
+        *("az deployment group create", "event-subscriptions.bicep", "$try -eq 20", "-Seconds 30"),
         *(
             "az account get-access-token",
             "az account show",

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
-from scripts.infra_check.conditions import KEPT
 from tests.architecture.source_tree import ROOT
+from tests.infra.compiler import NOT_FOUND
 
 WORKFLOWS = ROOT / ".github/workflows"
 NAMES = ["ci.yml", "deploy.yml"]
@@ -56,11 +56,9 @@ def test_the_tests_are_those_of_our_own_script() -> None:
     assert ours <= verbs_in(commands_of("ci.yml"))
 
 
-def test_bicep_s_own_compiler_reads_what_is_deployed() -> None:
-    commands = commands_of("ci.yml")
-    for file in ("main.bicep", "modules/event-subscription.bicep"):
-        assert f"az bicep build --file infra/bicep/{file}" in commands
-    assert "az bicep lint --file infra/bicep/main.bicep" in commands
+def test_the_compiler_is_that_of_the_tests() -> None:
+    (version,) = re.findall(r"--version (v[\d.]+)", NOT_FOUND)
+    assert f"az bicep install --version {version}" in commands_of("ci.yml")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -114,22 +112,10 @@ def test_nothing_is_deployed_that_was_not_tested() -> None:
     assert "workflow_call" in workflow("ci.yml")[True]
 
 
-def test_a_deployment_is_given_what_its_parameters_ask_of_the_environment() -> None:
-    parameters = (ROOT / "infra/bicep/main.parameters.json").read_text(encoding="utf-8")
-    asked = set(re.findall(r"\$\{(\w+)", parameters)) - {"AZURE_PRINCIPAL_ID"}  # azd knows who it is
-    given = {*workflow("deploy.yml")["jobs"]["deploy"]["env"], *KEPT}
-    assert asked - given == set()
-
-
-def test_what_nobody_set_is_what_azd_takes_where_nobody_set_it() -> None:
-    parameters = (ROOT / "infra/bicep/main.parameters.json").read_text(encoding="utf-8")
-    defaults = dict(re.findall(r"\$\{(\w+)=([^}]*)\}", parameters))
-    said = re.findall(
-        r"^      (\w+): \$\{\{ vars\.\1(?: \|\| '([^']*)')? \}\}$", text_of("deploy.yml"), re.MULTILINE
-    )
-    given = {name: value for name, value in said if name in defaults}
-    assert len(given) >= 12
-    assert given == {name: defaults[name] for name in given}
+def test_a_deployment_is_given_every_variable_of_its_environment() -> None:
+    (environment,) = [step for step in steps_of("deploy.yml") if step.get("name") == "The environment"]
+    assert environment["env"] == {"VARIABLES": "${{ toJSON(vars) }}"}
+    assert "azd env set --file" in environment["run"]
 
 
 def test_a_deployment_knows_what_the_one_before_gave_out() -> None:

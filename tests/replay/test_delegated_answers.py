@@ -11,7 +11,7 @@ from tests.replay.history import moment
 from tests.replay.test_answer_question import GOOD, kinds
 
 UNTIL_S = 15
-WRITING_STEP = 3
+WRITING_STEP = 2
 
 
 def start_of(index: int, deadline: datetime) -> SubagentStart:
@@ -41,11 +41,11 @@ def done(start: dict[str, Any]) -> dict[str, Any]:
 
 def delegated(*replies: object, decided: tuple[Observation, ...] = ()) -> Run:
     """Run a question whose writing step first decides as told, then to delegate, then writes."""
-    observations = iter((*decided, chosen(len(replies)), GOOD["write_answer"]))
+    observations = iter((*decided, chosen(len(replies)), GOOD["turn"]))
 
     def perform_step(given: Any) -> object:
         kind = given["action"]["kind"]
-        observation = next(observations) if kind == "write_answer" else GOOD[kind]
+        observation = next(observations) if kind == "turn" else GOOD[kind]
         return StepResult(observation=observation).model_dump(mode="json")
 
     def run_sub_agent(given: Any) -> object:
@@ -66,12 +66,12 @@ def names(run: Run) -> list[str]:
     return [given["action"]["kind"] if name == "perform_step" else name for name, given in run.calls]
 
 
-BEFORE = ["make_plan", "retrieve_blocks", "write_answer"]
+BEFORE = ["prepare", "turn"]
 
 
 def test_the_answer_is_written_when_the_sub_agents_have_ended() -> None:
     run = delegated("done", "done")
-    assert names(run) == [*BEFORE, "run_sub_agent", "run_sub_agent", "write_answer", "commit_answer"]
+    assert names(run) == [*BEFORE, "run_sub_agent", "run_sub_agent", "turn", "commit_answer"]
     assert run.output == {"outcome": "completed", "abstained": False}
     assert run.finished_after_s == 0  # no timer holds it back
     assert run.left_open == []
@@ -79,13 +79,13 @@ def test_the_answer_is_written_when_the_sub_agents_have_ended() -> None:
 
 def test_the_answer_knows_the_step_that_chose_them_and_is_not_delegated_again() -> None:
     written = [given["action"] for _, given in delegated("done").calls if "action" in given][-2]
-    assert written["kind"] == "write_answer"
+    assert written["kind"] == "turn"
     assert (written["step"], written["delegation_step"]) == (WRITING_STEP + 2, WRITING_STEP)
 
 
 def test_a_sub_agent_that_is_late_is_ended_and_its_answer_is_not_waited_for() -> None:
     run = delegated("done", Reply({"status": "done"}, after_s=900))
-    assert names(run)[-3:] == ["terminate_instances", "write_answer", "commit_answer"]
+    assert names(run)[-3:] == ["terminate_instances", "turn", "commit_answer"]
     assert run.finished_after_s == UNTIL_S
     assert run.left_open == []
 
@@ -93,7 +93,7 @@ def test_a_sub_agent_that_is_late_is_ended_and_its_answer_is_not_waited_for() ->
 def test_a_sub_agent_that_raises_or_answers_nonsense_costs_no_answer() -> None:
     for reply in (Reply(failure="a defect"), Reply({"nonsense": 1}), Reply("text")):
         run = delegated("done", reply)
-        assert names(run)[-2:] == ["write_answer", "commit_answer"]
+        assert names(run)[-2:] == ["turn", "commit_answer"]
         assert run.output["outcome"] == "completed"
 
 
@@ -104,7 +104,7 @@ def test_the_status_names_the_children_while_they_are_at_work() -> None:
     assert [child["status"] for child in children[0]] == ["running", "running"]
     assert [child["status"] for child in children[-1]] == ["done", "running"]
     assert children[0][0] == {
-        "child_id": "instance-1:s003c0",
+        "child_id": "instance-1:s002c0",
         "profile": "comparator",
         "status": "running",
     }
@@ -112,14 +112,14 @@ def test_the_status_names_the_children_while_they_are_at_work() -> None:
 
 def test_a_deferred_decision_is_made_anew_after_its_delay() -> None:
     run = delegated("done", decided=(DelegationDeferred(delay_s=0.75), DelegationDeferred(delay_s=0.75)))
-    assert kinds(_without_children(run))[2:6] == ["write_answer"] * 4
+    assert kinds(_without_children(run))[1:5] == ["turn"] * 4
     assert run.finished_after_s == 1.5
 
 
 def test_a_deferred_decision_may_end_in_an_answer() -> None:
-    written = AnswerWritten(abstained=False, citation_count=1, unsupported_claims=0)
+    written = AnswerWritten(abstained=False)
     run = delegated(decided=(DelegationDeferred(delay_s=0.75), written))
-    assert names(run) == [*BEFORE, "write_answer", "commit_answer"]
+    assert names(run) == [*BEFORE, "turn", "commit_answer"]
 
 
 def _without_children(run: Run) -> Run:

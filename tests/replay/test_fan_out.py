@@ -7,7 +7,7 @@ from typing import Any
 import azure.durable_functions as df
 import pytest
 
-from orchestrations.fan_out import Child, race
+from orchestrations.fan_out import RESTART_PAUSE, Child, race
 from tests.replay.harness import Reply, Run, Script, simulate
 
 DEADLINE_S = 20
@@ -35,8 +35,11 @@ def parent(context: df.DurableOrchestrationContext) -> Generator[Any, Any, Any]:
 
 
 def raced(*replies: object, at_once: int | None = None, terminating: Reply | None = None) -> Run:
+    """`replies`: of each child; a list is for one execution after the other."""
+
     def child(given: Any) -> object:
-        return replies[given["place"]]
+        reply = replies[given["place"]]
+        return reply.pop(0) if isinstance(reply, list) else reply
 
     def terminate(given: Any) -> object:
         return terminating or Reply({"terminated": 1}, terminates=given["instance_ids"])
@@ -91,12 +94,20 @@ def test_a_termination_that_fails_costs_time_and_nothing_else() -> None:
 
 
 @pytest.mark.parametrize(
-    "bad", [Reply(failure="it raised", after_s=2), Reply([1], after_s=2), Reply("no JSON")]
+    "bad", [Reply(failure="it raised", after_s=2), Reply("text", after_s=2), Reply("no JSON")]
 )
 def test_a_child_that_fails_takes_nobody_with_it(bad: Reply) -> None:
-    run = raced(bad, answer(1, 5), Reply(failure="it raised too", after_s=5))
+    run = raced(bad, answer(1, 5), Reply(failure="it raised too", after_s=1))
     assert statuses(run) == ["failed", "done", "failed"]
     assert run.error is None
+    assert run.left_open == []
+
+
+def test_a_child_that_was_lost_is_begun_again_when_its_wave_has_ended() -> None:
+    run = raced([Reply(failure="the worker died", after_s=1), answer(0, 2)], answer(1, 3))
+    assert run.output["ends"] == [["done", {"place": 0}], ["done", {"place": 1}]]
+    assert [given["place"] for name, given in run.calls if name == "child"] == [0, 1, 0]
+    assert run.finished_after_s == 3 + RESTART_PAUSE.total_seconds() + 2
     assert run.left_open == []
 
 

@@ -25,11 +25,11 @@ TRACE = LINK.model_dump(mode="json")
 
 
 def ask(given: dict[str, Any], children: int = 0) -> Run:
-    observations = iter([*([chosen(children)] if children else []), GOOD["write_answer"]])
+    observations = iter([*([chosen(children)] if children else []), GOOD["turn"]])
 
     def perform_step(step: Any) -> object:
         kind = step["action"]["kind"]
-        observation = next(observations) if kind == "write_answer" else GOOD[kind]
+        observation = next(observations) if kind == "turn" else GOOD[kind]
         return StepResult(observation=observation).model_dump(mode="json")
 
     script = Script(activities={"perform_step": perform_step}, children={"run_sub_agent": done})
@@ -62,7 +62,7 @@ def test_children_are_one_level_below() -> None:
     run = ask({"run_id": "instance-1", "trace": TRACE}, children=2)
     below = [TraceLink.model_validate(given["trace"]) for name, given in run.calls if name == "run_sub_agent"]
     assert [link.parent for link in below] == [LINK.own, LINK.own]
-    expected = [link_below(LINK.own, f"instance-1:s003c{index}", START) for index in range(2)]
+    expected = [link_below(LINK.own, f"instance-1:s002c{index}", START) for index in range(2)]
     assert [link.own for link in below] == [link.own for link in expected if link]
 
 

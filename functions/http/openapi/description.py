@@ -14,6 +14,7 @@ from shared.platform.errors import (
     AuthenticationError,
     CallTimeoutError,
     ConfigurationError,
+    DailyLimitError,
     DefectError,
     DependencyError,
     GroundworkError,
@@ -180,7 +181,7 @@ class Description:
 
     def _add_limits(self, responses: dict[str, Json], problem: Content) -> None:
         """Calls that are counted: a refusal more, and what is left on each answer."""
-        said = " ".join(_said(error) for error in (TooManyRequestsError, TooManyRunsError))
+        said = " ".join(_said(error) for error in (TooManyRequestsError, DailyLimitError, TooManyRunsError))
         headers = _headers(("Retry-After",))
         responses["429"] = {"description": said, "content": dict(problem), "headers": headers}
         for status, response in responses.items():

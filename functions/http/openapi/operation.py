@@ -28,6 +28,7 @@ STREAM = "text/event-stream"
 PDF = "application/pdf"
 BYTES = "application/octet-stream"
 PNG = "image/png"
+WEBP = "image/webp"
 HTML = "text/html"
 MARKDOWN = "text/markdown"
 Shape = type[BaseModel]
@@ -136,14 +137,18 @@ _TAGS = {  # by the first part of the route
     "chat": "Questions",
     "runs": "Questions",
     "search": "Search",
+    "mcp": "Assistants",
+    "v1": "Assistants",
     "documents": "Documents",
     "summaries": "Summaries",
     "threads": "Threads",
     "memory": "Memory",
     "messages": "Channels",
     "me": "Caller",
+    "site": "Caller",
     "maintenance": "Operators",
     "metrics": "Operators",
+    "audit": "Operators",
     "users": "Operators",
     "health": "Health",
     "openapi.json": "Description",

@@ -1,8 +1,13 @@
 """Every call of the API, a row per route, in the order in which the page shows them."""
 
 from functions.http.models import (
+    AuditQuery,
     CachedHeaders,
     ChatHeaders,
+    Completion,
+    CompletionBody,
+    CompletionEvent,
+    CompletionFailure,
     DocumentsQuery,
     DocumentStreamEvent,
     FileHeaders,
@@ -11,14 +16,21 @@ from functions.http.models import (
     KeyHeaders,
     ListQuery,
     MessagesQuery,
+    MetadataQuery,
     MetricsQuery,
+    ModelList,
     QualityQuery,
     ReadinessView,
     ResumeHeaders,
+    RpcAnswer,
+    RpcEvent,
+    RpcMessage,
     RunStreamEvent,
     SearchBody,
     SearchResults,
+    SiteView,
     SummaryHeaders,
+    ThreadsQuery,
 )
 from functions.http.openapi.operation import (
     BYTES,
@@ -28,11 +40,12 @@ from functions.http.openapi.operation import (
     PDF,
     PNG,
     STREAM,
+    WEBP,
     Operation,
     Reply,
     json_reply,
 )
-from shared.access.models import Me
+from shared.access.models import AuditPage, Me
 from shared.conversations.models import (
     MemoriesDeleted,
     MemoryList,
@@ -42,8 +55,15 @@ from shared.conversations.models import (
     ThreadRename,
     ThreadView,
 )
-from shared.documents.listing import DocumentDeleting, DocumentDetail, DocumentList
-from shared.documents.page_models import CitationQuery, PageView, ReadableQuery, ReadableView
+from shared.documents.listing import DocumentDeleting, DocumentDetail, DocumentFacets, DocumentList
+from shared.documents.page_models import (
+    CitationQuery,
+    PageQuery,
+    PageView,
+    PictureQuery,
+    ReadableQuery,
+    ReadableView,
+)
 from shared.documents.requests import (
     AccessChange,
     MetadataCorrection,
@@ -158,6 +178,39 @@ OPERATIONS = (
         costs=True,
     ),
     Operation(
+        "POST mcp",
+        "mcp",
+        "Other assistants: the Model Context Protocol",
+        (
+            Reply(200, "The answer.", ((JSON, RpcAnswer), (STREAM, RpcEvent))),
+            Reply(202, "A notification was taken."),
+        ),
+        body=RpcMessage,
+        costs=True,
+        ends_as=RpcAnswer,
+    ),
+    Operation(
+        "GET v1/models",
+        "list_models",
+        "What can be asked, as OpenAI's models",
+        json_reply(200, "The models.", ModelList),
+    ),
+    Operation(
+        "POST v1/chat/completions",
+        "complete_chat",
+        "Ask a question in OpenAI's protocol",
+        Reply(
+            200,
+            "The answer, whole or as it is written.",
+            ((JSON, Completion), (STREAM, CompletionEvent)),
+            ("X-Run-Id",),
+        ),
+        errors=(NotFoundError,),
+        body=CompletionBody,
+        costs=True,
+        ends_as=CompletionFailure,
+    ),
+    Operation(
         "GET documents",
         "list_documents",
         "The documents the caller may see",
@@ -166,8 +219,16 @@ OPERATIONS = (
         query=DocumentsQuery,
     ),
     Operation(
+        "GET documents/facets",
+        "document_facets",
+        "Values of metadata to filter by, and how many documents have each",
+        json_reply(200, "Counts of complete documents.", DocumentFacets),
+        errors=(InvalidQueryError,),
+        query=MetadataQuery,
+    ),
+    Operation(
         "GET documents/events",
-        "get_document_events",
+        "document_events",
         "How far documents are, as it changes",
         Reply(200, "Documents in work, then each change.", ((STREAM, DocumentStreamEvent),)),
         errors=(CallerError,),
@@ -210,14 +271,15 @@ OPERATIONS = (
         "get_document_page",
         "A page with its picture, the cited passage marked",
         Reply(200, "The page.", ((HTML, None), (JSON, PageView))),
-        query=CitationQuery,
+        query=PageQuery,
     ),
     Operation(
         "GET documents/{doc_id}/pages/{page}/image",
         "get_document_page_image",
         "The picture of a page",
-        Reply(200, "The picture.", ((PNG, None),), ("ETag",)),
+        Reply(200, "The picture.", ((PNG, None), (WEBP, None)), ("ETag",)),
         errors=(ConflictError, BadDocumentError),
+        query=PictureQuery,
         headers=CachedHeaders,
     ),
     Operation(
@@ -329,7 +391,7 @@ OPERATIONS = (
         "get_threads",
         "The caller's threads, the one that was last asked in first",
         json_reply(200, "A page of threads.", ThreadList),
-        query=ListQuery,
+        query=ThreadsQuery,
     ),
     Operation(
         "GET threads/{thread_id}",
@@ -392,6 +454,13 @@ OPERATIONS = (
         ),
         body=ChannelActivity,
     ),
+    Operation(
+        "GET site",
+        "get_site",
+        "Limits and formats, to know before anything is sent",
+        json_reply(200, "The same for everybody.", SiteView),
+        is_open=True,
+    ),
     Operation("GET me", "get_me", "Who the caller is", json_reply(200, "As the app sees them.", Me)),
     Operation(
         "GET maintenance/audit",
@@ -410,6 +479,14 @@ OPERATIONS = (
         "reconcile_now",
         "Repair what events missed, now",
         json_reply(200, "What was done.", ReconcileReport),
+    ),
+    Operation(
+        "GET audit",
+        "get_audit_trail",
+        "Who read, changed, published or deleted what",
+        json_reply(200, "Entries, newest first.", AuditPage),
+        errors=(CallerError,),
+        query=AuditQuery,
     ),
     Operation(
         "GET metrics/subagents",

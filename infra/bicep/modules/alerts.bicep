@@ -1,4 +1,4 @@
-metadata description = 'What somebody must be told of: failures people see, work that got stuck, models at their limit.'
+metadata description = 'Alerts: failures that people see, work that is stuck, models at their quota, telemetry at its cap.'
 
 @description('Required. Name of the action group.')
 param actionGroupName string
@@ -6,23 +6,23 @@ param actionGroupName string
 @description('Required. Region of the queries.')
 param location string
 
-@description('Required. Who is told.')
+@description('Required. Recipient.')
 param emailAddress string
 
-@description('Required. Resource id of the app.')
-param appId string
+@description('Required. Resource id of the workspace.')
+param workspaceId string
 
-@description('Required. Resource id of the Azure OpenAI account.')
+@description('Required. Resource id of the account of the models.')
 param openAiId string
 
 @description('Required. Resource id of Application Insights.')
 param insightsId string
 
-@description('Optional. Server errors in five minutes from which on somebody is told.')
+@description('Optional. Server errors in fifteen minutes that raise the alert.')
 @minValue(1)
 param serverErrorLimit int = 5
 
-@description('Optional. Refused model calls in fifteen minutes from which on somebody is told.')
+@description('Optional. Refused model calls in fifteen minutes that raise the alert.')
 @minValue(1)
 param modelLimitCount int = 50
 
@@ -46,48 +46,12 @@ resource team 'Microsoft.Insights/actionGroups@2023-01-01' = {
   }
 }
 
-resource serverErrors 'Microsoft.Insights/metricAlerts@2018-03-01' = {
-  name: 'server-errors'
-  location: 'global'
-  tags: tags
-  properties: {
-    description: 'The app answers with 5xx. Look at docs/operations.md, "When something is wrong".'
-    severity: 1
-    enabled: true
-    scopes: [
-      appId
-    ]
-    evaluationFrequency: 'PT1M'
-    windowSize: 'PT5M'
-    criteria: {
-      'odata.type': 'Microsoft.Azure.Monitor.SingleResourceMultipleMetricCriteria'
-      allOf: [
-        {
-          name: 'http5xx'
-          criterionType: 'StaticThresholdCriterion'
-          metricName: 'Http5xx'
-          metricNamespace: 'Microsoft.Web/sites'
-          skipMetricValidation: true // an app that was never asked has no such metric yet
-          operator: 'GreaterThanOrEqual'
-          threshold: serverErrorLimit
-          timeAggregation: 'Total'
-        }
-      ]
-    }
-    actions: [
-      {
-        actionGroupId: team.id
-      }
-    ]
-  }
-}
-
 resource modelLimits 'Microsoft.Insights/metricAlerts@2018-03-01' = {
   name: 'model-limits'
   location: 'global'
   tags: tags
   properties: {
-    description: 'The models refuse calls (429): their quota is too small for what is asked.'
+    description: 'The models refuse calls (429): their quota is too small.'
     severity: 2
     enabled: true
     scopes: [
@@ -129,17 +93,47 @@ resource modelLimits 'Microsoft.Insights/metricAlerts@2018-03-01' = {
 
 var queries = [
   {
+    name: 'server-errors'
+    description: 'Answers of 5xx. See docs/troubleshooting.md, "Alerts".'
+    severity: 1
+    scope: insightsId
+    threshold: serverErrorLimit - 1
+    // A reader who leaves a stream early is a failed invocation too, but the status of the stream stays 200.
+    query: 'requests | where toint(resultCode) between (500 .. 599)'
+  }
+  {
     name: 'poison-queues'
-    description: 'Events were tried in vain: GET /api/maintenance/poison names them.'
+    description: 'Events failed every retry: GET /api/maintenance/poison names them.'
     severity: 2
+    scope: insightsId
+    threshold: 0
     query: 'traces | where tostring(parse_json(message).event) == "poison.found"'
   }
   {
+    name: 'audit-trail'
+    description: 'Entries of the audit trail could not be written: what was read or changed then is not on record.'
+    severity: 1
+    scope: insightsId
+    threshold: 0
+    query: 'traces | where tostring(parse_json(message).event) == "audit.not_kept"'
+  }
+  {
     name: 'failed-orchestrations'
-    description: 'Questions or ingestions ended by an error of ours.'
+    description: 'Questions or ingestions ended by an error of the app.'
     severity: 2
-    // The second line is the host's: an orchestration that Durable Functions itself gave up.
+    scope: insightsId
+    threshold: 0
+    // The second line is the host's: an orchestration that Durable Functions gave up.
     query: 'traces | where tostring(parse_json(message).event) in ("http.defect", "ingestion.defect", "tool.broke", "sub_agent.broke", "turn.not_sent") or (message contains "failed with an error" and (message contains "(Orchestrator)" or tostring(customDimensions.functionType) == "Orchestrator" or tostring(customDimensions.prop__functionType) == "Orchestrator"))'
+  }
+  {
+    name: 'telemetry-stopped'
+    description: 'The daily cap on telemetry is reached: until it is reset, the other alerts on logs see nothing.'
+    severity: 1
+    scope: workspaceId
+    threshold: 0
+    // This table is written above the cap, too.
+    query: '_LogOperation | where Category =~ "Ingestion" and Detail has "OverQuota"'
   }
 ]
 
@@ -153,8 +147,10 @@ resource logAlert 'Microsoft.Insights/scheduledQueryRules@2022-06-15' = [for ite
     severity: item.severity
     enabled: true
     scopes: [
-      insightsId
+      item.scope
     ]
+    // A component without telemetry has no tables yet.
+    skipQueryValidation: true
     evaluationFrequency: 'PT5M'
     windowSize: 'PT15M'
     criteria: {
@@ -163,7 +159,7 @@ resource logAlert 'Microsoft.Insights/scheduledQueryRules@2022-06-15' = [for ite
           query: item.query
           timeAggregation: 'Count'
           operator: 'GreaterThan'
-          threshold: 0
+          threshold: item.threshold
         }
       ]
     }

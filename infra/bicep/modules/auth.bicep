@@ -1,4 +1,4 @@
-metadata description = 'App Service Authentication: whoever calls is signed in, but for what has an own proof or tells nobody anything.'
+metadata description = 'App Service Authentication: every caller is signed in, except on paths with a proof of their own or nothing to tell.'
 
 @description('Required. Name of the app.')
 param appName string
@@ -17,7 +17,10 @@ param excludedPaths array = [
   '/api/health/ready'
   '/api/messages'
   '/api/openapi.json'
+  '/api/site'
   '/runtime/webhooks/blobs'
+  '/web'
+  '/web/*'
 ]
 
 resource app 'Microsoft.Web/sites@2025-03-01' existing = {
@@ -45,6 +48,8 @@ resource authentication 'Microsoft.Web/sites/config@2025-03-01' = {
         enabled: true
         registration: {
           clientId: clientId
+          // Code flow: an implicit id token has room for five groups. The setting names the identity that proves the app.
+          clientSecretSettingName: 'OVERRIDE_USE_MI_FIC_ASSERTION_CLIENTID'
           openIdIssuer: '${environment().authentication.loginEndpoint}${tenantId}/v2.0'
         }
         validation: {

@@ -6,6 +6,9 @@ param name string
 @description('Required. Region.')
 param location string
 
+@description('Optional. Recover a soft-deleted account of the same name.')
+param restore bool = false
+
 @description('Optional. Whether the public network reaches it; Disabled wants a private endpoint.')
 @allowed([
   'Enabled'
@@ -27,6 +30,7 @@ resource account 'Microsoft.CognitiveServices/accounts@2025-06-01' = {
   properties: {
     customSubDomainName: name
     disableLocalAuth: true
+    restore: restore ? true : null
     publicNetworkAccess: publicNetworkAccess
     networkAcls: {
       defaultAction: publicNetworkAccess == 'Enabled' ? 'Allow' : 'Deny'

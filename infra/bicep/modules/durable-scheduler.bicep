@@ -19,27 +19,31 @@ param identityClientId string
 ])
 param sku string = 'Consumption'
 
-@description('Optional. Addresses that may connect; the service wants at least one.')
-param ipAllowlist array = [
-  '0.0.0.0/0'
-]
+@description('Optional. Whether the public network reaches it; Disabled needs a private endpoint.')
+@allowed([
+  'Enabled'
+  'Disabled'
+])
+param publicNetworkAccess string = 'Enabled'
 
 @description('Optional. Tags of the resource.')
 param tags object = {}
 
-resource scheduler 'Microsoft.DurableTask/schedulers@2025-11-01' = {
+resource scheduler 'Microsoft.DurableTask/schedulers@2026-02-01' = {
   name: name
   location: location
   tags: tags
   properties: {
-    ipAllowlist: ipAllowlist
+    publicNetworkAccess: publicNetworkAccess
+    // The addresses of the app are not fixed; a caller needs the role in any case.
+    ipAllowlist: publicNetworkAccess == 'Enabled' ? ['0.0.0.0/0'] : []
     sku: {
       name: sku
     }
   }
 }
 
-resource taskHub 'Microsoft.DurableTask/schedulers/taskHubs@2025-11-01' = {
+resource taskHub 'Microsoft.DurableTask/schedulers/taskHubs@2026-02-01' = {
   parent: scheduler
   name: taskHubName
 }
@@ -47,7 +51,10 @@ resource taskHub 'Microsoft.DurableTask/schedulers/taskHubs@2025-11-01' = {
 @description('Name of the scheduler.')
 output name string = scheduler.name
 
-@description('Settings of the host that put this in the place of storage in host.json.')
+@description('Resource id of the scheduler.')
+output resourceId string = scheduler.id
+
+@description('Settings of the host that replace the storage provider of host.json.')
 output hostSettings object = {
   AzureFunctionsJobHost__extensions__durableTask__hubName: taskHub.name
   AzureFunctionsJobHost__extensions__durableTask__storageProvider__type: 'azureManaged'

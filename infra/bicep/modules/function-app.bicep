@@ -30,18 +30,19 @@ param packageContainer string
 @description('Required. Connection string of Application Insights; without a role it opens nothing.')
 param insightsConnectionString string
 
-@description('Required. Settings of the app, from app-settings.bicep.')
-param appSettings object
+@description('Required. Settings of the app.')
+param appSettings { *: string }
 
 @description('Optional. Settings of the host that depend on the durable back end.')
-param hostSettings object = {}
+param hostSettings { *: string } = {}
 
 @description('Optional. Version of Python.')
 @allowed([
   '3.11'
   '3.12'
+  '3.13'
 ])
-param pythonVersion string = '3.12'
+param pythonVersion string = '3.13'
 
 @description('Optional. Memory of an instance in megabytes.')
 @allowed([
@@ -50,8 +51,8 @@ param pythonVersion string = '3.12'
 ])
 param instanceMemoryMB int = 2048
 
-@description('Optional. Most instances.')
-@minValue(40)
+@description('Optional. Maximum number of instances.')
+@minValue(1)
 @maxValue(1000)
 param maximumInstanceCount int = 100
 
@@ -60,23 +61,22 @@ param maximumInstanceCount int = 100
 @maxValue(1000)
 param httpConcurrency int = 32
 
-@description('Optional. Instances that always run, for requests; 0 = the first question after a pause starts one.')
-@minValue(0)
-@maxValue(20)
-param alwaysReadyHttp int = 1
+@description('Optional. Always-ready instances of the scaling groups that functions share; every other trigger has instances of its own.')
+param alwaysReady {
+  http: int
+  durable: int
+  blob: int
+} = {
+  http: 1
+  durable: 1
+  blob: 0
+}
 
-@description('Optional. Instances that always run, for orchestrations.')
-@minValue(0)
-@maxValue(20)
-param alwaysReadyDurable int = 1
-
-@description('Optional. Instances that always run, for blob events; with none, first events can be late.')
-@minValue(1)
-@maxValue(20)
-param alwaysReadyBlob int = 1
-
-@description('Optional. Spread over the zones of the region; two instances of each group of functions always run then, and are paid for.')
+@description('Optional. Spread over the zones of the region. Azure then keeps, and bills, two always-ready instances of each group.')
 param zoneRedundant bool = false
+
+@description('Optional. Share of traces that the host records, from 0 to 1.')
+param traceSampleRatio string = '1.0'
 
 @description('Optional. Resource id of the subnet that the app calls out through; empty = none.')
 param subnetId string = ''
@@ -97,11 +97,15 @@ var platformSettings = {
   AzureWebJobsStorage__tableServiceUri: hostTableEndpoint
   DocumentsStorage__clientId: identityClientId
   DocumentsStorage__credential: 'managedidentity'
-  PYTHON_ENABLE_INIT_INDEXING: '1'
+  // The host samples its spans as the app does: both decide by the trace's id.
+  OTEL_TRACES_SAMPLER: 'parentbased_traceidratio'
+  OTEL_TRACES_SAMPLER_ARG: traceSampleRatio
+  // App Service Authentication proves the registration by the app's identity, not by a secret.
+  OVERRIDE_USE_MI_FIC_ASSERTION_CLIENTID: identityClientId
 }
 
-// A group that shall have none is left out.
-var alwaysReady = concat(alwaysReadyHttp > 0 ? [{ name: 'http', instanceCount: alwaysReadyHttp }] : [], alwaysReadyDurable > 0 ? [{ name: 'durable', instanceCount: alwaysReadyDurable }] : [], [{ name: 'blob', instanceCount: alwaysReadyBlob }])
+// HTTP streams need it before Python 3.13, whose worker does not know it.
+var indexing = pythonVersion == '3.13' ? {} : { PYTHON_ENABLE_INIT_INDEXING: '1' }
 
 resource plan 'Microsoft.Web/serverfarms@2025-03-01' = {
   name: planName
@@ -133,7 +137,7 @@ resource app 'Microsoft.Web/sites@2025-03-01' = {
     serverFarmId: plan.id
     httpsOnly: true
     publicNetworkAccess: 'Enabled'
-    // Certificates of the app itself, the only ones that Flex Consumption has; to be said when the app is made.
+    // Flex Consumption has only certificates of the app itself, and takes this property only when it creates the app.
     #disable-next-line BCP037
     siteScopedCertificatesEnabled: true
     virtualNetworkSubnetId: empty(subnetId) ? null : subnetId
@@ -161,7 +165,7 @@ resource app 'Microsoft.Web/sites@2025-03-01' = {
       scaleAndConcurrency: {
         instanceMemoryMB: instanceMemoryMB
         maximumInstanceCount: maximumInstanceCount
-        alwaysReady: alwaysReady
+        alwaysReady: map(filter(items(alwaysReady), group => group.value > 0), group => { name: group.key, instanceCount: group.value })
         triggers: {
           http: {
             perInstanceConcurrency: httpConcurrency
@@ -175,7 +179,7 @@ resource app 'Microsoft.Web/sites@2025-03-01' = {
 resource settings 'Microsoft.Web/sites/config@2025-03-01' = {
   parent: app
   name: 'appsettings'
-  properties: union(appSettings, platformSettings, hostSettings, { APPLICATIONINSIGHTS_CONNECTION_STRING: insightsConnectionString })
+  properties: union(appSettings, platformSettings, indexing, hostSettings, { APPLICATIONINSIGHTS_CONNECTION_STRING: insightsConnectionString })
 }
 
 // One after another: the platform refuses two changes of one app at the same time.

@@ -56,6 +56,8 @@ resource network 'Microsoft.Network/virtualNetworks@2025-05-01' = {
         name: 'app'
         properties: {
           addressPrefix: appPrefix
+          // The app calls Entra ID, Microsoft Graph and telemetry, which have no private endpoints here.
+          defaultOutboundAccess: true
           delegations: [
             {
               name: 'flex-consumption'
@@ -70,6 +72,7 @@ resource network 'Microsoft.Network/virtualNetworks@2025-05-01' = {
         name: 'endpoints'
         properties: {
           addressPrefix: endpointsPrefix
+          defaultOutboundAccess: false
           networkSecurityGroup: {
             id: endpointsGroup.id
           }

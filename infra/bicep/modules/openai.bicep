@@ -1,4 +1,4 @@
-metadata description = 'Azure OpenAI without keys, and its deployments: chat (which also sees), and embeddings.'
+metadata description = 'Models without keys: an account, and its deployments for chat (which also sees) and embeddings.'
 
 @description('Required. Name of the account, which is its subdomain, too.')
 param name string
@@ -8,6 +8,9 @@ param location string
 
 @description('Required. Deployments: each name, model, version, sku and capacity (thousands of tokens a minute).')
 param deployments array
+
+@description('Optional. Recover a soft-deleted account of the same name.')
+param restore bool = false
 
 @description('Optional. Whether the public network reaches it; Disabled wants a private endpoint.')
 @allowed([
@@ -26,13 +29,14 @@ resource account 'Microsoft.CognitiveServices/accounts@2025-06-01' = {
   name: name
   location: location
   tags: tags
-  kind: 'OpenAI'
+  kind: 'AIServices'
   sku: {
     name: 'S0'
   }
   properties: {
     customSubDomainName: name
     disableLocalAuth: true
+    restore: restore ? true : null
     publicNetworkAccess: publicNetworkAccess
     networkAcls: {
       defaultAction: publicNetworkAccess == 'Enabled' ? 'Allow' : 'Deny'
@@ -40,7 +44,7 @@ resource account 'Microsoft.CognitiveServices/accounts@2025-06-01' = {
   }
 }
 
-// One after another: the service refuses a second deployment while the first one is made.
+// One after another: the service refuses a second deployment while the first is under way.
 @batchSize(1)
 resource deployment 'Microsoft.CognitiveServices/accounts/deployments@2025-06-01' = [for item in deployments: {
   parent: account
@@ -55,7 +59,8 @@ resource deployment 'Microsoft.CognitiveServices/accounts/deployments@2025-06-01
       name: item.model
       version: item.version
     }
-    versionUpgradeOption: 'NoAutoUpgrade'
+    // A version that ends is replaced; until then answers change only when the parameter does.
+    versionUpgradeOption: 'OnceCurrentVersionExpired'
   }
 }]
 

@@ -9,11 +9,16 @@ param networkId string
 @description('Required. Resource id of the subnet for the endpoints.')
 param subnetId string
 
-@description('Required. What gets one: each name, resourceId, groupId, and zone (index into zones).')
-param targets array
+@description('Required. Names of the private DNS zones; known at the start, for Azure counts them then.')
+param zones string[]
 
-@description('Required. Names of the private DNS zones.')
-param zones array
+@description('Required. Resources that get an endpoint, each with those of the zones that hold its names.')
+param targets {
+  name: string
+  resourceId: string
+  groupId: string
+  zones: string[]
+}[]
 
 @description('Optional. Start of the names of the endpoints.')
 param prefix string = 'pep-'
@@ -39,6 +44,8 @@ resource link 'Microsoft.Network/privateDnsZones/virtualNetworkLinks@2024-06-01'
   }
 }]
 
+// One after another: endpoints created in parallel in one subnet fail now and then.
+@batchSize(1)
 resource endpoint 'Microsoft.Network/privateEndpoints@2025-05-01' = [for item in targets: {
   name: '${prefix}${item.name}'
   location: location
@@ -51,6 +58,7 @@ resource endpoint 'Microsoft.Network/privateEndpoints@2025-05-01' = [for item in
       {
         name: item.name
         properties: {
+          #disable-next-line use-resource-id-functions // it is the id of a resource; the rule does not follow parameters
           privateLinkServiceId: item.resourceId
           groupIds: [
             item.groupId
@@ -61,17 +69,20 @@ resource endpoint 'Microsoft.Network/privateEndpoints@2025-05-01' = [for item in
   }
 }]
 
+@batchSize(1)
 resource names 'Microsoft.Network/privateEndpoints/privateDnsZoneGroups@2025-05-01' = [for (item, index) in targets: {
   parent: endpoint[index]
   name: 'default'
   properties: {
-    privateDnsZoneConfigs: [
-      {
-        name: item.groupId
-        properties: {
-          privateDnsZoneId: zone[item.zone].id
-        }
+    privateDnsZoneConfigs: [for name in item.zones: {
+      name: replace(name, '.', '-')
+      properties: {
+        privateDnsZoneId: resourceId('Microsoft.Network/privateDnsZones', name)
       }
-    ]
+    }]
   }
+  dependsOn: [
+    zone
+    link
+  ]
 }]

@@ -15,7 +15,7 @@ param contentStorageName string
 @description('Required. Name of the search service.')
 param searchName string
 
-@description('Required. Name of the Azure OpenAI account.')
+@description('Required. Name of the account of the models.')
 param openAiName string
 
 @description('Required. Name of Application Insights.')
@@ -27,7 +27,7 @@ param documentIntelligenceName string = ''
 @description('Optional. Name of the Durable Task Scheduler; empty = there is none.')
 param schedulerName string = ''
 
-@description('Optional. Object id of whoever deploys, who creates indexes and looks at telemetry; empty = nobody.')
+@description('Optional. Object id of the person or identity that deploys and creates indexes; empty = none.')
 param deployerId string = ''
 
 @description('Optional. What kind of principal deploys.')
@@ -79,7 +79,7 @@ resource documentIntelligence 'Microsoft.CognitiveServices/accounts@2025-06-01' 
   name: empty(documentIntelligenceName) ? 'none' : documentIntelligenceName
 }
 
-resource scheduler 'Microsoft.DurableTask/schedulers@2025-11-01' existing = if (!empty(schedulerName)) {
+resource scheduler 'Microsoft.DurableTask/schedulers@2026-02-01' existing = if (!empty(schedulerName)) {
   name: empty(schedulerName) ? 'none' : schedulerName
 }
 
@@ -118,12 +118,12 @@ resource hostTables 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
 
 // Documents, figures, run logs.
 resource contentBlobs 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
-  name: guid(contentStorage.id, principalId, roles.storageBlobDataContributor)
+  name: guid(contentStorage.id, principalId, roles.storageBlobDataOwner)
   scope: contentStorage
   properties: {
     principalId: principalId
     principalType: 'ServicePrincipal'
-    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roles.storageBlobDataContributor)
+    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roles.storageBlobDataOwner)
   }
 }
 

@@ -6,7 +6,7 @@ param name string
 @description('Required. Region.')
 param location string
 
-@description('Optional. Tier. basic holds some millions of blocks, standard (S1) and up more: docs/operations.md.')
+@description('Optional. Tier. basic holds some millions of blocks, standard (S1) and up more: docs/deploy.md.')
 @allowed([
   'basic'
   'standard'
@@ -17,12 +17,12 @@ param location string
 ])
 param sku string = 'basic'
 
-@description('Optional. Copies: more answer more queries; three keep the promise of availability for writing, too.')
+@description('Optional. Replicas: more answer more queries; three have an SLA for writing, too.')
 @minValue(1)
 @maxValue(12)
 param replicaCount int = 1
 
-@description('Optional. Parts of the indexes: more hold more.')
+@description('Optional. Partitions: more hold more.')
 @allowed([
   1
   2
@@ -33,13 +33,13 @@ param replicaCount int = 1
 ])
 param partitionCount int = 1
 
-@description('Optional. Semantic ranker; free = 1,000 queries a month.')
+@description('Optional. Plan of the semantic ranker; free = 1,000 queries a month.')
 @allowed([
   'disabled'
   'free'
   'standard'
 ])
-param semanticSearch string = 'free'
+param semanticSearch string = 'disabled'
 
 @description('Optional. Whether the public network reaches it; Disabled wants a private endpoint.')
 @allowed([
@@ -60,9 +60,6 @@ resource service 'Microsoft.Search/searchServices@2025-05-01' = {
   tags: tags
   sku: {
     name: sku
-  }
-  identity: {
-    type: 'SystemAssigned'
   }
   properties: {
     disableLocalAuth: true

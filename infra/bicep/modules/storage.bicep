@@ -15,6 +15,9 @@ param location string
 ])
 param sku string = 'Standard_ZRS'
 
+@description('Optional. Origins whose pages may send files by addresses that the app signs.')
+param uploadOrigins array = []
+
 @description('Optional. Names of the blob containers.')
 param containers array = []
 
@@ -73,6 +76,22 @@ resource blobService 'Microsoft.Storage/storageAccounts/blobServices@2025-06-01'
   parent: account
   name: 'default'
   properties: {
+    cors: {
+      corsRules: empty(uploadOrigins) ? [] : [
+        {
+          allowedOrigins: uploadOrigins
+          allowedMethods: [
+            'PUT'
+          ]
+          allowedHeaders: [
+            'content-type'
+            'x-ms-*'
+          ]
+          exposedHeaders: []
+          maxAgeInSeconds: 3600
+        }
+      ]
+    }
     deleteRetentionPolicy: {
       enabled: true
       days: softDeleteDays

@@ -16,7 +16,7 @@ class Keys:
     key: str | None = None
     token: str | None = None
 
-    def admit(self, headers: Mapping[str, str], path: str) -> bool:
+    def admit(self, headers: Mapping[str, str]) -> bool:
         """Whether a request with these headers may pass. Names of headers are in lower case."""
         if self.key is None and self.token is None:
             return True
@@ -25,8 +25,7 @@ class Keys:
         scheme, _, bearer = headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer":
             return False
-        takes_key = self.token is None or "/deployments/" not in path
-        return _same(bearer, self.token) or (takes_key and _same(bearer, self.key))
+        return _same(bearer, self.token) or _same(bearer, self.key)
 
 
 def _same(given: str, expected: str | None) -> bool:

@@ -45,8 +45,11 @@ class Envelope:
 
 @dataclass(frozen=True)
 class Usage:
+    """What a call took; `hidden_tokens` are among those of the completion."""
+
     prompt_tokens: int
     completion_tokens: int
+    hidden_tokens: int = 0
 
     @property
     def body(self) -> Json:
@@ -55,6 +58,7 @@ class Usage:
             "prompt_tokens": self.prompt_tokens,
             "completion_tokens": self.completion_tokens,
             "total_tokens": total,
+            "completion_tokens_details": {"reasoning_tokens": self.hidden_tokens},
         }
 
 

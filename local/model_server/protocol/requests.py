@@ -107,6 +107,7 @@ class ChatRequest(Body):
     tools: tuple[ToolSpec, ...] = ()
     tool_choice: Literal["none", "auto", "required"] | NamedTool = "auto"
     response_format: ResponseFormat | None = None
+    reasoning_effort: str | None = None
     max_tokens: int | None = Field(default=None, ge=1)
     max_completion_tokens: int | None = Field(default=None, ge=1)
     n: Literal[1] | None = None

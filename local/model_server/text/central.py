@@ -3,7 +3,6 @@
 First by shared words, then by closeness to the mean meaning, leaving out what repeats a picked one.
 """
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 
@@ -19,18 +18,6 @@ EARLY_BONUS = 0.15  # unmeasured: documents say early what they are about
 BEST_LENGTH = range(6, 45)  # words; shorter is no sentence, longer is a list run together
 
 
-_BYLINE = re.compile(
-    r"\b(?:authors?|prepared by|written by|autor(?:in)?|verfasser(?:in)?|department|abteilung|"
-    r"version|edition of)\b\s*:?\s*\S+.{0,60}\b(?:19|20)\d\d\b|\b(?:author|autor|verfasser)(?:in)?\s*:",
-    re.IGNORECASE,
-)
-
-
-def is_byline(sentence: str) -> bool:
-    """Whether a sentence only says who made the document and when: no part of a summary."""
-    return _BYLINE.search(sentence) is not None
-
-
 def central_indices(sentences: Sequence[str], count: int, embedder: TextEmbedder) -> list[int]:
     """Indices of at most `count` sentences, ascending."""
     if len(sentences) <= count:
@@ -41,12 +28,6 @@ def central_indices(sentences: Sequence[str], count: int, embedder: TextEmbedder
     closeness = vectors @ _mean_direction(vectors)
     closeness += EARLY_BONUS * (1 - np.asarray(likely, dtype=np.float32) / len(sentences))
     return sorted(likely[place] for place in _pick_apart(vectors, closeness, count))
-
-
-def telling_indices(sentences: Sequence[str], count: int) -> list[int]:
-    """Indices of at most `count` sentences that share most words with all, ascending; without embedding."""
-    scores = _word_scores(sentences)
-    return sorted(sorted(range(len(sentences)), key=lambda index: -scores[index])[:count])
 
 
 def _word_scores(sentences: Sequence[str]) -> list[float]:

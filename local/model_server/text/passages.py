@@ -1,14 +1,18 @@
 """Cuts the blocks of documents into passages: sentences and table rows, each quotable as it stands. Pure."""
 
+import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from xml.sax.saxutils import escape
 
 from local.model_server.prompt_reader import Block, Document
-from local.model_server.text.run_ons import split_run_on
 from local.model_server.text.sentences import is_table_line, split_sentences, table_rows
 from local.model_server.text.words import words_of
 
 _FEWEST_WORDS = 3  # shorter pieces are headings, page numbers, captions
+_LEADING_MARK = re.compile(r"^\s*(?:#{1,6}\s+|[-*•‣▪◦·–]\s*|\(?\d{1,2}[.)]\s+)")
+_TAG_START = re.compile(r"<(?=[/\w])")
+_ATTRIBUTE = {'"': "&quot;", "\n": " ", "\r": " ", "\t": " "}
 
 
 @dataclass(frozen=True)
@@ -18,9 +22,7 @@ class Passage:
     Attributes:
         quote: verbatim from the block, white space folded.
         reading: the same for a reader; differs from the quote for table rows.
-        block_index: place of its block among all blocks of the prompt, which come best first.
-        position: place within its document.
-        cells: of a table row, with their header; empty for a sentence.
+        block_index: place of its block among all blocks of the prompt.
     """
 
     document: Document
@@ -28,42 +30,53 @@ class Passage:
     quote: str
     reading: str
     block_index: int
-    position: int
-    cells: tuple[str, ...] = ()
-    header: tuple[str, ...] = ()
 
     @property
-    def is_row(self) -> bool:
-        return bool(self.cells)
+    def statement(self) -> str:
+        """The passage as a sentence of an answer: without list marks, and without what looks like a tag."""
+        text = _LEADING_MARK.sub("", self.reading).strip()
+        return plain(text if text.endswith((".", "!", "?", ":", "…")) else f"{text}.")
+
+    @property
+    def cite(self) -> str:
+        """The citation tag: the quote letter by letter, escaped for an XML attribute."""
+        return f'<cite doc_id="{attribute(self.document.doc_id)}" quote="{attribute(self.quote)}"/>'
+
+
+def attribute(text: str) -> str:
+    """Text escaped for a double-quoted XML attribute, on one line."""
+    return escape(text, _ATTRIBUTE)
+
+
+def plain(text: str) -> str:
+    """Text of a document, safe to stand in an answer next to tags."""
+    return _TAG_START.sub("&lt;", text)
 
 
 def passages_of(documents: Sequence[Document]) -> list[Passage]:
     """All passages, document by document, in reading order; repetitions (overlap of blocks) only once."""
-    passages: list[Passage] = []
-    block_index = 0
-    for document in documents:
-        seen: set[str] = set()
-        position = 0
-        for block in document.blocks:
-            for passage in _passages_of_block(document, block, block_index):
-                if passage.quote not in seen:
-                    seen.add(passage.quote)
-                    passages.append(_at(passage, position))
-                    position += 1
-            block_index += 1
-    return passages
+    passages: dict[tuple[str, str], Passage] = {}
+    blocks = ((document, block) for document in documents for block in document.blocks)
+    for index, (document, block) in enumerate(blocks):
+        for quote, reading in _pieces(block):
+            passage = Passage(document, block, quote, reading, index)
+            passages.setdefault((document.doc_id, quote), passage)
+    return list(passages.values())
 
 
-def _at(passage: Passage, position: int) -> Passage:
-    return Passage(**{**vars(passage), "position": position})
-
-
-def _passages_of_block(document: Document, block: Block, block_index: int) -> Iterator[Passage]:
+def _pieces(block: Block) -> Iterator[tuple[str, str]]:
+    """(quote, reading) of each table row and sentence."""
     for row in table_rows(block.text):
-        if len(words_of(row.line)) >= 2:
-            yield Passage(document, block, row.line, row.reading, block_index, 0, row.cells, row.header)
+        if len(words_of(row.line)) > 1:
+            yield row.line, row.reading
     prose = "\n".join("" if is_table_line(line) else line for line in block.text.split("\n"))
-    for sentence in (piece for whole in split_sentences(prose) for piece in split_run_on(whole)):
+    for sentence in split_sentences(prose):
         folded = " ".join(sentence.split())
         if len(words_of(folded)) >= _FEWEST_WORDS and folded not in block.heading:
-            yield Passage(document, block, folded, folded, block_index, 0)
+            yield folded, folded
+
+
+def in_page_order(document: Document) -> Document:
+    """With its blocks by page; those without a page number stay where they are."""
+    blocks = sorted(document.blocks, key=lambda block: int(block.page) if block.page.isdecimal() else 0)
+    return replace(document, blocks=tuple(blocks))

@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from collections.abc import Collection
 from functools import lru_cache
 
 from local.model_server.text.languages import STOP_WORDS
@@ -15,11 +16,11 @@ _SUFFIXES = (
 _SHORTEST_STEM = 4
 # Words of a question that say how to answer, not what about.
 _ASKING = frozenset(
-    """summarise summarize summary overview compare comparison wrote written author fasse zusammen
-    zusammenfassung vergleiche verfasst geschrieben viele often sagt say says tell explain
-    describe give show list name find know mean means work works get does please much
-    many according document documents text report file page pages bitte zeige nenne erkläre
-    beschreibe gibt laut dokument dokumente seite seiten""".split()
+    """summarise summarize summary overview compare comparison changed differ difference between versus wrote
+    written author fasse zusammen zusammenfassung vergleiche unterschied verfasst geschrieben viele often sagt
+    say says tell explain describe give show list name find know mean means work works get does please much
+    many according document documents text report file page pages bitte zeige nenne erkläre beschreibe gibt
+    laut dokument dokumente seite seiten""".split()
 )
 
 
@@ -64,3 +65,10 @@ def content_words(text: str) -> list[str]:
 def topic_words(question: str) -> list[str]:
     """The content words of a question without those that only say how to answer ("explain", "list")."""
     return [word for word in content_words(question) if word not in _ASKING]
+
+
+def subject_of(question: str, names: Collection[str]) -> str:
+    """The question's topic words without those whose stems are in `names`; all of it where none is left."""
+    telling = {stem(word) for word in topic_words(question)} - set(names)
+    words = [word for word in question.split() if telling.intersection(stems_of(word))]
+    return " ".join(words).strip(" ,;:?!.") or question

@@ -1,4 +1,4 @@
-"""What a parser gets beside its file: a folder for figures, and text recognition.
+"""What a parser gets besides its file: a folder for figures, and text recognition.
 
 One `ParseContext` belongs to one document. Figures are PNG files in the folder, each written once and scaled
 down to what vision models look at. Decorations are not kept: icons, banners, plain areas. A picture that
@@ -6,8 +6,6 @@ cannot be decoded (a vector format, a damaged file, too many pixels) is left out
 refuse the document that holds it.
 """
 
-import base64
-import binascii
 import hashlib
 import io
 import re
@@ -21,18 +19,21 @@ from typing import TYPE_CHECKING
 
 from shared.documents.models import Element, Picture
 from shared.ingestion.parsers.ocr import TextRecognition
+from shared.platform.errors import BadDocumentError
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-MAX_PIXELS = 100_000_000  # 300 MB decoded; an A2 page at 600 dpi has 139 million, one at 300 dpi 35
+_MAX_DECODED_BYTES = 160_000_000  # half of a parser's memory: 40 million pixels in colour, 160 in grey
+_KEPT_SIDE_PX = 4000  # text recognition looks at no more; 16 million pixels in colour are 64 MB
+_PIXEL_BYTES = {"L": 1, "1": 2, "P": 5}  # in Pillow's memory, the copy for scaling included; others take 4
 MAX_SIDE_PX = 2000  # vision models scale larger pictures down (to 2,048 px); a screen shows no more
 MIN_SIDE_PX = 80  # 60 points on a screen; smaller ones are icons
 _MAX_PROPORTION = 8.0  # longer ones are rules and banners
 _PLAIN = 8  # shades between the darkest and the lightest point of a picture that shows nothing
 _FLAT_BYTES = 4500  # of PNG: flat shapes take less, line drawings of a manual more than 10,000
 _PNG_LEVEL = 4  # of 9: more takes three times as long for 5 % fewer bytes (unmeasured)
-DECODING_ERRORS = (  # what Pillow's decoders raise on damaged files
+_DECODING_ERRORS = (  # what Pillow's decoders raise on damaged files
     OSError,
     SyntaxError,
     ValueError,
@@ -42,7 +43,6 @@ DECODING_ERRORS = (  # what Pillow's decoders raise on damaged files
     ArithmeticError,
     struct.error,
 )
-_DATA_URI = re.compile(r"\s*data:image/[\w.+-]+;base64,(.+)", re.DOTALL | re.IGNORECASE)
 _NAMES_A_FILE = re.compile(r"(?:image|picture|img|grafik|bild)?[\s_-]*\d*(?:\.\w{3,4})?\Z", re.IGNORECASE)
 
 
@@ -149,11 +149,6 @@ class ParseContext:
     recognition: TextRecognition = field(default_factory=TextRecognition)
     service_pages: ServicePages | None = None
 
-    @property
-    def unread_pages(self) -> tuple[int, ...]:
-        """Pages that a service has yet to read."""
-        return tuple(self.service_pages.unread) if self.service_pages is not None else ()
-
 
 @contextmanager
 def open_context(
@@ -178,11 +173,17 @@ def embedded_figures(
     if context.figures.is_full:
         context.figures.left_out += context.figures.limit > 0
         return
-    image = _decoded(content)
-    picture = context.figures.add(image) if image is not None else None
-    if image is None or picture is None:
+    try:
+        with open_picture(io.BytesIO(content)) as opened:
+            if opened.format in ("WMF", "EMF"):
+                return
+            image = decoded(opened)
+    except BadDocumentError:
         return
-    words = context.recognition.read(image)
+    picture = context.figures.add(image)
+    if picture is None:
+        return
+    words = context.recognition.read_labels(image)
     name = " ".join(label.split())
     yield Element(
         kind="figure",
@@ -194,28 +195,65 @@ def embedded_figures(
         yield Element(kind="paragraph", text=words, page_number=page_number)
 
 
-def data_uri_content(uri: str) -> bytes | None:
-    """The bytes of a picture that stands in the page itself; None for addresses, which are never fetched."""
-    found = _DATA_URI.match(uri)
-    if found is None:
-        return None
-    try:
-        return base64.b64decode("".join(found[1].split()))
-    except binascii.Error:
-        return None
+@contextmanager
+def open_picture(source: Path | io.BytesIO) -> Iterator["Image"]:
+    """A picture whose pixels are yet to be decoded.
 
-
-def _decoded(content: bytes) -> "Image | None":
-    from PIL import Image, ImageOps
+    Raises:
+        BadDocumentError: no picture, damaged, or too large to decode; also from within the block.
+    """
+    from PIL import Image, UnidentifiedImageError
 
     try:
         with warnings.catch_warnings():
             # Pillow's own limits; ours is checked before any pixel is decoded.
             warnings.simplefilter("ignore")
-            with Image.open(io.BytesIO(content)) as image:
-                if image.width * image.height > MAX_PIXELS or image.format in ("WMF", "EMF"):
-                    return None
-                image.load()
-                return ImageOps.exif_transpose(image)
-    except (*DECODING_ERRORS, Image.DecompressionBombError):
-        return None
+            with Image.open(source) as picture:
+                yield picture
+    except (Image.DecompressionBombError, MemoryError) as error:
+        raise _too_large() from error
+    except UnidentifiedImageError as error:
+        raise BadDocumentError(
+            "The content is not a picture of a known kind.", "Save it again as PNG or JPEG."
+        ) from error
+    except _DECODING_ERRORS as error:
+        raise BadDocumentError(
+            "The picture is damaged or incomplete.", "Check that it opens in a viewer; save it again."
+        ) from error
+
+
+def decoded(picture: "Image") -> "Image":
+    """The picture, or the page of it that is chosen, upright and no larger than text recognition needs.
+
+    Its size is checked before any pixel is decoded: a small file may unfold to gigabytes. JPEG is decoded at
+    a reduced size.
+
+    Raises:
+        BadDocumentError: too large.
+    """
+    from PIL import ImageOps
+
+    picture.draft(None, (_KEPT_SIDE_PX, _KEPT_SIDE_PX))
+    if picture.width * picture.height * _PIXEL_BYTES.get(picture.mode, 4) > _MAX_DECODED_BYTES:
+        raise _too_large()
+    picture.load()
+    return ImageOps.exif_transpose(_scaled_down(picture))
+
+
+def _scaled_down(picture: "Image") -> "Image":
+    scale = _KEPT_SIDE_PX / max(picture.size)
+    if scale >= 1:
+        return picture
+    if picture.mode in ("1", "P"):  # they can only be scaled by leaving points out
+        with_colours = "RGBA" if picture.has_transparency_data else "RGB"
+        picture = picture.convert("L" if picture.mode == "1" else with_colours)
+    width, height = (max(1, round(side * scale)) for side in picture.size)
+    return picture.resize((width, height), reducing_gap=1.0)
+
+
+def _too_large() -> BadDocumentError:
+    millions = _MAX_DECODED_BYTES // 1_000_000
+    return BadDocumentError(
+        f"The picture has more than {millions // 4} million pixels in colour, or {millions} million in grey.",
+        "Scale it down and drop it again.",
+    )

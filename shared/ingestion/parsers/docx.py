@@ -1,11 +1,13 @@
-"""Word documents: the body in order. No pages: Word lays them out anew each time it opens the file.
+"""Word documents: the body in order. No pages: Word lays them out each time it opens the file.
 
-Headers, footers and comments are left out; footnotes and endnotes follow the paragraph that refers to them,
-and text boxes the paragraph that they are anchored in.
+The body is read as a stream: its tree would take thirty times the memory of its XML. Headers, footers and
+comments are left out; footnotes and endnotes follow the paragraph that refers to them, and text boxes the
+paragraph that they are anchored in.
 """
 
+import io
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
@@ -14,12 +16,12 @@ from typing import IO, TYPE_CHECKING, Any
 from shared.documents.models import Element, ElementKind, ParsedDocument
 from shared.ingestion.parsers.context import ParseContext
 from shared.ingestion.parsers.office import WORD as WORD_PACKAGE
-from shared.ingestion.parsers.office import drawn_elements, open_office, picture_elements, title_and_author
-from shared.ingestion.parsers.tables import markdown_table
+from shared.ingestion.parsers.office import drawn_elements, open_office, title_and_author
+from shared.ingestion.parsers.tables import Repeats, markdown_table
 from shared.ingestion.parsers.text import folded_lines
 
 if TYPE_CHECKING:
-    from docx.document import Document
+    from docx.opc.package import OpcPackage
 
 WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
@@ -27,7 +29,7 @@ _COMPATIBILITY = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
 _WORD_2010 = "{http://schemas.microsoft.com/office/word/2010/wordml}"
 _CHECKBOX = f"{_WORD_2010}checkbox"
 
-# Not part of the running text: layout, what was deleted, field codes, and what comes as blocks of its own.
+# Not part of the running text: layout, what was deleted, field codes, and what comes as separate blocks.
 _SKIPPED = frozenset(
     [f"{WORD}{name}" for name in "del moveFrom instrText delText delInstrText rPr pPr sdtPr ruby".split()]
     + [f"{WORD}{name}" for name in "drawing pict object txbxContent footnoteReference p tbl".split()]
@@ -35,8 +37,10 @@ _SKIPPED = frozenset(
 )
 _MARKS = {f"{WORD}tab": " ", f"{WORD}br": "\n", f"{WORD}cr": "\n", f"{WORD}noBreakHyphen": "-"}
 _TABLE, _PARAGRAPH = f"{WORD}tbl", f"{WORD}p"
+_BODY, _BODY_DEPTH = f"{WORD}body", 2  # within w:document
 _NOT_BLOCKS = frozenset(f"{WORD}{name}" for name in "del moveFrom sectPr sdtPr tblPr tblGrid".split())
 _NOTES = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/{}s"
+_STYLES = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/styles"
 _NUMBERING = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/numbering"
 _MAX_SPAN = 100  # columns; a table wider than this is not laid out for people
 # Built-in styles keep their English names in the file, whatever language Word shows them in.
@@ -46,13 +50,8 @@ _BODY_OUTLINE_LEVEL = 9
 _MAX_HEADING_LEVEL = 6
 _MAX_ANCESTORS = 20  # a chain that is longer runs in a circle
 _MAX_LEVEL = 8  # of lists, counted from 0
-_ROMAN = tuple(
-    zip(
-        (1000, 900, 500, 400, 100, 90, 50, 40, 10, 9, 5, 4, 1),
-        "M CM D CD C XC L XL X IX V IV I".split(),
-        strict=True,
-    )
-)
+_ROMAN_SIGNS = "m cm d cd c xc l xl x ix v iv i".split()
+_ROMAN_VALUES = (1000, 900, 500, 400, 100, 90, 50, 40, 10, 9, 5, 4, 1)
 
 
 def parse_docx(path: Path, context: ParseContext | None = None) -> ParsedDocument:
@@ -61,46 +60,82 @@ def parse_docx(path: Path, context: ParseContext | None = None) -> ParsedDocumen
     Raises:
         BadDocumentError: not a Word document, encrypted, damaged, or a decompression bomb.
     """
-    with open_office(path, WORD_PACKAGE, _open) as (document, warnings):
-        title, author = title_and_author(document)
+    with open_office(path, WORD_PACKAGE, _open_package) as (package, warnings):
+        title, author = title_and_author(package)
         return ParsedDocument(
-            elements=tuple(_Body(document, context or ParseContext()).elements()),
+            elements=tuple(_Body(package.main_document_part, context or ParseContext()).elements()),
             title=title,
             author=author,
             warnings=warnings,
         )
 
 
-def _open(file: IO[bytes]) -> "Document":
-    from docx import Document
+def _open_package(file: IO[bytes]) -> "OpcPackage":
+    """The package with its main part as bytes: python-docx would make a tree of it at once."""
+    from docx.opc.constants import CONTENT_TYPE
+    from docx.opc.package import Unmarshaller
+    from docx.opc.part import Part, PartFactory
+    from docx.opc.pkgreader import PackageReader
+    from docx.package import Package
 
-    return Document(file)
+    def part(name: Any, content_type: str, relationship: str, blob: bytes, package: Any) -> Any:
+        is_main = content_type == CONTENT_TYPE.WML_DOCUMENT_MAIN
+        return (
+            Part(name, content_type, blob, package)
+            if is_main
+            else PartFactory(name, content_type, relationship, blob, package)
+        )
+
+    package = Package()
+    unmarshal: Callable[..., None] = Unmarshaller.unmarshal
+    read: Callable[[IO[bytes]], PackageReader] = PackageReader.from_file
+    unmarshal(read(file), package, part)
+    return package
+
+
+def _body(main: Any) -> Iterator[Any]:
+    """The children of the document's body, each removed from memory when the next one is asked for."""
+    from lxml.etree import iterparse  # type: ignore[import-untyped]
+
+    path: list[Any] = []
+    for event, element in iterparse(io.BytesIO(main.blob), events=("start", "end"), resolve_entities=False):
+        if event == "start":
+            path.append(element)
+            continue
+        path.pop()
+        if len(path) == _BODY_DEPTH and path[-1].tag == _BODY:
+            yield element
+            path[-1].remove(element)
 
 
 class _Body:
     """Reads one document."""
 
-    def __init__(self, document: "Document", context: ParseContext) -> None:
+    def __init__(self, main: Any, context: ParseContext) -> None:
+        """`main` is the package's main part."""
         self._context = context
-        self._root = document.element.body
-        self._part = document.part
-        self._styles = Styles(document.styles.element)
-        self._numbering = Numbering(_related(document, _NUMBERING))
+        self._repeats = Repeats()
+        self._part = main
+        self._styles = _Styles(_related(main, _STYLES))
+        self._numbering = _Numbering(_related(main, _NUMBERING))
         self._notes = {
             (kind, note_id): text
             for kind in ("footnote", "endnote")
-            for note_id, text in _notes(_related(document, _NOTES.format(kind)), kind)
+            for note_id, text in _notes(_related(main, _NOTES.format(kind)), kind)
         }
 
     def elements(self) -> Iterator[Element]:
-        for is_code, group in groupby(self._blocks(self._root), key=lambda element: element.kind == "code"):
+        for is_code, group in groupby(
+            self._blocks(_body(self._part)), key=lambda element: element.kind == "code"
+        ):
             if is_code:  # each line is a paragraph
                 yield Element(kind="code", text="\n".join(line.text for line in group))
             else:
                 yield from group
 
-    def _blocks(self, parent: Any) -> Iterator[Element]:
-        for child in parent:
+    def _blocks(self, children: Iterable[Any]) -> Iterator[Element]:
+        """`children` may be an element."""
+        for child in children:
             if child.tag == _PARAGRAPH:
                 yield from self._paragraph(child)
             elif child.tag == _TABLE:
@@ -109,7 +144,7 @@ class _Body:
                 yield from self._blocks(child)
 
     def _paragraph(self, paragraph: Any) -> Iterator[Element]:
-        text = paragraph_text(paragraph)
+        text = _paragraph_text(paragraph)
         shape = self._styles.shape(paragraph)
         mark = self._numbering.mark(shape.list_id, shape.list_level) if shape.list_id and text else None
         if text and shape.heading_level:
@@ -125,9 +160,8 @@ class _Body:
             note_id = reference.get(f"{WORD}id", "")
             if note := self._notes.get((called, note_id)):
                 yield Element(kind="paragraph", text=f"{called.capitalize()} {note_id}: {note}")
-        yield from drawn_elements(paragraph, self._part)
-        yield from picture_elements(paragraph, self._part, self._context)
-        for box in boxed_blocks(paragraph):
+        yield from drawn_elements(paragraph, self._part, self._context)
+        for box in _boxed_blocks(paragraph):
             yield from self._blocks(box)
 
     def _table(self, table: Any) -> Iterator[Element]:
@@ -145,10 +179,13 @@ class _Body:
         for cells in rows:
             row: list[str] = []
             for cell in cells:
-                span, continues = _spans(cell)
-                column = len(row)
-                text = above[column] if continues and column < len(above) else self._cell_text(cell)
-                row.extend([text] * span)
+                properties = cell.find(f"{WORD}tcPr")
+                span = _number(_value(properties, "gridSpan") or "1")
+                continues = _value(properties, "vMerge", default="continue") == "continue"
+                text = above[len(row)] if continues and len(row) < len(above) else self._cell_text(cell)
+                places = min(max(span, 1), _MAX_SPAN)
+                self._repeats.count(text, places)
+                row.extend([text] * places)
             yield row
             above = row
 
@@ -174,22 +211,11 @@ def _children(parent: Any, tag: str) -> Iterator[Any]:
             yield from _children(child, tag)
 
 
-def _spans(cell: Any) -> tuple[int, bool]:
-    """Columns that it covers, and whether it goes on from the row above."""
-    properties = cell.find(f"{WORD}tcPr")
-    if properties is None:
-        return 1, False
-    columns = _value(properties, "gridSpan") or "1"
-    merge = properties.find(f"{WORD}vMerge")
-    continues = merge is not None and merge.get(f"{WORD}val", "continue") == "continue"
-    return (min(int(columns), _MAX_SPAN) if columns.isdigit() else 1), continues
-
-
-def _related(document: "Document", relationship: str) -> Any | None:
-    """The root of a part of the document; None when there is none or it is not XML."""
+def _related(main: Any, relationship: str) -> Any | None:
+    """The root of a part that the main one refers to; None when there is none or it is not XML."""
     from docx.oxml.parser import parse_xml
 
-    for related in document.part.rels.values():
+    for related in main.rels.values():
         if related.reltype == relationship and not related.is_external:
             try:
                 return parse_xml(related.target_part.blob)
@@ -202,16 +228,16 @@ def _notes(root: Any | None, kind: str) -> Iterator[tuple[str, str]]:
     """Id and text of each note. Those with a type are the lines between text and notes."""
     for note in () if root is None else root.findall(f"{WORD}{kind}"):
         if note.get(f"{WORD}type") is None:
-            texts = (paragraph_text(paragraph) for paragraph in note.iter(_PARAGRAPH))
+            texts = (_paragraph_text(paragraph) for paragraph in note.iter(_PARAGRAPH))
             yield note.get(f"{WORD}id", ""), " ".join(filter(None, texts))
 
 
-def paragraph_text(paragraph: Any) -> str:
+def _paragraph_text(paragraph: Any) -> str:
     """The text, white space folded, forced line breaks kept."""
     return folded_lines("".join(_pieces(paragraph)))
 
 
-def boxed_blocks(paragraph: Any) -> Iterator[Any]:
+def _boxed_blocks(paragraph: Any) -> Iterator[Any]:
     """The contents of the text boxes that are anchored in a paragraph, outermost ones only.
 
     A box is stored twice, for new readers (Choice) and for old ones (Fallback); only one is taken.
@@ -221,9 +247,9 @@ def boxed_blocks(paragraph: Any) -> Iterator[Any]:
             yield child
         elif child.tag == f"{_COMPATIBILITY}AlternateContent":
             choices = child.findall(f"{_COMPATIBILITY}Choice") or list(child)
-            yield from boxed_blocks(choices[0]) if choices else ()
+            yield from _boxed_blocks(choices[0]) if choices else ()
         elif isinstance(child.tag, str) and child.tag != f"{_COMPATIBILITY}Fallback":
-            yield from boxed_blocks(child)
+            yield from _boxed_blocks(child)
 
 
 def _pieces(element: Any) -> Iterator[str]:
@@ -236,7 +262,7 @@ def _pieces(element: Any) -> Iterator[str]:
         elif tag == f"{WORD}sdt" and child.find(f"{WORD}sdtPr/{_CHECKBOX}") is not None:
             yield _checkbox(child)
         elif tag == f"{MATH}oMath":
-            yield f" {formula(child)} "
+            yield f" {_formula(child)} "
         elif tag not in _SKIPPED and isinstance(tag, str):
             yield from _pieces(child)
 
@@ -247,19 +273,19 @@ def _checkbox(control: Any) -> str:
     return "[x] " if is_checked else "[ ] "
 
 
-def formula(element: Any) -> str:
+def _formula(element: Any) -> str:
     """A formula on one line in the notation of LaTeX, as far as it goes; anything else by its letters."""
     known = _FORMULAS.get(element.tag)
     if known is not None:
         return known(element)
     if element.tag == f"{MATH}t":
         return element.text or ""
-    return "".join(formula(child) for child in element if isinstance(child.tag, str))
+    return "".join(_formula(child) for child in element if isinstance(child.tag, str))
 
 
 def _part(element: Any, name: str) -> str:
     found = element.find(f"{MATH}{name}")
-    return "" if found is None else formula(found)
+    return "" if found is None else _formula(found)
 
 
 def _root(element: Any) -> str:
@@ -273,7 +299,7 @@ def _sum(element: Any) -> str:
 
 
 def _delimited(element: Any) -> str:
-    inner = ",".join(formula(part) for part in element.findall(f"{MATH}e"))
+    inner = ",".join(_formula(part) for part in element.findall(f"{MATH}e"))
     return f"{_sign(element, 'dPr', 'begChr', '(')}{inner}{_sign(element, 'dPr', 'endChr', ')')}"
 
 
@@ -296,7 +322,7 @@ _FORMULAS: Mapping[str, Callable[[Any], str]] = {
 
 
 @dataclass(frozen=True)
-class ParagraphShape:
+class _ParagraphShape:
     """What a paragraph is.
 
     Attributes:
@@ -310,12 +336,13 @@ class ParagraphShape:
     is_code: bool = False
 
 
-class Styles:
+class _Styles:
     """The paragraph styles of one document."""
 
-    def __init__(self, styles: Any) -> None:
-        """`styles` is the root of styles.xml."""
-        self._styles = {style.get(f"{WORD}styleId"): style for style in styles.findall(f"{WORD}style")}
+    def __init__(self, styles: Any | None) -> None:
+        """`styles` is the root of styles.xml; None when the document has none."""
+        found = () if styles is None else styles.findall(f"{WORD}style")
+        self._styles = {style.get(f"{WORD}styleId"): style for style in found}
         self._default = next(
             (
                 key
@@ -325,7 +352,7 @@ class Styles:
             None,
         )
 
-    def shape(self, paragraph: Any) -> ParagraphShape:
+    def shape(self, paragraph: Any) -> _ParagraphShape:
         """What the paragraph's own properties say, else those of its style and the styles it is based on."""
         own = paragraph.find(f"{WORD}pPr")
         chain = self._chain(_value(own, "pStyle") or self._default)
@@ -333,7 +360,7 @@ class Styles:
         properties = [own, *(style.find(f"{WORD}pPr") for style in chain)]
         list_id = _first(properties, f"numPr/{WORD}numId")
         level = _first(properties, f"numPr/{WORD}ilvl")
-        return ParagraphShape(
+        return _ParagraphShape(
             heading_level=_heading_level(names, _first(properties, "outlineLvl")),
             list_id=None if list_id == "0" else list_id,
             list_level=int(level) if level and level.isdigit() else 0,
@@ -363,9 +390,10 @@ def _first(properties: list[Any], name: str) -> str | None:
     return next((value for part in properties if (value := _value(part, name)) is not None), None)
 
 
-def _value(element: Any | None, name: str) -> str | None:
+def _value(element: Any | None, name: str, default: str | None = None) -> str | None:
+    """The `val` of a child; `default` if the child has none, None if there is no child."""
     found = None if element is None else element.find(f"{WORD}{name}")
-    return None if found is None else found.get(f"{WORD}val")
+    return None if found is None else found.get(f"{WORD}val", default)
 
 
 @dataclass(frozen=True)
@@ -383,7 +411,7 @@ class _List:
     counts: dict[int, int] = field(default_factory=dict)
 
 
-class Numbering:
+class _Numbering:
     """The numbers and bullets that Word draws before paragraphs, which stand nowhere in their text.
 
     Counts along: ask for each paragraph once, in document order. Rules of ECMA-376 part 1, 17.9: a paragraph
@@ -452,18 +480,12 @@ def _number(text: str | None) -> int:
 
 def numeral(number: int, style: str) -> str:
     """A number as Word writes it in one of its styles; unknown styles are decimal."""
+    text = f"{number:02d}" if style == "decimalZero" else str(number)
     if style in ("lowerLetter", "upperLetter") and number > 0:
-        letters = chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1)
-        return letters if style == "lowerLetter" else letters.upper()
-    if style in ("lowerRoman", "upperRoman") and 0 < number < 4000:
-        roman = _roman(number)
-        return roman.lower() if style == "lowerRoman" else roman
-    return f"{number:02d}" if style == "decimalZero" else str(number)
-
-
-def _roman(number: int) -> str:
-    text = ""
-    for value, sign in _ROMAN:
-        count, number = divmod(number, value)
-        text += sign * count
-    return text
+        text = chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1)
+    elif style in ("lowerRoman", "upperRoman") and 0 < number < 4000:
+        text = ""
+        for value, sign in zip(_ROMAN_VALUES, _ROMAN_SIGNS, strict=True):
+            count, number = divmod(number, value)
+            text += sign * count
+    return text.upper() if style.startswith("upper") else text

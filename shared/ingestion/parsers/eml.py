@@ -1,6 +1,5 @@
 """Mail (RFC 5322): its subject as heading, who wrote to whom and when, its body. Nothing is fetched."""
 
-from collections.abc import Iterator
 from email import policy
 from email.errors import MessageError
 from email.message import EmailMessage
@@ -8,17 +7,18 @@ from email.parser import BytesParser
 from pathlib import Path
 
 from shared.documents.models import Element, ParsedDocument
+from shared.ingestion.parsers.context import ParseContext
 from shared.ingestion.parsers.html import parse_html_text
 from shared.ingestion.parsers.text import text_paragraphs
 from shared.platform.errors import BadDocumentError
 
 _SHOWN = ("From", "To", "Cc", "Date")
 _NECESSARY = ("From", "To", "Date", "Subject", "Message-ID", "Received", "MIME-Version")
-# What the standard library's header parser raises on malformed headers, beside its own errors.
+# What the standard library's header parser raises on malformed headers, in addition to its own errors.
 _HEADER_ERRORS = (MessageError, ValueError, IndexError, AttributeError, TypeError, LookupError)
 
 
-def parse_eml(path: Path) -> ParsedDocument:
+def parse_eml(path: Path, _context: ParseContext | None = None) -> ParsedDocument:
     """The mail's head and body; attachments are named in a warning.
 
     Raises:
@@ -32,20 +32,17 @@ def parse_eml(path: Path) -> ParsedDocument:
             "Save the mail again as .eml, or give the file the suffix of its format.",
         )
     subject = _header(message, "Subject")
+    head = "\n".join(f"{name}: {value}" for name in _SHOWN if (value := _header(message, name)))
+    elements = [Element(kind="heading", text=subject, level=1)] if subject else []
+    elements += [Element(kind="paragraph", text=head)] if head else []
+    attached = [part.get_filename() or part.get_content_type() for part in message.iter_attachments()]
+    left_out = f"Attachments were left out: {', '.join(attached)}. Upload them separately."
     return ParsedDocument(
-        elements=(*_head(message, subject), *_body(message)),
+        elements=(*elements, *_body(message)),
         title=subject or None,
         author=_header(message, "From") or None,
-        warnings=_warnings(message),
+        warnings=(left_out,) if attached else (),
     )
-
-
-def _head(message: EmailMessage, subject: str) -> Iterator[Element]:
-    if subject:
-        yield Element(kind="heading", text=subject, level=1)
-    lines = [f"{name}: {value}" for name in _SHOWN if (value := _header(message, name))]
-    if lines:
-        yield Element(kind="paragraph", text="\n".join(lines))
 
 
 def _body(message: EmailMessage) -> tuple[Element, ...]:
@@ -74,10 +71,3 @@ def _header(message: EmailMessage, name: str) -> str:
         return " ".join(str(message.get(name, "")).split())
     except _HEADER_ERRORS:
         return ""
-
-
-def _warnings(message: EmailMessage) -> tuple[str, ...]:
-    names = [part.get_filename() or part.get_content_type() for part in message.iter_attachments()]
-    if not names:
-        return ()
-    return (f"Attachments were left out: {', '.join(names)}. Drop them as files of their own.",)

@@ -1,14 +1,17 @@
 """HTML: what a browser would show, in order. Nothing is fetched: pictures, frames and styles stay links."""
 
+import base64
+import binascii
 import codecs
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shared.documents.models import Element, ParsedDocument
-from shared.ingestion.parsers.context import ParseContext, data_uri_content, embedded_figures
-from shared.ingestion.parsers.tables import table_elements
+from shared.ingestion.parsers.context import ParseContext, embedded_figures
+from shared.ingestion.parsers.tables import Repeats, table_elements
 from shared.ingestion.parsers.text import folded_lines, meaningful_author, meaningful_title, read_text
 
 if TYPE_CHECKING:
@@ -24,19 +27,27 @@ _MAX_COLUMN_SPAN = 100
 _MAX_ROW_SPAN = 1000  # browsers take more; a file that says so means to do harm
 _SECTIONS = frozenset(("thead", "tbody", "tfoot"))
 _CELLS = frozenset(("td", "th"))
+_MAX_DEPTH = 200
+_MAX_NESTED = 1000  # a page of people has tens; browsers stop at 512
+_TAG = re.compile(r"<(/?)([a-zA-Z][^\s/<>]*)[^<>]*>?")
+# Elements that don't add to the depth: those without an end tag, or whose end tag may be left out.
+_UNNESTED = frozenset(
+    "a area base body br circle col colgroup dd dt ellipse embed g head hr html image img input li line link "
+    "meta nobr optgroup option p param path polygon polyline rect rp rt source stop tbody td tfoot th thead "
+    "tr track use wbr".split()
+)
+_HEADINGS = {f"h{level}": level for level in range(1, 7)}
+# Elements within a line; the words in those of the first kind are joined to the words around them.
 _JOINED = frozenset(
     "a abbr b bdi bdo cite code em font i ins kbd mark q s small span strong sub sup u var wbr".split()
 )
-_MAX_DEPTH = 200
-_HEADINGS = {f"h{level}": level for level in range(1, 7)}
-_INLINE = frozenset(
-    "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark math mi mn mo mrow "
-    "msub msup q rp rt ruby s samp small span strike strong sub sup time tt u var wbr".split()
+_INLINE = _JOINED | frozenset(
+    "acronym big data del dfn label math mi mn mo mrow msub msup rp rt ruby samp strike time tt".split()
 )
 _LISTS = frozenset(("ul", "ol", "dl", "menu"))
 _DECLARED = re.compile(rb"""<meta[^>]+charset\s*=\s*["']?\s*([\w-]+)""", re.IGNORECASE)
 _DECLARATION_BYTES = 4096
-_BYTE_ORDER_MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_DATA_URI = re.compile(r"\s*data:image/[\w.+-]+;base64,(.+)", re.DOTALL | re.IGNORECASE)
 
 
 def parse_html(path: Path, context: ParseContext | None = None) -> ParsedDocument:
@@ -45,42 +56,55 @@ def parse_html(path: Path, context: ParseContext | None = None) -> ParsedDocumen
     Raises:
         BadDocumentError: the content is binary.
     """
-    return parse_html_text(_read(path), context)
+    return parse_html_text(read_text(path, _declared_encoding(path)), context)
 
 
 def parse_html_text(text: str, context: ParseContext | None = None) -> ParsedDocument:
     """The same for HTML that is already text, such as the body of a mail."""
     from selectolax.lexbor import LexborHTMLParser
 
-    tree = LexborHTMLParser(text)
+    tree = LexborHTMLParser(_flattened(text))
     title = tree.css_first("head > title")
     author = tree.css_first('head > meta[name="author" i]')
     return ParsedDocument(
-        elements=tuple(read_elements(tree.body, context or ParseContext()) if tree.body is not None else ()),
+        elements=tuple(_Walk(context or ParseContext()).read(tree.body) if tree.body is not None else ()),
         title=meaningful_title(title.text() if title is not None else None),
         author=meaningful_author(author.attributes.get("content") if author is not None else None),
     )
 
 
-def _read(path: Path) -> str:
-    """By byte order mark, then UTF-8 if it is valid, then as the page declares, then Windows-1252."""
-    content = path.read_bytes()
-    declared = _DECLARED.search(content[:_DECLARATION_BYTES])
-    if declared is None or content.startswith(_BYTE_ORDER_MARKS):
-        return read_text(path)
+def _flattened(text: str) -> str:
+    """The page without the tags that are nested too deep: the library takes quadratic time for them."""
+    depth = 0
+
+    def kept(tag: re.Match[str]) -> str:
+        nonlocal depth
+        if tag[2].lower() in _UNNESTED:
+            return tag[0]
+        if not tag[1]:
+            depth += 1
+        is_kept = depth <= _MAX_NESTED
+        if tag[1]:
+            depth = max(depth - 1, 0)
+        return tag[0] if is_kept else " "
+
+    return _TAG.sub(kept, text) if text.count("<") > _MAX_NESTED else text
+
+
+def _declared_encoding(path: Path) -> str | None:
+    with path.open("rb") as file:
+        declared = _DECLARED.search(file.read(_DECLARATION_BYTES))
+    if declared is None:
+        return None
     try:
-        content.decode("utf-8")
-    except UnicodeDecodeError:
-        try:
-            # Pages that say Latin-1 mean Windows-1252, as browsers know. Source: WHATWG Encoding, 4.2.
-            name = codecs.lookup(declared[1].decode("ascii")).name
-            return content.decode("cp1252" if name == "iso8859-1" else name)
-        except (LookupError, UnicodeDecodeError, ValueError):
-            pass
-    return read_text(path)
+        name = codecs.lookup(declared[1].decode("ascii")).name
+    except LookupError:
+        return None
+    # Pages that say Latin-1 mean Windows-1252, as browsers know. Source: WHATWG Encoding, 4.2.
+    return "cp1252" if name == "iso8859-1" else name
 
 
-def is_shown(node: "LexborNode") -> bool:
+def _is_shown(node: "LexborNode") -> bool:
     """False for scripts, navigation, controls, comments, and what is hidden by attribute or inline style."""
     tag = node.tag or ""
     if tag in _NEVER_SHOWN or tag.startswith(("-comment", "!")):
@@ -96,7 +120,7 @@ def is_shown(node: "LexborNode") -> bool:
     )
 
 
-def is_layout(table: "LexborNode") -> bool:
+def _is_layout(table: "LexborNode") -> bool:
     """Whether the table only places things: it says so, is one column wide, or holds other tables."""
     if table.attributes.get("role") in ("presentation", "none"):
         return True
@@ -108,34 +132,29 @@ def is_layout(table: "LexborNode") -> bool:
     )
 
 
-def table_rows(table: "LexborNode") -> Iterator[list[str]]:
+def _table_rows(table: "LexborNode", repeats: Repeats) -> Iterator[list[str]]:
     """The rows, top to bottom, header first where the page puts it."""
     hanging: dict[int, tuple[int, str]] = {}  # column -> rows that a cell from above still covers, its text
     for row in _rows(table):
         cells: list[str] = []
-        for cell in _children(row, _CELLS):
-            _put_hanging(cells, hanging)
-            text = inline_text(cell)
-            rows, columns = _span(cell, "rowspan", _MAX_ROW_SPAN), _span(cell, "colspan", _MAX_COLUMN_SPAN)
-            for column in range(len(cells), len(cells) + columns):
+        for cell in (*_children(row, _CELLS), None):  # None: the end of the row
+            while len(cells) in hanging:
+                rows, text = hanging.pop(len(cells))
                 if rows > 1:
-                    hanging[column] = (rows - 1, text)
+                    hanging[len(cells)] = (rows - 1, text)
                 cells.append(text)
-        _put_hanging(cells, hanging)
+            if cell is not None:
+                text, rows = _inline_text(cell), _span(cell, "rowspan", _MAX_ROW_SPAN)
+                columns = range(len(cells), len(cells) + _span(cell, "colspan", _MAX_COLUMN_SPAN))
+                repeats.count(text, len(columns) * rows)
+                cells += [text] * len(columns)
+                hanging |= dict.fromkeys(columns, (rows - 1, text)) if rows > 1 else {}
         yield cells
 
 
-def inline_text(node: "LexborNode") -> str:
-    """All that a reader sees of a node, on one line; blocks in it are parted by blanks."""
+def _inline_text(node: "LexborNode") -> str:
+    """All that a reader sees of a node, on one line; blocks in it are separated by blanks."""
     return " ".join("".join(_pieces(node, 0)).split())
-
-
-def _put_hanging(cells: list[str], hanging: dict[int, tuple[int, str]]) -> None:
-    while len(cells) in hanging:
-        rows, text = hanging.pop(len(cells))
-        if rows > 1:
-            hanging[len(cells)] = (rows - 1, text)
-        cells.append(text)
 
 
 def _pieces(node: "LexborNode", depth: int) -> Iterator[str]:
@@ -146,7 +165,7 @@ def _pieces(node: "LexborNode", depth: int) -> Iterator[str]:
             yield child.text_content or ""
         elif depth >= _MAX_DEPTH:
             yield child.text()
-        elif is_shown(child):
+        elif _is_shown(child):
             gap = "" if tag in _JOINED else " "
             yield gap
             yield from _pieces(child, depth + 1)
@@ -157,7 +176,7 @@ def _pieces(node: "LexborNode", depth: int) -> Iterator[str]:
 def _rows(table: "LexborNode") -> Iterator["LexborNode"]:
     """The table's own rows, not those of tables within it."""
     for child in table.iter():
-        if not is_shown(child):
+        if not _is_shown(child):
             continue
         if child.tag == "tr":
             yield child
@@ -166,20 +185,12 @@ def _rows(table: "LexborNode") -> Iterator["LexborNode"]:
 
 
 def _children(node: "LexborNode", tags: frozenset[str]) -> list["LexborNode"]:
-    return [child for child in node.iter() if child.tag in tags and is_shown(child)]
+    return [child for child in node.iter() if child.tag in tags and _is_shown(child)]
 
 
 def _span(cell: "LexborNode", name: str, most: int) -> int:
     value = cell.attributes.get(name) or "1"
     return max(1, min(int(value), most)) if re.fullmatch(r"\d{1,6}", value.strip()) else 1
-
-
-def read_elements(body: "LexborNode", context: ParseContext) -> list[Element]:
-    """The elements of a page's body, in order; pictures are those that stand in the page itself."""
-    walk = _Walk(context)
-    walk.enter(body, depth=0)
-    walk.end_block()
-    return walk.elements
 
 
 class _Walk:
@@ -190,23 +201,28 @@ class _Walk:
         self._context = context
         self._running: list[str] = []
         self._lists: list[_OpenList] = []
+        self._repeats = Repeats()
 
-    def enter(self, node: "LexborNode", depth: int) -> None:
+    def read(self, body: "LexborNode") -> list[Element]:
+        """The elements of a page's body, in order; pictures are those that stand in the page itself."""
+        self._enter(body, depth=0)
+        self._end_block()
+        return self.elements
+
+    def _enter(self, node: "LexborNode", depth: int) -> None:
         """Read all children of `node`."""
         child = node.first_child
         while child is not None:
             self._read(child, depth)
             child = child.next
 
-    def end_block(self) -> None:
+    def _end_block(self) -> None:
         """Make an element of the running text, if there is any."""
         text = folded_lines("".join(self._running))
         self._running.clear()
-        if not text:
-            return
-        if self._lists:
+        if text and self._lists:
             self.elements.append(Element(kind="list_item", text=self._lists[-1].take_mark() + text))
-        else:
+        elif text:
             self.elements.append(Element(kind="paragraph", text=text))
 
     def _read(self, node: "LexborNode", depth: int) -> None:
@@ -214,54 +230,54 @@ class _Walk:
         if tag == "-text":
             # Line ends of the source are blanks; those of <br> are put in below.
             self._running.append(re.sub(r"\s+", " ", node.text_content or ""))
-        elif not is_shown(node):
+        elif not _is_shown(node):
             return
         elif tag == "br":
             self._running.append("\n")
         elif depth >= _MAX_DEPTH:
-            self._running.append(" ".join(inline_text(node).split()))
+            self._running.append(_inline_text(node))
         elif tag in _INLINE:
-            self.enter(node, depth + 1)
+            self._enter(node, depth + 1)
         else:
-            self.end_block()
+            self._end_block()
             self._block(node, tag, depth + 1)
-            self.end_block()
+            self._end_block()
 
     def _block(self, node: "LexborNode", tag: str, depth: int) -> None:
         if tag in _HEADINGS:
-            text = " ".join(inline_text(node).split())
-            self._add([Element(kind="heading", text=text, level=_HEADINGS[tag])] if text else [])
+            if text := _inline_text(node):
+                self.elements.append(Element(kind="heading", text=text, level=_HEADINGS[tag]))
         elif tag == "pre":
             code = node.text().strip("\n").rstrip()
-            self._add([Element(kind="code", text=code)] if code.strip() else [])
-        elif tag == "table" and not is_layout(node):
+            self.elements += [Element(kind="code", text=code)] if code.strip() else []
+        elif tag == "table" and not _is_layout(node):
             self._table(node)
         elif tag == "img":
             self._picture(node)
         elif tag in _LISTS:
             self._lists.append(_OpenList(node, depth=len(self._lists)))
-            self.enter(node, depth)
-            self.end_block()
+            self._enter(node, depth)
+            self._end_block()
             self._lists.pop()
         else:
             if tag in ("li", "dt", "dd") and self._lists:
                 self._lists[-1].next_item(is_detail=tag == "dd")
-            self.enter(node, depth)
+            self._enter(node, depth)
 
     def _table(self, table: "LexborNode") -> None:
-        for caption in table.css("caption"):
-            self._running.append(inline_text(caption))
-            break
-        self.end_block()
-        self._add(table_elements(table_rows(table)))
+        caption = table.css_first("caption")
+        if caption is not None:
+            self._running.append(_inline_text(caption))
+        self._end_block()
+        self.elements += table_elements(_table_rows(table, self._repeats))
 
     def _picture(self, image: "LexborNode") -> None:
-        content = data_uri_content(image.attributes.get("src") or "")
-        if content is not None:
-            self._add(embedded_figures(content, image.attributes.get("alt") or "", self._context))
-
-    def _add(self, elements: Iterable[Element]) -> None:
-        self.elements.extend(elements)
+        """A picture that stands in the page itself; addresses are never fetched."""
+        data = _DATA_URI.match(image.attributes.get("src") or "")
+        if data is not None:
+            with suppress(binascii.Error):
+                content = base64.b64decode("".join(data[1].split()))
+                self.elements += embedded_figures(content, image.attributes.get("alt") or "", self._context)
 
 
 class _OpenList:

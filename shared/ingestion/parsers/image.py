@@ -1,18 +1,13 @@
-"""Pictures: a figure on page 1, and the words in it where text recognition is installed.
+"""Pictures: a figure on page 1, and the words in it where text recognition is installed."""
 
-A picture's size is checked before it is decoded: a small file may unfold to gigabytes.
-"""
-
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shared.documents.models import Element, ParsedDocument
-from shared.ingestion.parsers.context import DECODING_ERRORS, MAX_PIXELS, ParseContext
+from shared.ingestion.parsers.context import ParseContext, decoded, open_picture
 from shared.ingestion.parsers.ocr import tesseract_path
 from shared.ingestion.parsers.text import text_paragraphs
-from shared.platform.errors import BadDocumentError
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -23,39 +18,16 @@ FoundOnPage = Callable[[int], Sequence[Element]]
 MAX_FRAMES = 500  # pages of a TIFF
 
 
-def parse_image(path: Path, context: ParseContext | None = None) -> ParsedDocument:
-    """A figure for each page of the picture (a TIFF may hold several), followed by its words.
+def parse_image(
+    path: Path, context: ParseContext | None = None, found: FoundOnPage | None = None
+) -> ParsedDocument:
+    """A figure for each page (a TIFF may hold several), then what was `found` on it, else the words in it.
 
     Raises:
         BadDocumentError: no picture, damaged, or too large to decode.
     """
-    return parse_pages(path, context or ParseContext())
-
-
-def parse_pages(path: Path, context: ParseContext, found: FoundOnPage | None = None) -> ParsedDocument:
-    """A figure for each page, followed by what was `found` on it, else by the words that are recognised.
-
-    Raises:
-        BadDocumentError: no picture, damaged, or too large to decode.
-    """
-    from PIL import Image, UnidentifiedImageError
-
-    try:
-        with warnings.catch_warnings():
-            # Pillow's own limits; ours is checked below, before any pixel is decoded.
-            warnings.simplefilter("ignore")
-            with Image.open(path) as picture:
-                return _parse(picture, context, found)
-    except Image.DecompressionBombError as error:
-        raise _too_large() from error
-    except UnidentifiedImageError as error:
-        raise BadDocumentError(
-            "The content is not a picture of a known kind.", "Save it again as PNG or JPEG."
-        ) from error
-    except DECODING_ERRORS as error:
-        raise BadDocumentError(
-            "The picture is damaged or incomplete.", "Check that it opens in a viewer; save it again."
-        ) from error
+    with open_picture(path) as picture:
+        return _parse(picture, context or ParseContext(), found)
 
 
 def _parse(picture: "Image", context: ParseContext, found: FoundOnPage | None) -> ParsedDocument:
@@ -72,7 +44,7 @@ def _parse(picture: "Image", context: ParseContext, found: FoundOnPage | None) -
     notes = [f"Only the first {MAX_FRAMES} of {frames} pages were read."] if frames > page_count else []
     if silent_count:
         where = "the picture" if page_count == 1 else f"{silent_count} of {page_count} pages"
-        if context.unread_pages:
+        if context.service_pages is not None and context.service_pages.unread:
             notes.append(f"The words in {where} were not read.")
         elif found is None and context.service_pages is None and tesseract_path() is None:
             notes.append(
@@ -87,12 +59,7 @@ def _page(
     picture: "Image", page_number: int, context: ParseContext, found: FoundOnPage | None
 ) -> Iterator[Element]:
     """The figure, then the words in it."""
-    from PIL import ImageOps
-
-    if picture.width * picture.height > MAX_PIXELS:
-        raise _too_large()
-    picture.load()
-    upright = ImageOps.exif_transpose(picture)
+    upright = decoded(picture)
     if found is not None:
         words = found(page_number)
     elif context.service_pages is not None:
@@ -104,10 +71,3 @@ def _page(
     shown = kept.model_copy(update={"words": text}) if kept is not None else None
     yield Element(kind="figure", text="", page_number=page_number, picture=shown)
     yield from words
-
-
-def _too_large() -> BadDocumentError:
-    return BadDocumentError(
-        f"The picture has more than {MAX_PIXELS // 1_000_000} million pixels.",
-        "Scale it down and drop it again.",
-    )

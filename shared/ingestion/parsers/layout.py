@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from shared.documents.models import Element, ParsedDocument
 from shared.ingestion.models import Layout, LayoutPiece
 from shared.ingestion.parsers.context import ParseContext
-from shared.ingestion.parsers.image import parse_pages
+from shared.ingestion.parsers.image import parse_image
 from shared.ingestion.parsers.pdf import document_author, document_title, open_pdf
 from shared.ingestion.parsers.pdf_geometry import rendered
 from shared.ingestion.parsers.pdf_lines import paragraph_element
@@ -82,7 +82,7 @@ def parse_image_layout(path: Path, layout: Layout, context: ParseContext) -> Par
     for piece in layout.pieces:
         if piece.kind != "figure":
             by_page[piece.page_number or 1].append(piece)
-    document = parse_pages(
+    document = parse_image(
         path, context, lambda number: tuple(layout_elements(by_page[number], lambda _: None, context))
     )
     return document if layout.page_count >= (document.page_count or 0) else None

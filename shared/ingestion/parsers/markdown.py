@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shared.documents.models import Element, ElementKind, ParsedDocument
+from shared.documents.models import Element, ParsedDocument
+from shared.ingestion.parsers.context import ParseContext
 from shared.ingestion.parsers.tables import escaped_cell, table_lines
 from shared.ingestion.parsers.text import read_text
 
@@ -14,9 +16,12 @@ if TYPE_CHECKING:
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _FRONT_MATTER_FIELD = re.compile(r"^(title|author):[ \t]*(.+?)[ \t]*$", re.MULTILINE)
+# What is never closed goes to the end, as in a browser; and each sign is looked at once.
+_HIDDEN = re.compile(r"<!--.*?(?:-->|\Z)|<(script|style)\b.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
+_TAG = re.compile(r"<[^<>]*>")
 
 
-def parse_markdown(path: Path) -> ParsedDocument:
+def parse_markdown(path: Path, _context: ParseContext | None = None) -> ParsedDocument:
     """Headings, paragraphs, list items, tables and code, in order. Title and author from the front matter.
 
     Raises:
@@ -37,62 +42,67 @@ def parse_markdown(path: Path) -> ParsedDocument:
     )
 
 
+@dataclass
+class _List:
+    """An open list.
+
+    Attributes:
+        number: of its next item; None for bullets.
+        mark: what its next paragraph begins with: only the first one of an item has a number or a bullet.
+    """
+
+    number: int | None
+    mark: str = ""
+
+
 def _elements(tokens: Sequence["Token"]) -> Iterator[Element]:
     lists: list[_List] = []
-    position = 0
-    while position < len(tokens):
-        token = tokens[position]
+    rows: list[list[str]] = []  # of the open table
+    for opening, token in zip([None, *tokens], tokens, strict=False):
         _follow_lists(token, lists)
-        if token.type == "table_open":
-            position, rows = _table(tokens, position)
-            yield Element(kind="table", text=rows)
+        if token.type == "tr_open":
+            rows.append([])
+        elif token.type == "table_close":
+            yield Element(kind="table", text=table_lines(rows))
+            rows = []
+        elif token.type in ("inline", "html_block"):
+            text = _visible_text(token)
+            if rows:
+                rows[-1].append(escaped_cell(text))
+            elif text:
+                yield _leaf(opening, text, lists)
         elif token.type in ("fence", "code_block") and token.content.strip():
             yield Element(kind="code", text=token.content.rstrip("\n"))
-        elif token.type in ("paragraph_open", "heading_open"):
-            yield from _leaf(token, _inline_text(tokens[position + 1]), lists)
-        elif token.type == "html_block":
-            yield from _leaf(token, _without_tags(token.content), lists)
-        position += 1
 
 
-def _follow_lists(token: "Token", lists: list["_List"]) -> None:
+def _follow_lists(token: "Token", lists: list[_List]) -> None:
     """Keep `lists` the stack of the lists that are open at this token."""
-    if token.type in ("bullet_list_open", "ordered_list_open"):
-        lists.append(_List(ordered=token.type.startswith("ordered"), number=int(token.attrGet("start") or 1)))
+    if token.type == "bullet_list_open":
+        lists.append(_List(None))
+    elif token.type == "ordered_list_open":
+        lists.append(_List(int(token.attrGet("start") or 1)))
     elif token.type in ("bullet_list_close", "ordered_list_close"):
         lists.pop()
     elif token.type == "list_item_open":
-        lists[-1].mark = lists[-1].next_mark("  " * (len(lists) - 1))
+        current, indent = lists[-1], "  " * (len(lists) - 1)
+        current.mark = f"{indent}- " if current.number is None else f"{indent}{current.number}. "
+        if current.number is not None:
+            current.number += 1
 
 
-class _List:
-    """An open list. `mark` is what the next paragraph begins with: only the first of an item has one."""
-
-    def __init__(self, *, ordered: bool, number: int) -> None:
-        self._ordered = ordered
-        self._number = number
-        self.mark = ""
-
-    def next_mark(self, indent: str) -> str:
-        mark = f"{indent}{self._number}. " if self._ordered else f"{indent}- "
-        self._number += 1
-        return mark
+def _leaf(opening: "Token | None", text: str, lists: Sequence[_List]) -> Element:
+    if opening is not None and opening.type == "heading_open":
+        return Element(kind="heading", text=text, level=int(opening.tag[1]))
+    if not lists:
+        return Element(kind="paragraph", text=text)
+    text, lists[-1].mark = lists[-1].mark + text, "  "
+    return Element(kind="list_item", text=text)
 
 
-def _leaf(token: "Token", text: str, lists: Sequence[_List]) -> Iterator[Element]:
-    if not text:
-        return
-    if token.type == "heading_open":
-        yield Element(kind="heading", text=text, level=int(token.tag[1]))
-        return
-    kind: ElementKind = "list_item" if lists else "paragraph"
-    if lists:
-        text, lists[-1].mark = lists[-1].mark + text, "  "
-    yield Element(kind=kind, text=text)
-
-
-def _inline_text(token: "Token") -> str:
+def _visible_text(token: "Token") -> str:
     """The text as a reader sees it: no marks of emphasis, no link targets, images by their description."""
+    if token.type == "html_block":
+        return " ".join(_TAG.sub(" ", _HIDDEN.sub(" ", token.content)).split())
     parts = []
     for child in token.children or ():
         if child.type in ("softbreak", "hardbreak"):
@@ -100,22 +110,3 @@ def _inline_text(token: "Token") -> str:
         elif child.type != "html_inline":
             parts.append(child.content)
     return "".join(parts).strip()
-
-
-def _table(tokens: Sequence["Token"], start: int) -> tuple[int, str]:
-    """The position of the table's end, and the table as Markdown with one line a row."""
-    rows: list[list[str]] = []
-    position = start
-    while tokens[position].type != "table_close":
-        token = tokens[position]
-        if token.type == "tr_open":
-            rows.append([])
-        elif token.type == "inline":
-            rows[-1].append(escaped_cell(_inline_text(token)))
-        position += 1
-    return position, table_lines(rows)
-
-
-def _without_tags(html: str) -> str:
-    visible = re.sub(r"<!--.*?-->|<(script|style)\b.*?</\1>", " ", html, flags=re.DOTALL | re.IGNORECASE)
-    return " ".join(re.sub(r"<[^>]*>", " ", visible).split())

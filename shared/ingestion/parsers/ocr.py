@@ -8,11 +8,12 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from functools import cache
-from itertools import groupby
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from itertools import groupby, pairwise
+from statistics import median
 from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, Self
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 
 _MIN_CONFIDENCE = 40.0  # of 100, of a line's words on average: below are stains, photos, handwriting
+_LABEL_GAP = 0.9  # of a word's height: further apart, words are different labels
+_TALL, _SURE_CONFIDENCE = 2.0, 85.0  # of the usual height: a drawing is read as such a word, but not surely
 _MIN_WORDS, _CLEAR_CONFIDENCE = 5, 60.0  # upside down they have 20-45, the right way up 85-96
 _WORD_LEVEL = "5"  # page, block, paragraph, line, word
 _COLUMNS = 12
@@ -51,6 +54,7 @@ class Recognised:
 
     Attributes:
         text: a line per line, a blank line between paragraphs; lines that are not sure are left out.
+        labels: the same of a drawing: words that stand apart are paragraphs of their own, as labels are.
         lines: those of the text.
         words: bounds of every word, also of those that are not sure.
         size: width and height of the picture that was read, in pixels.
@@ -62,6 +66,7 @@ class Recognised:
     words: tuple[Box, ...]
     size: tuple[int, int]
     confidence: float = 100.0
+    labels: str = ""
 
     @property
     def is_doubtful(self) -> bool:
@@ -91,6 +96,10 @@ class _Word:
     text: str
     box: Box
 
+    @property
+    def height(self) -> int:
+        return self.box[3] - self.box[1]
+
 
 def read_table(table: str, size: tuple[int, int]) -> Recognised:
     """The words of a table.
@@ -110,7 +119,51 @@ def read_table(table: str, size: tuple[int, int]) -> Recognised:
         words=tuple(word.box for word in words),
         size=size,
         confidence=sum(word.confidence for word in words) / len(words) if words else 0.0,
+        labels="\n\n".join(_labels(words)),
     )
+
+
+def _labels(words: Sequence[_Word]) -> Iterator[str]:
+    """The words of a drawing, a text for each label: nobody reads on from one box to the next.
+
+    A number belongs to its row, however far it stands.
+    """
+    usual = median(word.height for word in words) if words else 0
+    sure = [
+        word
+        for word in words
+        if word.confidence >= (_SURE_CONFIDENCE if word.height > _TALL * usual else _MIN_CONFIDENCE)
+    ]
+    for _, in_paragraph in groupby(sure, key=lambda word: word.block):
+        labels: list[list[RecognisedLine]] = []
+        for _, line in groupby(in_paragraph, key=lambda word: word.line):
+            above = list(labels)
+            for piece in map(_line, _pieces(list(line))):
+                label = next((one for one in above if _is_right_below(piece.box, one[-1].box)), None)
+                if label is None:
+                    labels.append([piece])
+                else:
+                    label.append(piece)
+                    above.remove(label)
+        texts = ("\n".join(piece.text for piece in label) for label in labels)
+        yield from (text for text in texts if any(map(str.isalnum, text)))
+
+
+def _pieces(line: Sequence[_Word]) -> Iterator[list[_Word]]:
+    piece = [line[0]]
+    for before, word in pairwise(line):
+        gap = word.box[0] - before.box[2]
+        is_row = any(character.isdigit() for character in before.text + word.text)
+        if gap > _LABEL_GAP * max(before.height, word.height) and not is_row:
+            yield piece
+            piece = []
+        piece.append(word)
+    yield piece
+
+
+def _is_right_below(box: Box, above: Box) -> bool:
+    is_close = box[1] - above[3] <= max(box[3] - box[1], above[3] - above[1])
+    return is_close and min(box[2], above[2]) > max(box[0], above[0])
 
 
 def _turned_back(box: Box, quarters: int, size: tuple[int, int]) -> Box:
@@ -162,25 +215,28 @@ def installed_languages(program: str) -> tuple[str, ...]:
     return tuple(language for language in _LANGUAGES if language in installed)[:_MAX_LANGUAGES]
 
 
+@dataclass
 class TextRecognition:
-    """Reads the pictures of one document."""
+    """Reads the pictures of one document.
 
-    def __init__(self, budget_s: float = 0) -> None:
-        """`budget_s`: seconds from the first picture on, for all of them; 0 = none is read."""
-        self._budget_s = budget_s
-        self._ends_at: float | None = None
-        self._pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="ocr")
-        self._room = BoundedSemaphore(_AT_ONCE + _WAITING)
+    Attributes:
+        budget_s: seconds from the first picture on, for all of them; 0 = none is read.
+    """
+
+    budget_s: float = 0
+    _ends_at: float | None = None
+    _pool: ThreadPoolExecutor = field(default_factory=partial(ThreadPoolExecutor, _AT_ONCE, "ocr"))
+    _room: BoundedSemaphore = field(default_factory=partial(BoundedSemaphore, _AT_ONCE + _WAITING))
 
     @property
     def is_available(self) -> bool:
         """Whether pictures can be read at all."""
-        return self._budget_s > 0 and tesseract_path() is not None
+        return self.budget_s > 0 and tesseract_path() is not None
 
     def submit(self, picture: "Image") -> "Future[Recognised | None]":
         """What stands in a picture; None when it was not read. Waits for room."""
         if self._ends_at is None:
-            self._ends_at = time.monotonic() + self._budget_s
+            self._ends_at = time.monotonic() + self.budget_s
         grey = picture.convert("L")
         grey.thumbnail((_MAX_SIDE_PX, _MAX_SIDE_PX))
         self._room.acquire()
@@ -189,9 +245,14 @@ class TextRecognition:
         return future
 
     def read(self, picture: "Image") -> str:
-        """The words of one picture, at once, paragraphs parted by blank lines; "" when it was not read."""
+        """The words of one picture, at once, paragraphs separated by blank lines; "" when it was not read."""
         recognised = self.submit(picture).result() if self.is_available else None
         return recognised.text if recognised is not None else ""
+
+    def read_labels(self, drawing: "Image") -> str:
+        """The words of a drawing, as `Recognised.labels`; "" when it was not read."""
+        recognised = self.submit(drawing).result() if self.is_available else None
+        return recognised.labels if recognised is not None else ""
 
     def close(self) -> None:
         """Give up what has not begun, and wait for the rest."""
@@ -216,18 +277,10 @@ class TextRecognition:
         content = io.BytesIO()
         grey.save(content, "PNG", compress_level=1)
         languages = installed_languages(program)
-        command = [
-            program,
-            "-",
-            "-",
-            "--psm",
-            "3",
-            *(["-l", "+".join(languages)] if languages else []),
-            "tsv",
-        ]
+        chosen = ["-l", "+".join(languages)] if languages else []
         try:
             done = subprocess.run(  # noqa: S603 - a program of this machine, no input in its arguments
-                command,
+                [program, "-", "-", "--psm", "3", *chosen, "tsv"],
                 input=content.getvalue(),
                 capture_output=True,
                 timeout=min(left_s, PICTURE_TIMEOUT_S),

@@ -1,16 +1,18 @@
-"""The pictures of Word and PowerPoint documents, where they are placed. Linked ones are never fetched."""
+"""Office packages: opened safely, and what is drawn in Word and PowerPoint files: charts, diagrams, pictures.
+
+Pictures are read where they are placed. Linked ones are never fetched.
+"""
 
 import io
 import posixpath
 import re
-import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, TypeVar
-from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
+from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, ZipInfo
 
 from shared.documents.models import Element
 from shared.ingestion.parsers.context import ParseContext, embedded_figures
@@ -27,52 +29,6 @@ _PROLOGUE_BYTES = 4096
 
 # ECMA-376 part 2, 8.1.4: a part shall hold no document type declaration; entities come with one.
 _DOCTYPES = tuple("<!DOCTYPE".encode(encoding) for encoding in ("ascii", "utf-16-le", "utf-16-be"))
-_DAMAGED_HINT = "Check that it opens in its program; copy or export it again."
-
-
-def check_zip(path: Path) -> None:
-    """Let only a harmless archive pass.
-
-    Raises:
-        BadDocumentError: damaged, encrypted, a bomb, or with entities in its XML.
-    """
-    try:
-        with ZipFile(path) as archive:
-            _check_sizes(archive.infolist(), path.stat().st_size)
-            for entry in archive.infolist():
-                if entry.filename.endswith((".xml", ".rels")):
-                    _check_prologue(archive, entry)
-    except (zipfile.BadZipFile, EOFError, NotImplementedError, OSError) as error:
-        raise BadDocumentError("The file is damaged or incomplete.", _DAMAGED_HINT) from error
-
-
-def _check_sizes(entries: list[zipfile.ZipInfo], packed_bytes: int) -> None:
-    unpacked_bytes = sum(entry.file_size for entry in entries)
-    if any(entry.flag_bits & _ENCRYPTED for entry in entries):
-        raise BadDocumentError("The file is encrypted.", "Remove the password and drop it again.")
-    is_bomb = unpacked_bytes > _RATIO_COUNTS_FROM_BYTES and unpacked_bytes > MAX_RATIO * packed_bytes
-    if len(entries) > MAX_ENTRIES or unpacked_bytes > MAX_UNPACKED_BYTES or is_bomb:
-        raise BadDocumentError(
-            f"The file unpacks to {unpacked_bytes >> 20} MiB in {len(entries)} parts: more than a document "
-            f"of {packed_bytes >> 10} KiB should (a decompression bomb?).",
-            "Split the file, or export its content in another format.",
-        )
-
-
-def _check_prologue(archive: ZipFile, entry: zipfile.ZipInfo) -> None:
-    import zlib
-
-    try:
-        with archive.open(entry) as part:
-            prologue = part.read(_PROLOGUE_BYTES)
-    except zlib.error as error:
-        raise BadDocumentError("The file is damaged or incomplete.", _DAMAGED_HINT) from error
-    if any(mark in prologue for mark in _DOCTYPES):
-        raise BadDocumentError(
-            "The file declares XML entities, which no Office program writes.",
-            "Open it in its program and save it again.",
-        )
-
 
 Opened = TypeVar("Opened")
 
@@ -98,9 +54,11 @@ _MACRO_WARNING = "The file holds macros; they were neither run nor read."
 
 @dataclass(frozen=True)
 class OfficeKind:
-    """Attributes:
-    main_type: the content type of the main part that the library accepts.
-    variant: finds any of the kind's main types: macro-enabled, template, slide show.
+    """A kind of package.
+
+    Attributes:
+        main_type: the content type of the main part that the library accepts.
+        variant: finds any of the kind's main types: macro-enabled, template, slide show.
     """
 
     name: str
@@ -108,33 +66,15 @@ class OfficeKind:
     variant: re.Pattern[bytes]
 
 
-_OOXML = b"application/vnd.openxmlformats-officedocument."
+def _kind(name: str, markup: str, main: str, program: str) -> OfficeKind:
+    own = f"application/vnd.openxmlformats-officedocument.{markup}.{main}.main+xml"
+    any_of = rf"application/vnd\.(?:openxmlformats-officedocument\.{markup}|ms-{program})\.[\w.]+\.main\+xml"
+    return OfficeKind(name, own.encode(), re.compile(any_of.encode()))
 
-WORD = OfficeKind(
-    "a Word document",
-    _OOXML + b"wordprocessingml.document.main+xml",
-    re.compile(
-        rb"application/vnd\.(?:openxmlformats-officedocument\.wordprocessingml|ms-word)\.[\w.]+\.main\+xml"
-    ),
-)
 
-POWERPOINT = OfficeKind(
-    "a PowerPoint presentation",
-    _OOXML + b"presentationml.presentation.main+xml",
-    re.compile(
-        rb"application/vnd\.(?:openxmlformats-officedocument\.presentationml|ms-powerpoint)\.[\w.]+\.main\+xml"
-    ),
-)
-
-EXCEL = OfficeKind(
-    "an Excel workbook",
-    _OOXML + b"spreadsheetml.sheet.main+xml",
-    re.compile(
-        rb"application/vnd\.(?:openxmlformats-officedocument\.spreadsheetml|ms-excel)\.[\w.]+\.main\+xml"
-    ),
-)
-
-_KINDS = (WORD, POWERPOINT, EXCEL)
+WORD = _kind("a Word document", "wordprocessingml", "document", "word")
+POWERPOINT = _kind("a PowerPoint presentation", "presentationml", "presentation", "powerpoint")
+EXCEL = _kind("an Excel workbook", "spreadsheetml", "sheet", "excel")
 
 
 @contextmanager
@@ -152,11 +92,14 @@ def open_office(
     try:
         with ExitStack() as files:
             with ZipFile(path) as archive:
+                names = archive.namelist()
+                has_macros = any(name.lower().endswith("vbaproject.bin") for name in names)
                 types = _main_types(archive, kind)
-                has_macros = any(name.lower().endswith("vbaproject.bin") for name in archive.namelist())
-                is_plain = types == {kind.main_type} and not _is_strict(archive)
-            opened = _opened(path, opener, files) if is_plain else None
-            if opened is None:
+                is_strict = "_rels/.rels" in names and b"purl.oclc.org/ooxml" in archive.read("_rels/.rels")
+            is_plain = types == {kind.main_type} and not is_strict
+            try:
+                opened = opener(files.enter_context(path.open("rb") if is_plain else _rewritten(path, kind)))
+            except KeyError:  # a relationship leads to a part that is missing
                 opened = opener(files.enter_context(_rewritten(path, kind)))
             yield opened, (_MACRO_WARNING,) if has_macros else ()
     except (*PART_ERRORS, EOFError) as error:
@@ -164,6 +107,47 @@ def open_office(
             f"The file is damaged: it cannot be read as {kind.name} ({type(error).__name__}).",
             "Open it in its program and save it again.",
         ) from error
+
+
+def check_zip(path: Path) -> None:
+    """Let only a harmless archive pass.
+
+    Raises:
+        BadDocumentError: damaged, encrypted, a bomb, or with entities in its XML.
+    """
+    try:
+        with ZipFile(path) as archive:
+            _check_sizes(archive.infolist(), path.stat().st_size)
+            for entry in archive.infolist():
+                if entry.filename.endswith((".xml", ".rels")):
+                    with archive.open(entry) as part:
+                        _check_prologue(part.read(_PROLOGUE_BYTES))
+    except (BadZipFile, EOFError, NotImplementedError, OSError, zlib.error) as error:
+        raise BadDocumentError(
+            "The file is damaged or incomplete.",
+            "Check that it opens in its program; copy or export it again.",
+        ) from error
+
+
+def _check_sizes(entries: list[ZipInfo], packed_bytes: int) -> None:
+    unpacked_bytes = sum(entry.file_size for entry in entries)
+    if any(entry.flag_bits & _ENCRYPTED for entry in entries):
+        raise BadDocumentError("The file is encrypted.", "Remove the password and drop it again.")
+    is_bomb = unpacked_bytes > _RATIO_COUNTS_FROM_BYTES and unpacked_bytes > MAX_RATIO * packed_bytes
+    if len(entries) > MAX_ENTRIES or unpacked_bytes > MAX_UNPACKED_BYTES or is_bomb:
+        raise BadDocumentError(
+            f"The file unpacks to {unpacked_bytes >> 20} MiB in {len(entries)} parts: more than a document "
+            f"of {packed_bytes >> 10} KiB should (a decompression bomb?).",
+            "Split the file, or export its content in another format.",
+        )
+
+
+def _check_prologue(prologue: bytes) -> None:
+    if any(mark in prologue for mark in _DOCTYPES):
+        raise BadDocumentError(
+            "The file declares XML entities, which no Office program writes.",
+            "Open it in its program and save it again.",
+        )
 
 
 def title_and_author(document: Any) -> tuple[str | None, str | None]:
@@ -175,34 +159,16 @@ def title_and_author(document: Any) -> tuple[str | None, str | None]:
         return None, None
 
 
-def _opened(path: Path, opener: Callable[[IO[bytes]], Opened], files: ExitStack) -> Opened | None:
-    """What `opener` makes of the file as it is; None when a relationship leads to a part that is missing."""
-    try:
-        return opener(files.enter_context(path.open("rb")))
-    except KeyError:
-        return None
-
-
 def _main_types(archive: ZipFile, kind: OfficeKind) -> set[bytes]:
-    if _CONTENT_TYPES not in archive.namelist():
-        raise _another_kind(kind, "another kind of ZIP archive")
-    content_types = archive.read(_CONTENT_TYPES)
-    found = set(kind.variant.findall(content_types))
-    if not found:
-        actual = next((known.name for known in _KINDS if known.variant.search(content_types)), None)
-        raise _another_kind(kind, actual or "another kind of ZIP archive")
-    return found
-
-
-def _another_kind(kind: OfficeKind, actual: str) -> BadDocumentError:
-    return BadDocumentError(
-        f"The suffix says {kind.name}, the content is {actual}.",
+    """The content types of the package's main part; there is at least one."""
+    types = archive.read(_CONTENT_TYPES) if _CONTENT_TYPES in archive.namelist() else b""
+    if found := set(kind.variant.findall(types)):
+        return found
+    others = (known.name for known in (WORD, POWERPOINT, EXCEL) if known.variant.search(types))
+    raise BadDocumentError(
+        f"The suffix says {kind.name}, the content is {next(others, 'another kind of ZIP archive')}.",
         "Give the file the suffix of its format, or export it again.",
     )
-
-
-def _is_strict(archive: ZipFile) -> bool:
-    return "_rels/.rels" in archive.namelist() and b"purl.oclc.org/ooxml" in archive.read("_rels/.rels")
 
 
 def _rewritten(path: Path, kind: OfficeKind) -> IO[bytes]:
@@ -242,35 +208,51 @@ CHART = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
 DIAGRAM = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}"
 DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 _RELATIONSHIPS = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
+_COMPATIBILITY = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
+_NAMED = ("docPr", "cNvPr")  # elements that carry a drawing's alternative text
 _MAX_POINTS = 10_000  # of a series; a chart with more is a cloud, and its table is elsewhere
 
 
-def drawn_elements(drawing: Any, part: Any, page_number: int | None = None) -> Iterator[Element]:
-    """Title and table of each chart, words of each diagram that `drawing` refers to.
+def drawn_elements(
+    drawing: Any, part: Any, context: ParseContext, page_number: int | None = None
+) -> Iterator[Element]:
+    """Title and table of each chart, the words of each diagram, and the pictures with the words in them.
 
     Args:
         drawing: an lxml element that holds references.
         part: the part of python-docx or python-pptx whose relationships they are.
     """
-    for reference in drawing.iter(f"{CHART}chart"):
-        root = _root(part, reference.get(f"{_RELATIONSHIPS}id"))
-        if root is not None:
-            yield from _chart(root, page_number)
-    for reference in drawing.iter(f"{DIAGRAM}relIds"):
-        root = _root(part, reference.get(f"{_RELATIONSHIPS}dm"))
-        for point in root.iter(f"{DIAGRAM}pt") if root is not None else ():
+    for root in _roots(drawing, part, f"{CHART}chart", "id"):
+        yield from _chart(root, page_number)
+    for root in _roots(drawing, part, f"{DIAGRAM}relIds", "dm"):
+        for point in root.iter(f"{DIAGRAM}pt"):
             if text := _words(point):
                 yield Element(kind="list_item", text=f"- {text}", page_number=page_number)
+    for blip in drawing.iter(f"{DRAWING}blip"):
+        if any(above.tag == f"{_COMPATIBILITY}Fallback" for above in blip.iterancestors()):
+            continue  # a second copy, for old readers
+        content = _content(part, blip.get(f"{_RELATIONSHIPS}embed"))
+        if content:
+            yield from embedded_figures(content, _alternative_text(blip, drawing), context, page_number)
 
 
-def _root(part: Any, relationship_id: str | None) -> Any | None:
-    """The XML that a relationship leads to; None when it leads nowhere or to something else."""
+def _content(part: Any, relationship_id: str | None) -> bytes | None:
+    """The bytes that a relationship leads to; None when it leads nowhere or outside."""
+    relationship = part.rels.get(relationship_id) if relationship_id else None
+    if relationship is None or relationship.is_external:
+        return None
+    content: bytes = relationship.target_part.blob
+    return content
+
+
+def _roots(drawing: Any, part: Any, tag: str, attribute: str) -> Iterator[Any]:
+    """The XML that references lead to; those that lead nowhere or to something else are left out."""
     from docx.oxml.parser import parse_xml
 
-    try:
-        return parse_xml(part.rels[relationship_id].target_part.blob)
-    except (KeyError, SyntaxError, ValueError):
-        return None
+    for reference in drawing.iter(tag):
+        content = _content(part, reference.get(f"{_RELATIONSHIPS}{attribute}"))
+        with suppress(SyntaxError):
+            yield parse_xml(content or b"")
 
 
 def _chart(root: Any, page_number: int | None) -> Iterator[Element]:
@@ -312,35 +294,6 @@ def _words(element: Any) -> str:
     paragraphs = element.iter(f"{DRAWING}p")
     texts = ("".join(run.text or "" for run in paragraph.iter(f"{DRAWING}t")) for paragraph in paragraphs)
     return " ".join(" ".join(texts).split())
-
-
-_COMPATIBILITY = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
-_NAMED = ("docPr", "cNvPr")  # elements that carry a drawing's alternative text
-
-
-def picture_elements(
-    drawing: Any, part: Any, context: ParseContext, page_number: int | None = None
-) -> Iterator[Element]:
-    """The figures among what is drawn in an lxml element, and the words in them.
-
-    Args:
-        part: the part of python-docx or python-pptx whose relationships the drawing refers to.
-    """
-    for blip in drawing.iter(f"{DRAWING}blip"):
-        if any(above.tag == f"{_COMPATIBILITY}Fallback" for above in blip.iterancestors()):
-            continue  # a second copy, for old readers
-        content = _content(part, blip.get(f"{_RELATIONSHIPS}embed"))
-        if content:
-            yield from embedded_figures(content, _alternative_text(blip, drawing), context, page_number)
-
-
-def _content(part: Any, relationship_id: str | None) -> bytes | None:
-    """The bytes that a relationship leads to; None when it leads nowhere or outside."""
-    relationship = part.rels.get(relationship_id) if relationship_id else None
-    if relationship is None or relationship.is_external:
-        return None
-    content: bytes = relationship.target_part.blob
-    return content
 
 
 def _alternative_text(blip: Any, drawing: Any) -> str:

@@ -343,7 +343,7 @@ class PdfPictures:
         picture = self._context.figures.add(image, is_named=bool(figure.label or figure.words))
         if picture is None:
             return
-        words = figure.words if figure.words or is_read else self._context.recognition.read(image)
+        words = figure.words if figure.words or is_read else self._context.recognition.read_labels(image)
         named = picture.model_copy(update={"words": words})
         element = Element(kind="figure", text=figure.label, page_number=page_number, picture=named)
         found = self._pages[page_number]

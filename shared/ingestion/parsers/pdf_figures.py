@@ -1,7 +1,7 @@
 """The figures of a PDF page: pictures and drawings that say something, rendered as they look on the page.
 
 Which drawings count was tuned on the pages of public reports, papers, manuals and slides
-(docs/figures-checked.md). Words within a figure stay in the page's text.
+(docs/status-and-evidence.md). Words within a figure stay in the page's text.
 """
 
 import re

@@ -9,7 +9,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import hypot
 from statistics import median
@@ -24,6 +24,7 @@ _FONT_NAME_BYTES = 128
 _LIGATURES = {code: unicodedata.normalize("NFKC", chr(code)) for code in range(0xFB00, 0xFB07)}
 _DROPPED = dict.fromkeys([*range(9), 11, *range(14, 32), 127, 0xAD, 0x200B, 0xFEFF, 0xFFFF])
 _CHARACTERS = _LIGATURES | _DROPPED | {0xA0: " ", 9: " "}
+_BLANK = re.compile(r"(?<=\S)[ \xa0\t]+(?=\S)")
 _WORD = re.compile(r"\w+(?:-\w+)*")
 _BROKEN = re.compile(rf"(\w*){HYPHEN_MARK}\s*(\w*)")
 _BULLET = re.compile(r"(?:[•·▪◦‣●○■□]|[*–—-](?=\s)|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)](?=\s))\s*")
@@ -32,6 +33,12 @@ _NUMERIC = re.compile(r"[$€£%()\-–—+.,:/\d]*\d[$€£%()\-–—+.,:/\d]*
 _SENTENCE_END = re.compile(r"[.!?…:][\"'”’»)\]]*\Z")
 _ROW_NUMBERS = 2
 _ROW_SHARE = 0.3  # of a row's words are numbers
+_WIDE_GAP = 0.9  # of the font size: no blank of justified text is wider
+_MIN_GUTTER = 0.6  # of the font size, that the lines of two columns leave free between them
+_MIN_COLUMN_LINES = 3  # that stand next to each other: fewer may be a heading with a date
+_COLUMN_SPACING = 2.5  # of the font size, from one line of a column to the next
+_MAX_INDENT = 6.0  # of the font size, of a paragraph's first line
+_MIN_COLUMN_WORDS = 3  # of a line of prose; cells of tables have fewer
 _EDGE_LINES = 4  # at most, at the top and at the bottom of a page
 _MIN_PAGES = 4
 _MIN_SHARE = 0.4  # of all pages; alternating left and right headers come on half of them
@@ -59,17 +66,31 @@ class Line:
     right: float
     top: float
     bottom: float
+    gaps: "tuple[Gap, ...]" = ()
+
+
+@dataclass(frozen=True)
+class Gap:
+    """A wide blank within a line: from where the word before it ends to where the next one begins.
+
+    Attributes:
+        position: of the word behind it, in the line's text.
+    """
+
+    position: int
+    left: float
+    right: float
 
 
 def page_lines(page: Any, page_number: int) -> list[Line]:
-    """The lines of a pypdfium2 page that are not blank, in content order.
+    """The lines of a pypdfium2 page that are not blank, in content order, columns one after the other.
 
     Raises:
         pypdfium2.PdfiumError: the page's text cannot be read.
     """
     text_page = page.get_textpage()
     try:
-        return list(_lines(text_page, page_number))
+        return in_columns(list(_lines(text_page, page_number)))
     finally:
         text_page.close()
 
@@ -84,14 +105,26 @@ def _lines(text_page: Any, page_number: int) -> Iterator[Line]:
     reader = _LookReader(text_page)
     start = 0
     for raw in text.split("\r\n"):
-        stripped = raw.strip()
-        if stripped:
-            first = start + raw.index(stripped[0])
-            last = start + len(raw.rstrip()) - 1
-            clean = clean_text(stripped)
-            if clean:
-                yield reader.line(clean, page_number, (first, _middle(raw, start, first, last), last))
+        for offset, piece in reader.pieces(raw, start):
+            line = _line(reader, piece, start + offset, page_number)
+            if line is not None:
+                yield line
         start += len(raw) + 2
+
+
+def _line(reader: "_LookReader", raw: str, start: int, page_number: int) -> Line | None:
+    """The line of `raw`, which begins at `start` in the page's text; None of a blank one."""
+    clean = clean_text(raw)
+    if not clean:
+        return None
+    first = start + len(raw) - len(raw.lstrip())
+    last = start + len(raw.rstrip()) - 1
+    line = reader.line(clean, page_number, (first, _middle(raw, start, first, last), last))
+    return replace(line, gaps=tuple(reader.gaps(raw, start, line.size))) if _may_be_two(clean) else line
+
+
+def _may_be_two(text: str) -> bool:
+    return text.count(" ") >= 2 * _MIN_COLUMN_WORDS - 1
 
 
 def _middle(raw: str, start: int, first: int, last: int) -> int:
@@ -132,6 +165,39 @@ class _LookReader:
             bottom=bottom or bottom_of_first,
         )
 
+    def pieces(self, raw: str, start: int) -> Iterator[tuple[int, str]]:
+        """The text of a line and where it begins in `raw`; several where it leaps back to another column.
+
+        A program may write a word of the right column before the left one's words on the same base line.
+        """
+        begin = 0
+        if _may_be_two(raw.strip()):
+            edge = self._bounds(self._char_index(start + len(raw) - len(raw.lstrip())))[0]
+            for end, before, after in self._blanks(raw, start):
+                left, _, top, bottom = self._bounds(before)
+                next_left, next_right, _, _ = self._bounds(after)
+                # Arabic and Hebrew go leftwards, too, but by one blank.
+                if next_left < edge and left - next_right > _COLUMN_SPACING * (top - bottom) > 0:
+                    yield begin, raw[begin:end]
+                    begin, edge = end, next_left
+        yield begin, raw[begin:]
+
+    def gaps(self, raw: str, start: int, size: float) -> Iterator[Gap]:
+        """The wide blanks of a line, which begins at `start` in the page's text."""
+        for end, before, after in self._blanks(raw, start):
+            left = self._bounds(before)[1]
+            right = self._bounds(after)[0]
+            if right - left > _WIDE_GAP * size:
+                yield Gap(len(clean_text(raw[:end])) + 1, left, right)
+
+    def _blanks(self, raw: str, start: int) -> Iterator[tuple[int, int, int]]:
+        """The end of each blank of a line, and the letters before and behind it."""
+        shift = self._char_index(start) - start
+        is_even = self._char_index(start + len(raw.rstrip()) - 1) == start + len(raw.rstrip()) - 1 + shift
+        place = (lambda index: index + shift) if is_even else self._char_index
+        for blank in _BLANK.finditer(raw):
+            yield blank.end(), place(start + blank.start() - 1), place(start + blank.end())
+
     def _char_index(self, text_index: int) -> int:
         index: int = self._pdfium.FPDFText_GetCharIndexFromTextIndex(self._text_page, text_index)
         return max(0, min(index, self._last_index))
@@ -156,6 +222,140 @@ class _LookReader:
         )
         name = self._name.value.decode("utf-8", "replace") if 0 < length <= _FONT_NAME_BYTES else ""
         return bool(_BOLD_NAME.search(name)) or bool(self._flags.value & _FORCE_BOLD)
+
+
+def in_columns(lines: Sequence[Line]) -> list[Line]:
+    """The lines, those cut that run over two columns, and the left column before the right one.
+
+    A program may have written the page line by line, or lines of two columns in turns. Columns are where
+    several lines of prose stand next to each other with the same strip free between them.
+    """
+    ordered = list(lines)
+    for band in _bands(ordered):
+        ordered = _column_by_column(ordered, _grown(band, ordered))
+    return ordered
+
+
+@dataclass(frozen=True)
+class _Band:
+    """Where two columns stand next to each other: the free strip, and its lines from top to bottom."""
+
+    left: float
+    right: float
+    top: float
+    bottom: float
+
+
+def _bands(lines: Sequence[Line]) -> Iterator[_Band]:
+    """The bands of a page with two columns; several strips next to each other are several bands."""
+    open_bands: list[tuple[_Band, list[str]]] = []
+    for strip, size, sides in sorted(_strips(lines), key=lambda found: -found[0].top):
+        for place, (band, texts) in enumerate(open_bands):
+            left, right = max(band.left, strip.left), min(band.right, strip.right)
+            is_near = band.bottom - strip.top < (_COLUMN_SPACING - 1) * size
+            if is_near and right - left >= _MIN_GUTTER * size:
+                open_bands[place] = (_Band(left, right, band.top, strip.bottom), [*texts, *sides])
+                break
+        else:
+            open_bands.append((strip, [*sides]))
+    yield from (
+        band for band, texts in open_bands if len(texts) >= 2 * _MIN_COLUMN_LINES and _is_wrapped(texts)
+    )
+
+
+def _is_wrapped(texts: Sequence[str]) -> bool:
+    """Whether one of the lines goes on with the sentence of another; cells of a table don't."""
+    return any(text[0].isalpha() and not text[0].isupper() for text in texts)
+
+
+def _grown(band: _Band, lines: Sequence[Line]) -> _Band:
+    """The band with what stands close above and below it and leaves its strip free.
+
+    It begins with a line of its left column and ends with one of its right column: what stands above or below
+    on the other side alone, such as a date or the next heading, keeps its place.
+    """
+    top, bottom = band.top, band.bottom
+    grown_top, grown_bottom = top, bottom
+    for line in sorted(lines, key=lambda one: one.bottom):
+        if _middle_height(line) > band.top:
+            if line.bottom - grown_top > _COLUMN_SPACING * line.size or not _leaves_free(line, band):
+                break
+            grown_top = max(grown_top, line.top)
+            top = grown_top if line.left < band.left else top
+    for line in sorted(lines, key=lambda one: -one.top):
+        if _middle_height(line) < band.bottom:
+            if grown_bottom - line.top > _COLUMN_SPACING * line.size or not _leaves_free(line, band):
+                break
+            grown_bottom = min(grown_bottom, line.bottom)
+            bottom = grown_bottom if line.right > band.right else bottom
+    return replace(band, top=top, bottom=bottom)
+
+
+def _leaves_free(line: Line, band: _Band) -> bool:
+    return all(part.right <= band.left or part.left >= band.right for part in _cut(line, band))
+
+
+def _middle_height(line: Line) -> float:
+    return (line.top + line.bottom) / 2
+
+
+def _strips(lines: Sequence[Line]) -> Iterator[tuple[_Band, float, tuple[str, str]]]:
+    """Blanks with prose on either side of them, within a line or between two that were written in turn.
+
+    Each with the font size and the texts on both sides.
+    """
+    for before, line in zip([None, *lines], lines, strict=False):
+        borders = [0, *(gap.position for gap in line.gaps), len(line.text)]
+        for place, gap in enumerate(line.gaps):
+            sides = (line.text[borders[place] : gap.position], line.text[gap.position : borders[place + 2]])
+            if all(_is_prose(side) for side in sides):
+                yield _Band(gap.left, gap.right, line.top, line.bottom), line.size, sides
+        is_next_to = before is not None and _on_one_line(before, line) and line.left > before.right
+        if before is not None and is_next_to and _is_prose(before.text) and _is_prose(line.text):
+            band = _Band(before.right, line.left, line.top, line.bottom)
+            yield band, line.size, (before.text, line.text)
+
+
+def _is_prose(text: str) -> bool:
+    words = text.split()
+    letters = sum(character.isalpha() for character in text)
+    return len(words) >= _MIN_COLUMN_WORDS and letters >= len(text) / 2 and not is_row(text)
+
+
+def _on_one_line(one: Line, other: Line) -> bool:
+    return abs(one.bottom - other.bottom) < 0.3 * other.size
+
+
+def _column_by_column(lines: Sequence[Line], band: _Band) -> list[Line]:
+    """The lines with those of the band's right column behind those of its left one."""
+    inside = [place for place, line in enumerate(lines) if band.bottom <= _middle_height(line) <= band.top]
+    parts = [part for place in inside for part in _cut(lines[place], band)]
+    if any(part.left < band.left and part.right > band.right for part in parts):
+        return list(lines)  # something runs over the strip: it is none
+    left = [part for part in parts if part.left < band.left]
+    right = [part for part in parts if part.left >= band.left]
+    kept = set(inside)
+    before = [line for place, line in enumerate(lines) if place < inside[0]]
+    after = [line for place, line in enumerate(lines) if place > inside[0] and place not in kept]
+    return [*before, *left, *right, *after]
+
+
+def _cut(line: Line, band: _Band) -> Iterator[Line]:
+    """A line, in two if it runs over the strip."""
+    gap = next((gap for gap in line.gaps if gap.left <= band.left and gap.right >= band.right), None)
+    if gap is None:
+        yield line
+        return
+    moved = tuple(
+        replace(other, position=other.position - gap.position) for other in line.gaps if other.left > gap.left
+    )
+    yield replace(
+        line,
+        text=line.text[: gap.position].rstrip(),
+        right=gap.left,
+        gaps=tuple(other for other in line.gaps if other.left < gap.left),
+    )
+    yield replace(line, text=line.text[gap.position :], left=gap.right, gaps=moved)
 
 
 class HyphenRule:
@@ -212,15 +412,30 @@ class ParagraphRule:
         self._lines = lines
 
     def same_row(self, before: Line, line: Line) -> bool:
-        """Whether `line` stands to the right of `before` on the same base line: cells of one row."""
-        return abs(before.bottom - line.bottom) < 0.3 * line.size and line.left >= before.right
+        """Whether `line` stands to the right of `before` on the same base line: cells of one row.
+
+        Prose far apart is no row: it is the end of one column, or box, and the start of another.
+        """
+        if not _on_one_line(before, line) or line.left < before.right:
+            return False
+        is_near = line.left - before.right <= _COLUMN_SPACING * line.size
+        return is_near or not (_is_prose(before.text) and _is_prose(line.text))
 
     def starts_paragraph(self, before: Line, line: Line) -> bool:
         """Whether `line` belongs to another paragraph than the line before it."""
         if _BULLET.match(line.text) or abs(before.size - line.size) > 0.1 * line.size:
             return True
-        if line.top > before.top:  # the next column: a sentence may go on there
-            return bool(_SENTENCE_END.search(before.text)) or not line.text[0].islower()
+        # A line with a hyphen mark may end in the next column: what follows is compared with its end.
+        top = before.top if before.top > before.bottom else before.bottom + before.size
+        if line.top > top:  # the next column: a sentence may go on there
+            goes_on = line.text[0].islower() and not _SENTENCE_END.search(before.text)
+            return not goes_on or line.left < before.right or not self._tops_column(line)
+        if _on_one_line(before, line) and line.left - before.right > _COLUMN_SPACING * line.size:
+            return True
+        is_lower = line.top < before.bottom + 0.2 * line.size
+        is_beside = line.left >= before.right or before.left - line.right > _COLUMN_SPACING * line.size
+        if is_lower and (is_beside or _falls_back(before, line)):
+            return True  # nobody reads on from one box to another that stands lower next to it
         room = min(max(0.6 * line.size, 1.4 * self._usual_gap + 0.1 * line.size), 1.6 * line.size)
         return before.bottom - line.top > room
 
@@ -235,18 +450,35 @@ class ParagraphRule:
         would_fit = before.right + letter_width * (len(first_word) + 1) < self._right_edge(before)
         return "\n" if would_fit else " "
 
+    def _tops_column(self, line: Line) -> bool:
+        """Whether nothing stands close above the line."""
+        return not any(
+            0 <= other.bottom - line.top + 0.3 * line.size <= line.size
+            and min(other.right, line.right) > max(other.left, line.left)
+            for other in self._lines
+            if other is not line
+        )
+
     def _right_edge(self, line: Line) -> float:
         """The right edge of the column in which `line` stands."""
         return max(other.right for other in self._lines if abs(other.left - line.left) <= 2 * line.size)
+
+
+def _falls_back(before: Line, line: Line) -> bool:
+    """Whether `line` begins far left of the line before it, and is not centred below it."""
+    is_centred = abs((before.left + before.right) - (line.left + line.right)) <= 2 * line.size
+    return before.left - line.left > _MAX_INDENT * line.size and not is_centred
 
 
 def split_groups(lines: Sequence[Line], rule: ParagraphRule) -> Iterator[list[Line]]:
     """The lines of each paragraph."""
     group: list[Line] = []
     for line in lines:
-        if group and not rule.same_row(group[-1], line) and rule.starts_paragraph(group[-1], line):
-            yield group
-            group = []
+        if group and not rule.same_row(group[-1], line):
+            row_left = min(one.left for one in group if _on_one_line(one, group[-1]))
+            if rule.starts_paragraph(replace(group[-1], left=row_left), line):
+                yield group
+                group = []
         group.append(line)
     if group:
         yield group

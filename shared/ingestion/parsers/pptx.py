@@ -1,8 +1,9 @@
 """PowerPoint: a slide is a page, its title a heading. Shapes from top to bottom, then from left to right."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 from shared.documents.models import Element, ParsedDocument
 from shared.ingestion.parsers.context import ParseContext
@@ -11,10 +12,9 @@ from shared.ingestion.parsers.office import (
     POWERPOINT,
     drawn_elements,
     open_office,
-    picture_elements,
     title_and_author,
 )
-from shared.ingestion.parsers.tables import table_elements
+from shared.ingestion.parsers.tables import Repeats, table_elements
 
 if TYPE_CHECKING:
     from pptx.presentation import Presentation
@@ -30,7 +30,9 @@ def parse_pptx(path: Path, context: ParseContext | None = None) -> ParsedDocumen
     Raises:
         BadDocumentError: not a presentation, encrypted, damaged, or a decompression bomb.
     """
-    with open_office(path, POWERPOINT, _open) as (presentation, warnings):
+    from pptx import Presentation
+
+    with open_office(path, POWERPOINT, Presentation) as (presentation, warnings):
         notes = list(warnings)
         elements = _elements(presentation, notes, context or ParseContext())
         title, author = title_and_author(presentation)
@@ -48,45 +50,39 @@ def _elements(presentation: "Presentation", notes: list[str], context: ParseCont
     from pptx.exc import PythonPptxError
 
     elements: list[Element] = []
-    slide_height = int(presentation.slide_height or 0) or 1
+    band = max(int(presentation.slide_height or 0) // _BANDS, 1)
     for number, slide in enumerate(presentation.slides, start=1):
         if slide.element.get("show") in ("0", "false"):
             notes.append(f"Slide {number} is hidden and was left out.")
             continue
         try:
-            elements.extend(list(_Slide(slide, number, slide_height, context).elements()))
+            elements.extend(list(_Slide(slide, number, band, context).elements()))
         except (*PART_ERRORS, PythonPptxError):
             notes.append(f"Slide {number} could not be read and was left out.")
     return elements
 
 
-def _open(file: IO[bytes]) -> "Presentation":
-    from pptx import Presentation
-
-    return Presentation(file)
-
-
+@dataclass(frozen=True)
 class _Slide:
-    """Reads one slide."""
+    """Reads one slide. Shapes whose tops lie within a `band`, a height, stand side by side."""
 
-    def __init__(self, slide: Any, number: int, slide_height: int, context: ParseContext) -> None:
-        self._slide = slide
-        self._number = number
-        self._context = context
-        self._band = max(slide_height // _BANDS, 1)
+    slide: Any
+    number: int
+    band: int
+    context: ParseContext
 
     def elements(self) -> Iterator[Element]:
-        title = self._slide.shapes.title
+        title = self.slide.shapes.title
         if title is not None and (text := " ".join(title.text_frame.text.split())):
-            yield Element(kind="heading", text=text, page_number=self._number, level=1)
+            yield Element(kind="heading", text=text, page_number=self.number, level=1)
         title_id = title.shape_id if title is not None else None
-        others = (shape for shape in self._slide.shapes if shape.shape_id != title_id)
+        others = (shape for shape in self.slide.shapes if shape.shape_id != title_id)
         for shape in self._in_reading_order(others):
             yield from self._shape(shape)
         yield from self._notes()
 
     def _in_reading_order(self, shapes: Iterable[Any]) -> list[Any]:
-        return sorted(shapes, key=lambda shape: (int(shape.top or 0) // self._band, int(shape.left or 0)))
+        return sorted(shapes, key=lambda shape: (int(shape.top or 0) // self.band, int(shape.left or 0)))
 
     def _shape(self, shape: Any) -> Iterator[Element]:
         if _placeholder(shape) in _FURNITURE:
@@ -95,13 +91,11 @@ class _Slide:
             for member in self._in_reading_order(shape.shapes):
                 yield from self._shape(member)
         elif getattr(shape, "has_table", False):
-            yield from table_elements(_rows(shape.table), self._number)
+            yield from table_elements(_rows(shape.table), self.number)
         elif shape.has_text_frame:
             yield from self._texts(shape)
-        else:
-            yield from drawn_elements(shape.element, self._slide.part, self._number)
         if not hasattr(shape, "shapes"):  # of a group, each member has its own
-            yield from picture_elements(shape.element, self._slide.part, self._context, self._number)
+            yield from drawn_elements(shape.element, self.slide.part, self.context, self.number)
 
     def _texts(self, shape: Any) -> Iterator[Element]:
         """A body's paragraphs are items of a list, those of other shapes lines of one text."""
@@ -112,20 +106,18 @@ class _Slide:
         ]
         if _placeholder(shape) in _BULLETED and len(paragraphs) > 1:
             for text, level in paragraphs:
-                yield Element(kind="list_item", text=f"{'  ' * level}- {text}", page_number=self._number)
+                yield Element(kind="list_item", text=f"{'  ' * level}- {text}", page_number=self.number)
         elif paragraphs:
             lines = "\n".join(text for text, _ in paragraphs)
-            yield Element(kind="paragraph", text=lines, page_number=self._number)
+            yield Element(kind="paragraph", text=lines, page_number=self.number)
 
     def _notes(self) -> Iterator[Element]:
-        if not self._slide.has_notes_slide:
-            return
-        frame = self._slide.notes_slide.notes_text_frame
+        frame = self.slide.notes_slide.notes_text_frame if self.slide.has_notes_slide else None
         lines = (
-            [" ".join(paragraph.text.split()) for paragraph in frame.paragraphs] if frame is not None else []
+            " ".join(paragraph.text.split()) for paragraph in (frame.paragraphs if frame is not None else ())
         )
         if text := "\n".join(filter(None, lines)):
-            yield Element(kind="paragraph", text=f"Notes: {text}", page_number=self._number)
+            yield Element(kind="paragraph", text=f"Notes: {text}", page_number=self.number)
 
 
 def _placeholder(shape: Any) -> str | None:
@@ -138,12 +130,14 @@ def _placeholder(shape: Any) -> str | None:
 
 def _rows(table: Any) -> Iterator[list[str]]:
     """Merged cells stand in every place that they cover."""
+    repeats = Repeats()
     spanning: dict[tuple[int, int], str] = {}
     for row_number, row in enumerate(table.rows):
         cells = []
         for column, cell in enumerate(row.cells):
             text = spanning.pop((row_number, column), cell.text_frame.text)
             if cell.is_merge_origin:
+                repeats.count(text, cell.span_height * cell.span_width)
                 for down in range(cell.span_height):
                     for right in range(cell.span_width):
                         spanning[row_number + down, column + right] = text

@@ -8,9 +8,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from shared.documents.models import Element, ParsedDocument
+from shared.ingestion.parsers.context import ParseContext
 from shared.ingestion.parsers.text import read_text
+from shared.platform.errors import BadDocumentError
 
 MAX_ROWS = 1000  # of one element: longer tables come in parts, so that no string grows with the file
+_MAX_PART_CELLS = 100_000  # and of that many cells: a part of 1,000 rows may have 100 columns
+_MAX_REPEATED_CHARS = 1_000_000  # of a document; a merged header cell repeats hundreds
+_CELL_CHARS = 3  # between two cells
 _UNESCAPED_PIPE = re.compile(r"(?<!\\)\|")
 
 
@@ -37,16 +42,37 @@ def table_lines(rows: Sequence[Sequence[str]]) -> str:
 def table_elements(rows: Iterable[Sequence[str]], page_number: int | None = None) -> Iterator[Element]:
     """A table of any length as elements of at most MAX_ROWS rows, each under the header."""
     part: list[Sequence[str]] = []
-    is_first = True
+    is_first, cells = True, 0
     for row in rows:
         if not any(cell.strip() for cell in row):
             continue
         part.append(row)
-        if len(part) > MAX_ROWS:
+        cells += len(row)
+        if len(part) > MAX_ROWS or cells > _MAX_PART_CELLS:
             yield Element(kind="table", text=markdown_table(part), page_number=page_number)
-            part, is_first = [part[0]], False
+            part, is_first, cells = [part[0]], False, len(part[0])
     if len(part) > 1 or (part and is_first):
         yield Element(kind="table", text=markdown_table(part), page_number=page_number)
+
+
+class Repeats:
+    """Counts what the merged cells of one document repeat: each stands in every place that it covers."""
+
+    def __init__(self) -> None:
+        self._chars = 0
+
+    def count(self, text: str, times: int) -> None:
+        """Note that a cell's text stands in so many places.
+
+        Raises:
+            BadDocumentError: a small file would unfold to a huge one.
+        """
+        self._chars += (len(text) + _CELL_CHARS) * (times - 1)
+        if self._chars > _MAX_REPEATED_CHARS:
+            raise BadDocumentError(
+                "The merged cells of its tables cover too many places.",
+                "Undo merged cells, or split the file.",
+            )
 
 
 def escaped_cell(text: str) -> str:
@@ -60,7 +86,7 @@ _MAX_FIELD_CHARS = 1 << 20
 _DECLARED = re.compile(r"\Asep=(.)\n")  # a line that Excel reads and writes
 
 
-def parse_csv(path: Path) -> ParsedDocument:
+def parse_csv(path: Path, _context: ParseContext | None = None) -> ParsedDocument:
     """The file as a table, its first row as header.
 
     Raises:

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from shared.documents.models import Element, ParsedDocument
+from shared.ingestion.parsers.context import ParseContext
 from shared.platform.errors import BadDocumentError
 
 _MARKS = (
@@ -22,7 +23,7 @@ _MARKS = (
 _BLANK_LINES = re.compile(r"\n[ \t]*(?:\n[ \t]*)+")
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _MAX_CONTROL_SHARE = 0.01
-MAX_TEXT_BYTES = 50_000_000  # 72,000 blocks; takes 440 MB to parse and chunk, and an hour to embed
+MAX_TEXT_BYTES = 20_000_000  # more blocks than a document may have; takes 180 MB to parse and chunk
 _MIN_TITLE_LETTERS = 4
 _NO_TITLE = re.compile(
     r"(?:untitled.*|unbenannt.*|(?:document|dokument|book|mappe|presentation|präsentation|slide|folie) ?\d*"
@@ -37,7 +38,7 @@ _NO_AUTHOR = re.compile(
 _MAX_CHARS = 300
 
 
-def parse_text(path: Path) -> ParsedDocument:
+def parse_text(path: Path, _context: ParseContext | None = None) -> ParsedDocument:
     """Paragraphs; lines inside one stay lines.
 
     Raises:
@@ -46,14 +47,14 @@ def parse_text(path: Path) -> ParsedDocument:
     return ParsedDocument(elements=text_paragraphs(read_text(path)))
 
 
-def read_text(path: Path) -> str:
+def read_text(path: Path, declared: str | None = None) -> str:
     """The file's text with line feeds as line ends.
 
-    By byte order mark; else UTF-8 if it is valid; else Windows-1252, in which western files of before
-    Unicode are written.
+    By byte order mark; else UTF-8 if it is valid; else as the file declares; else Windows-1252, in which
+    western files from before Unicode are written.
 
     Raises:
-        BadDocumentError: the content is binary, or more than 50 MB.
+        BadDocumentError: the content is binary, or more than 20 MB.
     """
     size_bytes = path.stat().st_size
     if size_bytes > MAX_TEXT_BYTES:
@@ -63,10 +64,14 @@ def read_text(path: Path) -> str:
             "Split the file.",
         )
     content = path.read_bytes()
-    encoding = next((name for mark, name in _MARKS if content.startswith(mark)), None)
-    try:
-        text = content.decode(encoding or "utf-8")
-    except UnicodeDecodeError:
+    marked = next((name for mark, name in _MARKS if content.startswith(mark)), None)
+    for encoding in (marked,) if marked else ("utf-8", declared or "cp1252"):
+        try:
+            text = content.decode(encoding)
+            break
+        except (UnicodeError, LookupError):
+            continue
+    else:
         text = content.decode("cp1252", "replace")
     if len(_CONTROL.findall(text)) > _MAX_CONTROL_SHARE * len(text):
         raise BadDocumentError(

@@ -5,11 +5,13 @@ Formats: W3C WebVTT 1; SubRip has no standard, and readers take what players tak
 
 import html
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from shared.documents.models import Element, ParsedDocument
+from shared.evidence.cues import cues_text
+from shared.ingestion.parsers.context import ParseContext
 from shared.ingestion.parsers.text import read_text
 from shared.platform.errors import BadDocumentError
 
@@ -31,7 +33,7 @@ _MAX_NAMED_LINES = 5
 
 
 @dataclass(frozen=True)
-class Cue:
+class _Cue:
     """What is said from `start_s` to `end_s`, one line a speaker's turn."""
 
     start_s: float
@@ -39,7 +41,7 @@ class Cue:
     lines: tuple[str, ...]
 
 
-def parse_transcript(path: Path) -> ParsedDocument:
+def parse_transcript(path: Path, _context: ParseContext | None = None) -> ParsedDocument:
     """Paragraphs with `start_seconds`. Malformed cues are left out and named in a warning.
 
     Raises:
@@ -52,36 +54,40 @@ def parse_transcript(path: Path) -> ParsedDocument:
             f"No cue of the transcript can be read; the first malformed one is at line {malformed[0]}.",
             "Export it again as WebVTT or SubRip: times like 00:01:02.000 --> 00:01:04.000.",
         )
-    return ParsedDocument(elements=tuple(_paragraphs(cues)), warnings=_warnings(malformed))
+    warnings: tuple[str, ...] = ()
+    if malformed:
+        lines = ", ".join(map(str, malformed[:_MAX_NAMED_LINES]))
+        more = " and more" if len(malformed) > _MAX_NAMED_LINES else ""
+        warnings = (f"{len(malformed)} malformed cues were left out (lines {lines}{more}).",)
+    return ParsedDocument(elements=tuple(_paragraphs(cues)), warnings=warnings)
 
 
-def _cues(lines: list[str], malformed: list[int]) -> Iterator[Cue]:
-    """Blocks of lines are parted by blank ones; a cue's first or second line holds its times."""
+def _cues(lines: list[str], malformed: list[int]) -> Iterator[_Cue]:
+    """The cues; first lines of malformed ones are added to `malformed`. Blank lines separate the blocks."""
     block: list[str] = []
     for number, line in enumerate([*lines, ""], start=1):
         if line.strip():
             block.append(line.strip())
             continue
-        if block:
+        if block and not _NOT_CUES.match(block[0]):
             cue = _cue(block)
             if cue is not None:
                 yield cue
-            elif not _NOT_CUES.match(block[0]):
+            else:
                 malformed.append(number - len(block))
         block = []
 
 
-def _cue(block: list[str]) -> Cue | None:
-    """The cue; None when the block is none or its times are malformed."""
-    place = next((index for index, line in enumerate(block[:2]) if _ARROW in line), None)
-    timing = _TIMING.match(block[place]) if place is not None else None
-    if timing is None or place is None or _NOT_CUES.match(block[0]):
+def _cue(block: list[str]) -> _Cue | None:
+    """The cue, whose first or second line holds its times; None when they are malformed."""
+    place = next((index for index, line in enumerate(block[:2]) if _ARROW in line), 0)
+    timing = _TIMING.match(block[place])
+    if timing is None:
         return None
     start_s, end_s = _seconds(timing.groups()[:4]), _seconds(timing.groups()[4:])
     if end_s < start_s:
         return None
-    lines = tuple(text for line in block[place + 1 :] if (text := _text(line)))
-    return Cue(start_s, end_s, lines)
+    return _Cue(start_s, end_s, tuple(text for line in block[place + 1 :] if (text := _text(line))))
 
 
 def _seconds(parts: Iterable[str | None]) -> float:
@@ -96,35 +102,35 @@ def _text(line: str) -> str:
     return " ".join(html.unescape(_TAG.sub("", named)).split())
 
 
-def _without_repeats(cues: Iterable[Cue]) -> Iterator[Cue]:
+def _without_repeats(cues: Iterable[_Cue]) -> Iterator[_Cue]:
     """Automatic captions roll: each cue follows at once and repeats the last line of the one before."""
-    before = Cue(0.0, 0.0, ())
+    before = _Cue(0.0, 0.0, ())
     for cue in cues:
         lines = cue.lines
         while lines and lines[0] in before.lines and cue.start_s - before.end_s < _AT_ONCE_S:
             lines = lines[1:]
         before = cue
         if lines:
-            yield Cue(cue.start_s, cue.end_s, lines)
+            yield _Cue(cue.start_s, cue.end_s, lines)
 
 
-def _paragraphs(cues: Iterable[Cue]) -> Iterator[Element]:
-    text, start_s, end_s = "", 0.0, 0.0
+def _paragraphs(cues: Iterable[_Cue]) -> Iterator[Element]:
+    text, end_s = "", 0.0
+    said: list[tuple[int, float]] = []
     for cue in cues:
         if text and _is_full(text, cue.start_s - end_s):
-            yield _element(text, start_s)
-            text = ""
-        if not text:
-            start_s = cue.start_s
+            yield _paragraph(text, said)
+            text, said = "", []
+        said.append((len(text.split()), cue.start_s))
         for line in cue.lines:
             text = _appended(text, line)
         end_s = cue.end_s
     if text:
-        yield _element(text, start_s)
+        yield _paragraph(text, said)
 
 
-def _element(text: str, start_s: float) -> Element:
-    return Element(kind="paragraph", text=text, start_seconds=start_s)
+def _paragraph(text: str, said: Sequence[tuple[int, float]]) -> Element:
+    return Element(kind="paragraph", text=text, start_seconds=said[0][1], cues=cues_text(said))
 
 
 def _is_full(text: str, pause_s: float) -> bool:
@@ -140,11 +146,3 @@ def _appended(text: str, line: str) -> str:
     if words and text.rsplit("\n", 1)[-1].startswith(f"{speaker}: "):
         return f"{text} {words}"
     return f"{text}\n{line}" if _TURN.match(line) else f"{text} {line}"
-
-
-def _warnings(malformed: list[int]) -> tuple[str, ...]:
-    if not malformed:
-        return ()
-    lines = ", ".join(map(str, malformed[:_MAX_NAMED_LINES]))
-    more = " and more" if len(malformed) > _MAX_NAMED_LINES else ""
-    return (f"{len(malformed)} malformed cues were left out (lines {lines}{more}).",)

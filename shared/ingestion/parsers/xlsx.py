@@ -7,15 +7,18 @@ import re
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime, time
+from functools import partial
 from itertools import chain, groupby
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 from zipfile import ZipFile
 
 from shared.documents.models import Element, ParsedDocument
+from shared.ingestion.parsers.context import ParseContext
 from shared.ingestion.parsers.office import EXCEL, PART_ERRORS, open_office
 from shared.ingestion.parsers.tables import table_elements
 from shared.ingestion.parsers.text import meaningful_author, meaningful_title
+from shared.platform.errors import BadDocumentError
 
 if TYPE_CHECKING:
     from openpyxl import Workbook
@@ -23,83 +26,38 @@ if TYPE_CHECKING:
 
 _FIGURE = re.compile(r"[-+−(]?[$€£]?\d[\d.,:%\s/-]*\)?\Z")
 _LINES_PER_PARAGRAPH = 50
-
-
-def sheet_elements(rows: Iterable[Sequence[str]], page_number: int | None) -> Iterator[Element]:
-    """The elements of one sheet. A row is its cells from the first column on, "" for blank ones."""
-    header: Sequence[str] = ()
-    for is_filled, filled_rows in groupby(rows, key=_is_filled):
-        if not is_filled:
-            continue
-        group = iter(filled_rows)
-        titles: list[str] = []
-        first: Sequence[str] | None = None
-        for row in group:
-            if _filled_cells(row) > 1:
-                first = row
-                break
-            titles.append(next(cell for cell in row if cell.strip()))
-        yield from _paragraphs(titles, page_number)
-        if first is None:
-            continue
-        goes_on = not titles and _goes_on(header, first)
-        header = header if goes_on else first
-        yield from table_elements(chain([header, first] if goes_on else [first], group), page_number)
-
-
-def _goes_on(header: Sequence[str], row: Sequence[str]) -> bool:
-    fits = len(row) <= len(header) and all(
-        head.strip() for head, cell in zip(header, row, strict=False) if cell.strip()
-    )
-    return fits and any(_FIGURE.match(cell.strip()) for cell in row)
-
-
-def _paragraphs(lines: Sequence[str], page_number: int | None) -> Iterator[Element]:
-    for start in range(0, len(lines), _LINES_PER_PARAGRAPH):
-        folded = (" ".join(line.split()) for line in lines[start : start + _LINES_PER_PARAGRAPH])
-        yield Element(kind="paragraph", text="\n".join(folded), page_number=page_number)
-
-
-def _filled_cells(row: Sequence[str]) -> int:
-    return sum(bool(cell.strip()) for cell in row)
-
-
-def _is_filled(row: Sequence[str]) -> bool:
-    return any(cell.strip() for cell in row)
-
+_MAX_PLACES = 5_000_000  # some 10 s to look at; half as many cells fill all blocks of a document
 
 _VALUELESS_FORMULA = re.compile(rb"(?:</f>|<f\b[^>]*/>)\s*(?:<v\s*/>|<v>\s*</v>)?\s*</c>")
 _SCAN_BYTES = 4 << 20
 _QUOTED = re.compile(r'"[^"]*"|\[[^\]]*\]|\\.')  # of a number format: text, colours, escaped signs
 
 
-def parse_xlsx(path: Path) -> ParsedDocument:
+def parse_xlsx(path: Path, _context: ParseContext | None = None) -> ParsedDocument:
     """The visible sheets in order.
 
     Raises:
         BadDocumentError: not a workbook, encrypted, damaged, or a decompression bomb.
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # openpyxl's, on features that hold no text
-        with open_office(path, EXCEL, _open) as (workbook, notes):
-            return _read(workbook, path, list(notes))
-
-
-def _open(file: IO[bytes]) -> "Workbook":
     from openpyxl import load_workbook
 
-    return load_workbook(file, read_only=True, data_only=True, keep_links=False)
+    opener = partial(load_workbook, read_only=True, data_only=True, keep_links=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # openpyxl's, on features that hold no text
+        with open_office(path, EXCEL, opener) as (workbook, notes):
+            return _read(workbook, path, list(notes))
 
 
 def _read(workbook: "Workbook", path: Path, notes: list[str]) -> ParsedDocument:
     elements: list[Element] = []
+    places = _Places()
     for number, sheet in enumerate(workbook.worksheets, start=1):
         if sheet.sheet_state != "visible":
             notes.append(f"Sheet {sheet.title!r} is hidden and was left out.")
             continue
         sheet_start = len(elements)
         try:
-            elements.extend(sheet_elements(_rows(sheet), number))
+            elements.extend(sheet_elements(places.rows(sheet), number))
         except PART_ERRORS:
             notes.append(f"Sheet {sheet.title!r} could not be read to its end.")
         if len(elements) > sheet_start:
@@ -117,10 +75,62 @@ def _read(workbook: "Workbook", path: Path, notes: list[str]) -> ParsedDocument:
     )
 
 
-def _rows(sheet: Any) -> Iterator[list[str]]:
-    sheet.reset_dimensions()  # what a sheet says of its size is often wrong
-    for row in sheet.iter_rows():
-        yield [cell_text(cell.value, cell.number_format) if cell.value is not None else "" for cell in row]
+class _Places:
+    """Counts the places of one workbook that are looked at: two cells may stand 16,384 columns apart."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def rows(self, sheet: Any) -> Iterator[list[str]]:
+        """The sheet's rows.
+
+        Raises:
+            BadDocumentError: too many places for a table of people.
+        """
+        sheet.reset_dimensions()  # what a sheet says of its size is often wrong
+        for row in sheet.iter_rows():
+            self._count += 1 + len(row)
+            if self._count > _MAX_PLACES:
+                raise BadDocumentError(
+                    f"Up to sheet {sheet.title!r} the cells are spread over {_MAX_PLACES:,} places.",
+                    "Delete what stands far to the right or far below, or split the file.",
+                )
+            yield [
+                cell_text(cell.value, cell.number_format) if cell.value is not None else "" for cell in row
+            ]
+
+
+def sheet_elements(rows: Iterable[Sequence[str]], page_number: int | None) -> Iterator[Element]:
+    """The elements of one sheet. A row is its cells from the first column on, "" for blank ones."""
+    header: Sequence[str] = ()
+    for is_filled, filled_rows in groupby(rows, key=lambda row: any(cell.strip() for cell in row)):
+        titles: list[str] = []
+        for row in filled_rows if is_filled else ():
+            filled = [cell for cell in row if cell.strip()]
+            if len(filled) == 1:
+                titles += filled
+                continue
+            yield from _paragraphs(titles, page_number)
+            goes_on = not titles and _goes_on(header, row)
+            header = header if goes_on else row
+            table = chain([header, row] if goes_on else [row], filled_rows)
+            yield from table_elements(table, page_number)
+            break
+        else:
+            yield from _paragraphs(titles, page_number)
+
+
+def _goes_on(header: Sequence[str], row: Sequence[str]) -> bool:
+    fits = len(row) <= len(header) and all(
+        head.strip() for head, cell in zip(header, row, strict=False) if cell.strip()
+    )
+    return fits and any(_FIGURE.match(cell.strip()) for cell in row)
+
+
+def _paragraphs(lines: Sequence[str], page_number: int | None) -> Iterator[Element]:
+    for start in range(0, len(lines), _LINES_PER_PARAGRAPH):
+        folded = (" ".join(line.split()) for line in lines[start : start + _LINES_PER_PARAGRAPH])
+        yield Element(kind="paragraph", text="\n".join(folded), page_number=page_number)
 
 
 def cell_text(value: object, number_format: str | None) -> str:

@@ -7,8 +7,8 @@ same limits, as `chat_request` renders it for what is left.
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import aclosing
-from dataclasses import dataclass
+from contextlib import aclosing, suppress
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
@@ -18,15 +18,17 @@ from shared.platform.errors import ConfigurationError, ModelFixableError, Output
 from shared.platform.language_models.chat_request import (
     ChatRequest,
     conversation_request,
+    lacks_room,
     limited,
     output_request,
     prompt_request,
     read_turn,
     read_usage,
     streamed,
+    with_distinct_ids,
 )
 from shared.platform.language_models.endpoint import filtered, model_errors, not_the_protocol
-from shared.platform.language_models.features import Feature, FeatureMemory
+from shared.platform.language_models.features import Efforts, Feature, FeatureMemory
 from shared.platform.language_models.models import (
     CallLimits,
     ChatModel,
@@ -35,6 +37,7 @@ from shared.platform.language_models.models import (
     ModelUsage,
     Prompt,
     StructuredOutput,
+    ToolCall,
     ToolDefinition,
 )
 from shared.platform.language_models.prompted import (
@@ -47,41 +50,54 @@ from shared.platform.language_models.prompted import (
     with_calls_read,
 )
 from shared.platform.telemetry import get_logger, tell_usage
-from shared.platform.tracing import note_usage, outgoing
+from shared.platform.tracing import note_usage
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI, AsyncStream
     from openai.types.chat import ChatCompletionChunk
+    from openai.types.chat.chat_completion_chunk import ChoiceDeltaToolCall
 
     from shared.platform.connections import Connection
 
 
-@dataclass(frozen=True)
-class Delta:
-    """What one chunk says. `answering`: it belongs to an answer, be it an empty one."""
-
-    text: str
-    ending: str | None
-    answering: bool
-    refused: bool
-    usage: ModelUsage | None
-
-
 @dataclass
-class Heard:
-    """What the chunks of one answer said beside its text."""
+class StreamedAnswer:
+    """What the chunks of one answer said apart from its text.
+
+    Attributes:
+        answering: a chunk belonged to an answer, be it an empty one.
+    """
 
     usage: ModelUsage | None = None
     ending: str | None = None
     answering: bool = False
     refused: bool = False
+    _calls: dict[int, ToolCall] = field(default_factory=dict)
 
-    def note(self, delta: Delta) -> None:
-        """Learn of one more chunk."""
-        self.usage = delta.usage or self.usage
-        self.ending = delta.ending or self.ending
-        self.answering = self.answering or delta.answering
-        self.refused = self.refused or delta.refused
+    def take(self, chunk: "ChatCompletionChunk") -> str:
+        """Learn from one more chunk; returns its text."""
+        self.usage = read_usage(chunk.usage) or self.usage
+        for choice in chunk.choices:  # none are in the chunk with the usage, and in Azure's first one
+            self.answering = True
+            self.ending = choice.finish_reason or self.ending
+            self.refused = self.refused or bool(choice.delta.refusal)
+            for piece in choice.delta.tool_calls or ():
+                self._add_call(piece)
+        return "".join(choice.delta.content or "" for choice in chunk.choices)
+
+    def _add_call(self, piece: "ChoiceDeltaToolCall") -> None:
+        known = self._calls.get(piece.index) or ToolCall(call_id="", name="", arguments="")
+        named = piece.function
+        self._calls[piece.index] = ToolCall(
+            call_id=known.call_id or piece.id or "",
+            name=known.name or (named.name if named else "") or "",
+            arguments=known.arguments + ((named.arguments if named else "") or ""),
+        )
+
+    @property
+    def calls(self) -> tuple[ToolCall, ...]:
+        """The calls of tools, each with an id that no other has."""
+        return with_distinct_ids([call for _, call in sorted(self._calls.items())])
 
     def check(self, endpoint: Dependency) -> None:
         """Once it has ended.
@@ -104,19 +120,10 @@ class Heard:
             )
 
 
-def read_delta(chunk: "ChatCompletionChunk") -> Delta:
-    """What a chunk says."""
-    # No choices are in the chunk with the usage, and in Azure's first one.
-    return Delta(
-        text="".join(choice.delta.content or "" for choice in chunk.choices),
-        ending=next((choice.finish_reason for choice in chunk.choices if choice.finish_reason), None),
-        answering=bool(chunk.choices),
-        refused=any(choice.delta.refusal for choice in chunk.choices),
-        usage=read_usage(chunk.usage),
-    )
-
-
 MODEL_SETTING = "CHAT_MODEL"
+ROOM_TOKENS = 3_000  # as REASONING_ROOM_TOKENS
+TURN = "converse"
+_SHORT = frozenset({"plan", "repair", "rewrite", "rerank", "grade", "summarise_turns"})
 _LENGTH_SLACK = 1.1  # of what an answer may have: some endpoints count a little otherwise than they cut
 Features = frozenset[Feature]
 Render = Callable[[Features], ChatRequest]
@@ -133,15 +140,25 @@ class OpenAIChatModel(ChatModel):
         setting: str = MODEL_SETTING,
         *,
         memory: FeatureMemory | None = None,
+        efforts: Efforts | None = None,
+        room_tokens: int = ROOM_TOKENS,
     ) -> None:
-        """`setting`: the one that names the model, for errors that say what to mend."""
+        """A client of it.
+
+        Args:
+            setting: the one that names the model, for errors that say what to mend.
+            room_tokens: added to the limit of a reply that came empty or cut, to ask for it once more.
+        """
         self._connection = connection
         self._model = model
         self._endpoint = endpoint
         self._setting = setting
         self._memory = memory or FeatureMemory()
         self._gate = RateGate()
-        self._has_heeded_schema = False
+        self._has_followed_schema = False
+        self._efforts = efforts or Efforts()
+        self._room_tokens = room_tokens
+        self._roomy: set[str] = set()  # calls whose replies needed the room
 
     async def parse(
         self, prompt: Prompt, output: type[StructuredOutput], limits: CallLimits
@@ -160,12 +177,12 @@ class OpenAIChatModel(ChatModel):
         except ModelFixableError as invalid:
             problem = invalid
         else:
-            self._has_heeded_schema = self._has_heeded_schema or "json_schema" in features
+            self._has_followed_schema = self._has_followed_schema or "json_schema" in features
             return value
         if turn.cut:
             raise ModelFixableError("The answer was cut off at its largest length.", "Answer more briefly.")
-        if "json_schema" in features and (self._has_heeded_schema or not holds_no_json(turn.text)):
-            raise problem  # schemas are heeded, mostly; a second call would cost what nobody planned
+        if "json_schema" in features and (self._has_followed_schema or not holds_no_json(turn.text)):
+            raise problem  # schemas are followed, mostly; a second call would cost what nobody planned
         in_words, mending = features - {"json_schema"}, mending_of(turn.text, problem.detail)
         turn, _ = await self._turn(
             prompt.name,
@@ -174,7 +191,7 @@ class OpenAIChatModel(ChatModel):
             lambda known: output_request(prompt, output, known & in_words, mending),
         )
         value = read_output(turn.text, output)
-        self._memory.learn(in_words, self._model)  # it took a schema, and did not heed it
+        self._memory.learn(in_words, self._model)  # it took a schema, and did not follow it
         return value
 
     async def stream(self, prompt: Prompt, limits: CallLimits) -> AsyncGenerator[str, None]:
@@ -182,7 +199,9 @@ class OpenAIChatModel(ChatModel):
         said = self._said(prompt.name, limits, lambda known: prompt_request(prompt, known))
         async with aclosing(said):
             async for piece in said:
-                if isinstance(piece, str):
+                if isinstance(piece, StreamedAnswer):
+                    piece.check(self._endpoint)
+                else:
                     yield piece
 
     async def stream_output(
@@ -192,8 +211,11 @@ class OpenAIChatModel(ChatModel):
         said = self._said(prompt.name, limits, lambda known: output_request(prompt, output, known))
         async with aclosing(said):
             async for piece in said:
-                of_object = json.feed(piece) if isinstance(piece, str) else piece
-                if of_object:
+                if isinstance(piece, StreamedAnswer):
+                    if piece.usage is not None:
+                        yield piece.usage
+                    piece.check(self._endpoint)
+                elif of_object := json.feed(piece):
                     yield of_object
 
     async def converse(
@@ -205,12 +227,53 @@ class OpenAIChatModel(ChatModel):
         may_call: bool = True,
     ) -> ModelTurn:
         turn, features = await self._turn(
-            "converse",
+            TURN,
             limits,
             Deadline(limits.timeout_s),
             lambda known: conversation_request(messages, tools, known, may_call=may_call),
         )
         return turn if "tools" in features or not tools else with_calls_read(turn)
+
+    async def stream_turn(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[ToolDefinition],
+        limits: CallLimits,
+        *,
+        may_call: bool = True,
+    ) -> AsyncGenerator[str | ModelTurn, None]:
+        if tools and may_call and "tools" not in self._memory.features:
+            turn = await self.converse(messages, tools, limits)
+            yield turn.text
+            yield turn
+            return
+        text: list[str] = []
+        said = self._said(
+            TURN,
+            limits,
+            lambda known: conversation_request(messages, tools, known, may_call=may_call),
+        )
+        async with aclosing(said):
+            async for piece in said:
+                if isinstance(piece, StreamedAnswer):
+                    yield self._turn_of("".join(text), piece)
+                else:
+                    text.append(piece)
+                    yield piece
+
+    def _turn_of(self, text: str, heard: StreamedAnswer) -> ModelTurn:
+        with suppress(OutputCutError):  # what stands before the cut is the turn
+            heard.check(self._endpoint)
+        if not text.strip() and not heard.calls:
+            raise ModelFixableError("The model said nothing.")
+        usage = heard.usage
+        return ModelTurn(
+            text=text,
+            tool_calls=heard.calls,
+            tokens=usage and usage.input_tokens + usage.output_tokens,
+            usage=usage,
+            cut=heard.ending == "length",
+        )
 
     async def _turn(
         self, name: str, limits: CallLimits, deadline: Deadline, render: Render
@@ -221,7 +284,11 @@ class OpenAIChatModel(ChatModel):
         async def attempt() -> tuple[ModelTurn, Features]:
             client = await self._connection.opened()
             with model_errors(self._endpoint, self._setting):
-                answer, features = await self._created(client, deadline, self._limited(render, limits))
+                answer, features = await self._created(client, deadline, render, name, limits)
+                if lacks_room(answer, structured=name != TURN) and self._may_give_room(name):
+                    self._roomy.add(name)
+                    self._note(name, limits, started, read_usage(answer.usage), "length")
+                    answer, features = await self._created(client, deadline, render, name, limits)
                 return read_turn(answer), features
 
         turn, features = await call_within(deadline, limits.max_retries, attempt, gate=self._gate)
@@ -230,73 +297,76 @@ class OpenAIChatModel(ChatModel):
 
     async def _said(
         self, name: str, limits: CallLimits, render: Render
-    ) -> AsyncGenerator[str | ModelUsage, None]:
-        """Pieces of text, then the usage if it is told; what `stream` raises comes behind both."""
+    ) -> AsyncGenerator[str | StreamedAnswer, None]:
+        """Pieces of text, then what else was said, not yet checked."""
         deadline = Deadline(limits.timeout_s)
-        started = time.perf_counter()
-        limited_render = self._limited(render, limits)
-        chunks = await call_within(
-            deadline, limits.max_retries, lambda: self._open(deadline, limited_render), gate=self._gate
-        )
-        heard, text, thoughts = Heard(), DeltaText(), ThoughtFilter()
-        try:
-            while (delta := await self._next(chunks, deadline)) is not None:
-                heard.note(delta)
-                if piece := thoughts.feed(text.feed(delta.text)):
-                    yield piece
-        finally:
-            await chunks.close()  # a reader that goes away ends the model's work
-        if rest := thoughts.feed(text.finish()) + thoughts.finish():
-            yield rest
-        self._note(name, limits, started, heard.usage, heard.ending)
-        if heard.usage is not None:
-            yield heard.usage
-        heard.check(self._endpoint)
+        while True:
+            started = time.perf_counter()
+            chunks = await call_within(
+                deadline,
+                limits.max_retries,
+                lambda: self._open(deadline, render, name, limits),
+                gate=self._gate,
+            )
+            answer, text, thoughts = StreamedAnswer(), DeltaText(), ThoughtFilter()
+            is_empty = True
+            try:
+                while (delta := await self._next(chunks, answer, deadline)) is not None:
+                    if piece := thoughts.feed(text.feed(delta)):
+                        is_empty = False
+                        yield piece
+            finally:
+                await chunks.close()  # a reader that goes away ends the model's work
+            if rest := thoughts.feed(text.finish()) + thoughts.finish():
+                is_empty = False
+                yield rest
+            self._note(name, limits, started, answer.usage, answer.ending)
+            if not (is_empty and answer.ending == "length" and self._may_give_room(name)):
+                break
+            self._roomy.add(name)
+        yield answer
 
-    async def _open(self, deadline: Deadline, render: Render) -> "AsyncStream[ChatCompletionChunk]":
+    async def _open(
+        self, deadline: Deadline, render: Render, name: str, limits: CallLimits
+    ) -> "AsyncStream[ChatCompletionChunk]":
         client = await self._connection.opened()
         with model_errors(self._endpoint, self._setting):
             opened: AsyncStream[ChatCompletionChunk]
-            opened, _ = await self._created(client, deadline, lambda known: streamed(render(known), known))
+            opened, _ = await self._created(
+                client, deadline, lambda known: streamed(render(known), known), name, limits
+            )
             return opened
 
     async def _created(
-        self, client: "AsyncOpenAI", deadline: Deadline, render: Render
+        self, client: "AsyncOpenAI", deadline: Deadline, render: Render, name: str, limits: CallLimits
     ) -> tuple[Any, Features]:
-        """The SDK's answer, and what the request was rendered for; without what the endpoint refuses."""
-        from openai import APIStatusError
+        """The SDK's answer, and what the request was rendered for."""
+        efforts = self._efforts
+        effort = efforts.short if name in _SHORT else efforts.tools if name == TURN else efforts.writing
 
-        features = self._memory.features
-        while True:
-            request = render(features)
+        def rendered(features: Features) -> tuple[dict[str, Any], Features]:
+            request = limited(render(features), self._most_tokens(name, limits), features)
             if "images" in request.used - features:
                 raise self._no_pictures()
-            try:
-                async with asyncio.timeout_at(deadline.at):
-                    answer = await client.chat.completions.create(
-                        model=self._model,
-                        timeout=max(deadline.remaining_s, 0.001),
-                        extra_headers=outgoing(),
-                        **request.arguments,
-                    )
-            except APIStatusError as error:
-                missing = self._memory.refused(error, request.used)
-                if missing is None:
-                    raise
-                features -= {missing}
-            else:
-                self._memory.learn(features, self._model)
-                return answer, features
+            return request.arguments, request.used
 
-    async def _next(self, chunks: "AsyncStream[ChatCompletionChunk]", deadline: Deadline) -> Delta | None:
+        create = client.chat.completions.create
+        return await self._memory.call(create, self._model, rendered, deadline, effort)
+
+    def _most_tokens(self, name: str, limits: CallLimits) -> int:
+        return limits.max_output_tokens + (self._room_tokens if name in self._roomy else 0)
+
+    def _may_give_room(self, name: str) -> bool:
+        return self._room_tokens > 0 and name not in self._roomy
+
+    async def _next(
+        self, chunks: "AsyncStream[ChatCompletionChunk]", answer: StreamedAnswer, deadline: Deadline
+    ) -> str | None:
         # Around each chunk and not around the loop: a timeout that spans a yield would strike the reader.
         with model_errors(self._endpoint, self._setting):
             async with asyncio.timeout_at(deadline.at):
                 chunk = await anext(chunks, None)
-            return None if chunk is None else read_delta(chunk)
-
-    def _limited(self, render: Render, limits: CallLimits) -> Render:
-        return lambda known: limited(render(known), limits.max_output_tokens, known)
+            return None if chunk is None else answer.take(chunk)
 
     def _no_pictures(self) -> ConfigurationError:
         # No other request could show that it is the picture: there is none without it.
@@ -311,7 +381,7 @@ class OpenAIChatModel(ChatModel):
     ) -> None:
         if usage is not None:
             tell_usage(usage.input_tokens + usage.output_tokens)
-            self._learn_limit(usage.output_tokens > limits.max_output_tokens * _LENGTH_SLACK)
+            self._learn_limit(usage.output_tokens > self._most_tokens(name, limits) * _LENGTH_SLACK)
         note_usage(usage.input_tokens if usage else None, usage.output_tokens if usage else None, ending)
         get_logger().info(
             "model.answered",
@@ -324,6 +394,6 @@ class OpenAIChatModel(ChatModel):
         )
 
     def _learn_limit(self, was_ignored: bool) -> None:
-        """An endpoint that takes the newer name of the limit and does not heed it may know the older."""
+        """An endpoint that takes the newer name of the limit and ignores it may know the older."""
         if was_ignored and "max_tokens" in self._memory.features:
             self._memory.learn(self._memory.features - {"max_completion_tokens"}, self._model)

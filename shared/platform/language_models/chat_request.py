@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 def tool_arguments(tools: Sequence[ToolDefinition], *, may_call: bool) -> dict[str, Any]:
     """`tools` and `tool_choice` as the endpoint takes them.
 
-    Tools are told of even when none may be called: endpoints refuse a conversation that holds calls of tools
-    that they were not told of.
+    Tools are declared even when none may be called: endpoints refuse a conversation that holds calls of
+    undeclared tools.
     """
     return {"tools": [_tool(tool) for tool in tools], "tool_choice": "auto" if may_call else "none"}
 
@@ -65,12 +65,29 @@ def read_turn(completion: "ChatCompletion") -> ModelTurn:
     )
 
 
+def lacks_room(completion: "ChatCompletion", *, structured: bool) -> bool:
+    """Whether the reply ended at its largest length and is of no use: hidden reasoning may have taken it.
+
+    Text that is cut can be read; structured output and calls of tools can't.
+    """
+    choice = completion.choices[0]
+    is_useless = structured or not choice.message.content or bool(choice.message.tool_calls)
+    return choice.finish_reason == "length" and is_useless
+
+
 def read_usage(usage: "CompletionUsage | None") -> ModelUsage | None:
     """What was read and written; None when the endpoint does not say both."""
     counted = (usage.prompt_tokens, usage.completion_tokens) if usage else (None, None)
-    if not all(isinstance(count, int) and count >= 0 for count in counted):
+    if usage is None or not all(isinstance(count, int) and count >= 0 for count in counted):
         return None
-    return ModelUsage(input_tokens=counted[0], output_tokens=counted[1])
+    details = usage.prompt_tokens_details
+    cached = details.cached_tokens if details else None
+    is_known = isinstance(cached, int) and 0 <= cached <= usage.prompt_tokens
+    return ModelUsage(
+        input_tokens=usage.prompt_tokens,
+        output_tokens=usage.completion_tokens,
+        cached_tokens=cached if is_known else 0,
+    )
 
 
 def output_format(output: type[BaseModel]) -> dict[str, Any]:
@@ -86,6 +103,10 @@ def output_format(output: type[BaseModel]) -> dict[str, Any]:
 def as_sent(message: Message) -> dict[str, Any]:
     """A message of ours in the protocol's form."""
     said: dict[str, Any] = {"role": message.role, "content": message.text}
+    if message.pictures:
+        said["content"] = [_text_part(message.text)]
+        for picture in message.pictures:
+            said["content"] += [_text_part(f"{picture.label}:"), _picture_part(picture.url)]
     if message.call_id is not None:
         said["tool_call_id"] = message.call_id
     if message.tool_calls:
@@ -101,6 +122,14 @@ def as_sent(message: Message) -> dict[str, Any]:
     return said
 
 
+def _text_part(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}
+
+
+def _picture_part(url: str) -> dict[str, Any]:
+    return {"type": "image_url", "image_url": {"url": url}}
+
+
 def _tool(tool: ToolDefinition) -> dict[str, Any]:
     return {"type": "function", "function": tool.model_dump()}
 
@@ -108,14 +137,24 @@ def _tool(tool: ToolDefinition) -> dict[str, Any]:
 def _calls(message: "ChatCompletionMessage") -> tuple[ToolCall, ...]:
     # The protocol has other kinds of calls; we offer functions only, so that no other can be meant.
     asked = [call for call in message.tool_calls or () if call.type == "function"]
+    return with_distinct_ids(
+        [
+            ToolCall(call_id=call.id or "", name=call.function.name, arguments=call.function.arguments or "")
+            for call in asked
+        ]
+    )
+
+
+def with_distinct_ids(asked: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
+    """The calls of one turn. Some endpoints leave the id out, or give all calls of a turn the same one."""
     ids: set[str] = set()
     calls: list[ToolCall] = []
     for place, call in enumerate(asked):
-        # Some endpoints leave the id out, or give all calls of a turn the same one.
-        call_id = call.id if call.id and call.id not in ids else f"call_{place}"
+        call_id = call.call_id if call.call_id and call.call_id not in ids else f"call_{place}"
         ids.add(call_id)
-        name, arguments = whole_text(call.function.name), whole_text(call.function.arguments or "")
-        calls.append(ToolCall(call_id=call_id, name=name, arguments=arguments))
+        calls.append(
+            ToolCall(call_id=call_id, name=whole_text(call.name), arguments=whole_text(call.arguments))
+        )
     return tuple(calls)
 
 
@@ -155,8 +194,8 @@ def output_request(
     if "json_schema" in features:
         request = _followed(prompt_request(prompt, features), said)
         return request.having("json_schema", **output_format(output))
-    told = prompt.model_copy(update={"system": f"{prompt.system}\n\n{schema_in_words(output)}"})
-    request = _followed(prompt_request(told, features), said)
+    explained = prompt.model_copy(update={"system": f"{prompt.system}\n\n{schema_in_words(output)}"})
+    request = _followed(prompt_request(explained, features), said)
     if "json_object" in features:
         return request.having("json_object", response_format={"type": "json_object"})
     return request
@@ -170,9 +209,13 @@ def conversation_request(
     may_call: bool,
 ) -> ChatRequest:
     """One that is answered by the model's next turn."""
+    if "images" not in features:
+        messages = [message.model_copy(update={"pictures": ()}) for message in messages]
     if tools and "tools" not in features:
         messages = conversation_in_words(messages, tools, may_call=may_call)
     request = _with_roles(ChatRequest(_by_role([as_sent(message) for message in messages], features), {}))
+    if any(message.pictures for message in messages):
+        request = request.having("images")
     if tools and "tools" in features:
         return request.having("tools", **tool_arguments(tools, may_call=may_call))
     return request
@@ -187,7 +230,7 @@ def limited(request: ChatRequest, most_tokens: int, features: frozenset[Feature]
 
 
 def streamed(request: ChatRequest, features: frozenset[Feature]) -> ChatRequest:
-    """Answered piece by piece, its tokens told at the end."""
+    """Answered piece by piece, with its token usage at the end."""
     request = replace(request, fields=request.fields | {"stream": True})
     if "stream_usage" in features:
         return request.having("stream_usage", stream_options={"include_usage": True})
@@ -207,28 +250,24 @@ def _by_role(messages: list[dict[str, Any]], features: frozenset[Feature]) -> tu
     """The messages; for a model without a system role its words go ahead of the user's first."""
     if "system_role" in features:
         return tuple(messages)
-    told = "\n\n".join(message["content"] for message in messages if message["role"] == "system")
+    instructions = "\n\n".join(message["content"] for message in messages if message["role"] == "system")
     rest = [message for message in messages if message["role"] != "system"]
-    if not told:
+    if not instructions:
         return tuple(rest)
-    told = f"<instructions>\n{told}\n</instructions>"
+    instructions = f"<instructions>\n{instructions}\n</instructions>"
     if not rest or rest[0]["role"] != "user":
-        return ({"role": "user", "content": told}, *rest)
-    return ({"role": "user", "content": _ahead(told, rest[0]["content"])}, *rest[1:])
+        return ({"role": "user", "content": instructions}, *rest)
+    return ({"role": "user", "content": _ahead(instructions, rest[0]["content"])}, *rest[1:])
 
 
-def _ahead(told: str, content: str | list[dict[str, Any]]) -> str | list[dict[str, Any]]:
+def _ahead(instructions: str, content: str | list[dict[str, Any]]) -> str | list[dict[str, Any]]:
     if isinstance(content, str):
-        return f"{told}\n\n{content}"
-    return [{"type": "text", "text": told}, *content]
+        return f"{instructions}\n\n{content}"
+    return [_text_part(instructions), *content]
 
 
 def _user_message(prompt: Prompt) -> dict[str, Any]:
     """The text alone, or text and picture as parts."""
     if prompt.picture_url is None:
         return {"role": "user", "content": prompt.user}
-    parts = [
-        {"type": "text", "text": prompt.user},
-        {"type": "image_url", "image_url": {"url": prompt.picture_url}},
-    ]
-    return {"role": "user", "content": parts}
+    return {"role": "user", "content": [_text_part(prompt.user), _picture_part(prompt.picture_url)]}

@@ -1,6 +1,5 @@
 """`Embedder` over the openai SDK: any number of texts, in batches, a few at a time, in order."""
 
-import asyncio
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,6 @@ from shared.platform.language_models.endpoint import model_errors
 from shared.platform.language_models.features import Feature, FeatureMemory
 from shared.platform.language_models.models import CallLimits, Embedder
 from shared.platform.telemetry import get_logger
-from shared.platform.tracing import outgoing
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -79,45 +77,29 @@ class OpenAIEmbedder(Embedder):
     async def _embed_batch(self, texts: Sequence[str], deadline: Deadline) -> list[Vector]:
         client = await self._connection.opened()
         with model_errors(self._endpoint, MODEL_SETTING):
-            was_shortened = self._is_shortened
-            vectors = self._vectors(await self._created(client, texts, deadline), len(texts))
+
+            async def created() -> list[Vector]:
+                create = client.embeddings.create
+                answer, _ = await self._memory.call(
+                    create, self._model, lambda features: self._arguments(texts, features), deadline
+                )
+                return self._vectors(answer, len(texts))
+
+            was_shortened, vectors = self._is_shortened, await created()
             is_longer = any(len(vector) > self._dimensions for vector in vectors)
             if is_longer and not was_shortened and "dimensions" in self._memory.features:
                 self._is_shortened = True
-                vectors = self._vectors(await self._created(client, texts, deadline), len(texts))
+                vectors = await created()
             return self._of_right_length(vectors)
 
-    async def _created(
-        self, client: "AsyncOpenAI", texts: Sequence[str], deadline: Deadline
-    ) -> "CreateEmbeddingResponse":
-        """The SDK's answer; without what the endpoint refuses."""
-        from openai import APIStatusError
-
-        features = self._memory.features
-        while True:
-            arguments, used = self._arguments(features)
-            try:
-                async with asyncio.timeout_at(deadline.at):
-                    answer = await client.embeddings.create(
-                        model=self._model,
-                        input=list(texts),
-                        timeout=max(deadline.remaining_s, 0.001),
-                        extra_headers=outgoing(),
-                        **arguments,
-                    )
-            except APIStatusError as error:
-                missing = self._memory.refused(error, used)
-                if missing is None:
-                    raise
-                features -= {missing}
-            else:
-                self._memory.learn(features, self._model)
-                return answer
-
-    def _arguments(self, features: frozenset[Feature]) -> tuple[dict[str, Any], frozenset[Feature]]:
-        """What is asked for beside vectors, and what of the protocol that uses."""
-        # Told nothing, the SDK asks for base64, which is a quarter of the size and no work to read.
-        arguments: dict[str, Any] = {} if "base64_vectors" in features else {"encoding_format": "float"}
+    def _arguments(
+        self, texts: Sequence[str], features: frozenset[Feature]
+    ) -> tuple[dict[str, Any], frozenset[Feature]]:
+        """What is asked for, and what of the protocol that uses."""
+        arguments: dict[str, Any] = {"input": list(texts)}
+        # Without a format, the SDK asks for base64, which is a quarter of the size and no work to read.
+        if "base64_vectors" not in features:
+            arguments["encoding_format"] = "float"
         used: frozenset[Feature] = features & {"base64_vectors"}
         if self._is_shortened and "dimensions" in features:
             arguments["dimensions"] = self._dimensions

@@ -19,7 +19,7 @@ from shared.platform.settings import Settings
 from shared.platform.telemetry import redact
 
 if TYPE_CHECKING:
-    from openai import APIError, APIStatusError, AsyncAzureOpenAI, AsyncOpenAI, OpenAIError
+    from openai import APIError, APIStatusError, AsyncOpenAI, OpenAIError
 
 
 _AZURE_SCOPE = "https://cognitiveservices.azure.com/.default"
@@ -28,45 +28,28 @@ _NO_KEY = "none"  # the SDK insists on one; servers that want none do not look
 
 
 def connect_model(settings: Settings, credentials: Credentials) -> "Connection[AsyncOpenAI]":
-    """The client; it is made, and openai imported, on first use."""
+    """The client; it is made, and openai imported, on first use. Azure's v1 API is OpenAI's."""
+    models = settings.models
 
     def make() -> "AsyncOpenAI":
-        if settings.models.azure_openai_endpoint:
-            endpoint = settings.models.azure_openai_endpoint.rstrip("/")
-            return (_azure_v1 if endpoint.endswith(_AZURE_V1) else _azure)(settings, endpoint, credentials)
         from openai import AsyncOpenAI
 
         # Retries are ours (calls.py): the SDK's would add up beyond the limit of a call.
+        if models.in_azure:
+            endpoint = _azure_base_url(models.azure_openai_endpoint or "")
+            key = models.azure_openai_api_key or _tokens(endpoint, credentials)
+            return AsyncOpenAI(base_url=endpoint, api_key=key, max_retries=0)
         return AsyncOpenAI(
-            base_url=settings.models.openai_base_url,
-            api_key=settings.models.openai_api_key or _NO_KEY,
-            max_retries=0,
+            base_url=models.openai_base_url, api_key=models.openai_api_key or _NO_KEY, max_retries=0
         )
 
-    in_azure = settings.models.azure_openai_endpoint is not None
-    return Connection(
-        make, ("openai", *(credential_modules(settings.models.azure_openai_api_key) if in_azure else ()))
-    )
+    credential = credential_modules(models.azure_openai_api_key) if models.in_azure else ()
+    return Connection(make, ("openai", *credential))
 
 
-def _azure(settings: Settings, endpoint: str, credentials: Credentials) -> "AsyncAzureOpenAI":
-    from openai import AsyncAzureOpenAI
-
-    key = settings.models.azure_openai_api_key
-    return AsyncAzureOpenAI(
-        azure_endpoint=endpoint,
-        api_version=settings.models.azure_openai_api_version,
-        api_key=key,
-        azure_ad_token_provider=None if key else _tokens(endpoint, credentials),
-        max_retries=0,
-    )
-
-
-def _azure_v1(settings: Settings, endpoint: str, credentials: Credentials) -> "AsyncOpenAI":
-    from openai import AsyncOpenAI
-
-    key = settings.models.azure_openai_api_key or _tokens(endpoint, credentials)
-    return AsyncOpenAI(base_url=endpoint, api_key=key, max_retries=0)
+def _azure_base_url(endpoint: str) -> str:
+    endpoint = endpoint.rstrip("/")
+    return endpoint if endpoint.endswith(_AZURE_V1) else endpoint + _AZURE_V1
 
 
 def _tokens(endpoint: str, credentials: Credentials) -> Callable[[], Awaitable[str]]:

@@ -53,7 +53,7 @@ class CallLimits(Model):
 
 
 class ToolDefinition(Model):
-    """A tool as a model is told of it. `parameters` is a JSON schema."""
+    """A tool as a model sees it. `parameters` is a JSON schema."""
 
     name: str
     description: str
@@ -68,10 +68,18 @@ class ToolCall(Model):
     arguments: str
 
 
+class Picture(Model):
+    """A picture that goes with a message. `label`: what the text calls it; `url`: a data URI."""
+
+    label: str
+    url: str
+
+
 class Message(Model):
     """One message of a conversation.
 
     Attributes:
+        pictures: of a user's message, for models that see; others get the text alone.
         tool_calls: of an assistant's message: what it asked for. Each is answered by a message of role tool.
         call_id: of a tool's message: the call that it answers.
     """
@@ -80,13 +88,19 @@ class Message(Model):
     text: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
     call_id: str | None = None
+    pictures: tuple[Picture, ...] = ()
 
 
 class ModelUsage(Model):
-    """Tokens of one call as the endpoint counts them; written ones include hidden reasoning."""
+    """Tokens of one call as the endpoint counts them; written ones include hidden reasoning.
+
+    Attributes:
+        cached_tokens: those of the input that the endpoint had in its cache.
+    """
 
     input_tokens: int
     output_tokens: int
+    cached_tokens: int = 0
 
 
 class ModelTurn(Model):
@@ -141,10 +155,24 @@ class ChatModel(Protocol):
         *,
         may_call: bool = True,
     ) -> ModelTurn:
-        """The model's next turn: text or tool calls. Without `may_call` it is told to answer in words.
+        """The model's next turn: text or tool calls. Without `may_call` it must answer in words.
 
         Raises:
             ModelFixableError: it said nothing, refused, or the content filter ended it.
+        """
+
+    def stream_turn(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[ToolDefinition],
+        limits: CallLimits,
+        *,
+        may_call: bool = True,
+    ) -> AsyncGenerator[str | ModelTurn, None]:
+        """The model's next turn as it is written: pieces of its text, then the whole turn.
+
+        Errors as `converse`; a turn that stopped at its length limit is `cut` and no error. An endpoint
+        without tools gives the text in one piece, because only its end shows whether it is a call.
         """
 
 

@@ -1,4 +1,4 @@
-"""Tools as text, for endpoints that take none: told of in the prompt, called by a JSON object,
+"""Tools as text, for endpoints that take none: described in the prompt, called by a JSON object,
 answered in words.
 
 Pure. What a tool brought is data: it stays within its element, whatever it holds.
@@ -200,7 +200,7 @@ def read_output(text: str, output: type[StructuredOutput]) -> StructuredOutput:
 
 
 def holds_no_json(text: str) -> bool:
-    """Whether an answer is words alone: whoever writes them does not know, or heed, that JSON is due."""
+    """Whether an answer is text alone: the model does not know, or ignores, that JSON is expected."""
     return bool(text.strip()) and "{" not in text and "[" not in text
 
 
@@ -239,9 +239,9 @@ _PROMPTED_TOOLS_CLOSING = re.compile(r"</(?=\s*tool_result)", re.IGNORECASE)
 
 
 def tools_in_words(tools: Sequence[ToolDefinition], *, may_call: bool) -> str:
-    """What a model is told of its tools."""
-    told = json.dumps([tool.model_dump() for tool in tools], ensure_ascii=False, separators=(",", ":"))
-    return f"You have these tools:\n<tools>{told}</tools>\n{_MAY_CALL if may_call else _MAY_NOT_CALL}"
+    """The description of its tools for a model."""
+    described = json.dumps([tool.model_dump() for tool in tools], ensure_ascii=False, separators=(",", ":"))
+    return f"You have these tools:\n<tools>{described}</tools>\n{_MAY_CALL if may_call else _MAY_NOT_CALL}"
 
 
 def conversation_in_words(
@@ -251,14 +251,15 @@ def conversation_in_words(
 
     Neighbours of one role become one message: templates of open models insist on roles that take turns.
     """
-    told = Message(role="system", text=tools_in_words(tools, may_call=may_call))
+    described = Message(role="system", text=tools_in_words(tools, may_call=may_call))
     head = [message for message in messages if message.role == "system"]
     rest = [_in_words(message) for message in messages if message.role != "system"]
     joined: list[Message] = []
-    for message in (*head, told, *rest):
+    for message in (*head, described, *rest):
         if joined and joined[-1].role == message.role:
             text = f"{joined[-1].text}\n\n{message.text}"
-            joined[-1] = Message(role=message.role, text=text)
+            pictures = (*joined[-1].pictures, *message.pictures)
+            joined[-1] = Message(role=message.role, text=text, pictures=pictures)
         else:
             joined.append(message)
     return joined

@@ -24,7 +24,7 @@ from shared.platform.language_models.models import (
 )
 from shared.platform.tracing import Attributes, Span, begin, inside, messages_text, span, wants_content
 
-Piece = TypeVar("Piece", str, str | ModelUsage)
+Piece = TypeVar("Piece", str, str | ModelUsage, str | ModelTurn)
 
 _INPUT, _OUTPUT = "gen_ai.input.messages", "gen_ai.output.messages"
 
@@ -77,8 +77,8 @@ class TracedChatModel(ChatModel):
         *,
         may_call: bool = True,
     ) -> ModelTurn:
-        told = [(message.role, message.text) for message in messages]
-        call = self._call("converse", limits, "text", told)
+        sent = [(message.role, message.text) for message in messages]
+        call = self._call("converse", limits, "text", sent)
         with call.going_on():
             turn = await self._model.converse(messages, tools, limits, may_call=may_call)
         call.span.set({"groundwork.tool_calls": [asked.name for asked in turn.tool_calls]})
@@ -86,7 +86,24 @@ class TracedChatModel(ChatModel):
         call.end()
         return turn
 
-    def _call(self, prompt: str, limits: CallLimits, output: str, told: Sequence[tuple[str, str]]) -> "_Call":
+    async def stream_turn(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[ToolDefinition],
+        limits: CallLimits,
+        *,
+        may_call: bool = True,
+    ) -> AsyncGenerator[str | ModelTurn, None]:
+        sent = [(message.role, message.text) for message in messages]
+        call = self._call("converse", limits, "text", sent)
+        pieces = self._model.stream_turn(messages, tools, limits, may_call=may_call)
+        async with aclosing(pieces), aclosing(_observed(pieces, call)) as observed:
+            async for piece in observed:
+                if isinstance(piece, ModelTurn):
+                    call.span.set({"groundwork.tool_calls": [asked.name for asked in piece.tool_calls]})
+                yield piece
+
+    def _call(self, prompt: str, limits: CallLimits, output: str, sent: Sequence[tuple[str, str]]) -> "_Call":
         attributes: Attributes = {
             "gen_ai.operation.name": "chat",
             "gen_ai.provider.name": self._provider,
@@ -95,7 +112,7 @@ class TracedChatModel(ChatModel):
             "gen_ai.output.type": output,
             "groundwork.prompt": prompt,
         }
-        return _Call(begin(f"chat {self._name}", attributes, "client"), told)
+        return _Call(begin(f"chat {self._name}", attributes, "client"), sent)
 
 
 class TracedEmbedder(Embedder):
@@ -126,9 +143,9 @@ class TracedEmbedder(Embedder):
 class _Call:
     """One call as its span has it."""
 
-    def __init__(self, span: Span, told: Sequence[tuple[str, str]]) -> None:
+    def __init__(self, span: Span, sent: Sequence[tuple[str, str]]) -> None:
         self.span = span
-        self._told = told
+        self._sent = sent
         self._heard: list[str] = []
 
     @contextmanager
@@ -151,7 +168,7 @@ class _Call:
         """It is over; with what was said, where content is wanted. A second time changes nothing."""
         if wants_content():
             answered = messages_text([("assistant", "".join(self._heard))])
-            self.span.content({_INPUT: messages_text(self._told), _OUTPUT: answered})
+            self.span.content({_INPUT: messages_text(self._sent), _OUTPUT: answered})
         self.span.end()
 
 

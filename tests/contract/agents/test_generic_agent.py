@@ -51,7 +51,7 @@ async def test_the_endpoint_gets_the_prompt_the_tools_and_the_results(make_agent
 
 
 async def test_parallel_calls_run_together_and_keep_their_order(make_agent: MakeAgent) -> None:
-    asked = [("weigh", json.dumps({"thing": thing, "delay_s": s})) for thing, s in (("a", 0.3), ("b", 0.1))]
+    asked = [("weigh", json.dumps({"thing": thing, "delay_s": s})) for thing, s in (("a", 1.0), ("b", 0.1))]
     tool = Weigh()
     async with ScriptedServer(calls(*asked), words("Both.")) as server:
         events = await told(make_agent(server, tool))

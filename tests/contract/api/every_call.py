@@ -22,11 +22,12 @@ def call_everything(
     _threads_and_memory(user)
     _summaries(user)
     _documents(user)
+    _assistants(user)
     return {name for name, status in described.seen if status < 400}
 
 
 def _open_calls(nobody: httpx.Client) -> None:
-    for path in ("/health", "/health/ready", "/openapi.json", "/docs", "/docs/start.js"):
+    for path in ("/health", "/health/ready", "/openapi.json", "/docs", "/docs/start.js", "/site"):
         nobody.get(path).raise_for_status()
 
 
@@ -37,6 +38,7 @@ def _operation(administrator: httpx.Client) -> None:
     administrator.post("/maintenance/reconcile").raise_for_status()
     administrator.get("/metrics/subagents", params={"hours": "1"}).raise_for_status()
     administrator.get("/metrics/quality", params={"hours": "1"}).raise_for_status()
+    administrator.get("/audit").raise_for_status()
     administrator.delete("/users/somebody-who-left").raise_for_status()
     administrator.get("/users/somebody-who-left/erasure").raise_for_status()
 
@@ -56,6 +58,18 @@ def _questions(user: httpx.Client) -> None:
     asked = user.post("/chat", json={"question": "Summarise the annual report.", "stream": False})
     user.post(f"/runs/{asked.json()['run_id']}/cancel").raise_for_status()
     user.post("/search", json={"query": FIRST_QUESTION.text}).raise_for_status()
+
+
+def _assistants(user: httpx.Client) -> None:
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    user.post("/mcp", json=call).raise_for_status()
+    user.post("/mcp", json={"jsonrpc": "2.0", "method": "notifications/initialized"}).raise_for_status()
+    assert user.post("/mcp", json={**call, "method": "tools"}).json()["error"]["code"] == -32601
+    user.get("/v1/models").raise_for_status()
+    asked = {"model": "groundwork", "messages": [{"role": "user", "content": FIRST_QUESTION.text}]}
+    user.post("/v1/chat/completions", json=asked).raise_for_status()
+    user.post("/v1/chat/completions", json={**asked, "stream": True}).raise_for_status()
+    assert user.post("/v1/chat/completions", json={**asked, "model": "gpt"}).status_code == 404
 
 
 def _threads_and_memory(user: httpx.Client) -> None:
@@ -84,6 +98,7 @@ def _summaries(user: httpx.Client) -> None:
 
 
 def _documents(user: httpx.Client) -> None:
+    user.get("/documents/facets").raise_for_status()
     ticket = {"filename": "later.txt"}
     user.post("/documents/uploads", json=ticket).raise_for_status()
     sent = user.post("/documents", files={"file": ("described.txt", b"Valves are opened by hand.")})

@@ -6,14 +6,19 @@ from typing import Any
 import pytest
 
 from local.azurite.server import AzuriteServer
+from shared.platform.blobs import BlobStore
 from shared.platform.settings import Settings
+from shared.platform.tables import Table
 from shared.wiring import Connections
-from tests.azurite_fixture import azurite
+from tests.azurite_fixture import azurite, unique_name
+from tests.fakes.blob_store import InMemoryBlobStore
 from tests.fakes.services import fake_settings
+from tests.fakes.table import InMemoryTable
 from tests.servers_fixture import ModelServer, SearchServer, model_server, search_server
 
 __all__ = ["azurite", "model_server", "search_server"]
 
+BOTH = ["in memory", pytest.param("azurite", marks=pytest.mark.contract)]
 NOWHERE = "http://127.0.0.1:9"  # the discard port: nothing listens
 
 MakeSettings = Callable[..., Settings]
@@ -42,6 +47,28 @@ def connect_search(server: SearchServer, connect: Connect) -> Connections:
 @pytest.fixture
 def to_storage(azurite: AzuriteServer, connect: Connect) -> Connections:
     return connect(DocumentsStorage=azurite.connection_string)
+
+
+def table_name(stem: str) -> str:
+    return unique_name(stem).replace("-", "x")
+
+
+@pytest.fixture(params=BOTH)
+def table(request: pytest.FixtureRequest) -> Table:
+    """A table in memory, or a new one on Azurite: the stores over it do the same on both."""
+    if request.param == "in memory":
+        return InMemoryTable()
+    connections: Connections = request.getfixturevalue("to_storage")
+    return Table(connections.tables, table_name("table"))
+
+
+@pytest.fixture(params=BOTH)
+def store(request: pytest.FixtureRequest) -> BlobStore:
+    """Blobs in memory, or on Azurite."""
+    if request.param == "in memory":
+        return InMemoryBlobStore()
+    connections: Connections = request.getfixturevalue("to_storage")
+    return BlobStore(connections.blobs)
 
 
 @pytest.fixture

@@ -40,7 +40,7 @@ def shape(name: str, server: ModelServer, **changes: Any) -> dict[str, Any]:
     """Settings that reach the server in one of its shapes."""
     root = server.base_url.removesuffix("/v1")
     kind, _, proof = name.partition(" by ")
-    azure = {"azure deployments": root, "azure v1": f"{root}/openai/v1/"}.get(kind)
+    azure = {"azure": root, "azure v1": f"{root}/openai/v1/"}.get(kind)
     key = server.api_key if proof == "key" else None
     if azure is None:
         return {"openai_base_url": server.base_url, "openai_api_key": key, **changes}
@@ -54,10 +54,9 @@ def shape(name: str, server: ModelServer, **changes: Any) -> dict[str, Any]:
 
 SHAPES = [
     "openai by key",
-    "azure deployments by key",
-    "azure deployments by token",
+    "azure by key",
+    "azure by token",
     "azure v1 by key",
-    "azure v1 by token",
 ]
 KINDS = [
     "",

@@ -16,7 +16,7 @@ from tests.servers_fixture import unique_index
 
 KEPT_S = 0.03
 SETTLE_S = 0.1  # longer than what is kept; where writes go on meanwhile, a write must fit in, too
-BUSY_SETTLE_S = 1.0
+BUSY_SETTLE_S = 3.0
 ROWS = 250  # three pages
 
 Hook = Callable[[], Awaitable[None]]

@@ -7,24 +7,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from local.azurite.server import AzuriteServer
-from shared.platform.blobs import AzureBlobStore, BlobStore
+from shared.platform.blobs import BlobStore
 from shared.platform.errors import AuthenticationError, ConflictError, DependencyError, NotFoundError
 from tests.azurite_fixture import unique_name
 from tests.contract.clients.conftest import NOWHERE, Connect
-from tests.fakes.blob_store import InMemoryBlobStore
 
 if TYPE_CHECKING:
-    from shared.wiring import Connections
+    pass
 
 contract = pytest.mark.contract
-
-
-@pytest.fixture(params=["in memory", pytest.param("azurite", marks=contract)])
-def store(request: pytest.FixtureRequest) -> BlobStore:
-    if request.param == "in memory":
-        return InMemoryBlobStore()
-    connections: Connections = request.getfixturevalue("to_storage")
-    return AzureBlobStore(connections.blobs)
 
 
 @pytest.fixture
@@ -144,7 +135,7 @@ async def test_a_wrong_account_key_names_the_setting_and_shows_nothing_of_it(
 ) -> None:
     wrong = azurite.connection_string.replace("AccountKey=Eby8", "AccountKey=AAAA")
     with pytest.raises(AuthenticationError) as refused:
-        await AzureBlobStore(connect(DocumentsStorage=wrong).blobs).read("documents", "a.txt")
+        await BlobStore(connect(DocumentsStorage=wrong).blobs).read("documents", "a.txt")
     assert "DocumentsStorage" in refused.value.hints[0]
     assert "AAAA" not in str(refused.value) + "".join(refused.value.hints)
 
@@ -154,5 +145,5 @@ async def test_storage_out_of_reach_names_the_setting(azurite: AzuriteServer, co
     blob_port = f"http://127.0.0.1:{azurite.blob_port}"
     nowhere = azurite.connection_string.replace(blob_port, NOWHERE)
     with pytest.raises(DependencyError) as unreachable:
-        await AzureBlobStore(connect(DocumentsStorage=nowhere).blobs).read("documents", "a.txt")
+        await BlobStore(connect(DocumentsStorage=nowhere).blobs).read("documents", "a.txt")
     assert "DocumentsStorage" in unreachable.value.hints[0]

@@ -11,21 +11,12 @@ import pytest
 from azure.storage.blob import BlobClient, ContentSettings
 
 from local.azurite.server import AzuriteServer
-from shared.platform.blobs import AzureBlobStore, BlobStore
+from shared.platform.blobs import BlobStore
 from shared.platform.errors import ConflictError, NotFoundError
 from shared.wiring import Connections
 from tests.azurite_fixture import unique_name
-from tests.fakes.blob_store import InMemoryBlobStore
 
 contract = pytest.mark.contract
-
-
-@pytest.fixture(params=["in memory", pytest.param("azurite", marks=contract)])
-def store(request: pytest.FixtureRequest) -> BlobStore:
-    if request.param == "in memory":
-        return InMemoryBlobStore()
-    connections: Connections = request.getfixturevalue("to_storage")
-    return AzureBlobStore(connections.blobs)
 
 
 @pytest.fixture
@@ -132,7 +123,7 @@ async def test_a_signed_address_tells_when_it_ends(store: BlobStore, container: 
 
 @contract
 async def test_a_signed_address_opens_one_blob_for_one_purpose(to_storage: Connections) -> None:
-    store = AzureBlobStore(to_storage.blobs)
+    store = BlobStore(to_storage.blobs)
     container = unique_name("signed")
     await store.ensure_containers([container])
     upload = await store.upload_url(container, "ü 'x'.txt", 600)
@@ -166,7 +157,7 @@ def _put(url: str, content: bytes) -> int:
 async def test_a_blob_is_read_as_it_is_stored_whatever_its_encoding_says(
     azurite: AzuriteServer, to_storage: Connections, tmp_path: Path, content: bytes
 ) -> None:
-    store, container = AzureBlobStore(to_storage.blobs), unique_name("encoded")
+    store, container = BlobStore(to_storage.blobs), unique_name("encoded")
     await store.ensure_containers([container])
     with BlobClient.from_connection_string(azurite.connection_string, container, "a.txt") as blob:
         blob.upload_blob(content, content_settings=ContentSettings(content_encoding="gzip"))

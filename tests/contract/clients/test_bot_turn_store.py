@@ -7,10 +7,9 @@ import pytest
 from shared.platform.errors import ConflictError
 from shared.platform.tables import Table
 from shared.teams.models import BotConversation, BotTurn
-from shared.teams.store import BotTurnStore, TableBotTurnStore
+from shared.teams.store import BotTurnStore
 from shared.wiring import Connections
-from tests.azurite_fixture import unique_name
-from tests.fakes.bot import InMemoryBotTurnStore
+from tests.contract.clients.conftest import table_name
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 PLACE = BotConversation(
@@ -20,12 +19,9 @@ KEY = "k" * 32
 STRANGE = "a/b\\c#?%\x01 Ünïcode"
 
 
-@pytest.fixture(params=["in memory", pytest.param("azurite", marks=pytest.mark.contract)])
-def turns(request: pytest.FixtureRequest) -> BotTurnStore:
-    if request.param == "in memory":
-        return InMemoryBotTurnStore()
-    connections: Connections = request.getfixturevalue("to_storage")
-    return TableBotTurnStore(Table(connections.tables, unique_name("turns").replace("-", "x")))
+@pytest.fixture
+def turns(table: Table) -> BotTurnStore:
+    return BotTurnStore(table)
 
 
 def turn(owner_id: str = "anna", **fields: str) -> BotTurn:
@@ -90,8 +86,8 @@ async def test_what_nobody_wrote_to_for_long_goes(turns: BotTurnStore) -> None:
 
 @pytest.mark.contract
 async def test_a_row_that_is_not_understood_gives_way(to_storage: Connections) -> None:
-    table = Table(to_storage.tables, unique_name("turns").replace("-", "x"))
-    turns = TableBotTurnStore(table)
+    table = Table(to_storage.tables, table_name("turns"))
+    turns = BotTurnStore(table)
     kept = await turns.put(KEY, turn())
     (row,) = [found async for found in table.query()]
     await table.replace({**row, "turn": '{"owner_id": 1}'})

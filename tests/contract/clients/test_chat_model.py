@@ -1,13 +1,10 @@
 """The chat client against the model server, whose faults are asked for in the model's name."""
 
 import asyncio
-import base64
-import io
 from collections.abc import AsyncIterator, Callable
 from typing import Literal
 
 import pytest
-from PIL import Image
 from pydantic import BaseModel
 
 from shared.platform.calls import model_endpoint
@@ -62,22 +59,6 @@ async def read(model: OpenAIChatModel, limits: CallLimits = LIMITS) -> list[str]
 async def read_into(pieces: list[str], stream: AsyncIterator[str]) -> None:
     async for piece in stream:
         pieces.append(piece)  # noqa: PERF401 - what came before a failure counts
-
-
-async def test_a_plan_comes_back_as_the_model_that_was_asked_for(make_model: MakeModel) -> None:
-    plan = await make_model().parse(PLAN, QuestionPlan, LIMITS)
-    assert isinstance(plan, QuestionPlan)
-    assert plan.search_queries
-
-
-async def test_any_schema_can_be_asked_for(make_model: MakeModel) -> None:
-    assert isinstance(await make_model().parse(TALK, Verdict, LIMITS), Verdict)
-
-
-async def test_an_answer_is_streamed_in_pieces(make_model: MakeModel) -> None:
-    pieces = await read(make_model())
-    assert len(pieces) > 3
-    assert "groundwork-extractive" in "".join(pieces)
 
 
 async def test_an_answer_stops_at_its_largest_length(make_model: MakeModel) -> None:
@@ -137,27 +118,12 @@ async def test_the_limit_covers_all_tries(make_model: MakeModel) -> None:
             await make_model("@ttft=60000").parse(TALK, Verdict, CallLimits(timeout_s=1.2, max_retries=5))
 
 
-async def test_a_stream_that_falls_silent_ends_at_the_limit_with_what_was_read(
-    make_model: MakeModel,
-) -> None:
-    stream = make_model("@stall=3").stream(TALK, CallLimits(timeout_s=4))
-    pieces = [await anext(stream) for _ in range(3)]
-    assert all(pieces)
-    with pytest.raises(CallTimeoutError):
-        await anext(stream)
-
-
 @pytest.mark.parametrize("knobs", ["@midstream=3", "@drop=3"], ids=["an error event", "a lost connection"])
 async def test_a_failure_in_the_middle_of_a_stream_is_a_dependencys(
     make_model: MakeModel, knobs: str
 ) -> None:
     with pytest.raises(DependencyError):
         await read(make_model(knobs))
-
-
-async def test_a_filtered_stream_is_an_error_and_not_a_short_answer(make_model: MakeModel) -> None:
-    with pytest.raises(ModelFixableError):
-        await read(make_model("@filter=1"))
 
 
 async def test_a_reader_may_leave_a_stream_and_the_client_serves_the_next_one(
@@ -168,12 +134,6 @@ async def test_a_reader_may_leave_a_stream_and_the_client_serves_the_next_one(
     assert await anext(stream)
     await stream.aclose()
     assert await read(model)
-
-
-async def test_an_unknown_model_points_to_its_setting(to_models: Connections) -> None:
-    with pytest.raises(ConfigurationError) as unknown:
-        await OpenAIChatModel(to_models.model, "gpt-nobody", ENDPOINT).parse(TALK, Verdict, LIMITS)
-    assert "CHAT_MODEL" in unknown.value.hints[0]
 
 
 async def test_an_unknown_vision_model_points_to_its_own_setting(to_models: Connections) -> None:
@@ -199,30 +159,3 @@ async def test_an_endpoint_out_of_reach_is_named_by_its_setting(connect: Connect
     with pytest.raises(DependencyError) as unreachable:
         await model.parse(TALK, Verdict, CallLimits(timeout_s=20, max_retries=0))
     assert "OPENAI_BASE_URL" in unreachable.value.hints[0]
-
-
-async def test_an_azure_endpoint_is_spoken_to_in_its_dialect(
-    model_server: ModelServer, connect: Connect
-) -> None:
-    settings = {
-        "openai_base_url": None,
-        "azure_openai_endpoint": model_server.base_url.removesuffix("/v1"),
-        "azure_openai_api_key": model_server.api_key,
-    }
-    model = OpenAIChatModel(connect(**settings).model, model_server.chat_model, ENDPOINT)
-    assert await read(model)
-    assert await model.parse(TALK, Verdict, LIMITS)
-
-
-async def test_a_picture_goes_along_as_a_part_of_the_message(make_model: MakeModel) -> None:
-    content = io.BytesIO()
-    Image.new("RGB", (120, 80), (40, 90, 200)).save(content, "PNG")
-    asked = Prompt(
-        name="caption",
-        system="Describe.",
-        user="<surrounding_text>Figure 2: The pump from the left</surrounding_text>",
-        picture_url=f"data:image/png;base64,{base64.b64encode(content.getvalue()).decode()}",
-    )
-    caption = "".join([piece async for piece in make_model().stream(asked, LIMITS)])
-    assert "Figure 2: The pump from the left" in caption
-    assert "120 x 80 pixels, mainly blue" in caption

@@ -68,15 +68,23 @@ async def test_a_batch_that_fails_once_is_tried_again(
 
 
 @pytest.mark.parametrize(
-    ("knobs", "error"),
-    [("@fail=429", RateLimitError), ("@garbage=1", DependencyError), ("@stall=0", CallTimeoutError)],
+    ("knobs", "error", "timeout_s"),
+    [
+        ("@fail=429", RateLimitError, 60),
+        ("@garbage=1", DependencyError, 60),
+        ("@stall=0", CallTimeoutError, 1.5),
+    ],
 )
 async def test_a_failing_batch_fails_the_call_with_its_own_error(
-    to_models: Connections, model_server: ModelServer, knobs: str, error: type[DependencyError]
+    to_models: Connections,
+    model_server: ModelServer,
+    knobs: str,
+    error: type[DependencyError],
+    timeout_s: float,
 ) -> None:
     with pytest.raises(error):
         await embedder(to_models, model_server, knobs).embed(
-            ["valve"] * 130, CallLimits(timeout_s=1.5, max_retries=0)
+            ["valve"] * 130, CallLimits(timeout_s=timeout_s, max_retries=0)
         )
 
 

@@ -219,7 +219,7 @@ async def test_a_limit_that_is_taken_and_not_heeded_goes_by_its_older_name_after
     ],
     ids=["a wrong key", "a wrong token"],
 )
-@pytest.mark.parametrize("name", ["azure deployments", "azure v1"])
+@pytest.mark.parametrize("name", ["azure", "azure v1"])
 async def test_a_wrong_proof_names_what_to_check_in_azure(
     make: Make, name: str, changes: dict[str, Any]
 ) -> None:

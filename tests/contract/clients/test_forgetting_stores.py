@@ -1,46 +1,27 @@
 """What stores do for a person who is erased, in memory and on Azurite: all of theirs goes, no other's."""
 
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
-import pytest
-
-from shared.access.idempotency import Claim, TableIdempotencyStore
-from shared.access.limits import TableUserLimitStore, UserLimits
+from shared.access.idempotency import Claim, IdempotencyStore
+from shared.access.limits import UserLimits, UserLimitStore
 from shared.conversations.models import Thread, ThreadTurn
-from shared.conversations.thread_store import TableThreadStore
+from shared.conversations.thread_store import ThreadStore
 from shared.platform.tables import Table
 from shared.quality.models import AnswerRecord, OpeningRecord, RatingRecord
-from shared.quality.store import TableQualityStore
+from shared.quality.store import QualityStore
 from shared.runs.models import RunRecord
-from shared.runs.run_store import TableRunStore
-from tests.azurite_fixture import unique_name
-from tests.fakes.stores import InMemoryRunStore, InMemoryThreadStore
-from tests.fakes.stores_quality import InMemoryQualityStore
-from tests.fakes.stores_requests import InMemoryIdempotencyStore, InMemoryUserLimitStore
+from shared.runs.run_store import RunStore
 
 if TYPE_CHECKING:
-    from shared.wiring import Connections
+    pass
 
 NOW = datetime(2026, 3, 1, 12, 30, tzinfo=UTC)
 ODD = "an'na/\\#?% Ünïcode"  # what no key of a table can hold, and what ends a text of OData
 
-Store = TypeVar("Store")
-Open = Callable[[Callable[[], Store], Callable[[Table], Store]], Store]
-"""One of the two kinds of a store."""
 
-
-@pytest.fixture(params=["in memory", pytest.param("azurite", marks=pytest.mark.contract)])
-def opened(request: pytest.FixtureRequest) -> Open[object]:
-    if request.param == "in memory":
-        return lambda fake, _: fake()
-    connections: Connections = request.getfixturevalue("to_storage")
-    return lambda _, real: real(Table(connections.tables, unique_name("forget").replace("-", "x")))
-
-
-async def test_all_runs_of_a_person_are_found(opened: Open[InMemoryRunStore | TableRunStore]) -> None:
-    runs = opened(InMemoryRunStore, TableRunStore)
+async def test_all_runs_of_a_person_are_found(table: Table) -> None:
+    runs = RunStore(table)
     for number, owner_id in enumerate((ODD, "ben", ODD)):
         record = RunRecord(
             run_id=f"r{number}", thread_id="t", owner_id=owner_id, question="Why?", created_at=NOW
@@ -50,10 +31,8 @@ async def test_all_runs_of_a_person_are_found(opened: Open[InMemoryRunStore | Ta
     assert [one.run_id async for one in runs.of_owner("nobody")] == []
 
 
-async def test_threads_of_a_person_are_found_and_every_row_goes(
-    opened: Open[InMemoryThreadStore | TableThreadStore],
-) -> None:
-    threads = opened(InMemoryThreadStore, TableThreadStore)
+async def test_threads_of_a_person_are_found_and_every_row_goes(table: Table) -> None:
+    threads = ThreadStore(table)
     for owner_id in (ODD, "ben"):
         thread = Thread(thread_id="t1", owner_id=owner_id, created_at=NOW, updated_at=NOW, turn_count=1)
         turn = ThreadTurn(thread_id="t1", number=1, run_id="r", question="Why?", asked_at=NOW)
@@ -73,10 +52,8 @@ async def test_threads_of_a_person_are_found_and_every_row_goes(
     assert await threads.forgotten_until("ben") == NOW
 
 
-async def test_keys_of_a_person_are_forgotten(
-    opened: Open[InMemoryIdempotencyStore | TableIdempotencyStore],
-) -> None:
-    keys = opened(InMemoryIdempotencyStore, TableIdempotencyStore)
+async def test_keys_of_a_person_are_forgotten(table: Table) -> None:
+    keys = IdempotencyStore(table)
     claim = Claim(route="POST /chat", body="digest", resource_id="r", created_at=NOW)
     for user_id, key in ((ODD, "1"), (ODD, "2"), ("ben", "1")):
         await keys.create(user_id, key, claim)
@@ -86,10 +63,8 @@ async def test_keys_of_a_person_are_forgotten(
     assert await keys.get("ben", "1") is not None
 
 
-async def test_limits_of_a_person_are_forgotten(
-    opened: Open[InMemoryUserLimitStore | TableUserLimitStore],
-) -> None:
-    limits = opened(InMemoryUserLimitStore, TableUserLimitStore)
+async def test_limits_of_a_person_are_forgotten(table: Table) -> None:
+    limits = UserLimitStore(table)
     for user_id in (ODD, "ben"):
         await limits.write(user_id, UserLimits())
     assert (await limits.forget(ODD), await limits.forget(ODD)) == (1, 0)
@@ -97,10 +72,8 @@ async def test_limits_of_a_person_are_forgotten(
     assert (await limits.read("ben")).revision is not None
 
 
-async def test_all_that_is_recorded_of_one_answer_is_forgotten(
-    opened: Open[InMemoryQualityStore | TableQualityStore],
-) -> None:
-    quality = opened(InMemoryQualityStore, TableQualityStore)
+async def test_all_that_is_recorded_of_one_answer_is_forgotten(table: Table) -> None:
+    quality = QualityStore(table)
     for key in ("a" * 32, "a" * 31 + "b"):
         await quality.add(AnswerRecord(key=key, at=NOW, outcome="answered"))
         await quality.put_rating(RatingRecord(key=key, at=NOW, rating=2))

@@ -21,7 +21,7 @@ from shared.wiring import build_services
 from tests.fakes.graph_server import TOKEN, GraphServer, Trouble
 from tests.fakes.services import fake_settings
 
-pytestmark = pytest.mark.contract
+pytestmark = [pytest.mark.contract, pytest.mark.attack("outgoing addresses")]
 
 EVA, MANY, ALL_TOO_MANY, STRANGER = (f"0000000{n}-aaaa-4bbb-8ccc-000000000000" for n in range(4))
 GROUPS = {
@@ -90,6 +90,14 @@ async def test_a_person_is_a_guest_unless_said_to_be_a_member(
     assert (await asking.person(EVA)).is_guest
     graph.people[EVA] = {"displayName": "Eva Lind"}
     assert (await asking.person(EVA)).is_guest
+
+
+@pytest.mark.parametrize("name", ["Finance", "R&D / Köln", "Anna's friends", "' or id ne '"])
+async def test_groups_are_found_by_their_name_alone(
+    connection: Connection[Any], graph: GraphServer, name: str
+) -> None:
+    graph.names = {"Finance": ["g-1"], "R&D / Köln": ["g-2"], "Anna's friends": ["g-3", "g-4"]}
+    assert await directory(connection, graph).groups_named(name) == set(graph.names.get(name, []))
 
 
 @pytest.mark.parametrize("status", [401, 403])

@@ -8,29 +8,19 @@ import pytest
 from shared.platform.errors import DependencyError
 from shared.platform.tables import Table
 from shared.quality.models import AnswerRecord, OpeningRecord, QualityRecord, RatingRecord
-from shared.quality.store import QualityStore, TableQualityStore
-from tests.azurite_fixture import unique_name
+from shared.quality.store import QualityStore
 from tests.contract.clients.conftest import NOWHERE, Connect
-from tests.fakes.stores_quality import InMemoryQualityStore
 
 if TYPE_CHECKING:
-    from shared.wiring import Connections
+    pass
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 
 
 @pytest.fixture
-def table(request: pytest.FixtureRequest) -> Table:
-    connections: Connections = request.getfixturevalue("to_storage")
-    return Table(connections.tables, unique_name("quality").replace("-", "x"))
-
-
-@pytest.fixture(params=["in memory", pytest.param("azurite", marks=pytest.mark.contract)])
-def store(request: pytest.FixtureRequest) -> QualityStore:
-    if request.param == "in memory":
-        return InMemoryQualityStore()
-    return TableQualityStore(request.getfixturevalue("table"))
+def store(table: Table) -> QualityStore:
+    return QualityStore(table)
 
 
 def answer(key: str = "a", at: datetime = NOON) -> AnswerRecord:
@@ -96,7 +86,7 @@ async def test_old_hours_go_as_many_as_asked_for(store: QualityStore) -> None:
 
 @pytest.mark.contract
 async def test_what_a_later_version_wrote_is_passed_over(table: Table) -> None:
-    store = TableQualityStore(table)
+    store = QualityStore(table)
     await store.add(answer())
     for row_key, content in (("answer-b", '{"kind":"answer","new":1}'), ("surprise-c", "{}")):
         await table.insert({"PartitionKey": "2026030112", "RowKey": row_key, "content": content})
@@ -106,6 +96,6 @@ async def test_what_a_later_version_wrote_is_passed_over(table: Table) -> None:
 @pytest.mark.contract
 async def test_a_storage_that_is_away_is_said_to_be(connect: Connect) -> None:
     away = f"DefaultEndpointsProtocol=http;AccountName=a;AccountKey=aaaa;TableEndpoint={NOWHERE}/a"
-    store = TableQualityStore(Table(connect(DocumentsStorage=away).tables, "quality", timeout_s=1))
+    store = QualityStore(Table(connect(DocumentsStorage=away).tables, "quality", timeout_s=1))
     with pytest.raises(DependencyError):
         await store.add(answer())

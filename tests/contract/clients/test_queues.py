@@ -9,7 +9,7 @@ from azure.core.exceptions import ResourceExistsError
 from local.azurite.server import AzuriteServer
 from shared.platform.errors import DependencyError
 from shared.platform.names import POISON_QUEUES
-from shared.platform.queues import AzurePoisonQueues, AzureTaskQueues
+from shared.platform.queues import PoisonQueues, TaskQueues
 from shared.wiring import Connections
 from tests.contract.clients.conftest import NOWHERE, Connect
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.contract
 
 
 async def test_queues_that_are_there_already_are_no_failure(to_storage: Connections) -> None:
-    queues = AzureTaskQueues(to_storage.queues)
+    queues = TaskQueues(to_storage.queues)
     for _ in range(2):
         await queues.ensure_queues(["test-made-once"])
     await queues.send("test-made-once", "é")
@@ -49,7 +49,7 @@ async def test_messages_tell_which_file_they_are_about_and_stay(to_storage: Conn
     of_blobs, of_deletions, of_turns, _ = POISON_QUEUES
     await put(to_storage, of_blobs, json.dumps(OF_TRIGGER), "no JSON", "[]")
     await put(to_storage, of_deletions, base64.b64encode(json.dumps(OF_DELETION).encode()).decode())
-    poison = AzurePoisonQueues(to_storage.queues)
+    poison = PoisonQueues(to_storage.queues)
     for _ in range(2):
         found = [(message.queue, message.blob_name, message.function) for message in await poison.peek()]
         assert found == [
@@ -67,5 +67,5 @@ async def test_messages_tell_which_file_they_are_about_and_stay(to_storage: Conn
 async def test_queues_out_of_reach_name_the_setting(azurite: AzuriteServer, connect: Connect) -> None:
     nowhere = azurite.connection_string.replace(f"http://127.0.0.1:{azurite.queue_port}", NOWHERE)
     with pytest.raises(DependencyError) as unreachable:
-        await AzurePoisonQueues(connect(DocumentsStorage=nowhere).queues).peek()
+        await PoisonQueues(connect(DocumentsStorage=nowhere).queues).peek()
     assert "DocumentsStorage" in unreachable.value.hints[0]

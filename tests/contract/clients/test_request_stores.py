@@ -1,46 +1,34 @@
 """What every `IdempotencyStore` and `UserLimitStore` does, in memory and on Azurite; instances that race."""
 
 import asyncio
+import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from local.azurite.server import AzuriteServer
-from shared.access.idempotency import Claim, IdempotencyStore, TableIdempotencyStore, claim_key
-from shared.access.limits import Slot, TableUserLimitStore, UserLimits, UserLimitStore, admit, slot_of_run
+from shared.access.idempotency import Claim, IdempotencyStore, claim_key
+from shared.access.limits import Slot, UserLimits, UserLimitStore, admit, slot_of_run
 from shared.access.models import UserContext
 from shared.platform.errors import ConflictError, DependencyError, TooManyRequestsError, TooManyRunsError
 from shared.platform.tables import Table
 from shared.wiring import Connections, Services
-from tests.azurite_fixture import unique_name
-from tests.contract.clients.conftest import Connect
+from tests.contract.clients.conftest import Connect, table_name
 from tests.fakes.services import fake_services, fake_settings
-from tests.fakes.stores_requests import InMemoryIdempotencyStore, InMemoryUserLimitStore
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 ANNA = UserContext(user_id="anna")
 STRANGE = "a/b\\c#?%\x01 Ünïcode \ud83d"
-BOTH = ["in memory", pytest.param("azurite", marks=pytest.mark.contract)]
 
 
-def table_name(stem: str) -> str:
-    return unique_name(stem).replace("-", "x")
+@pytest.fixture
+def claims(table: Table) -> IdempotencyStore:
+    return IdempotencyStore(table)
 
 
-@pytest.fixture(params=BOTH)
-def claims(request: pytest.FixtureRequest) -> IdempotencyStore:
-    if request.param == "in memory":
-        return InMemoryIdempotencyStore()
-    connections: Connections = request.getfixturevalue("to_storage")
-    return TableIdempotencyStore(Table(connections.tables, table_name("claims")))
-
-
-@pytest.fixture(params=BOTH)
-def limits(request: pytest.FixtureRequest) -> UserLimitStore:
-    if request.param == "in memory":
-        return InMemoryUserLimitStore()
-    connections: Connections = request.getfixturevalue("to_storage")
-    return TableUserLimitStore(Table(connections.tables, table_name("limits")))
+@pytest.fixture
+def limits(table: Table) -> UserLimitStore:
+    return UserLimitStore(table)
 
 
 def claim(resource_id: str, created_at: datetime = NOW) -> Claim:
@@ -112,7 +100,7 @@ async def test_rows_that_nobody_wrote_to_go(limits: UserLimitStore) -> None:
 @pytest.mark.contract
 async def test_a_row_that_is_not_understood_is_said_and_lets_in(to_storage: Connections) -> None:
     table = Table(to_storage.tables, table_name("limits"))
-    store = TableUserLimitStore(table)
+    store = UserLimitStore(table)
     await store.write("anna", UserLimits())
     (row,) = [dict(row) async for row in table.query()]
     await table.put({**row, "state": "{spoiled"})
@@ -123,8 +111,9 @@ async def test_a_row_that_is_not_understood_is_said_and_lets_in(to_storage: Conn
 
 
 @pytest.fixture
-def instances(azurite: AzuriteServer, connect: Connect) -> list[Services]:
-    """Three processes' worth of services over one storage account."""
+def instances(azurite: AzuriteServer, connect: Connect, monkeypatch: pytest.MonkeyPatch) -> list[Services]:
+    """Three processes' worth of services over one storage account, which may be slow here."""
+    monkeypatch.setattr("shared.access.limits.LIMIT_S", 100.0)
     names = table_name("limits"), table_name("claims")
     made: list[Services] = []
     for _ in range(3):
@@ -132,8 +121,8 @@ def instances(azurite: AzuriteServer, connect: Connect) -> list[Services]:
         made.append(
             fake_services(
                 settings=fake_settings(rate_limit_per_minute=20, max_concurrent_runs=4),
-                user_limits=TableUserLimitStore(Table(to.tables, names[0])),
-                idempotency=TableIdempotencyStore(Table(to.tables, names[1])),
+                user_limits=UserLimitStore(Table(to.tables, names[0])),
+                idempotency=IdempotencyStore(Table(to.tables, names[1])),
             )
         )
     return made
@@ -167,8 +156,9 @@ async def test_instances_share_calls(instances: list[Services]) -> None:
             return False
         return True
 
+    began = time.monotonic()
     let_in = sum(await asyncio.gather(*(call(number) for number in range(30))))
-    assert 20 <= let_in <= 22  # one comes back each 3 s
+    assert 20 <= let_in <= min(29, 21 + (time.monotonic() - began) / 3)  # one comes back each 3 s
 
 
 @pytest.mark.contract

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from local.azurite.server import AzuriteServer
-from shared.platform.blobs import AzureBlobStore
+from shared.platform.blobs import BlobStore
 from shared.platform.errors import ConflictError, NotFoundError
 from shared.runs.blob_run_log import BlobRunLog
 from shared.runs.events import RunEvent, TokenEvent, parse_event
@@ -22,7 +22,7 @@ async def log(request: pytest.FixtureRequest, connect: Connect) -> RunLog:
         azurite: AzuriteServer = request.getfixturevalue("azurite")
         connections = connect(DocumentsStorage=azurite.connection_string)
         container = unique_name("run-log")
-        await AzureBlobStore(connections.blobs).ensure_containers([container])
+        await BlobStore(connections.blobs).ensure_containers([container])
         made = BlobRunLog(connections.blobs, container)
     await made.create("r1")
     return made
@@ -106,7 +106,7 @@ async def test_a_deleted_log_is_gone_and_deleting_it_again_is_no_error(log: RunL
 async def blob_log(azurite: AzuriteServer, connect: Connect) -> BlobRunLog:
     connections = connect(DocumentsStorage=azurite.connection_string)
     container = unique_name("run-log")
-    await AzureBlobStore(connections.blobs).ensure_containers([container])
+    await BlobStore(connections.blobs).ensure_containers([container])
     return BlobRunLog(connections.blobs, container)
 
 

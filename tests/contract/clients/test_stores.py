@@ -6,41 +6,29 @@ from typing import TYPE_CHECKING
 import pytest
 
 from local.azurite.server import AzuriteServer
-from shared.documents.state import DocumentState, DocumentStore, Rights
-from shared.documents.state_store import TableDocumentStore
+from shared.documents.state import DocumentState, Rights
+from shared.documents.state_store import DocumentStore
 from shared.platform.errors import ConflictError, DependencyError, NotFoundError
 from shared.platform.tables import Table
 from shared.runs.models import Feedback, RunRecord
 from shared.runs.plan import TodoItem
-from shared.runs.run_store import RunStore, TableRunStore
-from tests.azurite_fixture import unique_name
+from shared.runs.run_store import RunStore
 from tests.contract.clients.conftest import NOWHERE, Connect
-from tests.fakes.stores import InMemoryDocumentStore, InMemoryRunStore
 
 if TYPE_CHECKING:
-    from shared.wiring import Connections
+    pass
 
 NOW = datetime(2026, 3, 1, 12, 30, 15, 123456, tzinfo=UTC)
 
 
-def table_name(stem: str) -> str:
-    return unique_name(stem).replace("-", "x")
+@pytest.fixture
+def runs(table: Table) -> RunStore:
+    return RunStore(table)
 
 
-@pytest.fixture(params=["in memory", pytest.param("azurite", marks=pytest.mark.contract)])
-def runs(request: pytest.FixtureRequest) -> RunStore:
-    if request.param == "in memory":
-        return InMemoryRunStore()
-    connections: Connections = request.getfixturevalue("to_storage")
-    return TableRunStore(Table(connections.tables, table_name("runs")))
-
-
-@pytest.fixture(params=["in memory", pytest.param("azurite", marks=pytest.mark.contract)])
-def documents(request: pytest.FixtureRequest) -> DocumentStore:
-    if request.param == "in memory":
-        return InMemoryDocumentStore()
-    connections: Connections = request.getfixturevalue("to_storage")
-    return TableDocumentStore(Table(connections.tables, table_name("documents")))
+@pytest.fixture
+def documents(table: Table) -> DocumentStore:
+    return DocumentStore(table)
 
 
 def record(question: str = "How high?") -> RunRecord:
@@ -183,7 +171,7 @@ async def test_without_a_table_there_are_no_documents(documents: DocumentStore) 
 @pytest.mark.contract
 async def test_tables_out_of_reach_name_the_setting(azurite: AzuriteServer, connect: Connect) -> None:
     nowhere = azurite.connection_string.replace(f"http://127.0.0.1:{azurite.table_port}", NOWHERE)
-    store = TableRunStore(Table(connect(DocumentsStorage=nowhere).tables, "runs"))
+    store = RunStore(Table(connect(DocumentsStorage=nowhere).tables, "runs"))
     with pytest.raises(DependencyError) as unreachable:
         await store.get("r1")
     assert "DocumentsStorage" in unreachable.value.hints[0]

@@ -14,9 +14,10 @@ from shared.platform.errors import (
     ModelFixableError,
     OutputCutError,
 )
-from shared.platform.language_models.chat_model import OpenAIChatModel
+from shared.platform.language_models.chat_model import ROOM_TOKENS, OpenAIChatModel
 from shared.platform.language_models.embeddings import OpenAIEmbedder
-from shared.platform.language_models.models import CallLimits, Prompt
+from shared.platform.language_models.features import Efforts, FeatureMemory
+from shared.platform.language_models.models import CallLimits, Message, Picture, Prompt, ToolDefinition
 from tests.contract.clients.conftest import Connect
 from tests.contract.clients.scripted_server import Answer, ScriptedServer
 from tests.contract.clients.test_chat_model import read_into
@@ -167,11 +168,83 @@ async def test_who_is_wrong_again_is_not_asked_a_third_time(connect: Connect) ->
         assert len(server.bodies) == 3
 
 
-async def test_what_was_cut_off_is_not_asked_for_again(connect: Connect) -> None:
-    async with ScriptedServer(refusing("response_format"), whole('{"holds"', "length")) as server:
+async def test_what_was_cut_off_is_asked_for_once_more_with_room(connect: Connect) -> None:
+    async with ScriptedServer(whole('{"holds"', "length")) as server:
         with pytest.raises(ModelFixableError, match="cut off"):
             await model(server, connect).parse(TALK, Verdict, ONCE)
+        limits = [json.loads(body)["max_completion_tokens"] for body in server.bodies]
+    assert limits == [ONCE.max_output_tokens, ONCE.max_output_tokens + ROOM_TOKENS]
+
+
+async def test_room_that_was_needed_is_given_at_once_the_next_time(connect: Connect) -> None:
+    async with ScriptedServer(whole("", "length"), whole('{"holds": true}')) as server:
+        asked = model(server, connect)
+        assert await asked.parse(TALK, Verdict, ONCE) == Verdict(holds=True)
+        assert await asked.parse(TALK, Verdict, ONCE) == Verdict(holds=True)
+        limits = [
+            json.loads(body)["max_completion_tokens"] - ONCE.max_output_tokens for body in server.bodies
+        ]
+    assert limits == [0, ROOM_TOKENS, ROOM_TOKENS]
+
+
+async def test_a_stream_that_ends_before_its_first_word_is_asked_for_once_more(connect: Connect) -> None:
+    async with ScriptedServer(events(delta("", "length")), events(delta("It runs.", "stop"))) as server:
+        assert await read(server, connect) == "It runs."
         assert len(server.bodies) == 2
+
+
+@pytest.mark.parametrize(("told", "cached"), [(30, 30), (None, 0), (500, 0)])
+async def test_tokens_from_the_cache_are_told_apart(connect: Connect, told: int | None, cached: int) -> None:
+    choice = {"index": 0, "message": {"role": "assistant", "content": "Hello."}, "finish_reason": "stop"}
+    usage = {"prompt_tokens": 40, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": told}}
+    body = json.dumps({"choices": [choice], "usage": usage}).encode()
+    async with ScriptedServer(Answer(body=body)) as server:
+        turn = await model(server, connect).converse([Message(role="user", text="Hello.")], [], ONCE)
+    assert turn.usage is not None
+    assert turn.usage.cached_tokens == cached
+
+
+UNKNOWN = {"message": "Unrecognized request argument supplied: reasoning_effort"}
+OTHER_VALUE = {
+    "message": "Unsupported value: 'reasoning_effort' does not support 'none' with this model. Supported "
+    "values are: 'minimal', 'low', 'medium', and 'high'.",
+    "param": "reasoning_effort",
+}
+NOT_WITH_TOOLS = {"message": "Function tools with reasoning_effort are not supported for m in this endpoint."}
+EFFORTS = Efforts(tools="none", short="minimal", writing="low")
+LOOK = ToolDefinition(name="look", description="Looks.", parameters={"type": "object", "properties": {}})
+
+
+@pytest.mark.parametrize(
+    ("said", "sent", "afterwards"),
+    [
+        ([], ["none"], ["none", "low"]),
+        ([OTHER_VALUE], ["none", "minimal"], ["minimal", "low"]),
+        ([NOT_WITH_TOOLS, NOT_WITH_TOOLS], ["none", "minimal", None], [None, "low"]),
+        ([UNKNOWN], ["none", None], [None, None]),
+    ],
+)
+async def test_an_effort_that_is_refused_is_replaced_and_what_worked_is_remembered(
+    connect: Connect, said: list[Any], sent: list[str | None], afterwards: list[str | None]
+) -> None:
+    refused = [Answer("400 Bad Request", json.dumps({"error": error}).encode()) for error in said]
+    async with ScriptedServer(*refused, whole('{"holds": true}')) as server:
+        to = connect(openai_base_url=f"{server.endpoint}/v1")
+        asked = OpenAIChatModel(to.model, "m", ENDPOINT, efforts=EFFORTS)
+        for _ in range(2):
+            await asked.converse([Message(role="user", text="Look.")], [LOOK], ONCE)
+        await asked.parse(TALK, Verdict, ONCE)
+        efforts = [json.loads(body).get("reasoning_effort") for body in server.bodies]
+    assert efforts == sent + afterwards
+
+
+async def test_who_is_told_that_there_is_no_effort_sends_none(connect: Connect) -> None:
+    async with ScriptedServer(whole("Hello.")) as server:
+        to = connect(openai_base_url=f"{server.endpoint}/v1")
+        memory = FeatureMemory(frozenset({"tools"}))
+        asked = OpenAIChatModel(to.model, "m", ENDPOINT, efforts=EFFORTS, memory=memory)
+        await asked.converse([Message(role="user", text="Look.")], [LOOK], ONCE)
+        assert "reasoning_effort" not in json.loads(server.bodies[0])
 
 
 async def test_a_refusal_that_stays_is_told_and_takes_nothing_away(connect: Connect) -> None:
@@ -215,3 +288,18 @@ async def test_refusals_end_with_the_time_of_the_call(connect: Connect) -> None:
     async with ScriptedServer(slow) as server:
         with pytest.raises(CallTimeoutError):
             await model(server, connect).parse(TALK, Verdict, ONCE.model_copy(update={"timeout_s": 0.6}))
+
+
+async def test_pictures_that_are_refused_are_left_out_and_not_sent_again(connect: Connect) -> None:
+    error = {"message": "Invalid content type. image_url is only supported by certain models.", "code": None}
+    refusal = Answer("400 Bad Request", json.dumps({"error": error}).encode())
+    pictured = Message(
+        role="user", text="Look.", pictures=(Picture(label="Figure 1", url="data:image/png,"),)
+    )
+    async with ScriptedServer(refusal, whole("Seen.")) as server:
+        asked = model(server, connect)
+        for _ in range(2):
+            assert (await asked.converse([pictured], (), ONCE)).text == "Seen."
+    sent = [json.loads(body)["messages"][0]["content"] for body in server.bodies]
+    assert [part["type"] for part in sent[0]] == ["text", "text", "image_url"]
+    assert sent[1:] == ["Look.", "Look."]

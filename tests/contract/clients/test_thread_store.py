@@ -7,23 +7,19 @@ import pytest
 
 from local.azurite.server import AzuriteServer
 from shared.conversations.models import Thread, ThreadTurn
-from shared.conversations.thread_store import TableThreadStore, ThreadStore
+from shared.conversations.thread_store import ThreadStore
 from shared.platform.errors import CallerError, ConflictError, NotFoundError
-from shared.platform.queues import AzureTaskQueues
+from shared.platform.queues import TaskQueues
 from shared.platform.tables import Table
 from shared.runs.models import RunRecord
-from shared.runs.run_store import RunStore, TableRunStore
+from shared.runs.run_store import RunStore
 from shared.wiring import Connections
 from tests.azurite_fixture import unique_name
-from tests.contract.clients.conftest import Connect
-from tests.fakes.stores import InMemoryRunStore, InMemoryThreadStore
+from tests.contract.clients.conftest import Connect, table_name
+from tests.fakes.stores import InMemoryThreadStore
 
 NOW = datetime(2026, 3, 1, 12, 30, 15, 123456, tzinfo=UTC)
 STRANGE_OWNER = "a/b\\c#d?e'f%20ü"
-
-
-def table_name(stem: str) -> str:
-    return unique_name(stem).replace("-", "x")
 
 
 @pytest.fixture(
@@ -38,15 +34,12 @@ def threads(request: pytest.FixtureRequest) -> ThreadStore:
         return InMemoryThreadStore()
     connections: Connections = request.getfixturevalue("to_storage")
     is_sorted = request.param == "azurite"
-    return TableThreadStore(Table(connections.tables, table_name("threads"), is_sorted=is_sorted))
+    return ThreadStore(Table(connections.tables, table_name("threads"), is_sorted=is_sorted))
 
 
-@pytest.fixture(params=["in memory", pytest.param("azurite", marks=pytest.mark.contract)])
-def runs(request: pytest.FixtureRequest) -> RunStore:
-    if request.param == "in memory":
-        return InMemoryRunStore()
-    connections: Connections = request.getfixturevalue("to_storage")
-    return TableRunStore(Table(connections.tables, table_name("runs")))
+@pytest.fixture
+def runs(table: Table) -> RunStore:
+    return RunStore(table)
 
 
 def thread(thread_id: str = "t1", owner_id: str = "anna", age_s: float = 0) -> Thread:
@@ -196,7 +189,7 @@ async def test_tables_of_another_account_are_reached_by_their_own_endpoint_and_k
     parts = dict(part.split("=", 1) for part in azurite.connection_string.strip(";").split(";"))
     settings = {"tables_endpoint": parts["TableEndpoint"], "tables_key": parts["AccountKey"]}
     elsewhere = connect(DocumentsStorage="UseDevelopmentStorage=true", **settings)
-    store = TableThreadStore(Table(elsewhere.tables, table_name("threads")))
+    store = ThreadStore(Table(elsewhere.tables, table_name("threads")))
     await store.ensure_table()
     await store.create(thread())
     assert await store.get("anna", "t1") is not None
@@ -205,7 +198,7 @@ async def test_tables_of_another_account_are_reached_by_their_own_endpoint_and_k
 @pytest.mark.contract
 async def test_a_message_is_sent_as_triggers_read_it(to_storage: Connections) -> None:
     queue = unique_name("turns")
-    queues = AzureTaskQueues(to_storage.queues)
+    queues = TaskQueues(to_storage.queues)
     with pytest.raises(NotFoundError):
         await queues.send(queue, "x")
     for _ in range(2):

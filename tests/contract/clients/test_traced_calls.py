@@ -7,14 +7,14 @@ import pytest
 
 from shared.platform import tracing
 from shared.platform.azure_search import AzureSearchIndex
-from shared.platform.blobs import AzureBlobStore
+from shared.platform.blobs import BlobStore
 from shared.platform.calls import model_endpoint
 from shared.platform.errors import DependencyError, NotFoundError
 from shared.platform.language_models.chat_model import OpenAIChatModel
 from shared.platform.language_models.embeddings import OpenAIEmbedder
 from shared.platform.language_models.models import CallLimits, Message
 from shared.platform.language_models.traced import TracedChatModel, TracedEmbedder
-from shared.platform.queues import AzureTaskQueues
+from shared.platform.queues import TaskQueues
 from shared.platform.search import SearchRequest
 from shared.platform.tables import Table
 from shared.runs.blob_run_log import BlobRunLog
@@ -46,11 +46,11 @@ def shown(recorded: Recorded) -> str:
 
 async def test_storage_is_spans_by_what_was_done(to_storage: Connections, recorded: Recorded) -> None:
     container, run_id = unique_name("container"), unique_name("run")
-    blobs, log = AzureBlobStore(to_storage.blobs), BlobRunLog(to_storage.blobs, container)
+    blobs, log = BlobStore(to_storage.blobs), BlobRunLog(to_storage.blobs, container)
     table = Table(to_storage.tables, unique_name("table").replace("-", "x"))
     await table.ensure()
     await blobs.ensure_containers([container])
-    queues = AzureTaskQueues(to_storage.queues)
+    queues = TaskQueues(to_storage.queues)
     await queues.ensure_queues([container])
     with tracing.root("step", "server"):
         await blobs.write(container, "SECRET.pdf", b"SECRET")

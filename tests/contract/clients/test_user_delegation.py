@@ -20,10 +20,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from local.azurite.installation import install
-from local.azurite.node import find_node
-from local.azurite.server import ACCOUNT, DEFAULT_PREFIX, HOST
-from shared.platform.blobs import AzureBlobStore
+from local.azurite.server import ACCOUNT, DEFAULT_PREFIX, HOST, find_node, install
+from shared.platform.blobs import BlobStore
 from shared.platform.connections import Connection
 from tests.conftest import find_free_port
 
@@ -111,10 +109,10 @@ def endpoint(certificate: tuple[Path, Path], tmp_path_factory: pytest.TempPathFa
 
 
 @pytest.fixture
-async def store(endpoint: str, certificate: tuple[Path, Path]) -> AsyncIterator[AzureBlobStore]:
+async def store(endpoint: str, certificate: tuple[Path, Path]) -> AsyncIterator[BlobStore]:
     client = BlobServiceClient(endpoint, credential=Identity(), connection_verify=str(certificate[0]))
     connection = Connection(lambda: client)
-    made = AzureBlobStore(connection)
+    made = BlobStore(connection)
     await made.ensure_containers(["figures"])
     yield made
     await connection.close()
@@ -138,7 +136,7 @@ def status(url: str, certificate: tuple[Path, Path], content: bytes | None = Non
 
 
 async def test_a_link_signed_by_identity_opens_its_blob_for_its_purpose(
-    store: AzureBlobStore, certificate: tuple[Path, Path]
+    store: BlobStore, certificate: tuple[Path, Path]
 ) -> None:
     await store.write("figures", "d1/ü 1.png", b"\x89PNG")
     read = await store.read_url("figures", "d1/ü 1.png", 3600)

@@ -32,7 +32,7 @@ from tests.fakes.web_search import SearchEngine
 if TYPE_CHECKING:
     from shared.wiring import Connections
 
-pytestmark = pytest.mark.contract
+pytestmark = [pytest.mark.contract, pytest.mark.attack("outgoing addresses")]
 
 LIMITS = CallLimits(timeout_s=60, max_retries=0)
 QUESTION = "whether the lighthouse tariff was raised"

@@ -6,25 +6,31 @@ from dataclasses import replace
 import pytest
 
 from local.azurite.server import AzuriteServer
-from shared.ingestion.parser_process import parser_pool, text_pool
+from shared.ingestion.parser_process import parsers
 from shared.platform.names import BOT_TURNS_TABLE
 from shared.platform.tables import Table
-from shared.teams.store import TableBotTurnStore
+from shared.teams.store import BotTurnStore
 from shared.wiring import Connections, Services, build_services
-from tests.azurite_fixture import azurite
+from tests.azurite_fixture import own_azurite
 from tests.fakes.models import HashingEmbedder
 from tests.fakes.services import fake_settings
 from tests.servers_fixture import SearchServer, search_server, unique_index
 from tests.unit.erasure.lives import fill, model_of_lives
 
-__all__ = ["azurite", "search_server"]
+__all__ = ["search_server"]
 
 
 @pytest.fixture(scope="session", autouse=True)
 def workers_end() -> Iterator[None]:
     yield
-    parser_pool().close()
-    text_pool().close()
+    parsers(2048).close()
+
+
+@pytest.fixture(scope="session")
+def azurite() -> Iterator[AzuriteServer]:
+    """No other test writes to it: what is left is looked for in all that it holds."""
+    with own_azurite() as server:
+        yield server
 
 
 @pytest.fixture
@@ -44,7 +50,7 @@ async def services(azurite: AzuriteServer, search_server: SearchServer) -> Async
         build_services(settings),
         chat_model=model_of_lives(),
         embedder=HashingEmbedder(),
-        bot_turns=TableBotTurnStore(Table(tables.tables, BOT_TURNS_TABLE)),
+        bot_turns=BotTurnStore(Table(tables.tables, BOT_TURNS_TABLE)),
     )
     await made.prepare()
     await fill(made)

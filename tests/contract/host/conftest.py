@@ -20,7 +20,6 @@ def sample_settings(storage: str) -> dict[str, str]:
         "AzureWebJobsStorage": storage,
         "DocumentsStorage": storage,
         "DOCUMENTS": f"{stem}-documents",
-        "TEXTS": f"{stem}-texts",
         "INBOX": f"{stem}-inbox",
         "LOCAL_BLOB_DELETED_QUEUE": f"{stem}-deleted",
     }

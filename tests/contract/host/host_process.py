@@ -13,6 +13,8 @@ from typing import Any, Self
 
 import httpx
 
+from local.run_all.stack import QUICK_RECOVERY
+
 ROOT = Path(__file__).resolve().parents[3]
 SAMPLE_APP = Path(__file__).parent / "sample_app"
 HANG_GUARD_S = 120.0
@@ -35,6 +37,7 @@ class HostProcess:
             "PYTHONPATH": str(ROOT),
             "PYTHONWARNINGS": "default",
             "SAMPLE_NOTES": str(self._notes),
+            **QUICK_RECOVERY,
             **settings,
         }
         self._process: subprocess.Popen[str] | None = None
@@ -71,8 +74,20 @@ class HostProcess:
         """SIGTERM; returns the exit code."""
         return self._end(signal.SIGTERM)
 
+    def wait(self) -> int:
+        """The exit code, once it has ended by itself."""
+        assert self._process is not None
+        assert self._process.stdout is not None
+        code = self._process.wait(HANG_GUARD_S)
+        self._process.stdout.close()
+        return code
+
     def kill(self) -> None:
         self._end(signal.SIGKILL)
+
+    def worker_pid(self) -> int:
+        with self.client() as client:
+            return int(client.get("/admin/host/status").json()["workerProcessId"])
 
     def _end(self, number: int) -> int:
         assert self._process is not None
@@ -112,5 +127,5 @@ def wait_until(condition: Callable[[], bool], what: str) -> None:
     """Poll; the guard only keeps a broken run from hanging."""
     deadline = time.monotonic() + HANG_GUARD_S
     while not condition():
-        assert time.monotonic() < deadline, f"waited in vain for {what}"
+        assert time.monotonic() < deadline, f"no {what}"
         time.sleep(0.05)

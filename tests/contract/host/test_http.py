@@ -89,3 +89,27 @@ def test_slow_synchronous_function_does_not_hold_up_others(host: HostProcess) ->
         next(lines)
         assert client.get("/api/slow/1").json() == "done"
         assert next(lines) == "data: tick"
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "status"),
+    [
+        ("/api/files/a%00b", {}, 400),
+        ("/api/files/" + "a" * 9000, {}, 414),
+        ("/api/files/a", {f"x-{number}": "y" for number in range(100)}, 431),
+        ("/api/files/a", {"x-large": "y" * 33_000}, 431),
+        ("/api/files/a", {"x-name": "\xfc"}, 400),
+        ("/x/../api/files/a", {}, 200),
+        ("/api/files/%2e/a", {}, 200),
+        ("/api/../../api/files/a", {}, 200),
+    ],
+)
+def test_what_the_real_host_refuses_is_refused_and_dots_are_resolved(
+    host: HostProcess, path: str, headers: dict[str, str], status: int
+) -> None:
+    address = urlparse(host.base_url)
+    lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    with socket.create_connection((address.hostname or "", address.port or 0)) as connection:
+        request = f"GET {path} HTTP/1.1\r\nhost: sample\r\nconnection: close\r\n{lines}\r\n"
+        connection.sendall(request.encode("latin-1"))
+        assert connection.recv(100).split()[1] == str(status).encode()

@@ -21,7 +21,7 @@ NewHost = Callable[..., HostProcess]
 
 def test_ready_line_names_the_address_and_stop_ends_open_event_streams(new_host: NewHost) -> None:
     with new_host() as host:
-        assert host.ready_line == f"host ready on {host.base_url} (21 functions)"
+        assert host.ready_line == f"host ready on {host.base_url} (22 functions)"
         with host.client() as client, client.stream("GET", "/api/ticks") as stream:
             lines = stream.iter_lines()
             next(lines)
@@ -94,7 +94,7 @@ def test_busy_port_is_one_line_that_names_the_setting(tmp_path: Path) -> None:
 
 
 def test_missing_connection_is_one_line_that_names_the_setting(tmp_path: Path) -> None:
-    names = dict.fromkeys(("DOCUMENTS", "TEXTS", "INBOX", "LOCAL_BLOB_DELETED_QUEUE"), "x")
+    names = dict.fromkeys(("DOCUMENTS", "INBOX", "LOCAL_BLOB_DELETED_QUEUE"), "x")
     code, text = _start_fails("--port", str(find_free_port()), "--data", str(tmp_path), environment=names)
     assert code == 2
     assert text.startswith("local.host: setting DocumentsStorage is not set")

@@ -8,11 +8,12 @@ import pytest
 
 from local.azurite.server import AzuriteServer
 from shared.ingestion import acceptance
-from shared.ingestion.parser_process import parser_pool, text_pool
+from shared.ingestion.parser_process import parsers
 from shared.platform.settings import Settings
 from shared.wiring import Services, build_services
 from tests.azurite_fixture import azurite
 from tests.conftest import find_free_port
+from tests.contract.ingestion.driving import unique
 from tests.contract.ingestion.models import (
     DIMENSIONS,
     CountingChatModel,
@@ -36,8 +37,7 @@ def ingestion_search(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Searc
 @pytest.fixture(scope="session", autouse=True)
 def workers_end() -> Iterator[None]:
     yield
-    parser_pool().close()
-    text_pool().close()
+    parsers(2048).close()
 
 
 @pytest.fixture(autouse=True, params=["one step", pytest.param("many steps", marks=pytest.mark.e2e)])
@@ -45,6 +45,11 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None
     """Short texts go either way: every promise holds on both."""
     if request.param == "many steps" and "test_small" not in request.node.nodeid:
         monkeypatch.setattr(acceptance, "MAX_SMALL_BYTES", -1)
+
+
+@pytest.fixture
+def name() -> str:
+    return unique()
 
 
 @pytest.fixture

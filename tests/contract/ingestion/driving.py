@@ -1,7 +1,8 @@
 """Runs `ingest_document` on the replay harness, its activities against the real services of the test."""
 
 import asyncio
-from collections.abc import Callable
+import itertools
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -12,7 +13,14 @@ from orchestrations.ingest_document import ingest_document
 from shared import wiring
 from shared.documents.ids import document_id
 from shared.documents.state import DocumentState
-from shared.ingestion.models import IngestResult
+from shared.ingestion.acceptance import accept
+from shared.ingestion.claims import IngestTask
+from shared.ingestion.indexing import finish, plan, write_blocks
+from shared.ingestion.metadata import describe
+from shared.ingestion.models import IngestReply, IngestResult, IngestStep
+from shared.ingestion.parse_document import parse
+from shared.ingestion.steps import reply_of
+from shared.platform.names import DOCUMENTS
 from shared.platform.search import IndexRow, SearchRequest
 from shared.wiring import Services
 from tests.replay.harness import Script, simulate
@@ -30,6 +38,31 @@ ACTIVITIES = (
     "remove_document",
     "close_document",
 )
+
+
+Act = Callable[[IngestTask], Awaitable[IngestReply]]
+STEPS: tuple[Act, ...] = (accept, parse, describe, plan, write_blocks, finish)
+
+
+_numbers = itertools.count()
+
+GUIDE = """# Pump guide
+
+The pump moves water. It is checked every year by a trained person.
+
+## Limits
+
+The highest pressure is 16 bar. Above it the valve opens by itself.
+
+## Care
+
+Oil is changed every 500 hours. Use only oil of the type that the label names.
+"""
+
+
+def unique(suffix: str = ".md") -> str:
+    """A path that no other test has: the storage is shared."""
+    return f"folder-{next(_numbers)}/guide{suffix}"
 
 
 class Instances:
@@ -70,6 +103,34 @@ def _script(others: Instances) -> Script:
 
     activities = {name: answering(name) for name in ACTIVITIES}
     return Script(activities={**activities, "check_holder": answering("check_holder", others)})
+
+
+async def perform(act: Act, step: IngestStep, services: Services) -> IngestReply:
+    """One step, as its activity performs it."""
+    return await reply_of(act.__name__, step, act(IngestTask(step, services)))
+
+
+async def drop(
+    services: Services, name: str, content: str | bytes = GUIDE, metadata: dict[str, str] | None = None
+) -> None:
+    """Write a file, or an access list, as a person would."""
+    await services.blobs.ensure_containers([DOCUMENTS])
+    raw = content.encode() if isinstance(content, str) else content
+    await services.blobs.write(DOCUMENTS, name, raw, metadata=metadata)
+
+
+async def dropped(
+    services: Services, name: str, content: str | bytes = GUIDE, metadata: dict[str, str] | None = None
+) -> str:
+    """Write a file and ingest it; how that ended."""
+    await drop(services, name, content, metadata)
+    return (await ingest(services, name, f"drop-{next(_numbers)}")).outcome
+
+
+async def removed(services: Services, name: str) -> None:
+    """Delete a file and everything made of it."""
+    await services.blobs.delete(DOCUMENTS, name)
+    assert (await ingest(services, name, f"removal-{next(_numbers)}")).outcome == "removed"
 
 
 async def state_of(services: Services, blob_name: str) -> DocumentState:

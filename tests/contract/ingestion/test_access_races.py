@@ -12,24 +12,30 @@ from shared.documents.state import Rights
 from shared.ingestion.acceptance import accept
 from shared.ingestion.changes import change_access, write_rights
 from shared.ingestion.claims import IngestTask
-from shared.ingestion.models import Accepted, IngestStep, Written
-from shared.ingestion.steps import perform
-from shared.platform.language_models.models import CallLimits
+from shared.ingestion.models import Accepted, Done, IngestStep
 from shared.platform.names import DOCUMENTS
 from shared.platform.search import IndexRow
 from shared.wiring import Services
-from tests.contract.ingestion.driving import Instances, blocks_of, documents_of, ingest, state_of
+from tests.contract.ingestion import driving
+from tests.contract.ingestion.driving import (
+    STEPS,
+    Instances,
+    blocks_of,
+    documents_of,
+    ingest,
+    perform,
+    state_of,
+)
 from tests.contract.ingestion.models import CountingEmbedder
+from tests.fakes.replaced import Replaced
 
-pytestmark = [pytest.mark.contract, pytest.mark.e2e]  # long: see `make e2e`
-_numbers = itertools.count()
+pytestmark = [
+    pytest.mark.contract,
+    pytest.mark.e2e,
+    pytest.mark.attack("access matrix"),
+]  # long: see `make e2e`
 SECTIONS = 6
 Hook = Callable[[], Awaitable[None]]
-
-
-@pytest.fixture
-def name() -> str:
-    return f"races/guide-{next(_numbers)}.md"
 
 
 @pytest.fixture(autouse=True)
@@ -43,43 +49,30 @@ def guide(edition: int) -> bytes:
 
 
 async def drop(services: Services, name: str, edition: int = 1) -> None:
-    await services.blobs.ensure_containers([DOCUMENTS])
-    metadata = {"acl": "board,sales", "owner_id": "anna"}
-    await services.blobs.write(DOCUMENTS, name, guide(edition), metadata=metadata)
+    await driving.drop(services, name, guide(edition), {"acl": "board,sales", "owner_id": "anna"})
 
 
 async def readers_of(services: Services, name: str) -> set[tuple[str, ...]]:
     return {tuple(row["access_control_list"]) for row in await blocks_of(services, name)}
 
 
-class Interrupted:
-    """An index or an embedder that lets something happen right before, or after, its second call."""
-
-    def __init__(self, inner: object, happen: Hook, moment: str) -> None:
-        self._inner, self._happen, self._moment, self._calls = inner, happen, moment, 0
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._inner, name)
-
-    async def _at(self, moment: str) -> None:
-        if self._calls == 2 and moment == self._moment:
-            await self._happen()
-
-    async def upload(self, rows: Sequence[IndexRow]) -> None:
-        self._calls += 1
-        await self._at("before")
-        await self._inner.upload(rows)  # type: ignore[attr-defined]
-        await self._at("after")
-
-    async def embed(self, texts: Sequence[str], limits: CallLimits) -> object:
-        self._calls += 1
-        await self._at("before")
-        return await self._inner.embed(texts, limits)  # type: ignore[attr-defined]
-
-
-def interrupted(services: Services, where: str, happen: Hook) -> Services:
+def interrupted(services: Services, where: str, happen: Hook, calls: int = 0) -> Services:
+    """Services of which one lets something happen right before, or after, its second call."""
     part, moment = where.split()
-    parts: dict[str, Any] = {part: Interrupted(getattr(services, part), happen, moment)}
+    inner = getattr(services, part)
+    method = "embed" if part == "embedder" else "upload"
+    number = itertools.count(calls + 1)
+
+    async def call(*args: Any) -> Any:
+        is_second = next(number) == 2
+        if is_second and moment == "before":
+            await happen()
+        result = await getattr(inner, method)(*args)
+        if is_second and moment == "after":
+            await happen()
+        return result
+
+    parts: dict[str, Any] = {part: Replaced(inner, **{method: call})}
     return replace(services, **parts)
 
 
@@ -91,7 +84,7 @@ async def by_sidecar(services: Services, name: str) -> None:
     content = b'{"acl": ["board"], "owner_id": "anna"}'
     await services.blobs.write(DOCUMENTS, f"{name}.acl.json", content)
     step = IngestStep(blob_name=name, instance_id="event")
-    assert await perform("accept", step, services) == Accepted(outcome="noted")
+    assert await perform(accept, step, services) == Accepted(outcome="noted")
 
 
 @pytest.mark.parametrize("change", [by_api, by_sidecar])
@@ -117,22 +110,17 @@ async def test_a_narrower_list_holds_on_every_block_whenever_it_comes(
         await change(services, name)
         seen.append(await readers_of(services, name))
 
-    if where.startswith("documents"):  # written once in an ingestion
-        where, target = "documents_index before", services.documents_index
-        holder = Interrupted(target, happen, "before")
-        holder._calls = 1
-        watched = replace(services, documents_index=holder)  # type: ignore[arg-type]
-    else:
-        watched = interrupted(services, where, happen)
+    calls = int(where.startswith("documents"))  # written once in an ingestion
+    watched = interrupted(services, where, happen, calls)
     step = IngestStep(blob_name=name, instance_id="writer", end=SECTIONS)
-    for current in ("accept", "parse", "describe", "plan", "write_blocks", "finish"):
+    for current in STEPS:
         reply = await perform(current, step, watched)
         assert reply.kind != "failed", reply
         step = step.model_copy(update={"content_hash": getattr(reply, "content_hash", step.content_hash)})
-        if current in ("write_blocks", "finish") and seen:
+        if current in STEPS[4:] and seen:
             # Not only in the end: the step in which it changed leaves no block that more people can read.
             assert await readers_of(services, name) == {("anna", "board")}
-    assert isinstance(reply, Written)
+    assert isinstance(reply, Done)
     assert seen[0] <= {("anna", "board")}, "those that were there had it at once"
     assert (await ingest(services, name, "writer")).outcome in ("ready", "current", "rights")
     assert await readers_of(services, name) == {("anna", "board")}
@@ -151,21 +139,17 @@ async def test_of_two_changes_at_once_the_newest_holds(services: Services, name:
     index = services.content_index
     changes = [AccessChange(acl=("sales",)), AccessChange(acl=("board",))]
 
-    class Slow:
+    async def merge(rows: Sequence[IndexRow]) -> None:
         """The first change's merge arrives after all that the second one does."""
-
-        def __getattr__(self, attribute: str) -> object:
-            return getattr(index, attribute)
-
-        async def merge(self, rows: Sequence[IndexRow]) -> None:
-            if changes:
-                await change_access(await state_of(services, name), changes.pop(), services)
-            await index.merge(rows)
+        if changes:
+            await change_access(await state_of(services, name), changes.pop(), services)
+        await index.merge(rows)
 
     step = IngestStep(blob_name=name, instance_id="writer", end=SECTIONS)
-    await perform("accept", step, services)
+    await perform(accept, step, services)
     first = changes.pop(0)
-    slow = replace(services, content_index=Slow())  # type: ignore[arg-type]
+    late: Any = Replaced(index, merge=merge)
+    slow = replace(services, content_index=late)
     assert await change_access(await state_of(services, name), first, slow) is False
     assert changes == []
     assert await readers_of(services, name) == {("anna", "board")}

@@ -1,6 +1,5 @@
 """Bad files, services that stumble, and instances that die: what is left, and what comes next."""
 
-import itertools
 from datetime import timedelta
 from pathlib import Path
 
@@ -8,28 +7,35 @@ import pytest
 
 from shared.documents.ids import document_id
 from shared.ingestion import claims
-from shared.ingestion.claims import Claim, change_claim
+from shared.ingestion.acceptance import accept
+from shared.ingestion.claims import Claim, change_task
+from shared.ingestion.indexing import finish, plan
 from shared.ingestion.models import Closed, CloseRequest, IngestFailure, IngestStep, Superseded
-from shared.ingestion.parser_process import parser_pool
-from shared.ingestion.steps import perform, perform_close
+from shared.ingestion.parser_process import parsers
+from shared.ingestion.steps import close, remove
 from shared.platform.errors import DependencyError, ModelFixableError, RateLimitError
 from shared.platform.names import DOCUMENTS
 from shared.wiring import Services
-from tests.contract.ingestion.driving import Instances, blocks_of, documents_of, ingest, state_of
+from tests.contract.ingestion import driving
+from tests.contract.ingestion.driving import (
+    STEPS,
+    Act,
+    Instances,
+    blocks_of,
+    documents_of,
+    ingest,
+    perform,
+    state_of,
+    unique,
+)
 from tests.contract.ingestion.models import CountingChatModel, CountingEmbedder
 from tests.unit.ingestion.pdf_files import PdfMaker
 
 pytestmark = pytest.mark.contract
-_numbers = itertools.count()
-
-
-def unique(suffix: str) -> str:
-    return f"bad/file-{next(_numbers)}{suffix}"
 
 
 async def drop(services: Services, name: str, content: bytes = b"The pump moves water.") -> None:
-    await services.blobs.ensure_containers([DOCUMENTS])
-    await services.blobs.write(DOCUMENTS, name, content, metadata={"owner_id": "u1"})
+    await driving.drop(services, name, content, {"owner_id": "u1"})
 
 
 def encrypted_pdf(folder: Path) -> bytes:
@@ -74,26 +80,16 @@ async def test_bytes_that_failed_three_times_go_to_no_parser_until_they_change(s
         await drop(services, name, long)  # each time a new version with the same bytes
         assert "took longer" in ((await ingest(services, name, occasion)).reason or "")
     object.__setattr__(services, "settings", patient)
-    started = parser_pool().started
+    started = parsers(2048).files.started
     await drop(services, name, long)
     assert "took longer" in ((await ingest(services, name, "four")).reason or "")
     state = await state_of(services, name)
     assert "same bytes failed three times" in (state.hint or "")
-    assert parser_pool().started == started
+    assert parsers(2048).files.started == started
     assert (await ingest(services, name, "five")).outcome == "current"
     await drop(services, name, b"It was changed.")
     assert (await ingest(services, name, "six")).outcome == "ready"
     assert (await state_of(services, name)).failed_tries == 0
-
-
-async def test_a_file_that_was_mended_is_ingested(services: Services) -> None:
-    name = unique(".txt")
-    await drop(services, name, b"\x00\x01" * 100)
-    await ingest(services, name)
-    await drop(services, name)
-    assert (await ingest(services, name, "two")).outcome == "ready"
-    state = await state_of(services, name)
-    assert (state.status, state.reason, state.hint) == ("ready", None, None)
 
 
 async def test_too_large_a_file_is_refused_unread(services: Services) -> None:
@@ -144,12 +140,12 @@ async def test_without_the_model_the_rule_describes_the_document(
     assert "made by rule" in " ".join((await state_of(services, name)).warnings)
 
 
-@pytest.mark.parametrize("done", ["accept", "parse", "describe", "plan", "write_blocks", "finish"])
-async def test_a_step_that_runs_twice_changes_nothing(services: Services, done: str) -> None:
+@pytest.mark.parametrize("done", STEPS)
+async def test_a_step_that_runs_twice_changes_nothing(services: Services, done: Act) -> None:
     name = unique(".txt")
     await drop(services, name)
     step = IngestStep(blob_name=name, instance_id="one", end=10)
-    for current in ("accept", "parse", "describe", "plan", "write_blocks", "finish"):
+    for current in STEPS:
         for _ in range(2 if current == done else 1):
             reply = await perform(current, step, services)
             assert not isinstance(reply, IngestFailure), current
@@ -169,7 +165,7 @@ async def test_a_holder_that_shows_no_life_loses_the_document(
     monkeypatch.setattr(claims, "LEASE", timedelta(seconds=-1))
     assert await Claim(services.documents, dead).take() is not None
     assert (await ingest(services, name, "successor")).outcome == "ready"
-    assert isinstance(await perform("plan", dead, services), Superseded)
+    assert isinstance(await perform(plan, dead, services), Superseded)
     assert [block["content"] for block in await blocks_of(services, name)] == ["A new version."]
 
 
@@ -180,7 +176,7 @@ async def test_a_holder_that_was_terminated_loses_the_document_at_once(services:
     assert await Claim(services.documents, dead).take() is not None
     assert (await ingest(services, name, "other")).outcome == "noted"
     assert (await ingest(services, name, "successor", Instances("dead"))).outcome == "ready"
-    assert isinstance(await perform("plan", dead, services), Superseded)
+    assert isinstance(await perform(plan, dead, services), Superseded)
 
 
 async def test_a_change_whose_host_died_holds_the_document_no_longer_than_its_lease(
@@ -188,7 +184,7 @@ async def test_a_change_whose_host_died_holds_the_document_no_longer_than_its_le
 ) -> None:
     name = unique(".txt")
     await drop(services, name)
-    held = await change_claim(services.documents, name).take()
+    held = await change_task(name, services).take()
     assert held is not None
     assert held.held_until is not None
     assert held.held_until - held.updated_at == claims.CHANGE_LEASE
@@ -205,32 +201,23 @@ async def test_what_a_dead_instance_wrote_goes_with_the_old_version(services: Se
     await ingest(services, name)
     await drop(services, name, b"A new version.")
     step = IngestStep(blob_name=name, instance_id="two", end=10)
-    for current in ("accept", "parse", "describe", "plan", "write_blocks"):
+    for current in STEPS[:-1]:
         reply = await perform(current, step, services)
         step = step.model_copy(update={"content_hash": getattr(reply, "content_hash", step.content_hash)})
     stray = {"block_id": "stray", "doc_id": document_id(name), "content": "Of a dead instance."}
     await services.content_index.upload([stray])
-    assert not isinstance(await perform("finish", step, services), IngestFailure)
+    assert not isinstance(await perform(finish, step, services), IngestFailure)
     assert [block["content"] for block in await blocks_of(services, name)] == ["A new version."]
-
-
-async def test_nobody_reads_a_document_without_rights_and_its_state_says_so(services: Services) -> None:
-    name = unique(".txt")
-    await services.blobs.ensure_containers([DOCUMENTS])
-    await services.blobs.write(DOCUMENTS, name, b"The pump moves water.")
-    await ingest(services, name)
-    assert (await blocks_of(services, name))[0]["access_control_list"] == []
-    assert "Nobody can read" in " ".join((await state_of(services, name)).warnings)
 
 
 async def test_a_note_is_followed_even_if_the_last_step_runs_twice(services: Services) -> None:
     name = unique(".txt")
     await drop(services, name)
     step = IngestStep(blob_name=name, instance_id="one")
-    await perform("accept", step, services)
+    await perform(accept, step, services)
     assert await Claim(services.documents, step.model_copy(update={"instance_id": "other"})).take() is None
     for _ in range(2):
-        assert await perform_close(CloseRequest(step=step, status="failed"), services) == Closed(again=True)
+        assert await close(CloseRequest(step=step, status="failed"), services) == Closed(again=True)
 
 
 async def test_a_document_dropped_again_while_it_was_removed_is_not_forgotten(services: Services) -> None:
@@ -239,10 +226,10 @@ async def test_a_document_dropped_again_while_it_was_removed_is_not_forgotten(se
     await ingest(services, name)
     await services.blobs.delete(DOCUMENTS, name)
     step = IngestStep(blob_name=name, instance_id="remover")
-    await perform("accept", step, services)
+    await perform(accept, step, services)
     await drop(services, name, b"Back again.")
     assert (await ingest(services, name, "other")).outcome == "noted"
     for _ in range(2):
-        assert await perform("remove", step, services) == Closed(again=True)
+        assert await perform(remove, step, services) == Closed(again=True)
     assert (await ingest(services, name, "remover")).outcome == "ready"
     assert [block["content"] for block in await blocks_of(services, name)] == ["Back again."]

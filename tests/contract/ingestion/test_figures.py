@@ -1,6 +1,5 @@
 """Figures through the orchestration: stored, captioned once, indexed, replaced and removed."""
 
-import itertools
 from pathlib import Path
 
 import pytest
@@ -12,17 +11,17 @@ from shared.platform.language_models.models import CallLimits
 from shared.platform.names import DOCUMENTS, FIGURES, WORK
 from shared.platform.search import IndexRow, SearchRequest, VectorQuery
 from shared.wiring import Services
+from tests.contract.ingestion import driving
 from tests.contract.ingestion.driving import blocks_of, documents_of, ingest, state_of
 from tests.contract.ingestion.models import CountingEmbedder, CountingVisionModel
 from tests.unit.ingestion.figure_files import TEXT, FigureMaker
 
 pytestmark = pytest.mark.contract
-_numbers = itertools.count()
 
 
 @pytest.fixture
 def name() -> str:
-    return f"figures/report-{next(_numbers)}.pdf"
+    return driving.unique(".pdf")
 
 
 def report(folder: Path, *seeds: int) -> bytes:
@@ -41,8 +40,7 @@ def report(folder: Path, *seeds: int) -> bytes:
 
 
 async def drop(services: Services, name: str, content: bytes) -> None:
-    await services.blobs.ensure_containers([DOCUMENTS])
-    await services.blobs.write(DOCUMENTS, name, content, metadata={"owner_id": "u1", "acl": "engineering"})
+    await driving.drop(services, name, content, {"owner_id": "u1", "acl": "engineering"})
 
 
 async def images_of(services: Services, name: str) -> list[IndexRow]:
@@ -145,8 +143,9 @@ async def test_of_a_changed_document_only_new_figures_are_captioned_and_old_ones
     assert len([text for text in embedder.texts if "A drawing known as" in text]) == 1
     after = await images_of(services, name)
     assert [row["page_number"] for row in after] == [1, 2, 3]
-    assert after[0] == chart
-    moved = {**kept, "page_number": 2, "content_hash": after[1]["content_hash"]}
+    assert after[0] == {**chart, "version": 2}
+    changed = {name: after[1][name] for name in ("content_hash", "ordinal")}
+    moved = {**kept, **changed, "page_number": 2, "version": 2}
     assert after[1] == moved
     assert old["block_id"] not in {row["block_id"] for row in after}
     assert sorted(await stored(services, name)) == sorted(

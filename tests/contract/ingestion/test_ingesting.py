@@ -1,6 +1,5 @@
 """From a blob to both indexes and away again, through the orchestrator and the real SDKs."""
 
-import itertools
 import json
 
 import azure.functions as func
@@ -9,42 +8,14 @@ import pytest
 import functions.ingest
 from functions.ingest import BlobReference
 from shared import wiring
-from shared.ingestion.changes import correct
 from shared.ingestion.claims import Claim
 from shared.ingestion.models import IngestStep
 from shared.platform.names import DOCUMENTS, WORK
 from shared.wiring import Services
-from tests.contract.ingestion.driving import blocks_of, documents_of, ingest, state_of
+from tests.contract.ingestion.driving import GUIDE, blocks_of, documents_of, drop, ingest, state_of
 from tests.contract.ingestion.models import CountingChatModel, CountingEmbedder
 
 pytestmark = pytest.mark.contract
-_numbers = itertools.count()
-
-GUIDE = """# Pump guide
-
-The pump moves water. It is checked every year by a trained person.
-
-## Limits
-
-The highest pressure is 16 bar. Above it the valve opens by itself.
-
-## Care
-
-Oil is changed every 500 hours. Use only oil of the type that the label names.
-"""
-
-
-@pytest.fixture
-def name() -> str:
-    return f"guides/guide-{next(_numbers)}.md"
-
-
-async def drop(
-    services: Services, name: str, content: str | bytes = GUIDE, metadata: dict[str, str] | None = None
-) -> None:
-    await services.blobs.ensure_containers([DOCUMENTS])
-    raw = content.encode() if isinstance(content, str) else content
-    await services.blobs.write(DOCUMENTS, name, raw, metadata=metadata)
 
 
 async def test_a_dropped_file_becomes_a_searchable_document(services: Services, name: str) -> None:
@@ -64,6 +35,7 @@ async def test_a_dropped_file_becomes_a_searchable_document(services: Services, 
     (document,) = await documents_of(services, name)
     assert (document["title"], document["status"], document["version"]) == ("Pump manual", "ready", 1)
     assert (document["owner_id"], document["filename"]) == ("u1", name.rpartition("/")[2])
+    assert document["document_date"] == "2024-01-01T00:00:00Z"
 
     state = await state_of(services, name)
     assert (state.status, state.holder, state.block_count) == ("ready", None, 3)
@@ -102,6 +74,23 @@ async def test_only_changed_blocks_are_embedded_again(
     assert "16 bar" not in contents
     (document,) = await documents_of(services, name)
     assert document["version"] == 2
+    assert {block["version"] for block in await blocks_of(services, name)} == {2}
+
+
+async def test_a_passage_that_comes_first_moves_the_others_and_embeds_only_itself(
+    services: Services, name: str, embedder: CountingEmbedder
+) -> None:
+    await drop(services, name)
+    await ingest(services, name)
+    embedder.texts.clear()
+    await drop(services, name, "# Recall\n\nPumps of series 7 are recalled.\n\n" + GUIDE)
+    result = await ingest(services, name, "two")
+    assert (result.new_count, result.moved_count, len(embedder.texts)) == (1, 3, 1)
+    blocks = sorted(await blocks_of(services, name), key=lambda block: block["ordinal"])
+    assert [block["ordinal"] for block in blocks] == [0, 1, 2, 3]
+    assert "series 7" in blocks[0]["content"]
+    assert "16 bar" in blocks[2]["content"]
+    assert all(block["content_vector"] for block in blocks)
 
 
 async def test_a_sidecar_changes_rights_without_parsing_or_embedding(
@@ -122,16 +111,6 @@ async def test_a_sidecar_changes_rights_without_parsing_or_embedding(
     assert (document["access_control_list"], document["owner_id"]) == (["board", "u2"], "u2")
 
 
-async def test_a_sidecar_that_is_not_json_closes_the_document_to_all_but_its_owner(
-    services: Services, name: str
-) -> None:
-    await drop(services, name, metadata={"acl": "everybody", "owner_id": "u1"})
-    await drop(services, f"{name}.acl.json", "everybody!")
-    await ingest(services, name)
-    assert {tuple(block["access_control_list"]) for block in await blocks_of(services, name)} == {("u1",)}
-    assert "The sidecar is not JSON" in " ".join((await state_of(services, name)).warnings)
-
-
 async def test_a_deleted_file_leaves_nothing_behind(services: Services, name: str) -> None:
     await drop(services, name)
     await ingest(services, name)
@@ -140,30 +119,6 @@ async def test_a_deleted_file_leaves_nothing_behind(services: Services, name: st
     assert await blocks_of(services, name) == []
     assert await documents_of(services, name) == []
     assert (await ingest(services, name, "three")).outcome == "nothing"
-
-
-async def test_a_correction_by_a_person_survives_a_new_version(services: Services, name: str) -> None:
-    await drop(services, name)
-    await ingest(services, name)
-    await correct(await state_of(services, name), {"title": "Corrected title"}, services)
-    await drop(services, name, GUIDE + "\nMore.\n")
-    await ingest(services, name, "two")
-    (document,) = await documents_of(services, name)
-    assert (document["title"], document["edited_fields"]) == ("Corrected title", ["title"])
-
-
-async def test_a_broken_new_version_fails_and_the_old_one_stays(services: Services, name: str) -> None:
-    pdf = name.replace(".md", ".md.txt")
-    await drop(services, pdf, "The old version is complete.")
-    await ingest(services, pdf)
-    await drop(services, pdf, b"\x00\x01\x02" * 50)
-    result = await ingest(services, pdf, "two")
-    assert result.outcome == "failed"
-    state = await state_of(services, pdf)
-    assert (state.status, state.holder) == ("failed", None)
-    assert state.hint
-    assert "not text" in (state.reason or "")
-    assert len(await blocks_of(services, pdf)) == 1
 
 
 async def test_who_finds_the_document_held_leaves_a_note_that_the_holder_follows(

@@ -69,20 +69,13 @@ async def intelligence() -> AsyncIterator[DocumentIntelligenceStandIn]:
 
 def report(folder: Path) -> bytes:
     """Two pages; the first shows a chart, and says other things than the services do."""
-    maker = FigureMaker()
-    maker.page()
-    maker.heading("Seen by our own parser")
-    maker.chart()
-    maker.page().paragraph(TEXT)
+    maker = FigureMaker().page().heading("Seen by our own parser").chart().page().paragraph(TEXT)
     return maker.write(folder / "report.pdf").read_bytes()
 
 
 def half_scan(folder: Path) -> bytes:
     """A page of text and a scanned one."""
-    maker = FigureMaker()
-    maker.page()
-    maker.paragraph(TEXT)
-    maker.page().pdf.image(picture(seed=3), x=0, y=0, w=210, h=297, keep_aspect_ratio=False)
+    maker = FigureMaker().page().paragraph(TEXT).page().background(picture(seed=3))
     return maker.write(folder / "scan.pdf").read_bytes()
 
 
@@ -156,21 +149,27 @@ async def test_a_picture_is_read_by_document_intelligence(
     assert "seven bar" in texts(await blocks_of(services, name))
 
 
-async def test_a_file_with_text_everywhere_is_sent_nowhere(
-    configured: Configure, intelligence: DocumentIntelligenceStandIn, name: str, tmp_path: Path
+@pytest.mark.parametrize(
+    ("changes", "make", "outcome"),
+    [
+        ({"text_recognition": "document_intelligence"}, report, "ready"),
+        ({}, half_scan, "ready"),
+        ({"parser_backend": "document_intelligence"}, lambda _: b"PK\x03\x04 something else", "failed"),
+    ],
+    ids=["text on each page", "no backend", "no PDF"],
+)
+async def test_what_a_service_need_not_read_is_sent_nowhere(
+    configured: Configure,
+    intelligence: DocumentIntelligenceStandIn,
+    name: str,
+    tmp_path: Path,
+    changes: dict[str, str],
+    make: Callable[[Path], bytes],
+    outcome: str,
 ) -> None:
-    services = await configured(intelligence, text_recognition="document_intelligence")
-    await drop(services, name, report(tmp_path))
-    assert (await ingest(services, name)).outcome == "ready"
-    assert intelligence.served == []
-
-
-async def test_without_a_backend_nothing_is_sent(
-    configured: Configure, intelligence: DocumentIntelligenceStandIn, name: str, tmp_path: Path
-) -> None:
-    services = await configured(intelligence)
-    await drop(services, name, half_scan(tmp_path))
-    assert (await ingest(services, name)).outcome == "ready"
+    services = await configured(intelligence, **changes)
+    await drop(services, name, make(tmp_path))
+    assert (await ingest(services, name)).outcome == outcome
     assert intelligence.served == []
 
 
@@ -224,12 +223,3 @@ async def test_a_service_that_reads_too_few_pages_is_not_believed(
     assert "Seen by our own parser" in texts(await blocks_of(services, name))
     (warning,) = (await state_of(services, name)).warnings
     assert warning.startswith("Only 1 page was read by the Document Intelligence resource")
-
-
-async def test_what_is_no_pdf_is_sent_nowhere(
-    configured: Configure, intelligence: DocumentIntelligenceStandIn, name: str
-) -> None:
-    services = await configured(intelligence, parser_backend="document_intelligence")
-    await drop(services, name, b"PK\x03\x04 something else")
-    assert (await ingest(services, name)).outcome == "failed"
-    assert intelligence.served == []

@@ -1,10 +1,10 @@
 """What was done behind ingestion's back is made good; what failed leaves nothing behind."""
 
-import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,19 +18,14 @@ from shared.platform.errors import ConfigurationError, DependencyError, ModelFix
 from shared.platform.names import DOCUMENTS, FIGURES, WORK
 from shared.platform.search import IndexRow
 from shared.wiring import Services
-from tests.contract.ingestion.driving import blocks_of, documents_of, ingest, state_of
+from tests.contract.ingestion import driving
+from tests.contract.ingestion.driving import GUIDE, blocks_of, documents_of, ingest, state_of, unique
 from tests.contract.ingestion.models import CountingChatModel, CountingEmbedder
 from tests.contract.ingestion.test_figures import report
-from tests.contract.ingestion.test_ingesting import GUIDE
+from tests.fakes.replaced import Replaced
 
 pytestmark = [pytest.mark.contract, pytest.mark.e2e]  # long: see `make e2e`
-_numbers = itertools.count()
 NOBODY = "0" * 24
-
-
-@pytest.fixture
-def name() -> str:
-    return f"repairs/guide-{next(_numbers)}.md"
 
 
 @pytest.fixture(autouse=True)
@@ -38,10 +33,8 @@ def settled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reconciliation, "SETTLED", timedelta(0))
 
 
-async def dropped(services: Services, name: str, content: bytes = GUIDE.encode()) -> str:
-    await services.blobs.ensure_containers([DOCUMENTS])
-    await services.blobs.write(DOCUMENTS, name, content, metadata={"acl": "board", "owner_id": "anna"})
-    return (await ingest(services, name, f"drop-{next(_numbers)}")).outcome
+async def dropped(services: Services, name: str, content: str | bytes = GUIDE) -> str:
+    return await driving.dropped(services, name, content, {"acl": "board", "owner_id": "anna"})
 
 
 async def reconciled(services: Services, name: str, count: int = 0, block_bits: int = 0) -> list[str]:
@@ -50,7 +43,7 @@ async def reconciled(services: Services, name: str, count: int = 0, block_bits: 
 
     async def start(blob_name: str, occasion: str) -> None:
         if blob_name == name:  # the storage is shared with other tests
-            outcomes.append((await ingest(services, blob_name, f"repair-{next(_numbers)}")).outcome)
+            outcomes.append((await ingest(services, blob_name, unique(""))).outcome)
 
     await reconcile(services, start, count, block_bits)
     return outcomes
@@ -92,28 +85,6 @@ async def remove_one(services: Services, name: str) -> None:
     await services.content_index.delete([(await blocks_of(services, name))[0]["block_id"]])
 
 
-async def add_one(services: Services, name: str) -> None:
-    doc_id = document_id(name)
-    await services.content_index.upload([{"block_id": f"{doc_id}-stray-0", "doc_id": doc_id, "content": "!"}])
-
-
-async def open_one(services: Services, name: str) -> None:
-    key = (await blocks_of(services, name))[0]["block_id"]
-    await services.content_index.merge([{"block_id": key, "access_control_list": ["*"]}])
-
-
-@pytest.mark.parametrize("harm", [remove_one, add_one, open_one])
-async def test_each_harm_to_blocks_is_seen_and_mended(
-    services: Services, name: str, harm: Callable[[Services, str], object]
-) -> None:
-    await dropped(services, name)
-    before = plain(await blocks_of(services, name))
-    await harm(services, name)  # type: ignore[misc]
-    assert await reconciled(services, name) == ["ready"]
-    assert plain(await blocks_of(services, name)) == before
-    assert await differences(services, name) == []
-
-
 async def test_a_run_of_the_timer_looks_at_its_part_of_the_blocks_only(services: Services, name: str) -> None:
     await dropped(services, name)
     await remove_one(services, name)
@@ -128,7 +99,7 @@ async def test_a_person_who_asks_for_another_try_gets_a_new_description(
 ) -> None:
     await dropped(services, name)
     chat_model.prompts.clear()
-    await try_again(await state_of(services, name), services.blobs, services.documents)
+    await try_again(await state_of(services, name), services)
     assert (await ingest(services, name, "again")).outcome == "ready"
     assert len(chat_model.prompts) == 1
 
@@ -213,7 +184,7 @@ async def left_in_work(services: Services, name: str) -> list[str]:
 async def test_a_failed_ingestion_leaves_no_pictures_and_no_text_in_the_work_container(
     services: Services, tmp_path: Path, embedder: CountingEmbedder
 ) -> None:
-    name = f"repairs/report-{next(_numbers)}.pdf"
+    name = unique(".pdf")
     embedder.failures = [DependencyError("Down.")] * 40
     assert await dropped(services, name, report(tmp_path, 4)) == "failed"
     assert await left_in_work(services, name) == []
@@ -223,35 +194,26 @@ async def test_a_failed_ingestion_leaves_no_pictures_and_no_text_in_the_work_con
     assert await left_in_work(services, name) == []
 
 
-class FailingAfter:
-    """An index that takes so many batches and then none."""
-
-    def __init__(self, index: object, batches: int) -> None:
-        self._index, self._left = index, batches
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._index, name)
-
-    async def upload(self, rows: Sequence[IndexRow]) -> None:
-        if self._left == 0:
-            raise DependencyError("Down.")
-        self._left -= 1
-        await self._index.upload(rows)  # type: ignore[attr-defined]
-
-
 @pytest.mark.parametrize("has_old_version", [True, False])
 async def test_of_a_version_that_did_not_become_whole_nothing_is_found(
     services: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, has_old_version: bool
 ) -> None:
     monkeypatch.setattr("shared.ingestion.indexing.EMBED_BATCH", 1)
-    name = f"repairs/report-{next(_numbers)}.pdf"
+    name = unique(".pdf")
     before: list[IndexRow] = []
     if has_old_version:
         assert await dropped(services, name, report(tmp_path, 4)) == "ready"
         before = plain(await blocks_of(services, name))
     content = report(tmp_path, 4, 5, 6)
-    index = FailingAfter(services.content_index, 3)  # two texts of the new pages, one of two pictures
-    failing = replace(services, content_index=index)  # type: ignore[arg-type]
+    batches = iter(range(3))  # two texts of the new pages, one of two pictures
+
+    async def upload(rows: Sequence[IndexRow]) -> None:
+        if next(batches, None) is None:
+            raise DependencyError("Down.")
+        await services.content_index.upload(rows)
+
+    index: Any = Replaced(services.content_index, upload=upload)
+    failing = replace(services, content_index=index)
     assert await dropped(failing, name, content) == "failed"
     assert plain(await blocks_of(services, name)) == before
     assert len(await documents_of(services, name)) == int(has_old_version)

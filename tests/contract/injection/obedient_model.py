@@ -5,6 +5,7 @@ structured outputs; a prompt without one gets a plain answer.
 """
 
 import json
+import re
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -60,8 +61,11 @@ def _structured(schema: dict[str, Any], order: str | None, user: str) -> Any:
         question = user.partition("<question>")[2].partition("</question>")[0]
         value |= {"query_type": "CONTENT_SEARCH", "intent": "fact_lookup", "standalone_question": question}
         value["search_queries"] = [question]
-    if schema["name"] == "QuoteRepair":
-        value = {"quote": order}
+    if schema["name"] == "RepairedQuotations":
+        claims = re.findall(r'<claim number="(\d+)" doc_id="([^"]*)">', user)
+        value = {
+            "quotations": [{"number": int(number), "doc_id": doc, "quote": order} for number, doc in claims]
+        }
     return value
 
 

@@ -13,7 +13,7 @@ from tests.contract.injection import shown
 from tests.contract.injection.hostile_world import PASSAGES
 from tests.unit.subagents.delegation_requests import comparison, decided, services_with
 
-pytestmark = pytest.mark.contract
+pytestmark = [pytest.mark.contract, pytest.mark.attack("orders in documents")]
 
 PAGE = "https://pages.example/p"
 HOSTILE = pytest.mark.parametrize("passage", PASSAGES, ids=[passage["id"] for passage in PASSAGES])

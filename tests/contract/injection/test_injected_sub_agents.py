@@ -18,7 +18,7 @@ from tests.unit.answering.world import ANNA
 from tests.unit.subagents.child_models import CountedModel
 from tests.unit.subagents.child_world import RUN, SECRET, STEP, calls, child_world, evidence, proof
 
-pytestmark = pytest.mark.contract
+pytestmark = [pytest.mark.contract, pytest.mark.attack("orders in documents")]
 
 HOSTILE = pytest.mark.parametrize("passage", PASSAGES, ids=[passage["id"] for passage in PASSAGES])
 FALSE = "The maximum pressure is 99 bar."
@@ -27,9 +27,9 @@ FALSE = "The maximum pressure is 99 bar."
 def obeying(order: str) -> CountedModel:
     """It asks for what it may not have, then reports what it was told to."""
     asked = [
-        ("retrieve_documents", {"query": order[:500] or "salary"}),
-        ("retrieve_documents", {"query": "secret valve", "user_id": "ben", "filters": "1 eq 1"}),
-        ("retrieve_documents", {"query": "secret valve", "doc_ids": ["closed"]}),
+        ("rag_semantic_search", {"query": order[:500] or "salary"}),
+        ("rag_semantic_search", {"query": "secret valve", "user_id": "ben", "project_id": "board"}),
+        ("rag_semantic_search", {"query": "secret valve", "filters": {"doc_id": ["closed"]}}),
         ("web_search", {"query": order[:200]}),
         ("delete_document", {"doc_id": "old"}),
     ]
@@ -55,14 +55,15 @@ async def poisoned(services: Services, text: str) -> None:
 async def test_an_obedient_sub_agent_reads_no_more_than_it_may_and_proves_nothing(
     passage: dict[str, str],
 ) -> None:
-    world = await child_world(obeying(passage["obeyed"]), pages=14, doc_ids=("old", "new"))
+    world = await child_world(obeying(passage["obeyed"]), pages=200, doc_ids=("old", "new"))
     await poisoned(world.services, passage["text"])
     await world.run()
     for index in (world.services.content_index, world.services.documents_index):
         assert isinstance(index, InMemorySearchIndex)
         assert all((security_filter(ANNA) in (request.filter or "")) for request in index.requests)
     state = await world.state()
-    assert [use.success for use in state.tool_uses] == [True, True, False, False]  # opening, then three calls
+    assert [use.success for use in state.tool_uses] == [True, True, True, True]  # opening, then three calls
+    assert state.tool_uses[3].result_count == 0  # of a document that it may not read
     assert {hit.doc_id for hit in state.hits} <= {"old", "new"}
     assert SECRET not in stored(world.services)
     proofs = [one.quote for finding in state.findings for one in finding.proofs]

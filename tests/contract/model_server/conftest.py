@@ -6,7 +6,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator
 
 import pytest
-from openai import AsyncAzureOpenAI, AsyncOpenAI
+from openai import AsyncOpenAI
 
 from tests.conftest import find_free_port
 
@@ -14,7 +14,6 @@ KEY = "local-model-key"
 CHAT = "groundwork-extractive"
 EMBEDDING = "all-MiniLM-L6-v2"
 TIMEOUT_S = 120.0  # a guard against hanging; the machine may be busy with much else
-API_VERSION = "2024-10-21"
 
 OpenClient = Callable[..., AsyncOpenAI]
 
@@ -70,15 +69,6 @@ async def open_client(address: str) -> AsyncIterator[OpenClient]:
 @pytest.fixture
 def client(open_client: OpenClient) -> AsyncOpenAI:
     return open_client()
-
-
-@pytest.fixture
-async def azure_client(address: str) -> AsyncIterator[AsyncAzureOpenAI]:
-    client = AsyncAzureOpenAI(
-        azure_endpoint=address, api_key=KEY, api_version=API_VERSION, timeout=TIMEOUT_S, max_retries=0
-    )
-    yield client
-    await client.close()
 
 
 def elapsed_s(since: float) -> float:

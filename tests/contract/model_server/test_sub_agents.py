@@ -41,7 +41,7 @@ def tool(name: str) -> ChatCompletionToolParam:
     }
 
 
-TOOLS = [tool("retrieve_documents"), tool("query_metadata")]
+TOOLS = [tool("rag_semantic_search"), tool("rag_metadata_search")]
 
 
 async def test_a_document_without_passages_is_searched_and_then_all_is_ready(client: AsyncOpenAI) -> None:
@@ -50,7 +50,7 @@ async def test_a_document_without_passages_is_searched_and_then_all_is_ready(cli
     message = first.choices[0].message
     call = (message.tool_calls or [])[0]
     assert call.type == "function"
-    assert call.function.name == "retrieve_documents"
+    assert call.function.name == "rag_semantic_search"
     assert json.loads(call.function.arguments)["doc_ids"] == ["new"]
     said: list[ChatCompletionMessageParam] = [
         asked,
@@ -97,7 +97,7 @@ async def test_a_report_streams_piece_by_piece_with_its_usage_at_the_end(client:
 
 async def test_a_report_that_breaks_off_holds_what_was_whole(client: AsyncOpenAI) -> None:
     whole = await client.chat.completions.create(
-        model=f"{CHAT}@cut=160",
+        model=f"{CHAT}@cut=80",
         messages=[task("report", OLD, NEW)],
         response_format={
             "type": "json_schema",

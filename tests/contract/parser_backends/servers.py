@@ -1,4 +1,4 @@
-"""Stand-ins for the two services on loopback: they speak their protocols, check the key, and fail as told."""
+"""Stand-ins for the two services on loopback: they speak their protocols, check the key, and can fail."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ class Fault:
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
     delay_s: float = 0.0
-    body: str = '{"error": {"code": "Fault", "message": "as told"}}'
+    body: str = '{"error": {"code": "Fault", "message": "on request"}}'
 
 
 @dataclass

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from shared.teams.outbox import ChannelOutbox
+from shared.teams.outbox import BotOutbox
 from tests.contract.teams.connector import Connector
 from tests.contract.teams.signing import bot_settings
 
@@ -21,8 +21,8 @@ async def connector() -> AsyncIterator[Connector]:
 
 
 @pytest.fixture
-async def outbox() -> AsyncIterator[ChannelOutbox]:
+async def outbox() -> AsyncIterator[BotOutbox]:
     settings = bot_settings(bot_app_id=None, bot_tenant_id=None, bot_local_anonymous=True)
-    made = ChannelOutbox(settings, no_token, stream_interval_s=0.02)
+    made = BotOutbox(settings, no_token, stream_interval_s=0.02)
     yield made
     await made.close()

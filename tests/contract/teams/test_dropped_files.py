@@ -15,7 +15,7 @@ from tests.contract.teams.file_channel import CONVERSATION, PDF, SHAREPOINT, cha
 from tests.contract.teams.signing import bot_settings
 from tests.fakes.services import fake_services
 
-pytestmark = pytest.mark.contract
+pytestmark = [pytest.mark.contract, pytest.mark.attack("outgoing addresses")]
 
 
 ADA = UserContext(user_id="ada")

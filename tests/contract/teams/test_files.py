@@ -22,7 +22,7 @@ from tests.contract.clients.scripted_server import Answer, ScriptedServer
 from tests.contract.teams.file_channel import CONVERSATION, HOSTED, PDF, SHAREPOINT, channel
 from tests.contract.teams.signing import bot_settings
 
-pytestmark = pytest.mark.contract
+pytestmark = [pytest.mark.contract, pytest.mark.attack("outgoing addresses")]
 
 
 async def test_a_file_comes_from_sharepoint_by_its_own_permission(tmp_path: Path) -> None:

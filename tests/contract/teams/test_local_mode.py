@@ -16,7 +16,7 @@ from tests.contract.teams.signing import (
 
 __all__ = ["local_app"]
 
-pytestmark = pytest.mark.contract
+pytestmark = [pytest.mark.contract, pytest.mark.attack("identity")]
 
 LOCAL = teams_message(
     serviceUrl="http://localhost:56150/_connector",
@@ -45,7 +45,6 @@ async def test_on_a_developers_machine_the_playground_is_believed(local_app: Mes
         {"peer": "::ffff:10.0.0.1"},
         {"host": "192.168.1.2"},
         {"host": "localhost.evil.example"},
-        {"headers": {"Origin": "http://evil.example"}},
         {"headers": {"X-Forwarded-For": "1.2.3.4"}},
         {"headers": {"Forwarded": "for=1.2.3.4"}},
     ],
@@ -84,6 +83,11 @@ async def test_without_the_setting_nobody_is_believed_there(monkeypatch: pytest.
     app = messages(monkeypatch, bot_services(None, bot_settings(bot_app_id=None, bot_tenant_id=None)))
     assert (await app.post(LOCAL)).status_code == 401
     assert app.has_changed_nothing()
+
+
+async def test_a_web_page_of_another_site_is_refused(local_app: Messages) -> None:
+    assert (await local_app.post(LOCAL, headers={"Origin": "http://evil.example"})).status_code == 403
+    assert local_app.has_changed_nothing()
 
 
 async def test_a_web_page_that_posts_as_a_form_would_is_refused(local_app: Messages) -> None:

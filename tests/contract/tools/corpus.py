@@ -32,6 +32,8 @@ _DOCUMENTS: dict[str, dict[str, Any]] = {
         "tags": ("revenue",),
         "project_id": "reports",
         "page_count": 40,
+        "file_type": "xlsx",
+        "document_date": datetime(2023, 12, 31, tzinfo=UTC),
         "upload_date": datetime(2024, 1, 15, tzinfo=UTC),
         "access_control_list": ("*",),
     },
@@ -75,7 +77,7 @@ def document_rows() -> list[dict[str, Any]]:
             summary_brief=f"In brief: {doc_id}.",
             summary_standard=f"At length: {doc_id}.",
             status="ready",
-            **values,
+            **{"file_type": "pdf", **values},
         ).model_dump(mode="json")
         for doc_id, values in _DOCUMENTS.items()
     ]

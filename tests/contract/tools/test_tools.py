@@ -132,6 +132,7 @@ async def test_metadata_is_searched_by_words(world: World) -> None:
     assert set(result["documents"][0]) == LISTED | {
         "author",
         "department",
+        "document_date",
         "language",
         "tags",
         "page_count",

@@ -13,6 +13,17 @@ def read_golden() -> AppBindings:
     return golden
 
 
+def api_routes() -> set[tuple[str, str, str]]:
+    """Method, route below `/api` and name of every HTTP function, but those of the web page."""
+    return {
+        (method, binding["route"].removeprefix("api/"), name)
+        for name, function in read_golden().items()
+        for binding in function["bindings"]
+        if binding["type"] == "httpTrigger" and binding["route"].startswith("api/")
+        for method in binding["methods"]
+    }
+
+
 def write_golden(bindings: AppBindings) -> None:
     text = json.dumps(bindings, indent=2, ensure_ascii=False, sort_keys=True)
     GOLDEN_FILE.write_text(text + "\n", encoding="utf-8")

@@ -63,8 +63,7 @@ def test_blob_triggers_receive_events_and_never_the_content(python: str, folder:
     ]
     assert {binding["source"] for binding in bindings} == {"EventGrid"}
     deferred = [binding.get("properties", {}).get("SupportsDeferredBinding", False) for binding in bindings]
-    # The sample app has one function with InputStream, on purpose.
-    assert deferred.count(False) == (0 if folder == ROOT else 1)
+    assert all(deferred)
 
 
 def test_worker_runs_a_streaming_http_function_and_a_deferred_blob_trigger(
@@ -73,7 +72,7 @@ def test_worker_runs_a_streaming_http_function_and_a_deferred_blob_trigger(
     place = {"Connection": "DocumentsStorage", "ContainerName": "documents", "BlobName": "a/b.pdf"}
     http = {"path": "/api/echo/bob", "params": {"name": "bob"}, "body": "hello"}
     calls = [
-        {"function": "echo", "parameter": "req", "http": http},
+        {"function": "name_echo", "parameter": "req", "http": http},
         {"function": "on_document", "parameter": "document", "model_binding_data": place},
     ]
     notes = tmp_path / "notes.jsonl"

@@ -129,6 +129,20 @@ def for_everybody(path: str) -> Probe:
     return probe
 
 
+def of_anyone_known(path: str) -> Probe:
+    """A route that tells everybody the same, and nothing to those who do not say who they are."""
+
+    def probe(world: World) -> None:
+        with world.client({}) as nobody:
+            assert nobody.get(path).status_code == 401
+        for name in PEOPLE:
+            answer = world.caller(name).get(path)
+            assert answer.status_code == 200, name
+            assert [key for key, paper in PAPERS.items() if paper.mark in answer.text] == []
+
+    return probe
+
+
 def for_channels_alone(world: World) -> None:
     """People's own tokens are none of the Bot Service: nobody can write in somebody else's name."""
     activity = {

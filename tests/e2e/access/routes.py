@@ -3,9 +3,10 @@
 import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 from shared.platform.hashing import digest
-from tests.contract.worker.golden import read_golden
+from tests.contract.worker.golden import api_routes
 from tests.e2e.access.people import (
     ABSENT,
     PAPERS,
@@ -25,6 +26,7 @@ from tests.e2e.access.probes import (
     keeps_to_own_runs,
     new_summary,
     new_thread,
+    of_anyone_known,
     of_document,
     of_one_person,
     of_owner,
@@ -44,12 +46,7 @@ FORGETFUL = "organisation with a prefix"
 
 def routes_of_the_app() -> list[str]:
     """`GET documents/{doc_id}`, for every HTTP function of the app."""
-    found = []
-    for function in read_golden().values():
-        for binding in function["bindings"]:
-            if binding["type"] == "httpTrigger":
-                found += [f"{method} {binding['route']}" for method in binding["methods"]]
-    return sorted(found)
+    return sorted(f"{method} {route}" for method, route, _ in api_routes())
 
 
 def keys_of(world: World, doc_ids: list[str]) -> set[str]:
@@ -65,6 +62,16 @@ def listed(world: World) -> None:
         assert keys_of(world, doc_ids) == readable(person), name
         hidden = world.caller(name).get("/documents", params={"project_id": "hidden"}).json()
         assert hidden["count"] == (1 if "project" in readable(person) else 0), name
+
+
+def counted(world: World) -> None:
+    for name, person in PEOPLE.items():
+        facets = world.caller(name).get("/documents/facets").json()
+        # Other probes upload documents of their own: the list is checked by `listed`.
+        shown = world.caller(name).get("/documents", params={"limit": 100}).json()["documents"]
+        assert facets["document_count"] == len(shown), name
+        hidden = {value["value"] for value in facets["project_id"]}
+        assert ("hidden" in hidden) == ("project" in readable(person)), name
 
 
 def searched(world: World) -> None:
@@ -97,6 +104,51 @@ def asked(world: World) -> None:
         body = {"question": QUESTION, "thread_id": theirs}
         absent = caller.post("/chat", json={**body, "thread_id": ABSENT})
         same_as_absent(caller.post("/chat", json=body), theirs, absent, name)
+
+
+def assisted(world: World) -> None:
+    """Through MCP each person finds, reads and learns what is theirs, and the rest is not there."""
+    for name, person in PEOPLE.items():
+        found = tool_result(world, name, "search", query=QUESTION, top_k=50)
+        assert keys_of(world, [one["id"].partition("/")[0] for one in found["results"]]) == readable(person)
+        own = tool_result(world, name, "list_documents", limit=100)
+        assert keys_of(world, [one["doc_id"] for one in own["documents"]]) == readable(person), name
+        assert leaked(person, str([found, own])) == [], name
+        absent = tool_result(world, name, "fetch", id=ABSENT)
+        for key, paper in PAPERS.items():
+            doc_id = world.doc_id(key)
+            fetched = tool_result(world, name, "fetch", id=doc_id)
+            if may_read(person, paper):
+                assert paper.mark in fetched["text"], (name, key)
+            else:
+                assert str(fetched).replace(doc_id, ABSENT) == str(absent), (name, key)
+        theirs = run_of(world, "owner" if name != "owner" else "member")
+        foreign_run = tool_result(world, name, "get_answer", run_id=theirs)
+        assert str(foreign_run).replace(theirs, ABSENT) == str(
+            tool_result(world, name, "get_answer", run_id=ABSENT)
+        )
+        asked = tool_result(world, name, "ask", question=QUESTION)
+        assert leaked(person, str(asked)) == [], name
+
+
+def tool_result(world: World, name: str, tool: str, **arguments: object) -> dict[str, Any]:
+    """What a tool of the MCP server answers, an error of the tool included."""
+    call = {"name": tool, "arguments": arguments}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+    answer = world.caller(name).post("/mcp", json=body)
+    assert answer.status_code == 200, answer.text
+    content: dict[str, Any] = answer.json()["result"]["structuredContent"]
+    return content
+
+
+def completed(world: World) -> None:
+    for name, person in PEOPLE.items():
+        body = {"model": "groundwork", "messages": [{"role": "user", "content": QUESTION}]}
+        answer = world.caller(name).post("/v1/chat/completions", json=body)
+        shows_no_foreign(person, answer)
+        cited = [one["doc_id"] for one in answer.json()["groundwork"]["citations"]]
+        assert cited, name
+        assert keys_of(world, cited) <= readable(person), name
 
 
 def open_links_of(world: World, name: str) -> None:
@@ -241,13 +293,18 @@ ROUTES: Mapping[str, Probe] = {
     "GET health/ready": for_everybody("/health/ready"),
     "GET openapi.json": for_everybody("/openapi.json"),
     "GET docs": for_everybody("/docs"),
+    "GET site": for_everybody("/site"),
     "GET me": known,
     "GET docs/{asset}": for_everybody("/docs/start.js"),
     "POST chat": asked,
     "POST search": searched,
+    "POST mcp": assisted,
+    "GET v1/models": of_anyone_known("/v1/models"),
+    "POST v1/chat/completions": completed,
     "GET documents": listed,
     "POST documents": uploaded,
     "POST documents/uploads": ticket_made,
+    "GET documents/facets": counted,
     "GET documents/events": watched,
     "GET documents/{doc_id}": of_document("GET"),
     "GET documents/{doc_id}/content": of_document("GET", "/content"),
@@ -286,6 +343,7 @@ ROUTES: Mapping[str, Probe] = {
     "GET maintenance/audit": for_administrators("GET", "/maintenance/audit"),
     "GET maintenance/poison": for_administrators("GET", "/maintenance/poison"),
     "POST maintenance/reconcile": for_administrators("POST", "/maintenance/reconcile"),
+    "GET audit": for_administrators("GET", "/audit"),
     "GET metrics/subagents": for_administrators("GET", "/metrics/subagents"),
     "GET metrics/quality": for_administrators("GET", "/metrics/quality"),
     "DELETE users/{user_id}": for_administrators("DELETE", "/users/somebody-else", (202,)),

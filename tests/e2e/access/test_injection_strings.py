@@ -12,7 +12,7 @@ from tests.e2e.access.routes import routes_of_the_app
 from tests.e2e.access.strings import FILTER_NAMES, FILTER_VALUES, HOSTILE
 from tests.e2e.access.world import World
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300), pytest.mark.attack("filter injection")]
 
 WHO = ("public only", "quoted name")
 FILTERS = ("doc_id", "project_id", "filename", "document_type", "department", "page_number", "block_type")
@@ -64,7 +64,7 @@ def test_in_the_place_of_an_id(world: World, text: str) -> None:
                 )
                 harmless(name, answer, (route, text))
                 # A path may lead elsewhere once it is decoded and normalised; then it is that route's answer.
-                refused = (400, 403, 404, 405) if path.startswith("users/") else (400, 404, 405)  # not theirs
+                refused = {400, 404, 405, 414, *((403,) if path.startswith("users/") else ())}  # not theirs
                 assert answer.status_code in refused or method == "GET", (route, answer.text)
 
 
@@ -90,8 +90,9 @@ def test_as_a_query_and_as_query_parameters(world: World, text: str) -> None:
         for parameter in PARAMETERS:
             answer = caller.get(f"/documents?{parameter}={in_a_path(text)}")
             harmless(name, answer, (parameter, text))
-            listed = {document["doc_id"] for document in answer.json().get("documents", [])}
-            assert listed <= own, (parameter, text)
+            if answer.status_code != 414:  # too long for the host, which says no more
+                listed = {document["doc_id"] for document in answer.json().get("documents", [])}
+                assert listed <= own, (parameter, text)
         for path in ("/threads", "/memory"):
             harmless(name, caller.get(f"{path}?cursor={in_a_path(text)}&limit={in_a_path(text)}"), text)
             harmless(name, caller.get(f"{path}?cursor={in_a_path(text)}"), (path, text))

@@ -20,7 +20,7 @@ from tests.e2e.access.world import World
 from tests.e2e.stack_client import eventually
 from tests.unit.ingestion.figure_files import FigureMaker
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300), pytest.mark.attack("access matrix")]
 
 READER = "public only"
 MARK = "qzspindle"
@@ -173,6 +173,9 @@ async def test_no_tool_gives_it(before: Before, services: Services) -> None:
         "grade": {"query": QUESTION, "block_ids": before.block_ids},
         "recall_memory": {"query": QUESTION},
     }
+    for block_id in before.block_ids:
+        viewed = await bound_tool("view_figure", services, reader).execute(block_id=block_id)
+        assert not viewed["success"]
     for tool, arguments in calls.items():
         assert MARK not in str(await bound_tool(tool, services, reader).execute(**arguments)), tool
 

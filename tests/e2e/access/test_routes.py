@@ -11,7 +11,7 @@ from tests.e2e.access.probes import run_of
 from tests.e2e.access.routes import ROUTES, routes_of_the_app
 from tests.e2e.access.world import World
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300), pytest.mark.attack("access matrix")]
 
 WITHOUT_IDENTITY = {
     "GET health",
@@ -19,6 +19,7 @@ WITHOUT_IDENTITY = {
     "GET openapi.json",
     "GET docs",
     "GET docs/{asset}",
+    "GET site",
 }  # decision 0015
 
 

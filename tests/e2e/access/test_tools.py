@@ -8,7 +8,7 @@ from tests.e2e.access.people import PAPERS, PEOPLE
 from tests.e2e.access.tools import TOOL_PROBES
 from tests.e2e.access.world import World
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300), pytest.mark.attack("access matrix")]
 
 
 def test_every_open_paper_has_blocks_to_reach_for(world: World) -> None:

@@ -55,6 +55,25 @@ async def gets(world: World, services: Services, name: str) -> None:
             assert str(result).replace(doc_id, "ID") == str(absent).replace(ABSENT, "ID")
 
 
+async def reads(world: World, services: Services, name: str) -> None:
+    person = PEOPLE[name]
+    for key in PAPERS:
+        result = await call(services, person, "read_pages", doc_id=world.doc_id(key), last=10)
+        assert keys(world, result["results"]) == ({key} if key in readable(person) else set()), (name, key)
+
+
+async def views(world: World, services: Services, name: str) -> None:
+    """A picture of somebody else's is none, as one that there is not."""
+    person = PEOPLE[name]
+    absent = await call(services, person, "view_figure", block_id="absent")
+    for key, ids in world.block_ids.items():
+        results = [await call(services, person, "view_figure", block_id=one) for one in ids]
+        assert key in readable(person) or all(result == absent for result in results), (name, key)
+    mine = [one for key, ids in world.block_ids.items() if key in readable(person) for one in ids]
+    seen = [await call(services, person, "view_figure", block_id=one) for one in mine]
+    assert all(result["success"] or result == absent for result in seen), name
+
+
 async def looks_up(world: World, services: Services, name: str) -> None:
     person = PEOPLE[name]
     found = await call(services, person, "rag_metadata_search", query="turbine", limit=100)
@@ -116,10 +135,17 @@ async def asks(world: World, services: Services, name: str) -> None:
     assert result["options"] == ["one", "two"]
 
 
+async def is_not_configured(world: World, services: Services, name: str) -> None:
+    result = await call(services, PEOPLE[name], "web_search", query=QUESTION)
+    assert result["type"] == "ConfigurationError"
+
+
 TOOL_PROBES: Mapping[str, ToolProbe] = {
     "rag_semantic_search": searches,
     "rag_list_documents": lists,
     "rag_get_document": gets,
+    "read_pages": reads,
+    "view_figure": views,
     "rag_metadata_search": looks_up,
     "rag_facets": counts,
     "rerank": reranks,
@@ -127,4 +153,5 @@ TOOL_PROBES: Mapping[str, ToolProbe] = {
     "recall_memory": recalls,
     "query_rewrite": rewrites,
     "ask_user": asks,
+    "web_search": is_not_configured,
 }

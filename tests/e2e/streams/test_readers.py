@@ -26,7 +26,7 @@ MOST_MB_FOR_READERS = 40  # each has a connection, a task and a place in the log
 
 
 def memory_mb(stack: LocalStack) -> float:
-    return psutil.Process(stack.host_pid).memory_info().rss / 1e6
+    return psutil.Process(stack.worker_pid).memory_info().rss / 1e6
 
 
 def test_fifty_readers_of_one_run_all_see_the_same(paced: LocalStack) -> None:
@@ -72,7 +72,7 @@ class IdleReader:
 
 def test_slow_readers_slow_neither_the_run_nor_the_others(paced: LocalStack) -> None:
     run_id = start(paced, QUESTION)
-    slow = [IdleReader(paced, run_id, pace) for pace in (1024, 1024, 0, 0, 0)]
+    slow = [IdleReader(paced, run_id, pace) for pace in (256, 256, 0, 0, 0)]
     try:
         eventually(lambda: all(reader.received for reader in slow[:2]), "two who read a little")
         # Those who read nothing would hold it for ever, and the others until they have all of it.

@@ -26,7 +26,8 @@ def configured(stack: LocalStack, **changes: str) -> Iterator[LocalStack]:
     before = dict(stack.app_settings)
     forget_control(stack)
     stack.kill_host()
-    stack.start_host(changes)
+    # The samples are short: their comparisons and summaries would need no sub-agent.
+    stack.start_host({"WHOLE_DOCUMENTS_TOKENS": "0", **changes})
     try:
         yield stack
     finally:

@@ -14,6 +14,7 @@ from evals.budgets.following import Caller, Followed
 from evals.budgets.seen import differs, terminal_events
 from local.run_all.api_client import StreamEvent
 from local.run_all.stack import LocalStack
+from shared.subagents.loop import CRASH_GRACE
 from tests.e2e.sub_agents.hosts import GIVE_UP_S, MODEL, SLACK_S, answer_of, caller_of, configured
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1200)]
@@ -82,7 +83,7 @@ def test_runs_whose_host_is_killed_while_children_work_all_end_once_with_an_answ
         runs = struck_runs(running, KILLS)
         assert len(runs) == KILLS * AT_ONCE
         assert sum(run.reconnects > 0 for run in runs) >= KILLS, "the kills came when runs had ended"
-        instances = Instances(lambda: running.base_url, SLACK_S)
+        instances = Instances(lambda: running.base_url, SLACK_S + CRASH_GRACE.total_seconds())
         for run in runs:
             check(running, instances, run)
         instances.close()

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from local.azurite.node import find_node
+from local.azurite.server import find_node
 
 PATIENCE_S = 60.0  # for an element to be there; tests wait for answers by `wait` with more
 PICTURES = Path(__file__).resolve().parents[3] / "build" / "teams"

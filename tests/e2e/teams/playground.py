@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from local.azurite.node import find_node
+from local.azurite.server import find_node
 from samples.acl import SampleUser
 from tests.e2e.teams.browser import PICTURES, Browser
 from tests.e2e.teams.recorder import Exchange, Recorder

@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from local.run_all.sample_documents import documents_of
+from local.run_all.demo import documents_of
 from samples.acl import ANNA, BEN
 from tests.e2e.teams.conftest import App
 from tests.e2e.teams.playground import Chat, eventually

@@ -5,7 +5,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from shared.access.principal_claims import MAX_HEADER_CHARS
+from shared.access.identity import MAX_HEADER_CHARS
 
 USER, TENANT, OTHER = (
     "6f1c1d0e-52d1-4f0b-9d5b-0d5f1b1e7a01",
@@ -180,10 +180,10 @@ TABLE = (
     # tenants, guests, programs
     Row("of the tenant", header(ME, ("tid", TENANT)), {"org_id": TENANT}, {"allowed_tenants": TENANT}),
     Row(
-        "of one of the tenants",
+        "of the tenant in capitals",
         header(ME, ("tid", TENANT.upper())),
         {"user_id": USER},
-        {"allowed_tenants": f"{OTHER}, {TENANT}"},
+        {"allowed_tenants": TENANT},
     ),
     Row("of another tenant", header(ME, ("tid", OTHER)), CLOSED, {"allowed_tenants": TENANT}),
     Row("of none", header(ME), CLOSED, {"allowed_tenants": TENANT}),
@@ -195,8 +195,8 @@ TABLE = (
     ),
     Row(
         "a guest",
-        header(ME, ("tid", TENANT), ("acct", "1"), ("groups", "g")),
-        {"org_id": None, "groups": ("g",)},
+        header(ME, ("tid", TENANT), ("acct", "1"), ("groups", "g"), ("department", "Legal")),
+        {"org_id": None, "groups": ("g",), "department": None},
     ),
     Row("a member", header(ME, ("tid", TENANT), ("acct", "0")), {"org_id": TENANT}),
     Row(

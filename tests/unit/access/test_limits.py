@@ -1,6 +1,7 @@
 """Limits of a person as effects use them: refused, given back, remembered, and let in when in doubt."""
 
 import asyncio
+import gc
 import random
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -8,12 +9,14 @@ from typing import Any
 
 import pytest
 
+from shared.access.daily_use import SENDING, Usage
 from shared.access.limits import (
-    LimitRules,
+    OpenStreams,
     Slot,
     UserLimits,
     admit,
     allowance,
+    charge,
     charged,
     held_anyway,
     hold,
@@ -22,7 +25,10 @@ from shared.access.limits import (
     release,
     released,
     slot_of_run,
+    use_of_today,
+    used_today,
     wait_s,
+    with_use,
 )
 from shared.answering.inline import run_to_end
 from shared.answering.loop import observe
@@ -31,7 +37,8 @@ from shared.answering.steps import AnswerArrived
 from shared.conversations.models import EraseTask
 from shared.conversations.threads import delete_thread, list_threads
 from shared.erasure.threads import erase
-from shared.platform.errors import DependencyError, TooManyRequestsError, TooManyRunsError
+from shared.platform.errors import DailyLimitError, DependencyError, TooManyRequestsError, TooManyRunsError
+from shared.platform.settings import LimitSettings
 from shared.runs.models import ChatRequest
 from shared.wiring import Services
 from tests.fakes.services import fake_services, fake_settings
@@ -42,18 +49,18 @@ from tests.unit.answering.world import ANNA, BEN, world
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
-UNLIMITED = LimitRules(calls_per_minute=0, concurrent_runs=0)
+UNLIMITED = LimitSettings(RATE_LIMIT_PER_MINUTE=0, MAX_CONCURRENT_RUNS=0)
 
 
-def rules(calls: int = 60, runs: int = 2) -> LimitRules:
-    return LimitRules(calls_per_minute=calls, concurrent_runs=runs)
+def rules(calls: int = 60, runs: int = 2) -> LimitSettings:
+    return LimitSettings(RATE_LIMIT_PER_MINUTE=calls, MAX_CONCURRENT_RUNS=runs)
 
 
 def after(seconds: float) -> datetime:
     return NOW + timedelta(seconds=seconds)
 
 
-def used_up(limits: LimitRules, calls: int, at: datetime = NOW) -> UserLimits:
+def used_up(limits: LimitSettings, calls: int, at: datetime = NOW) -> UserLimits:
     state = UserLimits()
     for _ in range(calls):
         made = charged(state, 1, limits, at)
@@ -138,18 +145,22 @@ def slot(name: str, until: float = 60) -> Slot:
     return Slot(work_id=name, until=after(until))
 
 
-def taken(state: UserLimits, name: str, limits: LimitRules) -> UserLimits:
+def taken(state: UserLimits, name: str, limits: LimitSettings) -> UserLimits:
     made = occupied(state, slot(name), limits, NOW)
     assert made is not None
     return made
+
+
+def freed(state: UserLimits, name: str) -> UserLimits:
+    return released(state, name, Usage(), NOW)
 
 
 def test_as_many_run_as_there_are_slots() -> None:
     state = taken(taken(UserLimits(), "a", rules()), "b", rules())
     assert occupied(state, slot("c"), rules(), NOW) is None
     assert occupied(state, slot("a"), rules(), NOW) == state  # it has one
-    assert [one.work_id for one in taken(released(state, "a"), "c", rules()).slots] == ["b", "c"]
-    assert released(state, "unknown") == state
+    assert [one.work_id for one in taken(freed(state, "a"), "c", rules()).slots] == ["b", "c"]
+    assert freed(state, "unknown") == state
 
 
 def test_a_slot_that_nobody_gave_back_frees_itself() -> None:
@@ -164,7 +175,7 @@ def test_work_that_goes_on_has_a_slot_whatever_the_limit() -> None:
     more = held_anyway(state, slot("c"), NOW)
     assert len(more.slots) == 3
     assert len(held_anyway(more, slot("c", until=90), NOW).slots) == 3
-    assert occupied(released(more, "a"), slot("d"), rules(), NOW) is None
+    assert occupied(freed(more, "a"), slot("d"), rules(), NOW) is None
 
 
 def test_without_limits_nothing_is_refused() -> None:
@@ -256,7 +267,7 @@ class Slow(InMemoryUserLimitStore):
 async def test_two_hundred_at_once_are_held_to_the_limit_with_a_few_writes() -> None:
     store = Slow()
     services = limited(store, rate_limit_per_minute=1000)
-    async with asyncio.timeout(1):
+    async with asyncio.timeout(60):
         begun = await asyncio.gather(*(begin(services, f"{n}") for n in range(200)), return_exceptions=True)
     assert sum(one is None for one in begun) == 2
     assert sum(isinstance(one, TooManyRunsError) for one in begun) == 198
@@ -302,7 +313,7 @@ async def test_without_its_store_everybody_is_let_in() -> None:
 async def test_nobody_waits_for_a_store_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shared.access.limits.LIMIT_S", 0.05)
     services = limited(Failing(hangs_s=30))
-    async with asyncio.timeout(2):
+    async with asyncio.timeout(25):  # it hangs for 30
         assert await admit(ANNA, services.settings, services.user_limits) is None
 
 
@@ -340,11 +351,10 @@ async def test_a_slot_is_free_by_the_time_that_the_answer_can_be_read() -> None:
         await run_to_end(await asked(services), services)
 
 
-async def test_a_run_that_waits_counts_for_nothing_and_goes_on_beyond_the_limit() -> None:
+async def test_a_run_that_waits_counts_for_nothing_and_goes_on_beyond_the_limit_without_an_answer() -> None:
     services, run_id, state = await asking(max_concurrent_runs=1)
     await begin(services, "another")
     assert held(services) == ["another"]
-    await answer(services, run_id, choice=2)
     seen: list[list[str]] = []
 
     class Watching(InMemoryUserLimitStore):
@@ -353,8 +363,7 @@ async def test_a_run_that_waits_counts_for_nothing_and_goes_on_beyond_the_limit(
             seen.append([slot.work_id for slot in written.slots])
             return written
 
-    watching = Watching()
-    watching.rows = services.user_limits.rows  # type: ignore[attr-defined]
+    watching = Watching(services.user_limits.table)  # type: ignore[attr-defined]
     await run_to_end(run_id, replace(services, user_limits=watching), observe(state, AnswerArrived()))
     assert seen == [["another", run_id], ["another"]]
 
@@ -370,3 +379,70 @@ async def test_a_run_whose_thread_is_deleted_gives_its_slot_back() -> None:
 
     await erase(EraseTask(owner_id=ANNA.user_id, thread_id=thread.thread_id, through=1), services, stop)
     assert run_id not in held(services)
+
+
+async def test_what_is_used_up_today_is_refused_and_nothing_else() -> None:
+    services = limited(max_daily_documents=2, max_daily_chat_tokens=100)
+    store, one = services.user_limits, Usage(documents=1)
+    for _ in range(2):
+        await admit(ANNA, services.settings, store, needs=SENDING, used=one)
+    with pytest.raises(DailyLimitError) as refused:
+        await admit(ANNA, services.settings, store, needs=SENDING, used=one)
+    assert refused.value.retry_after_s is not None
+    assert 0 < refused.value.retry_after_s <= 24 * 3600
+    await admit(BEN, services.settings, store, needs=SENDING, used=one)
+    await begin(services, "question")
+    await release(ANNA.user_id, "question", services.settings, store, Usage(chat_tokens=130))
+    await release(
+        ANNA.user_id, "question", services.settings, store, Usage(chat_tokens=130)
+    )  # it is repeated
+    with pytest.raises(DailyLimitError):
+        await begin(services, "another")
+    shown = {view.resource: view.used for view in await use_of_today(ANNA, services.settings, store)}
+    assert (shown["documents"], shown["chat_tokens"], shown["page_images"]) == (2, 130, 0)
+
+
+def test_a_day_begins_with_nothing_used() -> None:
+    state = with_use(with_use(UserLimits(), Usage(blocks=5), NOW), Usage(blocks=2), after(60))
+    assert used_today(state, NOW).blocks == 7
+    tomorrow = NOW + timedelta(days=1)
+    assert used_today(state, tomorrow) == Usage()
+    assert used_today(with_use(state, Usage(captions=1), tomorrow), tomorrow) == Usage(captions=1)
+
+
+async def test_use_that_cannot_be_stored_stops_nothing() -> None:
+    class Broken(InMemoryUserLimitStore):
+        async def read(self, user_id: str) -> UserLimits:
+            raise DependencyError("The table is out of reach.")
+
+    services = limited(Broken())
+    await charge("anna", Usage(blocks=5), services.user_limits)
+    assert await use_of_today(ANNA, services.settings, services.user_limits) == ()
+
+
+class Stream:
+    """Something that can be held."""
+
+
+def test_as_many_streams_as_allowed_are_open_and_closed_ones_do_not_count() -> None:
+    streams, limits = OpenStreams(), LimitSettings(MAX_OPEN_STREAMS=2)
+    held = [Stream(), Stream()]
+    for stream in held:
+        streams.open("anna", stream, limits)
+    with pytest.raises(TooManyRequestsError):
+        streams.open("anna", Stream(), limits)
+    streams.open("ben", held[0], limits)
+    held.pop()
+    del stream
+    gc.collect()
+    streams.open("anna", held[0], limits)
+
+
+async def test_a_run_that_is_answered_needs_a_free_slot() -> None:
+    services, run_id, _ = await asking(max_concurrent_runs=1)
+    await begin(services, "other")
+    with pytest.raises(TooManyRunsError):
+        await answer(services, run_id, choice=1)
+    await release(ANNA.user_id, "other", services.settings, services.user_limits)
+    assert await answer(services, run_id, choice=1)
+    assert held(services) == [run_id]

@@ -1,6 +1,9 @@
 """Every shape of principal that App Service Authentication may hand on, and who that is."""
 
+import base64
+import json
 from typing import Any
+from uuid import NAMESPACE_URL, uuid5
 
 import pytest
 
@@ -23,6 +26,8 @@ from tests.unit.access.principal_rows import (
     header,
 )
 from tests.unit.access.test_identity import settings
+
+pytestmark = pytest.mark.attack("identity")
 
 
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: row.about)
@@ -81,10 +86,10 @@ async def test_somebody_of_another_platform_is_whom_the_directory_says() -> None
 
 async def test_a_guest_of_another_platform_is_a_guest() -> None:
     directory = InMemoryDirectory({USER: LOOKED_UP})
-    directory.people[USER] = DirectoryPerson(is_guest=True)
+    directory.people[USER] = DirectoryPerson(is_guest=True, department="Legal")
     as_guest = await looked_up(directory)
     assert isinstance(as_guest, UserContext)
-    assert as_guest.org_id is None
+    assert (as_guest.org_id, as_guest.department) == (None, None)
     assert await looked_up(directory, guests="refused") == CLOSED
 
 
@@ -114,3 +119,18 @@ async def test_without_a_look_up_they_have_no_groups() -> None:
     found = await looked_up(InMemoryDirectory({USER: LOOKED_UP}), group_overage="ignore")
     assert isinstance(found, UserContext)
     assert (found.groups, found.org_id) == ((), TENANT)
+
+
+async def test_as_many_groups_as_a_token_lists_fit_into_the_hosts_headers() -> None:
+    groups = [str(uuid5(NAMESPACE_URL, str(number))) for number in range(200)]
+    claims = [("groups", group) for group in groups]
+    principal = base64.b64encode(
+        json.dumps(
+            {"auth_typ": "aad", "claims": [{"typ": typ, "val": val} for typ, val in (ME, *claims)]},
+            separators=(",", ":"),
+        ).encode()
+    ).decode()
+    token = base64.b64encode(json.dumps({"oid": USER, "groups": groups}).encode())
+    assert len(principal) + len(token) < 32 * 1024 - 2048  # what else comes along
+    user = await authenticate({"x-ms-client-principal": principal}, AZURE, InMemoryDirectory())
+    assert user.groups == tuple(groups)

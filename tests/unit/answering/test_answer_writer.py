@@ -1,13 +1,15 @@
 """What readers see of what a model writes."""
 
 import json
+import re
 from collections.abc import AsyncGenerator
 
 import pytest
 
-from shared.answering.answer_writer import UNSUPPORTED, AnswerWriter, QuoteRepairer
+from shared.answering.answer_writer import AnswerWriter, QuoteRepairer
 from shared.evidence.citations import CitationBook
-from shared.evidence.models import QuoteRepair
+from shared.evidence.messages import ENGLISH
+from shared.evidence.repairs import RepairedQuotation, RepairedQuotations
 from shared.platform.errors import ModelFixableError
 from shared.platform.language_models.models import CallLimits, ChatModel, Prompt, StructuredOutput
 from shared.retrieval.models import Hit
@@ -16,11 +18,13 @@ from shared.runs.memory_run_log import MemoryRunLog
 from tests.fakes.models import NoConversations
 from tests.unit.answering.figure_world import picture
 
+UNSUPPORTED = ENGLISH.unsupported
+NOT_PROVED = ENGLISH.unproved.format("[1]")
 HIT = Hit(block_id="b1", doc_id="d1", filename="m.pdf", page_number=3, content="The pump runs at 15 bar.")
 
 
 class RepairingModel(NoConversations):
-    """Answers every repair with one quotation; "" means that its output is not valid."""
+    """Answers every repair with one quotation for each claim; "" means that its output is not valid."""
 
     def __init__(self, quote: str | None) -> None:
         self.prompts: list[Prompt] = []
@@ -32,21 +36,29 @@ class RepairingModel(NoConversations):
         self.prompts.append(prompt)
         if self._quote == "":
             raise ModelFixableError("not valid")
-        return output.model_validate(QuoteRepair(quote=self._quote).model_dump())
+        numbers = re.findall('claim number="([0-9]+)"', prompt.user)
+        quotations = [RepairedQuotation(number=n, doc_id="d1", quote=self._quote) for n in map(int, numbers)]
+        return output.model_validate(RepairedQuotations(quotations=tuple(quotations)).model_dump())
 
     def stream(self, prompt: Prompt, limits: CallLimits) -> AsyncGenerator[str, None]:
         raise AssertionError("a repair does not stream")
 
 
 async def write(
-    text: str, model: ChatModel, size: int = 7, hits: tuple[Hit, ...] = (HIT,)
+    text: str,
+    model: ChatModel,
+    size: int = 7,
+    hits: tuple[Hit, ...] = (HIT,),
+    *,
+    needs_proof: bool = True,
 ) -> tuple[AnswerWriter, list[tuple[str, object]]]:
     log = MemoryRunLog()
     await log.create("r")
     writer = AnswerWriter(
         event_log=await open_event_log(log, "r", 3),
         book=CitationBook(hits),
-        repairer=QuoteRepairer(model, "<documents/>", lambda: CallLimits(timeout_s=1), "How much?"),
+        repairer=QuoteRepairer(model, lambda: CallLimits(timeout_s=1), "How much?"),
+        needs_proof=needs_proof,
     )
     for start in range(0, len(text), size):
         await writer.feed(text[start : start + size])
@@ -77,34 +89,56 @@ async def test_a_citation_comes_before_its_marker() -> None:
     assert "[1]" not in before
 
 
-async def test_a_wrong_quotation_is_repaired_once() -> None:
+async def test_wrong_quotations_keep_their_numbers_and_are_repaired_together_at_the_end() -> None:
     model = RepairingModel("The pump runs at 15 bar.")
-    writer, _ = await write('First. It needs 15 bar <cite doc_id="d1" quote="needs 15"/>', model)
-    assert writer.text.endswith("(Source: m.pdf, S. 3)[1]")
-    assert "<claim>First. It needs 15 bar</claim>" in model.prompts[0].user
+    text = (
+        'It needs 15 bar <cite doc_id="d1" quote="needs 15"/>. It is fast <cite doc_id="d1" quote="fast"/>. '
+        'Again <cite doc_id="d1" quote="needs 15"/>. True <cite doc_id="d1" quote="runs at 15 bar"/>'
+    )
+    writer, events = await write(text, model)
+    assert writer.text == (
+        "It needs 15 bar (Source: m.pdf)[1]. It is fast (Source: m.pdf)[2]. Again (Source: m.pdf)[1]. "
+        "True (Source: m.pdf, S. 3)[3]"
+    )
+    assert streamed(events) == writer.text
+    assert len(model.prompts) == 1
+    assert "<statement>It needs 15 bar</statement>" in model.prompts[0].user
     assert "<question>How much?</question>" in model.prompts[0].user
     assert writer.unsupported_claims == 0
+    assert [citation.page_number for citation in writer.book.citations] == [3, 3, 3]
+    announced = [data["n"] for name, data in events if name == "CITATION" and isinstance(data, dict)]
+    assert announced == [3, 1, 2]
 
 
-async def test_what_cannot_be_repaired_is_marked() -> None:
+async def test_what_cannot_be_repaired_is_named_at_the_end_and_announced_as_not_verified() -> None:
     for quote in (None, "", "also not there"):
-        writer, events = await write('X <cite doc_id="d1" quote="nowhere"/>', RepairingModel(quote))
-        assert writer.text == f"X{UNSUPPORTED}"
-        assert writer.unsupported_claims == 1
-        assert "CITATION" not in [name for name, _ in events]
+        model = RepairingModel(quote)
+        writer, events = await write('X <cite doc_id="d1" quote="no"/>' * 5 + f" Y {CITED}", model)
+        assert writer.text == f"{'X (Source: m.pdf)[1]' * 5} Y (Source: m.pdf, S. 3)[2]\n\n{NOT_PROVED}"
+        assert streamed(events) == writer.text
+        assert (writer.unsupported_claims, len(model.prompts)) == (1, 1)
+        announced = [data for name, data in events if name == "CITATION" and isinstance(data, dict)]
+        assert [(one["n"], one["verified"], one["quote"] == "") for one in announced] == [
+            (2, True, False),
+            (1, False, True),
+        ]
 
 
-async def test_repairs_are_limited() -> None:
+async def test_a_quotation_of_an_unknown_document_is_marked_at_once() -> None:
     model = RepairingModel(None)
-    await write('<cite doc_id="d1" quote="nowhere"/>' * 6, model)
-    assert len(model.prompts) == 3
+    writer, _ = await write('X <cite doc_id="d9" quote="nowhere"/>', model)
+    assert (writer.text, writer.unsupported_claims, model.prompts) == (f"X{UNSUPPORTED}", 1, [])
+
+
+async def test_an_answer_that_needs_no_proof_has_no_marks() -> None:
+    text = 'Two reports. <cite doc_id="d9" quote="nowhere"/>'
+    writer, _ = await write(text, RepairingModel(None), needs_proof=False)
+    assert (writer.text.strip(), writer.unsupported_claims) == ("Two reports.", 0)
 
 
 async def test_abstention_is_told_in_words() -> None:
-    writer, events = await write(
-        '<abstain missing="the price" next_step="Ask sales."/>', RepairingModel(None)
-    )
-    assert writer.abstention is not None
+    writer, events = await write('<gap missing="the price" next_step="Ask sales."/>', RepairingModel(None))
+    assert writer.gaps
     assert streamed(events) == (
         "The documents do not answer this. Missing: the price.\n\nNext step: Ask sales."
     )
@@ -118,7 +152,7 @@ async def test_a_claim_in_a_table_is_told_with_its_row_and_header_and_without_ou
         '| 9 bar <cite doc_id="d1" quote="at 9"/> |'
     )
     await write(table, model)
-    claim = "<claim>| aspect | old | new |\n| pressure | 15 bar  | 9 bar</claim>"
+    claim = "<statement>| aspect | old | new |\n| pressure | 15 bar  | 9 bar</statement>"
     assert claim in model.prompts[0].user
 
 
@@ -133,7 +167,7 @@ async def test_a_picture_or_link_of_the_model_leads_nowhere() -> None:
     text = (
         "A ![x](https://evil/?q=1) [b](https://evil) "
         '<cite doc_id="d1" quote="runs at 15 bar"/>(https://evil) '
-        '<abstain missing="![m](https://evil)" next_step="[n](https://evil)"/>'
+        '<gap missing="![m](https://evil)" next_step="[n](https://evil)"/>'
     )
     for size in (1, 7, 1000):
         writer, _ = await write(text, RepairingModel(None), size)
@@ -142,14 +176,14 @@ async def test_a_picture_or_link_of_the_model_leads_nowhere() -> None:
             "The documents do not answer the rest. Missing: m.\n\nNext step: n"
         )
         assert writer.is_partial
-    abstained, _ = await write(text[text.index("<abstain") :], RepairingModel(None))
+    abstained, _ = await write(text[text.index("<gap") :], RepairingModel(None))
     assert "Missing: m." in abstained.text
     assert abstained.text.endswith("Next step: n")
 
 
 async def test_an_abstention_behind_unproved_text_is_shown_and_the_text_is_marked() -> None:
     writer, events = await write(
-        'It costs 5 euros.\n<abstain missing="the price" next_step="Ask sales."/>', RepairingModel(None)
+        'It costs 5 euros.\n<gap missing="the price" next_step="Ask sales."/>', RepairingModel(None)
     )
     assert writer.text == (
         f"It costs 5 euros.\n{UNSUPPORTED.lstrip()}\n\n"
@@ -157,13 +191,6 @@ async def test_an_abstention_behind_unproved_text_is_shown_and_the_text_is_marke
     )
     assert streamed(events) == writer.text
     assert writer.unsupported_claims == 1
-
-
-async def test_an_unproved_citation_behind_the_last_repair_costs_no_search_for_its_claim() -> None:
-    writer, _ = await write(
-        "x" * 20_000 + '<cite doc_id="d1" quote="nowhere"/>' * 500, RepairingModel(None), 9
-    )
-    assert writer.unsupported_claims == 500
 
 
 async def test_an_answer_that_cites_nothing_is_marked() -> None:
@@ -214,20 +241,20 @@ async def test_a_figure_that_there_is_not_is_none(tag: str) -> None:
     assert writer.figures.placed == []
 
 
-async def test_the_figure_of_the_cited_page_is_added_where_the_model_placed_none() -> None:
-    here = FIGURE.model_copy(update={"doc_id": "d1", "score": 0.5})
+async def test_a_figure_that_the_model_did_not_choose_is_not_shown() -> None:
+    here = FIGURE.model_copy(update={"doc_id": "d1", "score": 0.9})
     writer, _ = await write(f"A {CITED}", RepairingModel(None), hits=(HIT, here))
-    assert writer.text == f"A {MARK}\n\n{SHOWN}"
+    assert writer.text == f"A {MARK}"
 
 
 async def test_an_abstention_shows_no_figure() -> None:
-    writer, _ = await write(f'{PLACED}<abstain missing="x"/>', RepairingModel(None), hits=(HIT, FIGURE))
+    writer, _ = await write(f'{PLACED}<gap missing="x"/>', RepairingModel(None), hits=(HIT, FIGURE))
     assert writer.text == "The documents do not answer this. Missing: x."
     assert not writer.is_answer
 
 
 async def test_what_comes_nearest_stands_behind_the_gap() -> None:
-    near = f'<abstain missing="the price" next_step="Ask sales."/>\n\nNear: {CITED}'
+    near = f'<gap missing="the price" next_step="Ask sales."/>\n\nNear: {CITED}'
     for size in (1, 7, 1000):
         writer, events = await write(near, RepairingModel(None), size)
         assert writer.text == (
@@ -238,54 +265,25 @@ async def test_what_comes_nearest_stands_behind_the_gap() -> None:
 
 
 async def test_claims_behind_an_abstention_need_a_proof_too() -> None:
-    writer, _ = await write('<abstain missing="x"/> It costs 5 euros.', RepairingModel(None))
+    writer, _ = await write('<gap missing="x"/> It costs 5 euros.', RepairingModel(None))
     assert writer.text == f"The documents do not answer this. Missing: x.\n\nIt costs 5 euros.{UNSUPPORTED}"
     assert writer.unsupported_claims == 1
 
 
-async def test_a_gap_is_told_once() -> None:
-    writer, _ = await write('<abstain missing="x"/>\n<abstain missing="y"/>', RepairingModel(None))
-    assert writer.text.count("Missing") == 1
-
-
-async def test_documents_that_differ_are_set_side_by_side_if_the_model_did_not() -> None:
-    old = HIT.model_copy(
-        update={
-            "block_id": "b0",
-            "doc_id": "d0",
-            "filename": "old.pdf",
-            "content": "The pump runs at 12 bar.",
-        }
+async def test_each_gap_is_told_once() -> None:
+    writer, _ = await write('<gap missing="x"/>\n<gap missing="y"/> <gap missing="x"/>', RepairingModel(None))
+    assert writer.text == (
+        "The documents do not answer this. Missing: x.\n\nThe documents do not answer the rest. Missing: y."
     )
-    one = '<cite doc_id="d1" quote="The pump runs at 15 bar."/>'
-    other = '<cite doc_id="d0" quote="The pump runs at 12 bar."/>'
-    writer, events = await write(f"New. {one}\nOld. {other}", RepairingModel(None), hits=(HIT, old))
-    assert writer.text.endswith(
-        "\n\n**The documents differ:** “The pump runs at 15 bar.” (Source: m.pdf, S. 3)[1]; "
-        "“The pump runs at 12 bar.” (Source: old.pdf, S. 3)[2]"
-    )
-    assert streamed(events) == writer.text
-    assert len(writer.conflicts) == 1
-    named, _ = await write(f"New {one}, old {other}.", RepairingModel(None), hits=(HIT, old))
-    assert "differ" not in named.text
-    assert len(named.conflicts) == 1
 
 
-async def test_notes_stand_behind_all_else_that_is_added() -> None:
-    picture = HIT.model_copy(
-        update={
-            "block_id": "p1",
-            "score": 0.9,
-            "block_type": "image",
-            "image_caption": "The pump",
-            "image_url": f"figures/d1/{'a' * 64}.png",
-        }
-    )
+async def test_a_gap_that_is_searched_for_is_not_shown_and_ends_the_turn() -> None:
+    text = f'A {CITED} <gap missing="x" next_step="n"/> dropped <gap missing="y"/>'
     log = MemoryRunLog()
     await log.create("r")
-    repairer = QuoteRepairer(RepairingModel(None), "<documents/>", lambda: CallLimits(timeout_s=1))
-    writer = AnswerWriter(await open_event_log(log, "r", 3), CitationBook((HIT, picture)), repairer)
-    await writer.feed('It runs at 15 bar. <cite doc_id="d1" quote="runs at 15 bar"/>')
-    await writer.finish(["*(Note: one)*", "*(Note: two)*"])
-    assert "![The pump]" in writer.text
-    assert writer.text.endswith("\n\n*(Note: one)*\n\n*(Note: two)*")
+    repairer = QuoteRepairer(RepairingModel(None), lambda: CallLimits(timeout_s=1))
+    writer = AnswerWriter(await open_event_log(log, "r", 3), CitationBook((HIT,)), repairer, may_look=True)
+    await writer.feed(text)
+    await writer.finish()
+    assert writer.text.strip() == f"A {MARK}"
+    assert [gap.missing for gap in writer.gaps] == ["x", "y"]

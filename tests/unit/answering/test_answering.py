@@ -15,26 +15,29 @@ from shared.answering.runs import begin_run, close_dead_run, view_run
 from shared.answering.steps import (
     CommitAnswer,
     EndRun,
-    MakePlan,
-    PlanMade,
+    Prepare,
+    Prepared,
     StepFailed,
     StepInput,
-    WriteAnswer,
+    TakeTurn,
 )
 from shared.platform.errors import (
     DependencyError,
     ModelFixableError,
     NotFoundError,
-    OutputCutError,
     PayloadTooLargeError,
 )
+from shared.platform.language_models.models import ModelTurn, ToolCall
+from shared.platform.search import SearchPage, SearchRequest
 from shared.runs.events import RunEvent, ThoughtEvent
 from shared.runs.models import ChatRequest, RunView
+from shared.runs.plan import PlanFilter
 from shared.runs.run_store import owned_run
 from shared.wiring import Services
 from tests.fakes.models import ScriptedChatModel
 from tests.fakes.run_log import InMemoryRunLog
-from tests.fakes.services import fake_services
+from tests.fakes.search_index import InMemorySearchIndex
+from tests.fakes.services import fake_services, fake_settings
 from tests.unit.answering.world import ANNA, BEN, Model, plan, world
 
 
@@ -67,7 +70,7 @@ async def test_an_answer_is_streamed_cited_and_committed() -> None:
 
 
 async def test_a_user_without_the_right_is_told_nothing_of_the_document() -> None:
-    services = await world(Model(plan(), answer='<abstain missing="the pressure" next_step="Ask."/>'))
+    services = await world(Model(plan(), answer='<gap missing="the pressure" next_step="Ask."/>'))
     view, seen = await ask(services, BEN)
     assert view.answer is not None
     assert view.answer.abstained
@@ -120,7 +123,7 @@ async def test_a_name_that_leads_nowhere_widens_the_search() -> None:
 
 
 async def test_the_callers_limits_hold() -> None:
-    services = await world(Model(plan(), answer='<abstain missing="m" next_step="n"/>'))
+    services = await world(Model(plan(), answer='<gap missing="m" next_step="n"/>'))
     await ask(services, ANNA, doc_ids=["report-2024"], project_id=None)
     prompt = services.chat_model.prompts[-1].user  # type: ignore[attr-defined]
     assert "report-2024.pdf" in prompt
@@ -133,8 +136,8 @@ async def test_a_plan_that_is_not_valid_costs_the_plan_not_the_answer() -> None:
     assert "15 bar" in text_of(view)
     assert view.answer is not None
     (warning,) = view.answer.warnings
-    assert "could not be analysed" in warning
-    assert warning in text_of(view)
+    assert "as you wrote it" in warning
+    assert warning not in text_of(view)
     assert [event.data["text"] for event in seen if event.data.get("state") == "warning"] == [warning]
 
 
@@ -142,9 +145,9 @@ async def test_a_finished_step_that_runs_again_does_nothing_twice() -> None:
     services = await world()
     view, before = await ask(services)
     for action in (
-        MakePlan(step=1),
-        WriteAnswer(step=3, plan_step=1, evidence_step=2),
-        CommitAnswer(step=4, answer_step=3, todo=()),
+        Prepare(step=1),
+        TakeTurn(step=2, prepared_step=1),
+        CommitAnswer(step=3, answer_step=2, todo=()),
     ):
         await perform(StepInput(run_id=view.run_id, action=action), services)
     assert events(services, view.run_id) == before
@@ -155,8 +158,8 @@ async def test_a_step_that_was_cut_off_is_done_anew_behind_a_mark() -> None:
     request = await begin_run(ChatRequest(question="x"), ANNA, services)
     half_done = [ThoughtEvent(step=1, text="Reading")]
     await services.run_log.append(request.run_id, half_done)
-    observation = await perform(StepInput(run_id=request.run_id, action=MakePlan(step=1)), services)
-    assert isinstance(observation, PlanMade)
+    observation = await perform(StepInput(run_id=request.run_id, action=Prepare(step=1)), services)
+    assert isinstance(observation, Prepared)
     states = [event.data.get("state") for event in events(services, request.run_id)]
     assert "restarted" in states
 
@@ -172,12 +175,12 @@ async def test_a_run_is_seen_by_its_owner_alone() -> None:
 async def test_a_run_in_work_shows_its_latest_todo_list() -> None:
     services = await world()
     request = await begin_run(ChatRequest(question="x"), ANNA, services)
-    await perform(StepInput(run_id=request.run_id, action=MakePlan(step=1)), services)
+    await perform(StepInput(run_id=request.run_id, action=Prepare(step=1)), services)
     view = await view_run(await owned_run(request.run_id, ANNA, services.runs), services)
     assert (view.status, view.answer, [item.description for item in view.todo]) == (
         "running",
         None,
-        ["Known"],
+        ["Known", "Checked"],
     )
 
 
@@ -194,7 +197,7 @@ async def test_a_committed_answer_is_never_reported_as_failed() -> None:
     services = await world()
     request = await begin_run(ChatRequest(question="x"), ANNA, services)
     state = start()
-    for _ in range(4):  # up to the commit, whose last event is lost
+    for _ in range(3):  # up to the commit, whose last event is lost
         action = next_action(state)
         assert not isinstance(action, EndRun)
         state = observe(state, await perform(StepInput(run_id=request.run_id, action=action), services))
@@ -210,7 +213,7 @@ async def test_an_attempt_that_was_overtaken_answers_with_the_result_of_the_late
     monkeypatch.setattr("shared.answering.effects._LATER_ATTEMPT_POLL_S", 0.01)
     services = await world()
     request = await begin_run(ChatRequest(question="x"), ANNA, services)
-    step = StepInput(run_id=request.run_id, action=MakePlan(step=1))
+    step = StepInput(run_id=request.run_id, action=Prepare(step=1))
     later: list[object] = []
 
     class Overtaken(ScriptedChatModel):
@@ -220,7 +223,7 @@ async def test_an_attempt_that_was_overtaken_answers_with_the_result_of_the_late
 
     earlier = await perform(step, replace(services, chat_model=Overtaken()))
     assert earlier == later[0]
-    assert isinstance(earlier, PlanMade)
+    assert isinstance(earlier, Prepared)
 
 
 async def test_a_log_that_is_out_of_reach_is_an_expected_failure() -> None:
@@ -232,7 +235,7 @@ async def test_a_log_that_is_out_of_reach_is_an_expected_failure() -> None:
 
     services = await world(run_log=BrokenLog())
     request = await begin_run(ChatRequest(question="x"), ANNA, services)
-    observation = await perform(StepInput(run_id=request.run_id, action=MakePlan(step=1)), services)
+    observation = await perform(StepInput(run_id=request.run_id, action=Prepare(step=1)), services)
     assert isinstance(observation, StepFailed)
     assert observation.retryable
 
@@ -264,17 +267,185 @@ async def test_an_agent_raises_what_nobody_expected_instead_of_waiting() -> None
 
 async def test_an_answer_that_was_cut_off_says_so() -> None:
     class Cut(ScriptedChatModel):
-        async def stream(self, prompt: Any, limits: Any) -> AsyncGenerator[str, None]:
+        async def stream_turn(self, *_: Any, **__: Any) -> AsyncGenerator[str | ModelTurn, None]:
             yield "It runs at"
-            raise OutputCutError("The model stopped at its length limit.")
+            yield ModelTurn(text="It runs at", cut=True)
 
     plans = Cut(answer=lambda prompt: plan())
-    view, events = await ask(await world(chat_model=plans))
+    view, _ = await ask(await world(chat_model=plans))
     assert view.answer is not None
     assert view.answer.truncated
     assert view.answer.text.startswith("It runs at")
-    assert view.answer.warnings == ("The answer was cut off at its length limit.",)
+    assert view.answer.warnings == ("The answer was cut off because it was too long.",)
     assert view.answer.warnings[0] in view.answer.text
-    assert [one.data["text"] for one in events if one.data.get("state") == "warning"] == [
-        *view.answer.warnings
+
+
+async def test_what_the_model_looks_up_may_be_quoted() -> None:
+    call = ToolCall(call_id="c1", name="rag_semantic_search", arguments='{"query": "revenue", "lang": "en"}')
+    pages = ToolCall(call_id="c2", name="read_pages", arguments='{"doc_id": "report-2024"}')
+    cited = '<answer>53. <cite doc_id="report-2024" quote="Revenue was 53 million euros."/>'
+    model = ScriptedChatModel(
+        plan(document_references=("manual",)),
+        ModelTurn(text="I look for the revenue.", tool_calls=(call, pages)),
+        ModelTurn(text=cited),
+    )
+    services = await world(chat_model=model)
+    view, seen = await ask(services)
+    assert text_of(view) == "53. (Source: report-2024.pdf, S. 1)[1]"
+    tools = [event.data["tool"] for event in seen if event.name == "TOOL_STARTED"]
+    assert tools == ["rag_semantic_search", "rag_semantic_search", "read_pages"]
+    assert "I look for the revenue." in [event.data["text"] for event in seen if event.name == "THOUGHT"]
+    assert [message.role for message in model.conversations[-1]] == [
+        "system",
+        "user",
+        "assistant",
+        "tool",
+        "tool",
     ]
+
+
+async def test_a_tool_finds_nothing_that_the_asker_may_not_read() -> None:
+    call = ToolCall(call_id="c1", name="read_pages", arguments='{"doc_id": "manual"}')
+    cited = '<answer>15. <cite doc_id="manual" quote="The pump runs at 15 bar."/>'
+    model = ScriptedChatModel(plan(), ModelTurn(tool_calls=(call,)), ModelTurn(text=cited))
+    view, _ = await ask(await world(chat_model=model), BEN)
+    assert view.answer is not None
+    assert (view.answer.citations, view.answer.unsupported_claims) == ((), 1)
+    assert "15 bar" not in "".join(message.text for message in model.conversations[-1])
+
+
+async def test_a_gap_is_searched_for_and_the_answer_goes_on() -> None:
+    first = (
+        '<answer>It runs at 15 bar. <cite doc_id="manual" quote="The pump runs at 15 bar."/> '
+        '<gap missing="the revenue of 2024" next_step="Ask."/> dropped'
+    )
+    rest = '<answer>Revenue was 53. <cite doc_id="report-2024" quote="Revenue was 53 million euros."/>'
+    replies = iter([first, rest])
+    model = ScriptedChatModel(
+        answer=lambda prompt: (
+            plan(document_references=("manual",)) if prompt.name == "plan" else next(replies)
+        )
+    )
+    view, seen = await ask(await world(chat_model=model))
+    assert view.answer is not None
+    assert text_of(view) == (
+        "It runs at 15 bar. (Source: manual.pdf, S. 1)[1] \n\n"
+        "Revenue was 53. (Source: report-2024.pdf, S. 1)[2]"
+    )
+    assert "".join(event.data["text"] for event in seen if event.name == "TOKEN") == text_of(view)
+    assert (view.answer.abstained, view.answer.missing) == (False, "")
+
+
+async def test_a_gap_about_which_nothing_new_is_found_costs_no_further_call() -> None:
+    model = ScriptedChatModel(plan(), '<answer><gap missing="the weight" next_step="Ask Ann."/>')
+    view, seen = await ask(await world(chat_model=model))
+    assert view.answer is not None
+    assert (view.answer.abstained, view.answer.missing) == (True, "the weight")
+    assert text_of(view).startswith("The documents do not answer this. Missing: the weight.")
+    assert [prompt.name for prompt in model.prompts] == ["plan", "answer"]
+    assert len([event for event in seen if event.name == "TOOL_STARTED"]) == 2
+
+
+async def test_a_gap_that_could_not_be_searched_for_is_not_said_to_be_missing() -> None:
+    class Failing(InMemorySearchIndex):
+        async def search(self, request: SearchRequest) -> SearchPage:
+            if "weight" in (request.text or ""):
+                raise DependencyError("The search service is out of reach.")
+            return await super().search(request)
+
+    model = ScriptedChatModel(plan(), '<answer><gap missing="the weight" next_step="Ask Ann."/>')
+    services = await world(chat_model=model, content_index=Failing("block_id"))
+    view, seen = await ask(services)
+    assert view.answer is not None
+    said = "The search for this failed, so the documents may still hold it: the weight."
+    assert (text_of(view), view.answer.warnings) == (said, (said,))
+    assert [event.data["text"] for event in seen if event.data.get("state") == "warning"] == [said]
+
+
+async def test_a_model_that_only_calls_tools_is_told_to_answer_in_its_last_turn() -> None:
+    calls = (
+        ToolCall(call_id="c", name="rag_semantic_search", arguments=f'{{"query": "pump {number}"}}')
+        for number in range(20)
+    )
+    allowed: list[bool] = []
+
+    class Calling(ScriptedChatModel):
+        async def stream_turn(
+            self, *_: Any, may_call: bool = True, **__: Any
+        ) -> AsyncGenerator[str | ModelTurn, None]:
+            allowed.append(may_call)
+            if not may_call:
+                yield "It runs at 15 bar."
+            yield ModelTurn(tool_calls=(next(calls),)) if may_call else ModelTurn(text="It runs at 15 bar.")
+
+    services = await world(
+        chat_model=Calling(plan()), settings=fake_settings(max_agent_turns=3, subagents_enabled=False)
+    )
+    view, _ = await ask(services)
+    assert allowed == [True, True, False]
+    assert view.status == "completed"
+
+
+async def test_small_talk_is_answered_by_the_plan() -> None:
+    model = ScriptedChatModel(plan(query_type="CONVERSATION", reply="You are welcome.", todo=()))
+    view, seen = await ask(await world(chat_model=model), question="Thanks!")
+    assert view.answer is not None
+    assert (text_of(view), view.answer.abstained, view.answer.warnings) == ("You are welcome.", False, ())
+    assert not [event for event in seen if event.name == "TOOL_STARTED"]
+
+
+async def test_what_was_said_before_is_in_the_prompt() -> None:
+    services = await world()
+    before = await ask(services)
+    await ask(services, thread_id=before[0].thread_id, question="Shorter, please")
+    prompt = services.chat_model.prompts[-1].user  # type: ignore[attr-defined]
+    assert "It runs at 15 bar." in prompt.partition("<question>")[0]
+
+
+@pytest.mark.parametrize("readers", [["engineering"], ["somebody-else"]])
+async def test_what_the_answer_before_cited_is_read_again_with_the_rights_of_now(readers: list[str]) -> None:
+    cited = '<answer>15 bar. <cite doc_id="manual" quote="The pump runs at 15 bar."/>'
+    revenue = plan(standalone_question="What was the revenue?", search_queries=("revenue",))
+    model = ScriptedChatModel(plan(), cited, revenue, cited)
+    services = await world(chat_model=model, settings=fake_settings(answer_blocks=1, subagents_enabled=False))
+    before, _ = await ask(services)
+    assert isinstance(services.content_index, InMemorySearchIndex)
+    await services.content_index.merge([{"block_id": "manual-1", "access_control_list": readers}])
+    view, _ = await ask(services, thread_id=before.thread_id, question="And the revenue?")
+    shown = model.conversations[-1][1].text.partition("<documents>")[2]
+    may_read = readers == ["engineering"]
+    assert ("The pump runs at 15 bar." in shown) == may_read
+    assert view.answer is not None
+    assert any(citation.verified for citation in view.answer.citations) == may_read
+
+
+async def test_our_own_remarks_are_no_part_of_the_conversation() -> None:
+    unproved = 'It runs. <cite doc_id="manual" quote="It runs at 99 bar."/>'
+    services = await world(Model(plan(), answer=unproved))
+    before, _ = await ask(services)
+    assert "Not proved" in text_of(before)
+    await ask(services, thread_id=before.thread_id, question="Shorter, please")
+    prompt = services.chat_model.prompts[-1].user  # type: ignore[attr-defined]
+    assert "Not proved" not in prompt
+
+
+async def test_a_summary_of_a_document_that_does_not_exist_names_the_nearest() -> None:
+    wanted = plan(
+        query_type="DOCUMENT_SUMMARY", intent="doc_summary", document_references=("report-2031.pdf",), todo=()
+    )
+    model = Model(wanted)
+    services = await world(model)
+    view, _ = await ask(services, question="Summarise report-2031.pdf")
+    assert view.answer is not None
+    assert view.answer.abstained
+    assert "report-2031.pdf" in view.answer.missing
+    assert "report-2024.pdf" in view.answer.next_step
+    assert view.answer.citations == ()
+
+
+async def test_a_listing_that_nothing_meets_says_what_was_asked_for() -> None:
+    wanted = plan(query_type="LISTING", filters=(PlanFilter(field="file_type", values=("vtt",)),), todo=())
+    view, _ = await ask(await world(Model(wanted)), question="Which recordings do we have?")
+    assert view.answer is not None
+    assert view.answer.abstained
+    assert "file type: vtt" in view.answer.missing

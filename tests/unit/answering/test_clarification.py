@@ -155,5 +155,5 @@ def test_options_are_numbered_and_named() -> None:
 
 
 def test_a_german_question_is_asked_back_in_german() -> None:
-    assert "Welches" in question_back("Was steht im Bericht?", "Bericht", 2)
-    assert "Which" in question_back("What does the report say?", "report", 2)
+    assert "Welches" in question_back("de", "Bericht", 2)
+    assert "Which" in question_back("fr", "rapport", 2)

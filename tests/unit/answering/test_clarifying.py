@@ -10,7 +10,7 @@ from shared.answering.effects import perform
 from shared.answering.inline import run_to_end, waits
 from shared.answering.loop import LoopState, next_action, observe
 from shared.answering.runs import begin_run, view_run
-from shared.answering.steps import AnswerArrived, AnswerTimedOut, AskUser, StepInput, TakeAnswer, UserAsked
+from shared.answering.steps import AnswerArrived, AnswerTimedOut, Prepare, StepInput, TakeAnswer, UserAsked
 from shared.platform.errors import CallerError, ConflictError
 from shared.runs.events import RunEvent
 from shared.runs.models import ChatRequest, ClarificationAnswer, RunView
@@ -42,7 +42,7 @@ async def view_of(services: Services, run_id: str) -> RunView:
 
 async def answer(services: Services, run_id: str, **body: Any) -> bool:
     record = await owned_run(run_id, ANNA, services.runs)
-    return await answer_clarification(record, ClarificationAnswer.model_validate(body), ANNA, services.blobs)
+    return await answer_clarification(record, ClarificationAnswer.model_validate(body), ANNA, services)
 
 
 def events(services: Services, run_id: str) -> list[RunEvent]:
@@ -137,7 +137,7 @@ async def test_nobody_answers_what_was_not_asked() -> None:
 async def test_steps_of_a_question_back_may_run_twice() -> None:
     services, run_id, state = await asking()
     before = events(services, run_id)
-    ask = AskUser(step=state.ask_step, plan_step=state.plan_step)
+    ask = Prepare(step=state.ask_step)
     assert isinstance(await perform(StepInput(run_id=run_id, action=ask), services), UserAsked)
     assert events(services, run_id) == before
     await answer(services, run_id, choice=2)
@@ -149,7 +149,7 @@ async def test_steps_of_a_question_back_may_run_twice() -> None:
 
 async def test_the_todo_list_of_a_run_that_waits_is_seen() -> None:
     services, run_id, _ = await asking()
-    assert [item.status for item in (await view_of(services, run_id)).todo] == ["in_progress"]
+    assert [item.status for item in (await view_of(services, run_id)).todo] == ["in_progress"] * 2
 
 
 async def messages(agent: Agent, text: str) -> list[RunEvent]:

@@ -33,17 +33,19 @@ async def test_a_model_that_is_down_leaves_the_passages_to_speak_for_themselves(
     answer = answer_of(*(await ask(await world(chat_model=model))))
     assert "“The pump runs at 15 bar.” (Source: manual.pdf, S. 1)[1]" in answer.text
     assert next((one.quote, one.verified) for one in answer.citations) == ("The pump runs at 15 bar.", True)
-    assert answer.warnings == ("No answer could be written, because the model failed.",)
+    assert answer.warnings == ("No answer could be written because the model failed.",)
     assert answer.warnings[0] in answer.text
     assert not answer.abstained
     assert [prompt.name for prompt in model.prompts] == ["plan", "answer", "answer"]  # it was asked twice
 
 
-async def test_the_words_are_those_of_the_questions_language() -> None:
-    services = await world(chat_model=Streaming(at_once))
+async def test_the_words_are_those_of_the_plans_language() -> None:
+    services = await world(chat_model=Streaming(at_once, planned=plan(language="de")))
     answer = answer_of(*(await ask(services, "Mit welchem Druck läuft die Pumpe?")))
     assert answer.text.startswith("Diese Stellen der Dokumente passen am besten zur Frage:")
-    assert answer.warnings == ("Eine Antwort konnte nicht geschrieben werden, weil das Modell ausfiel.",)
+    assert answer.warnings == (
+        "Es konnte keine Antwort geschrieben werden, weil das Modell ausgefallen ist.",
+    )
 
 
 async def test_a_model_that_fails_once_and_then_writes_costs_no_warning() -> None:
@@ -65,7 +67,7 @@ async def test_a_stream_that_breaks_is_begun_anew_while_there_is_time() -> None:
 async def test_a_stream_that_breaks_again_leaves_its_whole_sentences() -> None:
     view, events = await ask(await world(chat_model=Streaming(broken)))
     answer = answer_of(view, events)
-    note = "The answer is incomplete, because the model stopped answering."
+    note = "The answer is incomplete because the model stopped responding."
     assert answer.text == f"It runs at 15 bar. (Source: manual.pdf, S. 1)[1]\n\n*(Note: {note})*"
     assert (answer.warnings, warnings_in(events), answer.truncated) == ((note,), (note,), True)
     assert [one.n for one in answer.citations] == [1]
@@ -88,7 +90,7 @@ async def test_a_model_that_refuses_is_no_failure_of_the_run(refusal: Any) -> No
 
 async def test_an_answer_without_a_word_is_none() -> None:
     answer = answer_of(*(await ask(await world(Model(plan(), answer="  ")))))
-    assert answer.warnings == ("No answer could be written, because the model failed.",)
+    assert answer.warnings == ("No answer could be written because the model failed.",)
 
 
 async def test_text_that_proves_nothing_gives_way_to_passages_that_do() -> None:
@@ -127,7 +129,7 @@ async def test_an_embedder_that_fails_costs_the_meaning_and_a_warning() -> None:
     answer = answer_of(*(await ask(replace(services, embedder=Down()))))
     assert answer.text.startswith("It runs at 15 bar.")
     (warning,) = answer.warnings
-    assert "by their words alone" in warning
+    assert "keyword search" in warning
 
 
 async def test_a_search_that_fails_fails_the_run_an_abstention_would_be_a_lie() -> None:
@@ -141,9 +143,9 @@ async def test_a_search_that_fails_fails_the_run_an_abstention_would_be_a_lie() 
     assert events[-1].name == "ERROR"
 
 
-async def test_a_second_attempt_that_fails_leaves_the_first_answer_that_there_is_none() -> None:
+async def test_a_search_for_a_gap_whose_answer_fails_leaves_the_first_answer_that_there_is_none() -> None:
     async def abstaining() -> AsyncGenerator[str, None]:
-        yield '<abstain missing="the pressure" next_step="Ask."/>'
+        yield '<gap missing="the pressure" next_step="Ask."/>'
 
     # One block at a time, so that the second attempt finds another.
     settings = fake_settings(answer_blocks=1, subagents_enabled=False)

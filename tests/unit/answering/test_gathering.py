@@ -5,17 +5,19 @@ from typing import Any
 
 import pytest
 
-from shared.answering.retrieval import gather_blocks, gather_documents, resolve_documents
+from shared.answering.listing import gather_documents
+from shared.answering.retrieval import QuestionSearch, resolve_documents
 from shared.platform.language_models.models import CallLimits
+from shared.retrieval.blocks import DocumentBlocks
 from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.models import DocumentRecord
 from shared.retrieval.secured_index import SecuredIndex
+from shared.runs.evidence import Evidence, StoredPlan
 from shared.runs.models import Conversation, RunRequest, Turn
 from shared.runs.plan import QuestionPlan
-from shared.runs.working_memory import Evidence, StoredPlan
 from shared.tools.registry import block_search
 from shared.wiring import Services
-from tests.fakes.services import fake_services
+from tests.fakes.services import fake_services, fake_settings
 from tests.unit.answering.world import ANNA, plan
 
 DAY = datetime(2026, 1, 1, tzinfo=UTC)
@@ -54,11 +56,13 @@ def documents(services: Services) -> DocumentSearch:
 
 
 async def blocks_for(
-    services: Services, wanted: QuestionPlan, request: RunRequest = REQUEST, **options: Any
+    services: Services, wanted: QuestionPlan, request: RunRequest = REQUEST, top_k: int = 10
 ) -> Evidence:
-    search = (block_search(services, ANNA), documents(services))
     stored = await resolved(services, wanted, request)
-    return await gather_blocks(request, stored, search, **{"top_k": 10, "widened": False, **options})
+    whole = DocumentBlocks(SecuredIndex(services.content_index, ANNA))
+    search = QuestionSearch(request, block_search(services, ANNA), documents(services), whole)
+    answering = fake_settings(answer_blocks=top_k).answering
+    return await search.evidence(stored, answering)
 
 
 async def resolved(services: Services, wanted: QuestionPlan, request: RunRequest = REQUEST) -> StoredPlan:
@@ -169,10 +173,127 @@ async def test_the_callers_limits_hold_for_documents_of_the_turn_before(limit: d
     assert (await resolved(services, plan(), request)).doc_ids == ()
 
 
-async def test_a_second_attempt_searches_by_other_words_for_more_blocks() -> None:
-    services = await services_with(*(f"file-{letter}.txt" for letter in "abcdefgh"))
-    request = REQUEST.model_copy(update={"question": "as it was asked"})
-    wanted = plan(keywords=("keyword",))
-    found = await blocks_for(services, wanted, request, top_k=3, widened=True, attempt=2)
-    assert len(found.hits) == 6
-    assert {"as it was asked", "keyword"} <= set(services.embedder.texts)  # type: ignore[attr-defined]
+@pytest.mark.parametrize(
+    ("reference", "is_certain"),
+    [("report 2019", True), ("report-2031.pdf", True), ("travel policy", False)],
+)
+async def test_a_name_that_no_document_has_is_missing(reference: str, is_certain: bool) -> None:
+    services = await services_with("report-2022.pdf", "report-2023.pdf")
+    stored = await resolved(services, plan(document_references=(reference,), query_type="DOCUMENT_SUMMARY"))
+    (missing,) = stored.missing
+    assert (missing.reference, missing.is_certain, stored.doc_ids) == (reference, is_certain, ())
+    assert set(missing.nearest) == ({"report-2022.pdf", "report-2023.pdf"} if is_certain else set())
+    assert stored.names_only_missing is is_certain
+
+
+async def test_who_chose_the_documents_means_these() -> None:
+    services = await services_with("report-2022.pdf")
+    request = REQUEST.model_copy(update={"doc_ids": ("report-2022.pdf",)})
+    stored = await resolved(services, plan(document_references=("report 2019",)), request)
+    assert stored.missing == ()
+
+
+async def add_blocks(services: Services, doc_id: str, *texts: str, heading_path: str = "") -> None:
+    """More blocks of a document, whose rank has nothing to do with their order."""
+    vectors = await services.embedder.embed(texts, CallLimits(timeout_s=1))
+    rows: list[dict[str, Any]] = [
+        {
+            "block_id": f"{doc_id}-{number}",
+            "doc_id": doc_id,
+            "filename": doc_id,
+            "block_type": "text",
+            "ordinal": number,
+            "heading_path": heading_path,
+            "content": text,
+            "content_vector": list(vector),
+            "access_control_list": ["*"],
+        }
+        for number, (text, vector) in enumerate(zip(texts, vectors, strict=True), start=2)
+    ]
+    await services.content_index.upload(rows)
+
+
+LONG = ("A sentence about oil. " * 40, "Another about water. " * 40, "The last about air. " * 40)
+
+
+@pytest.mark.parametrize(
+    ("query_type", "intent", "is_whole"),
+    [
+        ("DOCUMENT_SUMMARY", "doc_summary", True),
+        ("COMPARISON", "compare_docs", True),
+        ("CONTENT_SEARCH", "procedural", True),
+        ("CONTENT_SEARCH", "fact_lookup", False),
+    ],
+)
+async def test_short_documents_that_a_question_is_about_are_found_whole(
+    query_type: str, intent: str, is_whole: bool
+) -> None:
+    services = await services_with("report-2022.pdf", "report-2023.pdf")
+    for name in ("report-2022.pdf", "report-2023.pdf"):
+        await add_blocks(services, name, *LONG * 3)
+    wanted = plan(query_type=query_type, intent=intent, document_references=("report 2022", "report 2023"))
+    found = await blocks_for(services, wanted, top_k=1)
+    assert set(found.whole) == ({"report-2022.pdf", "report-2023.pdf"} if is_whole else set())
+    shown = [hit for hit in found.hits if hit.doc_id == "report-2023.pdf"]
+    assert (len(shown) == 10) is is_whole
+    assert len({hit.block_id for hit in found.hits}) == len(found.hits)
+
+
+async def test_documents_that_are_too_long_together_are_not_found_whole() -> None:
+    services = await services_with("report-2022.pdf", "report-2023.pdf")
+    for name in ("report-2022.pdf", "report-2023.pdf"):
+        await add_blocks(services, name, *LONG * 8)
+    wanted = plan(
+        query_type="COMPARISON", intent="compare_docs", document_references=("report 2022", "report 2023")
+    )
+    assert (await blocks_for(services, wanted)).whole == ()
+    one = plan(query_type="DOCUMENT_SUMMARY", intent="doc_summary", document_references=("report 2022",))
+    assert (await blocks_for(services, one)).whole == ("report-2022.pdf",)
+
+
+async def test_documents_that_the_caller_chose_are_found_whole() -> None:
+    services = await services_with("report-2022.pdf", "report-2023.pdf")
+    await add_blocks(services, "report-2022.pdf", *LONG)
+    chosen = REQUEST.model_copy(update={"doc_ids": ("report-2022.pdf",)})
+    found = await blocks_for(services, plan(query_type="DOCUMENT_SUMMARY", intent="doc_summary"), chosen, 1)
+    assert (found.whole, len(found.hits)) == (("report-2022.pdf",), 4)
+
+
+async def test_a_block_of_headings_alone_takes_no_place() -> None:
+    services = await services_with("report-2022.pdf")
+    await add_blocks(
+        services,
+        "report-2022.pdf",
+        "2 The pump\n\nPressure",
+        "It has 15 bar.",
+        heading_path="2 The pump > Pressure",
+    )
+    found = await blocks_for(services, plan())
+    assert {hit.content for hit in found.hits} == {"The pump runs.", "It has 15 bar."}
+
+
+async def test_pictures_of_the_found_pages_come_with_them_the_likest_first() -> None:
+    services = await services_with("manual", "leaflet")
+    captions = {
+        "near": ("manual", "Figure 1: The pump runs"),
+        "nearer": ("manual", "The pump runs."),
+        "unlike": ("manual", "Two people shake hands"),
+        "elsewhere": ("leaflet", "The pump runs."),
+    }
+    vectors = await services.embedder.embed([text for _, text in captions.values()], CallLimits(timeout_s=1))
+    for (name, (doc_id, caption)), vector in zip(captions.items(), vectors, strict=True):
+        row: dict[str, Any] = {
+            "block_id": name,
+            "doc_id": doc_id,
+            "filename": doc_id,
+            "block_type": "image",
+            "image_caption": caption,
+            "image_caption_vector": list(vector),
+            "access_control_list": ["*"],
+        }
+        await services.content_index.upload([row])
+    wanted = plan(standalone_question="The pump runs.", search_queries=(), document_references=("manual",))
+    found = await blocks_for(services, wanted, top_k=1)
+    ranked = [hit for hit in found.hits if hit.score > 0]  # the rest of the document, which fits, follows
+    shown = [hit.block_id for hit in (*ranked, *found.figures) if hit.block_type == "image"]
+    assert shown == ["nearer", "near"]

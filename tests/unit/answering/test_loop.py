@@ -1,91 +1,153 @@
 """The loop decides the same for equal states, and always ends."""
 
+from datetime import UTC, datetime
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.answering.loop import MAX_PATIENT_TRIES, LoopState, next_action, observe, start
 from shared.answering.steps import (
-    AnswerTaken,
+    AnswerArrived,
     AnswerTimedOut,
     AnswerWritten,
     AwaitAnswer,
     CommitAnswer,
     EndRun,
+    LooksFurther,
     Observation,
+    Prepared,
     ReportFailure,
     RunClosed,
     Step,
     StepFailed,
-    WriteAnswer,
+    SubagentsChosen,
+    SubagentsEnded,
+    TakeAnswer,
+    TakeTurn,
+    UserAsked,
 )
-from shared.runs.plan import QueryType
-from tests.unit.answering.loop_runs import (
-    ABSTAINED,
-    AMBIGUOUS,
-    ASKED,
-    DOWN,
-    FOUND,
-    NAMING,
-    NOTHING,
-    REFUSED,
-    UNSURE,
-    WRITTEN,
-    planned,
-    run,
+from shared.runs.plan import TodoItem
+from shared.subagents.models import SubagentStart
+
+TODO = (
+    TodoItem(position=1, description="The limit is known", acceptance_criteria="cited"),
+    TodoItem(position=2, description="It is explained", acceptance_criteria="cited", dependencies=(1,)),
 )
+PREPARED = Prepared(
+    query_type="CONTENT_SEARCH", intent="fact_lookup", todo=TODO, found_count=4, max_looks=2, max_turns=3
+)
+ASKED = UserAsked(query_type="CONTENT_SEARCH", intent="fact_lookup", todo=TODO, timeout_s=60)
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+START = SubagentStart(
+    child_id="c",
+    run_id="r",
+    step=2,
+    index=0,
+    deadline=NOW,
+    max_turns=1,
+    retry_count=0,
+    retry_backoff_ms=0,
+    profiles=("doc_reader",),
+)
+CALLS = LooksFurther(calls=2, gaps=0)
+GAP = LooksFurther(calls=0, gaps=1)
+WRITTEN = AnswerWritten(abstained=False)
+DOWN = StepFailed(error_type="NetworkError", message="The model is out of reach.", retryable=True)
+REFUSED = StepFailed(error_type="AuthenticationError", message="Refused.", retryable=False)
 
 
-def test_a_question_goes_from_plan_to_committed_answer() -> None:
-    kinds, _ = run(planned(), FOUND, WRITTEN, RunClosed())
-    assert kinds == ["make_plan", "retrieve_blocks", "write_answer", "commit_answer", "end_run"]
+def run(*observations: Observation) -> tuple[list[str], LoopState]:
+    """Kinds of the actions decided before and after each observation, and the last state."""
+    state = start()
+    kinds: list[str] = [next_action(state).kind]
+    for observation in observations:
+        state = observe(state, observation)
+        kinds.append(next_action(state).kind)
+    return kinds, state
 
 
-@pytest.mark.parametrize("query_type", ["LISTING", "METADATA_SEARCH"])
-def test_questions_about_documents_look_for_documents(query_type: QueryType) -> None:
-    assert run(planned(query_type))[0][-1] == "find_documents"
-
-
-def test_steps_are_numbered_and_name_the_results_they_build_on() -> None:
-    _, state = run(planned(), FOUND)
+def turn_of(state: LoopState) -> TakeTurn:
     action = next_action(state)
-    assert isinstance(action, WriteAnswer)
-    assert (action.step, action.plan_step, action.evidence_step) == (3, 1, 2)
+    assert isinstance(action, TakeTurn)
+    return action
 
 
-def test_a_narrow_search_without_result_is_widened_once() -> None:
-    kinds, state = run(planned(), NOTHING)
-    assert kinds[-1] == "retrieve_blocks"
-    assert state.widened
-    assert run(planned(), NOTHING, NOTHING)[0][-1] == "write_answer"
+def test_a_fact_takes_three_steps() -> None:
+    kinds, _ = run(PREPARED, WRITTEN, RunClosed())
+    assert kinds == ["prepare", "turn", "commit_answer", "end_run"]
+
+
+def test_small_talk_is_committed_as_the_plan_answered_it() -> None:
+    assert run(WRITTEN, RunClosed())[0] == ["prepare", "commit_answer", "end_run"]
+
+
+@pytest.mark.parametrize("answer", [AnswerArrived(), AnswerTimedOut()])
+def test_a_person_is_asked_before_the_first_turn(answer: Observation) -> None:
+    kinds, state = run(ASKED, answer)
+    assert kinds == ["prepare", "await_answer", "take_answer"]
+    action = next_action(state)
+    assert isinstance(action, TakeAnswer)
+    assert (action.ask_step, action.timed_out) == (1, isinstance(answer, AnswerTimedOut))
+    assert turn_of(observe(state, PREPARED)).prepared_step == action.step
+
+
+@pytest.mark.parametrize("answer", [AnswerArrived(), AnswerTimedOut()])
+def test_a_question_of_the_model_is_answered_before_its_next_turn(answer: Observation) -> None:
+    asks = LooksFurther(calls=1, gaps=0, answer_timeout_s=60)
+    kinds, state = run(PREPARED, asks, answer)
+    assert kinds == ["prepare", "turn", "await_answer", "turn"]
+    assert turn_of(state).earlier == (2,)
+    waiting = next_action(run(PREPARED, asks)[1])
+    assert isinstance(waiting, AwaitAnswer)
+    assert (waiting.ask_step, waiting.timeout_s) == (2, 60)
+
+
+def test_sub_agents_of_a_turn_work_before_the_next_one() -> None:
+    children = (START,)
+    chosen = SubagentsChosen(children=children, until=NOW, by_model=True)
+    kinds, state = run(PREPARED, chosen, SubagentsEnded(ends=()))
+    assert kinds == ["prepare", "turn", "run_subagents", "turn"]
+    assert (turn_of(state).earlier, turn_of(state).delegation_step) == ((2,), 0)
+    first = SubagentsChosen(children=children, until=NOW)
+    before = turn_of(run(PREPARED, first, SubagentsEnded(ends=()))[1])
+    assert (before.earlier, before.delegation_step) == ((), 2)
+
+
+def test_turns_build_on_each_other_until_the_last_one_must_answer() -> None:
+    first, second, third = (turn_of(run(PREPARED, *[CALLS] * taken)[1]) for taken in range(3))
+    assert [turn.earlier for turn in (first, second, third)] == [(), (2,), (2, 3)]
+    assert [turn.may_call for turn in (first, second, third)] == [True, True, False]
+
+
+def test_gaps_are_searched_for_once() -> None:
+    turn = turn_of(run(PREPARED, GAP)[1])
+    assert (turn.may_call, turn.may_look) == (True, False)
+    assert turn_of(run(PREPARED, CALLS)[1]).may_look
+
+
+def test_a_gap_counts_as_another_attempt_at_what_is_to_be_done() -> None:
+    assert [item.attempts for item in run(PREPARED, GAP)[1].todo] == [1, 2]
 
 
 def test_a_step_that_may_succeed_later_is_tried_twice() -> None:
-    kinds, state = run(planned(), DOWN)
-    assert kinds[-1] == "retrieve_blocks"
-    assert [item.attempts for item in state.todo] == [2, 0]
-    assert run(planned(), DOWN, DOWN)[0][-1] == "report_failure"
+    assert run(PREPARED, DOWN)[0][-1] == "turn"
+    assert run(PREPARED, DOWN, DOWN)[0][-1] == "report_failure"
 
 
 def test_a_step_that_cannot_succeed_is_not_tried_again() -> None:
-    kinds, state = run(planned(), REFUSED)
-    action = next_action(state)
-    assert kinds[-1] == "report_failure"
+    action = next_action(run(PREPARED, REFUSED)[1])
     assert isinstance(action, ReportFailure)
     assert action.error_type == "AuthenticationError"
+    assert next_action(run(REFUSED, RunClosed())[1]) == EndRun(outcome="failed")
 
 
-def test_attempts_are_counted_for_each_phase_anew() -> None:
-    assert run(DOWN, planned(), DOWN)[0][-1] == "retrieve_blocks"
-
-
-def test_a_failure_ends_as_failed() -> None:
-    _, state = run(REFUSED, RunClosed())
-    assert next_action(state) == EndRun(outcome="failed")
+def test_tries_are_counted_for_each_step() -> None:
+    assert run(DOWN, PREPARED, DOWN)[0][-1] == "turn"
 
 
 def test_an_end_that_cannot_be_stored_is_tried_for_minutes_then_given_up() -> None:
-    kinds, _ = run(planned(), FOUND, WRITTEN, *[DOWN] * (2 * MAX_PATIENT_TRIES))
+    kinds, _ = run(PREPARED, WRITTEN, *[DOWN] * (2 * MAX_PATIENT_TRIES))
     assert kinds.count("commit_answer") == MAX_PATIENT_TRIES
     assert kinds.count("report_failure") == MAX_PATIENT_TRIES
     assert kinds[-1] == "end_run"
@@ -93,10 +155,10 @@ def test_an_end_that_cannot_be_stored_is_tried_for_minutes_then_given_up() -> No
 
 def test_a_step_waits_longer_each_time_and_as_long_as_it_was_asked_to() -> None:
     patient = DOWN.model_copy(update={"retry_after_s": 20.0})
-    assert waiting(run(planned(), patient)[1]) == 20.0
-    delays = [waiting(run(planned(), FOUND, WRITTEN, *[DOWN] * tries)[1]) for tries in range(8)]
+    assert waiting(run(PREPARED, patient)[1]) == 20.0
+    delays = [waiting(run(PREPARED, WRITTEN, *[DOWN] * tries)[1]) for tries in range(8)]
     assert delays == [0.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0]
-    assert waiting(run(DOWN, planned())[1]) == 0.0
+    assert waiting(run(DOWN, PREPARED)[1]) == 0.0
 
 
 def waiting(state: LoopState) -> float:
@@ -106,21 +168,17 @@ def waiting(state: LoopState) -> float:
 
 
 def test_a_run_that_was_closed_by_another_ends() -> None:
-    assert run(planned(), RunClosed())[0][-1] == "end_run"
+    assert run(PREPARED, RunClosed())[0][-1] == "end_run"
 
 
 def test_todo_items_are_closed_with_the_answer() -> None:
     for abstained, status in ((False, "done"), (True, "failed")):
-        written = AnswerWritten(abstained=abstained, citation_count=0, unsupported_claims=0)
-        action = next_action(run(planned(), FOUND, written)[1])
+        action = next_action(run(PREPARED, AnswerWritten(abstained=abstained))[1])
         assert isinstance(action, CommitAnswer)
         assert {item.status for item in action.todo} == {status}
 
 
-OBSERVATIONS = st.sampled_from([planned(), planned("LISTING"), FOUND, NOTHING, WRITTEN, DOWN, REFUSED])
-
-
-@given(st.lists(OBSERVATIONS, min_size=60, max_size=60))
+@given(st.lists(st.sampled_from([PREPARED, CALLS, GAP, DOWN, REFUSED]), min_size=60, max_size=60))
 def test_whatever_is_observed_every_phase_is_left_in_the_end(observations: list[Observation]) -> None:
     state = start()
     for observation in observations:
@@ -128,24 +186,21 @@ def test_whatever_is_observed_every_phase_is_left_in_the_end(observations: list[
         assert next_action(LoopState.model_validate_json(state.model_dump_json())) == action
         if isinstance(action, EndRun):
             return
-        is_step = isinstance(observation, StepFailed) and not isinstance(action, AwaitAnswer)
-        fitting: Observation = observation if is_step else answering(action.kind)
-        state = observe(state, fitting)
+        is_failure = isinstance(observation, StepFailed) and not isinstance(action, AwaitAnswer)
+        state = observe(state, observation if is_failure else answering(action))
     pytest.fail("the loop did not end")
 
 
-def answering(kind: str) -> Observation:
-    answers: dict[str, Observation] = {
-        "make_plan": NAMING,
-        "resolve_documents": AMBIGUOUS,
-        "ask_user": ASKED,
-        "await_answer": AnswerTimedOut(),
-        "take_answer": AnswerTaken(is_choice=False),
-        "retrieve_blocks": NOTHING,
-        "find_documents": FOUND,
-        "refine_evidence": UNSURE,
-        "write_answer": ABSTAINED,
-        "commit_answer": RunClosed(),
-        "report_failure": RunClosed(),
-    }
-    return answers[kind]
+def answering(action: object) -> Observation:
+    """The observation that leads on the longest way."""
+    match action:
+        case TakeTurn():
+            return CALLS if action.may_call else WRITTEN
+        case TakeAnswer():
+            return PREPARED
+        case AwaitAnswer():
+            return AnswerTimedOut()
+        case CommitAnswer() | ReportFailure():
+            return RunClosed()
+        case _:
+            return ASKED

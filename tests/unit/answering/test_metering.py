@@ -4,9 +4,12 @@ import asyncio
 
 import pytest
 
-from shared.answering.effects import LEAST_OUTPUT, MeteredChatModel, TokenMeter
+from shared.answering.effects import perform_metered
 from shared.answering.inline import run_to_end
+from shared.answering.loop import next_action, observe, start
+from shared.answering.metering import LEAST_OUTPUT, MeteredChatModel, TokenMeter
 from shared.answering.runs import begin_run, view_run
+from shared.answering.steps import EndRun, Step, StepInput
 from shared.platform.errors import BudgetExceededError, DependencyError, ModelFixableError, OutputCutError
 from shared.platform.language_models.models import CallLimits, Prompt
 from shared.platform.models import Model
@@ -150,7 +153,7 @@ async def test_without_tokens_to_mend_a_quotation_the_answer_stands_with_its_cla
     wrong = 'It runs at 15 bar. <cite doc_id="manual" quote="The pump runs at 99 bar."/>'
     settings = fake_settings(
         subagents_enabled=False,
-        max_total_tokens_per_request=3000,
+        max_total_tokens_per_request=3450,
         subagents_reserve_tokens=100,
         min_remaining_tokens_to_delegate=200,
     )
@@ -159,5 +162,44 @@ async def test_without_tokens_to_mend_a_quotation_the_answer_stands_with_its_cla
     await run_to_end(request.run_id, services)
     view = await view_run(await owned_run(request.run_id, ANNA, services.runs), services, ANNA)
     assert view.answer is not None
-    assert view.answer.text.startswith("It runs at 15 bar. *(not proved by the documents)*")
+    assert view.answer.text.endswith("*(Not proved by the documents: [1])*")
     assert [prompt.name for prompt in services.chat_model.prompts] == ["plan", "answer"]  # type: ignore[attr-defined]
+
+
+class Killed(BaseException):
+    """The worker dies: nothing of the step comes back."""
+
+
+@pytest.mark.parametrize("where", ["plan", "answer"])
+async def test_a_worker_that_dies_in_a_call_loses_no_cost(where: str) -> None:
+    usual = Scripted(plan()).chat_model()
+    died: list[str] = []
+
+    def answer(prompt: Prompt) -> Reply:
+        if prompt.name == where and not died:
+            died.append(where)
+            raise Killed
+        assert usual._answer is not None
+        return usual._answer(prompt)
+
+    async def run(*, dies: bool) -> int:
+        died[:] = [] if dies else [where]
+        services = await world(chat_model=ScriptedChatModel(answer=answer))
+        request = await begin_run(ChatRequest(question="At what pressure does the pump run?"), ANNA, services)
+        state = start()
+        while not isinstance(action := next_action(state), EndRun):
+            assert isinstance(action, Step)
+            values = {"run_id": request.run_id, "action": action.model_dump(), "tokens": state.tokens}
+            step_input = StepInput.model_validate(values)
+            try:
+                result = await perform_metered(step_input, services)
+            except Killed:
+                result = await perform_metered(step_input, services)
+            state = observe(state, result.observation, result.tokens)
+        return state.tokens
+
+    plain, with_crash = await run(dies=False), await run(dies=True)
+    read = {"plan": 1000, "answer": 2000}[
+        where
+    ]  # by the call at least; what it may have written comes on top
+    assert with_crash >= plain + read

@@ -10,22 +10,22 @@ import pytest
 from local.model_server.prompt_reader import read_documents
 from shared.access.models import UserContext
 from shared.answering.answer_writer import AnswerWriter, QuoteRepairer
-from shared.answering.synthesis import answer_prompt, documents_xml, rag_system_prompt
+from shared.answering.prompt import first_messages, system_prompt
 from shared.evidence.citations import CitationBook
 from shared.platform.language_models.models import CallLimits
 from shared.retrieval.models import Hit
 from shared.runs.event_log import open_event_log
+from shared.runs.evidence import Evidence
 from shared.runs.memory_run_log import MemoryRunLog
 from shared.runs.models import RunRequest
 from shared.runs.plan import QueryType
-from shared.runs.working_memory import Evidence
 from tests.fakes.models import ScriptedChatModel
 from tests.unit.answering.world import plan
 
 PROMPTS = Path(__file__).parents[3] / "shared" / "answering" / "prompts"
 README = (PROMPTS / "README.md").read_text("utf-8")
 EXAMPLES = dict(re.findall(r"### ([\w ]+)\n.*?```markdown\n(.*?)```", README, re.DOTALL))
-TYPES = get_args(QueryType)
+TYPES = tuple(name for name in get_args(QueryType) if name != "CONVERSATION")
 USER = UserContext(
     user_id="u-1f",
     department="Works <b>",
@@ -59,7 +59,7 @@ def hits() -> tuple[Hit, ...]:
 async def written(text: str) -> AnswerWriter:
     log = MemoryRunLog()
     await log.create("r")
-    repairer = QuoteRepairer(ScriptedChatModel(), "", lambda: CallLimits(timeout_s=1))
+    repairer = QuoteRepairer(ScriptedChatModel(), lambda: CallLimits(timeout_s=1))
     writer = AnswerWriter(await open_event_log(log, "r", 1), CitationBook(hits()), repairer)
     await writer.feed(text)
     await writer.finish()
@@ -74,10 +74,10 @@ def prompt_for(query_type: QueryType) -> str:
         question="Q?",
         created_at=datetime(2026, 11, 21, 23, 59, tzinfo=UTC),
     )
-    made = answer_prompt(
-        request, plan(query_type=query_type), documents_xml(Evidence(hits=hits())), "Contoso {{tools}} Ltd"
+    system, user = first_messages(
+        request, plan(query_type=query_type), Evidence(hits=hits()), "Contoso {{tools}} Ltd"
     )
-    return f"{made.system}\n---\n{made.user}"
+    return f"{system.text}\n---\n{user.text}"
 
 
 def test_there_is_an_example_for_each_query_type() -> None:
@@ -119,8 +119,7 @@ def test_the_prompt_has_its_parameters_and_nobodys_ids(query_type: QueryType) ->
     assert "<asker_name>Eva &lt;/asker_name&gt; Lind</asker_name>" in made
     assert "<asker_department>Works &lt;b&gt;</asker_department>" in made
     assert not [secret for secret in ("u-1f", "o-2f", "g-3f", "r-4f", "{{organisation}}") if secret in made]
-    tool = "rag_list_documents" if query_type in ("LISTING", "METADATA_SEARCH") else "rag_semantic_search"
-    assert tool in made
+    assert "<cite doc_id=" in made.partition("<output_rules>")[2]
 
 
 def test_the_readme_names_every_prompt_and_parameter_of_an_answer() -> None:
@@ -128,18 +127,22 @@ def test_the_readme_names_every_prompt_and_parameter_of_an_answer() -> None:
         assert f"`{name}`" in README
     parameters = set(re.findall(r"\{\{(\w+)\}\}", (PROMPTS / "answer.md").read_text("utf-8")))
     assert all(f"| `{name}` |" in README for name in parameters)
-    assert "{{" not in rag_system_prompt("O", "LISTING", ("t",))
+    assert "{{" not in system_prompt("O")
 
 
 def test_notes_of_sub_agents_come_with_their_rules_and_without_them_nothing_is_said_of_them() -> None:
     request = RunRequest(
         run_id="r", thread_id="t", user=USER, question="Q?", created_at=datetime(2026, 11, 21, tzinfo=UTC)
     )
-    documents = documents_xml(Evidence(hits=hits()))
-    bare = answer_prompt(request, plan(), documents, "Contoso")
-    noted = answer_prompt(request, plan(), documents, "Contoso", "<findings>N</findings>")
-    assert "findings" not in bare.system + bare.user
-    assert (
-        noted.user.index("</documents>") < noted.user.index("<findings>") < noted.user.index("<output_rules>")
+    bare_system, bare = first_messages(request, plan(), Evidence(hits=hits()), "Contoso")
+    system, noted = first_messages(
+        request, plan(), Evidence(hits=hits()), "Contoso", "<findings>N</findings>"
     )
-    assert noted.system == f"{bare.system}\n\n{(PROMPTS / 'findings.md').read_text('utf-8').strip()}"
+    assert system == bare_system  # so that the endpoint can read it from its cache
+    assert "findings" not in bare.text
+    assert (
+        noted.text.index("</documents>")
+        < noted.text.index("<findings>N")
+        < noted.text.index("<output_rules>")
+    )
+    assert (PROMPTS / "findings.md").read_text("utf-8").strip() in noted.text

@@ -59,7 +59,7 @@ async def gone_on(
 ) -> RunView:
     record = await owned_run(run_id, ANNA, services.runs)
     if answered_by is not None:
-        await answer_clarification(record, ClarificationAnswer(choice=2), answered_by, services.blobs)
+        await answer_clarification(record, ClarificationAnswer(choice=2), answered_by, services)
     await run_to_end(run_id, services, observe(state, AnswerArrived() if answered_by else AnswerTimedOut()))
     return await view_run(await owned_run(run_id, ANNA, services.runs), services)
 

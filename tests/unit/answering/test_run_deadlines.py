@@ -11,7 +11,7 @@ import pytest
 from shared.answering.effects import perform
 from shared.answering.inline import run_to_end
 from shared.answering.runs import begin_run, view_run
-from shared.answering.steps import MakePlan, RetrieveBlocks, StepFailed, StepInput
+from shared.answering.steps import Prepare, StepFailed, StepInput
 from shared.platform.errors import CallTimeoutError, DependencyError
 from shared.platform.language_models.models import CallLimits, ModelTurn
 from shared.runs.models import ChatRequest, RunAnswer
@@ -44,9 +44,9 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shared.answering.loop._FIRST_DELAY_S", 0.01)
 
 
-async def timed(services: Services) -> tuple[RunAnswer, float]:
+async def timed(services: Services, *, deep: bool = False) -> tuple[RunAnswer, float]:
     began = time.perf_counter()
-    answer = answer_of(*(await ask(services)))
+    answer = answer_of(*(await ask(services, deep=deep)))
     return answer, time.perf_counter() - began
 
 
@@ -68,7 +68,7 @@ async def test_no_way_of_writing_takes_longer_than_the_budget(writing: Chunks, b
 
 async def test_a_stall_leaves_what_was_written_and_says_that_time_was_over() -> None:
     answer, _ = await timed(await world(chat_model=Streaming(stalled), **hurried()))
-    note = "The answer is incomplete, because the time for it was over."
+    note = "The answer is incomplete because time ran out."
     assert answer.text == f"It runs at 15 bar. (Source: manual.pdf, S. 1)[1]\n\n*(Note: {note})*"
 
 
@@ -83,12 +83,11 @@ async def test_a_model_that_never_answers_anything_costs_the_budget_and_no_more(
             await asyncio.sleep(3600)
             return []
 
-    services = await world(chat_model=Hanging(silent), **hurried(refine_evidence=True))
+    services = await world(chat_model=Hanging(silent), **hurried())
     answer, took_s = await timed(replace(services, embedder=HangingEmbedder()))
     assert took_s < BUDGET_S + EPSILON_S
     assert "“The pump runs at 15 bar.”" in answer.text
     assert len(answer.warnings) == 3
-    assert all(warning in answer.text for warning in answer.warnings)
 
 
 async def test_settings_that_are_longer_than_the_budget_are_cut_by_it() -> None:
@@ -125,12 +124,12 @@ async def test_a_run_whose_time_is_over_asks_no_model_and_answers_all_the_same()
     model = Streaming(whole)
     services = await world(chat_model=model, **hurried())
     request = await begin_run(ChatRequest(question=QUESTION), ANNA, services)
-    await perform(StepInput(run_id=request.run_id, action=MakePlan(step=1)), services)
+    await perform(StepInput(run_id=request.run_id, action=Prepare(step=1)), services)
     await asyncio.sleep(BUDGET_S)
     await run_to_end(request.run_id, services)
     view = await view_run(await owned_run(request.run_id, ANNA, services.runs), services)
     assert view.answer is not None
-    assert view.answer.warnings == ("No answer could be written in the time for it.",)
+    assert view.answer.warnings == ("No answer could be written in time.",)
     assert [prompt.name for prompt in model.prompts] == ["plan"]
 
 
@@ -159,8 +158,7 @@ async def test_a_search_that_hangs_altogether_is_a_failure() -> None:
 
     services = await world(**hurried(retrieval_timeout_s=0.05))
     request = await begin_run(ChatRequest(question=QUESTION), ANNA, services)
-    await perform(StepInput(run_id=request.run_id, action=MakePlan(step=1)), services)
-    step = StepInput(run_id=request.run_id, action=RetrieveBlocks(step=2, plan_step=1))
+    step = StepInput(run_id=request.run_id, action=Prepare(step=1))
     failed = await perform(step, replace(services, content_index=Hanging("block_id")))
     assert isinstance(failed, StepFailed)
     assert (failed.error_type, failed.retryable) == ("TimeoutError", False)
@@ -187,14 +185,14 @@ async def test_sub_agents_whose_model_hangs_cost_the_budget_and_no_more() -> Non
             raise AssertionError
 
     settings = fake_settings(
-        max_total_latency_ms=3000,
-        min_remaining_latency_to_delegate_ms=2000,
-        subagents_reserve_latency_ms=1000,
+        max_total_latency_ms=6000,
+        min_remaining_latency_to_delegate_ms=4000,
+        subagents_reserve_latency_ms=3500,
         subagents_child_min_latency_ms=500,
     )
-    answer, took_s = await timed(await world(chat_model=Hanging(stalled), settings=settings))
-    assert took_s < 3.0 + EPSILON_S
+    answer, took_s = await timed(await world(chat_model=Hanging(stalled), settings=settings), deep=True)
+    assert took_s < 6.0 + EPSILON_S
     assert [view.status for view in answer.sub_agents] != ["done"]
     assert answer.text.startswith("It runs at 15 bar.")
-    assert "The answer is incomplete, because the time for it was over." in answer.warnings
+    assert "The answer is incomplete because time ran out." in answer.warnings
     assert len(answer.warnings) > 1  # of the sub-agent, too

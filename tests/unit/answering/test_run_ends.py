@@ -10,10 +10,11 @@ import pytest
 from shared.answering.effects import perform
 from shared.answering.inline import run_to_end
 from shared.answering.loop import next_action, observe, start
+from shared.answering.models import Turn
 from shared.answering.run_end import cancel_run
-from shared.answering.runs import begin_run, view_run
+from shared.answering.runs import begin_run
 from shared.answering.shown_answer import shown_text
-from shared.answering.steps import CommitAnswer, RunClosed, Step, StepInput, WriteAnswer
+from shared.answering.steps import CommitAnswer, RunClosed, Step, StepInput, TakeTurn
 from shared.platform.errors import ConflictError
 from shared.runs.events import RunEvent, TokenEvent
 from shared.runs.models import ChatRequest, RunAnswer
@@ -25,7 +26,7 @@ from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.services import fake_settings
 from tests.unit.answering.world import ANNA, Model, plan, world
 
-WRITE = WriteAnswer(step=3, plan_step=1, evidence_step=2)
+WRITE = TakeTurn(step=2, prepared_step=1)
 OTHER = 'It is 15 bar, then. <cite doc_id="manual" quote="The pump runs at 15 bar."/>'
 
 
@@ -41,6 +42,12 @@ async def begun(services: Services, steps: int = 0) -> str:
     return request.run_id
 
 
+async def store(services: Services, run_id: str, text: str) -> None:
+    """As another attempt at the turn does."""
+    turn = Turn(said=text, answer=RunAnswer(run_id=run_id, text=text), is_last=True)
+    await WorkingMemory(services.blobs, run_id).put_part(2, "turn", turn)
+
+
 def events(services: Services, run_id: str) -> list[RunEvent]:
     assert isinstance(services.run_log, InMemoryRunLog)
     return services.run_log.events(run_id)
@@ -52,19 +59,19 @@ async def status(services: Services, run_id: str) -> str:
 
 async def test_a_cancelled_run_ends_with_its_event_and_no_step_adds_to_it() -> None:
     services = await world()
-    run_id = await begun(services, steps=2)
+    run_id = await begun(services, steps=1)
     for _ in range(2):
         assert (await cancel_run(run_id, services)).status == "cancelled"
     seen = events(services, run_id)
     assert (seen[-1].name, seen[-1].data["type"]) == ("ERROR", "RunCancelledError")
     assert isinstance(await perform(StepInput(run_id=run_id, action=WRITE), services), RunClosed)
     assert events(services, run_id) == seen
-    assert await WorkingMemory(services.blobs, run_id).find(3, RunAnswer) is None
+    assert await WorkingMemory(services.blobs, run_id).find_part(2, "turn", Turn) is None
 
 
 async def test_a_run_that_is_cancelled_while_it_writes_stops_writing() -> None:
     services = await world()
-    run_id = await begun(services, steps=2)
+    run_id = await begun(services, steps=1)
 
     class Cancelled(ScriptedChatModel):
         async def stream(self, prompt: Any, limits: Any) -> AsyncGenerator[str, None]:
@@ -80,7 +87,7 @@ async def test_a_run_that_is_cancelled_while_it_writes_stops_writing() -> None:
 
 async def test_a_commit_that_was_overtaken_does_not_make_a_cancelled_run_look_completed() -> None:
     services = await world()
-    run_id = await begun(services, steps=3)
+    run_id = await begun(services, steps=2)
 
     class CancelledBetween(InMemoryRunLog):
         """The owner cancels right after the record says that the run is completed."""
@@ -93,7 +100,7 @@ async def test_a_commit_that_was_overtaken_does_not_make_a_cancelled_run_look_co
     log = CancelledBetween()
     assert isinstance(services.run_log, InMemoryRunLog)
     log.logs = services.run_log.logs
-    commit = CommitAnswer(step=4, answer_step=3, todo=())
+    commit = CommitAnswer(step=3, answer_step=2, todo=())
     ended = await perform(StepInput(run_id=run_id, action=commit), replace(services, run_log=log))
     assert isinstance(ended, RunClosed)
     assert await status(services, run_id) == "cancelled"
@@ -111,7 +118,7 @@ async def test_a_run_that_has_ended_cannot_be_cancelled() -> None:
 
 async def test_of_two_answers_to_one_step_the_first_that_is_stored_is_shown() -> None:
     services = await world()
-    run_id = await begun(services, steps=2)
+    run_id = await begun(services, steps=1)
     step = StepInput(run_id=run_id, action=WRITE)
 
     class Slower(ScriptedChatModel):
@@ -119,13 +126,10 @@ async def test_of_two_answers_to_one_step_the_first_that_is_stored_is_shown() ->
 
         async def stream(self, prompt: Any, limits: Any) -> AsyncGenerator[str, None]:
             yield OTHER
-            stored = RunAnswer(run_id=run_id, text="The answer of the other attempt.")
-            await WorkingMemory(services.blobs, run_id).put(3, stored)
+            await store(services, run_id, "The answer of the other attempt.")
 
     await perform(step, replace(services, chat_model=Slower()))
-    stored = await WorkingMemory(services.blobs, run_id).get(3, RunAnswer)
-    assert stored.text == "The answer of the other attempt."
-    assert shown_text(events(services, run_id), 3) == stored.text
+    assert shown_text(events(services, run_id)) == "The answer of the other attempt."
 
 
 async def test_attempts_side_by_side_leave_one_answer_that_everybody_sees(
@@ -133,7 +137,7 @@ async def test_attempts_side_by_side_leave_one_answer_that_everybody_sees(
 ) -> None:
     monkeypatch.setattr("shared.answering.effects._LATER_ATTEMPT_POLL_S", 0.01)
     services = await world()
-    run_id = await begun(services, steps=2)
+    run_id = await begun(services, steps=1)
     step = StepInput(run_id=run_id, action=WRITE)
 
     class Saying(ScriptedChatModel):
@@ -148,48 +152,23 @@ async def test_attempts_side_by_side_leave_one_answer_that_everybody_sees(
     for number, model in enumerate(models):
         model.word = f"says {number}"
     results = await asyncio.gather(*(perform(step, replace(services, chat_model=model)) for model in models))
-    stored = await WorkingMemory(services.blobs, run_id).get(3, RunAnswer)
-    assert shown_text(events(services, run_id), 3) == stored.text
+    stored = await WorkingMemory(services.blobs, run_id).find_part(2, "turn", Turn)
+    assert stored is not None
+    assert shown_text(events(services, run_id)) == stored.answer.text
     assert len({result.model_dump_json() for result in results}) == 1
 
 
 async def test_a_crash_between_storing_and_showing_is_made_good_by_the_next_attempt() -> None:
     services = await world()
-    run_id = await begun(services, steps=2)
-    stored = RunAnswer(run_id=run_id, text="Stored.")
-    await WorkingMemory(services.blobs, run_id).put(3, stored)
-    half_shown = [TokenEvent(step=3, text="Something else")]
+    run_id = await begun(services, steps=1)
+    await store(services, run_id, "Stored.")
+    half_shown = [TokenEvent(step=2, text="Something else")]
     await services.run_log.append(run_id, half_shown)
     await perform(StepInput(run_id=run_id, action=WRITE), services)
-    assert shown_text(events(services, run_id), 3) == "Stored."
+    assert shown_text(events(services, run_id)) == "Stored."
 
 
-ABSTAINING = '<abstain missing="the pressure" next_step="Ask."/>'
-
-
-async def test_a_second_attempt_withdraws_the_first_answer_only_when_it_finds_more() -> None:
-    summary = plan(query_type="DOCUMENT_SUMMARY", document_references=("report 2023",))
-    services = await world(Model(summary, answer=ABSTAINING))
-    run_id = await begun(services)
-    await run_to_end(run_id, services)
-    seen = events(services, run_id)
-    withdrawn = [event.data for event in seen if event.data.get("state") == "discarded"]
-    assert [data["reason"] for data in withdrawn] == ["abstained"]
-    shown = "".join(shown_text(seen, step) for step in range(1, 10))
-    view = await view_run(await owned_run(run_id, ANNA, services.runs), services)
-    assert view.answer is not None
-    assert shown == view.answer.text
-    assert [(item.status, item.attempts) for item in view.todo] == [("failed", 2)]
-
-
-async def test_a_second_attempt_that_finds_nothing_new_leaves_the_first_answer() -> None:
-    services = await world(Model(plan(), answer=ABSTAINING))
-    run_id = await begun(services)
-    await run_to_end(run_id, services)
-    seen = events(services, run_id)
-    assert [event.data["arguments"]["attempt"] for event in seen if event.name == "TOOL_STARTED"] == [1, 2]
-    assert not [event for event in seen if event.data.get("state") == "discarded"]
-    assert [prompt.name for prompt in services.chat_model.prompts] == ["plan", "answer"]  # type: ignore[attr-defined]
+ABSTAINING = '<gap missing="the pressure" next_step="Ask."/>'
 
 
 async def test_one_attempt_is_enough_when_a_setting_says_so() -> None:

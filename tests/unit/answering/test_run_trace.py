@@ -52,7 +52,7 @@ async def test_a_run_and_its_sub_agents_are_spans_without_a_word_of_question_or_
 ) -> None:
     services = await world(settings=fake_settings())
     run_id, link = await answered(services)
-    with tracing.work("take_sub_agent_turn", link_below(link.own, f"{run_id}:s003c0", datetime.now(UTC))):
+    with tracing.work("take_sub_agent_turn", link_below(link.own, f"{run_id}:s002c0", datetime.now(UTC))):
         pass
     await record_end(run_id, link, services.blobs, services.runs)
     assert recorded.parent_of("answer_question") == "request"
@@ -69,7 +69,7 @@ async def test_a_run_and_its_sub_agents_are_spans_without_a_word_of_question_or_
 
 async def test_the_inline_driver_is_in_the_trace_of_who_runs_it(recorded: Recorded) -> None:
     await answered(await world())
-    assert recorded.parent_of("perform_step make_plan") == "request"
+    assert recorded.parent_of("perform_step prepare") == "request"
     assert "perform_step commit_answer" in recorded.names
 
 

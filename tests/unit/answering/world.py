@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from shared.access.models import UserContext
-from shared.evidence.models import QuoteRepair
+from shared.evidence.repairs import RepairedQuotations
 from shared.platform.language_models.models import CallLimits, Prompt
 from shared.retrieval.models import DocumentRecord
 from shared.runs.plan import PlannedTodo, QuestionPlan
@@ -31,10 +31,15 @@ def plan(**changes: Any) -> QuestionPlan:
         "query_type": "CONTENT_SEARCH",
         "intent": "fact_lookup",
         "standalone_question": "At what pressure does the pump run?",
+        "reply": "",
         "search_queries": ("pump pressure",),
-        "keywords": (),
+        "language": "en",
+        "filters": (),
         "document_references": (),
-        "todo": (PlannedTodo(description="Known", acceptance_criteria="Cited", dependencies=()),),
+        "todo": (
+            PlannedTodo(description="Known", acceptance_criteria="Cited", dependencies=()),
+            PlannedTodo(description="Checked", acceptance_criteria="Cited", dependencies=()),
+        ),
     }
     return QuestionPlan.model_validate({**values, **changes})
 
@@ -45,7 +50,7 @@ class Model:
 
     plan: Reply
     answer: Reply = 'It runs at 15 bar. <cite doc_id="manual" quote="The pump runs at 15 bar."/>'
-    repair: Reply = QuoteRepair(quote=None)  # noqa: RUF009  # frozen
+    repair: Reply = RepairedQuotations(quotations=())  # noqa: RUF009  # frozen
 
     def chat_model(self) -> ScriptedChatModel:
         replies = {"plan": lambda: self.plan, "answer": lambda: self.answer, "repair": lambda: self.repair}

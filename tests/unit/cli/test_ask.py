@@ -10,7 +10,7 @@ from cli.__main__ import command_tree
 from cli.ask import ask
 from cli.errors import CommandError
 from cli.following import RunStream
-from cli.progress import Draft, told
+from cli.progress import Draft, described
 from cli.server_sent_events import Event, read_events
 from tests.unit.cli.fakes import AnsweringApi, ReadTerminal, ScriptedApi
 
@@ -218,16 +218,20 @@ def test_plan_tools_and_sub_agents_are_told() -> None:
     child = {"child": 0, "profile": "comparator", "step": 3}
     ended = {**child, "state": "sub_agent", "phase": "ended", "passages": 2, "proved": 1}
     lines = [
-        told(Event(1, "status", {"state": "accepted", "run_id": "r1"})),
-        told(Event(2, "tool_started", {**child, "tool": "retrieve_documents", "arguments": {"query": "q"}})),
-        told(Event(3, "tool_result", {"tool": "rerank", "success": False, "error_type": "TimeoutError"})),
-        told(Event(4, "status", ended)),
-        told(Event(5, "status", {"state": "discarded"})),
-        told(Event(6, "token", {"text": "x"})),
+        described(Event(1, "status", {"state": "accepted", "run_id": "r1"})),
+        described(
+            Event(2, "tool_started", {**child, "tool": "rag_semantic_search", "arguments": {"query": "q"}})
+        ),
+        described(
+            Event(3, "tool_result", {"tool": "rerank", "success": False, "error_type": "TimeoutError"})
+        ),
+        described(Event(4, "status", ended)),
+        described(Event(5, "status", {"state": "discarded"})),
+        described(Event(6, "token", {"text": "x"})),
     ]
-    assert [line for told_ in lines for line in told_] == [
+    assert [line for shown in lines for line in shown] == [
         "Run r1",
-        "    [comparator 1] → retrieve_documents: q",
+        "    [comparator 1] → rag_semantic_search: q",
         "  rerank failed: TimeoutError",
         "    [comparator 1] ended: 2 passages, 1 findings proved",
         "What was written so far is withdrawn.",

@@ -1,6 +1,7 @@
 """What all commands share: their tree, how errors are told, limits, addresses, waiting."""
 
 import json
+import subprocess
 from pathlib import Path
 
 import httpx
@@ -9,7 +10,9 @@ import pytest
 from cli.__main__ import command_tree, main
 from cli.api import Api, checked_url, segment
 from cli.errors import CommandError
+from cli.newest import run_id_of, thread_id_of
 from cli.watching import Watch
+from functions.http.openapi.description import VERSION
 from tests.unit.cli.fakes import AnsweringApi
 
 DOC_ID = "0" * 24
@@ -36,6 +39,68 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 )
 def test_a_group_alone_lists(typed: str, words: str) -> None:
     assert command_tree().parse(typed.split()).words == words
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("docs", "documents"),
+        ("documents lst", "list"),
+        ("ask x --jso", "--json"),
+        ("threads --limt 3", "--limit"),
+        ("completion bsh", "bash"),
+    ],
+)
+def test_what_was_probably_meant_is_suggested(
+    typed: str, meant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(typed.split())
+    assert f"Did you mean {meant}?" in capsys.readouterr().err
+
+
+def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert (ended.value.code, capsys.readouterr().out) == (0, f"groundwork {VERSION}\n")
+
+
+def test_last_is_the_newest_thread_and_its_newest_run() -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        path = request.url.path.removeprefix("/api")
+        if path == "/threads":
+            return httpx.Response(200, json={"threads": [{"thread_id": "t9"}], "count": 1})
+        assert path == "/threads/t9/messages"
+        return httpx.Response(200, json={"messages": [{"run_id": "r7"}], "count": 1})
+
+    api = AnsweringApi(answer)
+    assert (thread_id_of(api, "last"), run_id_of(api, "last")) == ("t9", "r7")
+    assert (thread_id_of(api, "t1"), run_id_of(api, "r1")) == ("t1", "r1")
+
+
+def test_without_threads_there_is_no_last_one() -> None:
+    api = AnsweringApi(lambda _: httpx.Response(200, json={"threads": [], "count": 0}))
+    with pytest.raises(CommandError, match="no threads yet"):
+        run_id_of(api, "last")
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        (["do"], "documents"),
+        (["documents", ""], "access delete download edit list read reingest show"),
+        (["documents", "list", "--t"], "--type --tags"),
+        (["ask", "--d"], "--deep --doc"),
+        (["runs", "rate", "last", "--re"], "--reason --remove"),
+    ],
+)
+def test_bash_completes(typed: list[str], expected: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["completion", "bash"]) == 0
+    script = capsys.readouterr().out
+    line = " ".join(f"'{word}'" for word in typed)
+    asked = f"COMP_WORDS=(groundwork {line}); COMP_CWORD={len(typed)}; _groundwork; echo ${{COMPREPLY[@]}}"
+    done = subprocess.run(["bash", "-c", script + asked], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == expected
 
 
 @pytest.mark.parametrize(

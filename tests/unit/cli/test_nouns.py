@@ -50,6 +50,13 @@ def test_rows_in_a_pipe_are_whole_lines_and_titles_cannot_steer_the_terminal() -
     assert done(app, "documents", as_json=True) == (0, [document])
 
 
+def test_a_name_adds_no_line_of_its_own() -> None:
+    named = {"doc_id": DOC_ID, "filename": "a.pdf (verified)\n[2] b.pdf", "owner_id": "anna", "acl": ["*"]}
+    app = RecordingApp({f"GET /documents/{DOC_ID}": named})
+    _, text = done(app, "documents", "access", DOC_ID)
+    assert text == "a.pdf (verified) [2] b.pdf: anna, *\n"
+
+
 def test_deleting_asks_first_and_tells_of_each() -> None:
     other = "1" * 24
     refused = httpx.Response(403, json={"detail": "Not yours."})

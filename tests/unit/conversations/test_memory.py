@@ -8,7 +8,8 @@ import pytest
 from shared.access.models import UserContext
 from shared.conversations.memory import Memories, forget_all, list_memories, memory_search, remember
 from shared.conversations.models import ConversationSummary, RememberTask
-from shared.conversations.threads import clear_thread, conversation_of, delete_thread
+from shared.conversations.threads import clear_thread, delete_thread, thread_and_turns
+from shared.conversations.window import conversation_from
 from shared.platform.errors import AccessDeniedError, CallerError, DependencyError
 from shared.platform.language_models.models import Prompt
 from shared.platform.names import TURNS_QUEUE
@@ -105,18 +106,22 @@ async def test_recalled_are_ones_own_questions_alone() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        {"query": "pump", "user_id": "ben"},
-        {"query": ""},
-        {},
-        {"query": "pump", "filters": {"user_id": "ben"}},
-    ],
-)
-async def test_no_argument_leads_to_somebody_else(arguments: dict[str, Any]) -> None:
+@pytest.mark.parametrize("more", [{"user_id": "ben"}, {"filters": {"user_id": "ben"}}, {"user": BEN}])
+async def test_no_argument_leads_to_somebody_else(more: dict[str, Any]) -> None:
     services = await world()
-    result = await RecallMemory(memory_search(services, ANNA)).execute(**arguments)
+    await ask(services, "At what pressure does the pump run?", user=ANNA)
+    await ask(services, "At what pressure does the secret pump run?", user=BEN)
+    await remember_all(services)
+    recall = RecallMemory(memory_search(services, ANNA))
+    result = await recall.execute(query="pump", **more)
+    assert next(iter(more)) in result.pop("hints")[0]
+    assert result == await recall.execute(query="pump")
+    assert "secret" not in str(result)
+
+
+@pytest.mark.parametrize("arguments", [{"query": ""}, {}])
+async def test_nothing_is_recalled_for_no_words(arguments: dict[str, Any]) -> None:
+    result = await RecallMemory(memory_search(await world(), ANNA)).execute(**arguments)
     assert (result["success"], result["type"]) == (False, "InvalidQueryError")
     assert result["hints"]
 
@@ -207,7 +212,7 @@ async def test_older_turns_are_summarised_and_the_newest_kept_as_they_were() -> 
     (prompt,) = [prompt for prompt in model.prompts if prompt.name == "summarise_turns"]
     assert all(f">q{number}<" in prompt.user for number in (1, 2, 3))
     assert ">q4<" not in prompt.user
-    conversation = await conversation_of(first.thread_id, ANNA, services.threads)
+    conversation = conversation_from(*await thread_and_turns(first.thread_id, ANNA, services.threads))
     assert conversation.summary == "They spoke of pumps."
     assert [turn.question for turn in conversation.turns] == ["q4", "q5"]
     for number in range(6, 9):
@@ -233,7 +238,7 @@ async def test_a_summary_of_a_thread_that_was_cleared_meanwhile_is_dropped() -> 
 
     services.chat_model.parse = clear_first  # type: ignore[method-assign]
     await remember_all(services)
-    assert (await conversation_of(first.thread_id, ANNA, services.threads)).summary == ""
+    assert conversation_from(*await thread_and_turns(first.thread_id, ANNA, services.threads)).summary == ""
 
 
 async def test_a_model_that_is_down_is_asked_again_later_and_given_up_at_last() -> None:
@@ -271,3 +276,12 @@ async def test_answers_do_not_wait_for_a_queue_that_is_down() -> None:
     assert record.status == "completed"
     assert record.finished_at is not None
     assert record.finished_at - datetime.now(UTC) < timedelta(seconds=1)
+
+
+async def test_an_abstention_is_not_remembered() -> None:
+    services = await world(Model(plan(), answer='<gap missing="the weight" next_step="Ask Ann."/>'))
+    asked = await ask(services, "How heavy is the pump?")
+    await remember_all(services)
+    assert rows(services) == {}
+    (turn,) = await services.threads.turns("anna", asked.thread_id, 10)
+    assert (turn.status, turn.is_remembered) == ("answered", True)

@@ -10,14 +10,16 @@ from shared.answering.inline import run_to_end
 from shared.answering.runs import begin_run
 from shared.conversations.threads import (
     clear_thread,
-    conversation_of,
     delete_thread,
+    find_threads,
     list_threads,
     new_thread,
     owned_thread,
     read_messages,
     rename_thread,
+    thread_and_turns,
 )
+from shared.conversations.window import conversation_from
 from shared.platform.errors import CallerError, NotFoundError
 from shared.runs.models import ChatRequest, Conversation, RunRequest
 from shared.runs.working_memory import WorkingMemory
@@ -94,6 +96,24 @@ async def test_threads_come_in_pages_the_last_one_used_first() -> None:
         await list_threads(ANNA, services.threads, 2, "strange")
 
 
+async def test_threads_are_found_by_words_of_title_and_questions_that_stand() -> None:
+    services = await world()
+    pumps = await new_thread("Pumps", ANNA, services.threads)
+    await ask(services, "How much does the Heron weigh?", pumps.thread_id)
+    await ask(services, "Who services it?", pumps.thread_id)
+    leave = await ask(services, "How long is parental leave?")
+
+    async def found(words: str, user: UserContext = ANNA) -> list[str]:
+        return [one.thread_id for one in (await find_threads(words, user, services.threads, 10)).threads]
+
+    assert await found("HERON pump serv") == [pumps.thread_id]
+    assert await found("how") == [leave.thread_id, pumps.thread_id]
+    assert await found("heron leave") == []
+    assert await found("heron", BEN) == []
+    await clear_thread(pumps.thread_id, ANNA, services)
+    assert await found("heron") == []
+
+
 async def test_questions_at_once_get_numbers_of_their_own() -> None:
     services = await world()
     thread = await new_thread(None, ANNA, services.threads)
@@ -125,7 +145,7 @@ async def test_somebody_elses_thread_is_not_there() -> None:
     for attempt in (
         lambda: begin(services, "And why?", mine.thread_id, user=BEN),
         lambda: owned_thread(mine.thread_id, BEN, services.threads),
-        lambda: conversation_of(mine.thread_id, BEN, services.threads),
+        lambda: thread_and_turns(mine.thread_id, BEN, services.threads),
         lambda: rename_thread(mine.thread_id, "x", BEN, services.threads),
         lambda: clear_thread(mine.thread_id, BEN, services),
         lambda: delete_thread(mine.thread_id, BEN, services),
@@ -147,7 +167,9 @@ async def test_a_cleared_thread_is_empty_and_goes_on() -> None:
     cleared = await clear_thread(first.thread_id, ANNA, services)
     assert cleared.turn_count == 0
     assert await questions_of(services, first.thread_id) == []
-    assert await conversation_of(first.thread_id, ANNA, services.threads) == Conversation()
+    assert (
+        conversation_from(*await thread_and_turns(first.thread_id, ANNA, services.threads)) == Conversation()
+    )
     await ask(services, "What now?", first.thread_id)
     assert await questions_of(services, first.thread_id) == ["What now?"]
     assert (await owned_thread(first.thread_id, ANNA, services.threads)).turn_count == 2
@@ -173,6 +195,6 @@ async def test_a_conversation_is_bounded() -> None:
     thread = await new_thread(None, ANNA, services.threads)
     for number in range(8):
         await begin(services, f"{number} " + "word " * 1500, thread.thread_id)
-    conversation = await conversation_of(thread.thread_id, ANNA, services.threads)
+    conversation = conversation_from(*await thread_and_turns(thread.thread_id, ANNA, services.threads))
     assert sum(len(turn.question) for turn in conversation.turns) <= 12_000
     assert [turn.question[0] for turn in conversation.turns] == ["5", "6", "7"]

@@ -1,9 +1,6 @@
 """Two people's lives on fakes, the passes of an erasure by hand, and every trace that the fakes hold."""
 
-import inspect
 import itertools
-from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from shared.documents.state import DocumentState
@@ -15,21 +12,12 @@ from shared.wiring import Services
 from tests.fakes.bot import InMemoryBotTurnStore
 from tests.fakes.services import fake_services
 from tests.fakes.stores import InMemoryTaskQueues
+from tests.fakes.table import InMemoryTable
 from tests.unit.erasure.lives import Life, fill, live, model_of_lives
 
 PORTS = (
-    "blobs",
-    "run_log",
-    "runs",
-    "threads",
-    "documents",
-    "poison",
-    "queues",
-    "idempotency",
-    "user_limits",
-    "quality",
-    "memory_index",
-    "bot_turns",
+    *("blobs", "run_log", "runs", "threads", "documents", "poison", "queues", "idempotency", "user_limits"),
+    *("quality", "memory_index", "bot_turns"),
 )
 
 
@@ -50,8 +38,8 @@ class Orchestrations:
     async def delete_document(self, state: DocumentState) -> None:
         self.deleted.append(state.doc_id)
 
-    def deps(self) -> EraseDependencies:
-        return EraseDependencies(self.stop, self.forget, self.delete_document)
+    def deps(self, **until: float) -> EraseDependencies:
+        return EraseDependencies(self.stop, self.forget, self.delete_document, **until)
 
 
 async def two_lives() -> tuple[Services, Life, Life]:
@@ -68,7 +56,7 @@ async def erase(
     user_id: str, services: Services, at_work: Orchestrations, documents: DocumentsWish = "keep"
 ) -> ErasureView:
     """Ask for it, and make one pass after the other until no message is left; the view when it began."""
-    view = await ask_for_erasure(user_id, documents, services.blobs, services.queues)
+    view = await ask_for_erasure(user_id, documents, services)
     await make_passes(services, at_work)
     return view
 
@@ -84,6 +72,13 @@ async def make_passes(services: Services, at_work: Orchestrations, process: Serv
             task = EraseUserTask.model_validate_json(message)
             await advance(task.erasure_id, process or services, at_work.deps())
     raise AssertionError("The erasure does not end.")
+
+
+async def one_pass(services: Services, at_work: Orchestrations, **until: float) -> None:
+    """Handle the one message that waits. `until`: when its time is up."""
+    (message,) = services.queues.take(ERASURES_QUEUE)  # type: ignore[attr-defined]
+    task = EraseUserTask.model_validate_json(message)
+    await advance(task.erasure_id, services, at_work.deps(**until))
 
 
 def everything(services: Services) -> list[tuple[str, str]]:
@@ -103,53 +98,17 @@ def _collect(place: str, value: Any, found: list[tuple[str, str]]) -> None:
     elif isinstance(value, list | tuple | set):
         for number, one in enumerate(value):
             _collect(f"{place}[{number}]", one, found)
+    elif isinstance(value, InMemoryTable):
+        _collect(place, value.rows, found)
     elif not isinstance(value, itertools.count):
         found.append((place, f"{place} {value!r}"))
 
 
+def stored_of(services: Services, marks: tuple[str, ...]) -> list[tuple[str, str]]:
+    """All that tells of any of these, with its place."""
+    return [one for one in everything(services) if any(mark in one[1] for mark in marks)]
+
+
 def traces(services: Services, marks: tuple[str, ...]) -> list[str]:
     """Places that tell of any of these."""
-    return [place for place, text in everything(services) if any(mark in text for mark in marks)]
-
-
-class KilledError(BaseException):
-    """The process is gone."""
-
-
-class _Dying:
-    """A port whose process is killed at its n-th call of all ports, before that does anything."""
-
-    def __init__(self, port: Any, before_call: Callable[[], None]) -> None:
-        self._port = port
-        self._before_call = before_call
-
-    def __getattr__(self, name: str) -> Any:
-        method = getattr(self._port, name)
-        if inspect.iscoroutinefunction(method):
-
-            async def call(*args: Any, **kwargs: Any) -> Any:
-                self._before_call()
-                return await method(*args, **kwargs)
-
-            return call
-        if inspect.isasyncgenfunction(method):
-
-            async def look(*args: Any, **kwargs: Any) -> Any:
-                self._before_call()
-                async for one in method(*args, **kwargs):
-                    yield one
-
-            return look
-        return method
-
-
-def killed_after(calls: int, services: Services) -> Services:
-    """The same services, of a process that lives for so many calls."""
-    left = itertools.count(calls, -1)
-
-    def before_call() -> None:
-        if next(left) <= 0:
-            raise KilledError
-
-    dying: dict[str, Any] = {name: _Dying(getattr(services, name), before_call) for name in PORTS}
-    return replace(services, **dying)
+    return [place for place, _ in stored_of(services, marks)]

@@ -85,6 +85,7 @@ async def fill(services: Services) -> None:
         "filename": "manual.pdf",
         "block_type": "text",
         "page_number": 1,
+        "version": 1,
         "content": _FACT,
         "content_vector": list(vector),
         "access_control_list": ["*"],

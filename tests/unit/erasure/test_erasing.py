@@ -89,8 +89,7 @@ async def test_a_deleted_thread_leaves_nothing_of_its_own_and_all_of_others() ->
     assert traces(services, first.run_id) + traces(services, second.run_id) == []
     assert await erase_waiting(services) == [LAST_PASS_AFTER_S]
     assert isinstance(services.threads, InMemoryThreadStore)
-    assert {thread_id for _, thread_id in services.threads.threads} == {other.thread_id, of_ben.thread_id}
-    assert first.thread_id not in {thread_id for _, thread_id, _ in services.threads.stored_turns}
+    assert services.threads.thread_ids == {other.thread_id, of_ben.thread_id}
     assert {run_id: traces(services, run_id) for run_id in kept} == kept
     assert "record" in kept[other.run_id]
     with pytest.raises(NotFoundError):

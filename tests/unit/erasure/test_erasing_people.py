@@ -14,13 +14,14 @@ from shared.ingestion.uploads import uploads_of
 from shared.platform.errors import ConflictError, NotFoundError
 from shared.platform.names import DOCUMENTS, ERASURES_QUEUE, WORK
 from shared.runs.models import ChatRequest
+from tests.fakes.dying import Death, Died
 from tests.unit.erasure.erasing_fakes import (
-    KilledError,
+    PORTS,
     Orchestrations,
     erase,
-    everything,
-    killed_after,
     make_passes,
+    one_pass,
+    stored_of,
     traces,
     two_lives,
 )
@@ -51,12 +52,12 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_nothing_of_the_one_stays_and_everything_of_the_other() -> None:
     services, anna, ben = await two_lives()
     at_work = Orchestrations()
-    before = [one for one in everything(services) if any(mark in one[1] for mark in ben.marks)]
+    before = stored_of(services, ben.marks)
     assert len(before) > 30
     began = await erase("anna-leaves", services, at_work)
     assert (began.status, began.passes, began.status_url) == ("running", 0, "/api/users/anna-leaves/erasure")
     assert traces(services, anna.marks) == []
-    after = [one for one in everything(services) if any(mark in one[1] for mark in ben.marks)]
+    after = stored_of(services, ben.marks)
     assert after == before
     ended = await erasure_of("anna-leaves", services.blobs)
     assert (ended.status, ended.passes, ended.next_pass_at) == ("completed", 2, None)
@@ -66,7 +67,7 @@ async def test_nothing_of_the_one_stays_and_everything_of_the_other() -> None:
 async def test_what_is_at_work_is_ended_first_and_its_history_goes_last() -> None:
     services, anna, _ = await two_lives()
     at_work = Orchestrations()
-    await ask_for_erasure("anna-leaves", "keep", services.blobs, services.queues)
+    await ask_for_erasure("anna-leaves", "keep", services)
     (message,) = services.queues.take(ERASURES_QUEUE)  # type: ignore[attr-defined]
     assert "anna" not in message
     await services.queues.send(ERASURES_QUEUE, message)
@@ -82,25 +83,20 @@ async def test_an_erasure_that_is_killed_anywhere_goes_on_and_counts_nothing_twi
     """Killed before its 1st, 24th, 47th … call (each of them was tried once); the next process goes on."""
     for calls in range(0, 600, 23):
         services, anna, ben = await two_lives()
-        before = [one for one in everything(services) if any(mark in one[1] for mark in ben.marks)]
+        before = stored_of(services, ben.marks)
         at_work = Orchestrations()
-        await ask_for_erasure("anna-leaves", "keep", services.blobs, services.queues)
+        await ask_for_erasure("anna-leaves", "keep", services)
         try:
-            await make_passes(services, at_work, killed_after(calls, services))
-        except KilledError:
+            await make_passes(services, at_work, Death(calls).mortal(services, dict.fromkeys(PORTS, ())))
+        except Died:
             services.queues.take(ERASURES_QUEUE)  # type: ignore[attr-defined]
-            assert (
-                await resume_user_erasures(
-                    datetime.now(UTC), services.settings, services.blobs, services.queues
-                )
-                == 1
-            ), calls
+            assert await resume_user_erasures(datetime.now(UTC), services) == 1, calls
             await make_passes(services, at_work)
         else:
             assert calls > 100
             return
         assert traces(services, anna.marks) == [], calls
-        after = [one for one in everything(services) if any(mark in one[1] for mark in ben.marks)]
+        after = stored_of(services, ben.marks)
         assert after == before, calls
         ended = await erasure_of("anna-leaves", services.blobs)
         found = ended.erased.model_dump(exclude=_COUNTED_AS_DELETED)
@@ -115,16 +111,14 @@ async def test_a_pass_that_comes_early_or_twice_changes_nothing(monkeypatch: pyt
     monkeypatch.setattr(passes, "LAST_PASS_AFTER_S", 900.0)
     services, _, _ = await two_lives()
     at_work = Orchestrations()
-    await ask_for_erasure("anna-leaves", "keep", services.blobs, services.queues)
+    await ask_for_erasure("anna-leaves", "keep", services)
     await make_passes(services, at_work)
     waiting = await erasure_of("anna-leaves", services.blobs)
     assert (waiting.status, waiting.passes) == ("running", 1)
     assert waiting.next_pass_at is not None
     assert waiting.next_pass_at > datetime.now(UTC) + timedelta(minutes=14)
-    assert (
-        await resume_user_erasures(datetime.now(UTC), services.settings, services.blobs, services.queues) == 0
-    )
-    await ask_for_erasure("anna-leaves", "keep", services.blobs, services.queues)
+    assert await resume_user_erasures(datetime.now(UTC), services) == 0
+    await ask_for_erasure("anna-leaves", "keep", services)
     await make_passes(services, at_work)
     assert (await erasure_of("anna-leaves", services.blobs)).passes == 1
 
@@ -132,11 +126,10 @@ async def test_a_pass_that_comes_early_or_twice_changes_nothing(monkeypatch: pyt
 async def test_a_person_who_asks_on_is_erased_again_and_in_the_end_given_up() -> None:
     services, anna, _ = await two_lives()
     at_work = Orchestrations()
-    await ask_for_erasure("anna-leaves", "keep", services.blobs, services.queues)
+    await ask_for_erasure("anna-leaves", "keep", services)
     for _ in range(MAX_PASSES + 1):
         await begin_run(ChatRequest(question=anna.words), anna.user, services)
-        (message,) = services.queues.take(ERASURES_QUEUE)  # type: ignore[attr-defined]
-        await passes.advance(_id_in(message), services, at_work.deps())
+        await one_pass(services, at_work)
     ended = await erasure_of("anna-leaves", services.blobs)
     assert (ended.status, ended.passes) == ("failed", MAX_PASSES)
     assert "sign-in" in str(ended.reason)
@@ -145,37 +138,16 @@ async def test_a_person_who_asks_on_is_erased_again_and_in_the_end_given_up() ->
     assert traces(services, anna.marks) == []
 
 
-def _id_in(message: str) -> str:
-    return message.partition(':"')[2].rstrip('"}')
-
-
 async def test_a_question_between_the_passes_is_erased_and_counted() -> None:
     services, anna, _ = await two_lives()
     at_work = Orchestrations()
-    await ask_for_erasure("anna-leaves", "keep", services.blobs, services.queues)
-    (message,) = services.queues.take(ERASURES_QUEUE)  # type: ignore[attr-defined]
-    await passes.advance(_id_in(message), services, at_work.deps())
+    await ask_for_erasure("anna-leaves", "keep", services)
+    await one_pass(services, at_work)
     late = await begin_run(ChatRequest(question=anna.words), anna.user, services)
     await make_passes(services, at_work)
     ended = await erasure_of("anna-leaves", services.blobs)
     assert (ended.status, ended.passes, ended.erased.runs) == ("completed", 3, 5)
     assert traces(services, (*anna.marks, late.run_id)) == []
-
-
-async def test_a_pass_that_takes_too_long_goes_on_with_the_next_message(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    services, anna, _ = await two_lives()
-    at_work = Orchestrations()
-    monkeypatch.setattr(passes, "_WORKING_S", -1.0)
-    await ask_for_erasure("anna-leaves", "keep", services.blobs, services.queues)
-    (message,) = services.queues.take(ERASURES_QUEUE)  # type: ignore[attr-defined]
-    await passes.advance(_id_in(message), services, at_work.deps())
-    assert (await erasure_of("anna-leaves", services.blobs)).passes == 0
-    monkeypatch.setattr(passes, "_WORKING_S", 300.0)
-    await make_passes(services, at_work)
-    assert (await erasure_of("anna-leaves", services.blobs)).erased == COUNTS
-    assert traces(services, anna.marks) == []
 
 
 def _state(doc_id: str, owner_id: str, *readers: str) -> DocumentState:
@@ -242,13 +214,11 @@ async def test_a_document_that_takes_longer_than_a_pass_is_counted_once() -> Non
 
 async def test_one_that_treats_documents_otherwise_has_to_wait() -> None:
     services, _, _ = await two_lives()
-    await ask_for_erasure("anna-leaves", "keep", services.blobs, services.queues)
+    await ask_for_erasure("anna-leaves", "keep", services)
     with pytest.raises(ConflictError):
-        await ask_for_erasure("anna-leaves", "delete", services.blobs, services.queues)
+        await ask_for_erasure("anna-leaves", "delete", services)
     await make_passes(services, Orchestrations())
-    assert (
-        await ask_for_erasure("anna-leaves", "delete", services.blobs, services.queues)
-    ).status == "running"
+    assert (await ask_for_erasure("anna-leaves", "delete", services)).status == "running"
 
 
 async def test_of_whom_nothing_is_kept_nothing_is_counted_and_the_report_goes_in_time() -> None:
@@ -261,9 +231,7 @@ async def test_of_whom_nothing_is_kept_nothing_is_counted_and_the_report_goes_in
     reports = [one.name async for one in services.blobs.list_blobs(WORK, "erasures/")]
     assert len(reports) == 1
     assert b"nobody" not in await services.blobs.read(WORK, reports[0])
-    await resume_user_erasures(
-        datetime.now(UTC) + timedelta(days=31), services.settings, services.blobs, services.queues
-    )
+    await resume_user_erasures(datetime.now(UTC) + timedelta(days=31), services)
     with pytest.raises(NotFoundError):
         await erasure_of("nobody", services.blobs)
 
@@ -273,12 +241,7 @@ async def test_a_report_that_nobody_can_read_keeps_no_other_from_going_on(
 ) -> None:
     services, _, _ = await two_lives()
     await services.blobs.write(WORK, "erasures/0.json", b'{"user_id": ["somebody"]}')
-    await ask_for_erasure("anna-leaves", "keep", services.blobs, services.queues)
-    assert (
-        await resume_user_erasures(
-            datetime.now(UTC) + timedelta(seconds=1), services.settings, services.blobs, services.queues
-        )
-        == 1
-    )
+    await ask_for_erasure("anna-leaves", "keep", services)
+    assert await resume_user_erasures(datetime.now(UTC) + timedelta(seconds=1), services) == 1
     assert "user_erasure.unreadable" in caplog.text
     assert "somebody" not in caplog.text

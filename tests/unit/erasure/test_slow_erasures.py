@@ -5,14 +5,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-from shared.erasure import inventory, passes, threads
+from shared.erasure import passes, threads
 from shared.erasure.models import RunPlace
-from shared.erasure.passes import EraseDependencies
 from shared.erasure.policy import erasure_id
 from shared.erasure.requests import ask_for_erasure, erasure_of, find_record, keep_record
-from shared.platform.names import ERASURES_QUEUE, WORK
+from shared.platform.names import WORK
 from shared.wiring import Services
-from tests.unit.erasure.erasing_fakes import Orchestrations, make_passes, traces, two_lives
+from tests.unit.erasure.erasing_fakes import Orchestrations, make_passes, one_pass, traces, two_lives
 from tests.unit.erasure.test_erasing_people import COUNTS
 
 ENOUGH_S = 300.0
@@ -39,10 +38,8 @@ class _Clock:
 
 async def handle(services: Services, at_work: Orchestrations, clock: _Clock, looks: int) -> None:
     """One message of the queue, which may look at its clock so often before its time is up."""
-    (message,) = services.queues.take(ERASURES_QUEUE)  # type: ignore[attr-defined]
     clock.looks = looks
-    deps = EraseDependencies(at_work.stop, at_work.forget, at_work.delete_document, until=1.0)
-    await passes.advance(message.partition(':"')[2].rstrip('"}'), services, deps)
+    await one_pass(services, at_work, until=1.0)
 
 
 @pytest.fixture
@@ -55,7 +52,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> _Clock:
 async def test_a_finish_goes_on_with_the_next_message_and_costs_no_pass(clock: _Clock) -> None:
     services, anna, _ = await two_lives()
     at_work = Orchestrations()
-    await ask_for_erasure("anna-leaves", "keep", services.blobs, services.queues)
+    await ask_for_erasure("anna-leaves", "keep", services)
     await handle(services, at_work, clock, 1000)
     at_work.forgotten.clear()
     messages = 0
@@ -71,7 +68,7 @@ async def test_a_finish_goes_on_with_the_next_message_and_costs_no_pass(clock: _
 
 async def test_without_threads_a_finish_ends_too(clock: _Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     services, _, _ = await two_lives()
-    await ask_for_erasure("nobody", "keep", services.blobs, services.queues)
+    await ask_for_erasure("nobody", "keep", services)
     record = await find_record(services.blobs, erasure_id("nobody"))
     assert record is not None
     places = tuple(RunPlace(run_id=f"run{number}", at=datetime.now(UTC)) for number in range(5))
@@ -95,7 +92,7 @@ async def test_without_threads_a_finish_ends_too(clock: _Clock, monkeypatch: pyt
 async def test_a_pass_stops_within_a_thread_and_among_runs_and_counts_all_the_same(clock: _Clock) -> None:
     services, anna, _ = await two_lives()
     at_work = Orchestrations()
-    await ask_for_erasure("anna-leaves", "keep", services.blobs, services.queues)
+    await ask_for_erasure("anna-leaves", "keep", services)
     await handle(services, at_work, clock, 3)
     assert len(set(at_work.stopped)) == 1, "time is looked at before every turn, not only every thread"
     messages = 1
@@ -114,7 +111,7 @@ async def test_working_memory_is_looked_through_over_several_messages_and_read_o
 ) -> None:
     services, anna, _ = await two_lives()
     at_work = Orchestrations()
-    monkeypatch.setattr(inventory, "_AT_ONCE", 1)
+    monkeypatch.setattr(passes, "_READ_AT_ONCE", 1)
     read: list[str] = []
     before = services.blobs.read
 
@@ -123,7 +120,7 @@ async def test_working_memory_is_looked_through_over_several_messages_and_read_o
             read.append(name)
         return await before(container, name)
 
-    await ask_for_erasure("anna-leaves", "keep", services.blobs, services.queues)
+    await ask_for_erasure("anna-leaves", "keep", services)
     monkeypatch.setattr(services.blobs, "read", noting)
     requests = [one.name async for one in services.blobs.list_blobs(WORK, "runs/")]
     everybody = sum(name.endswith("/request.json") for name in requests)
@@ -131,7 +128,7 @@ async def test_working_memory_is_looked_through_over_several_messages_and_read_o
         await handle(services, at_work, clock, 0)
     assert (len(read), len(set(read))) == (everybody, everybody)
     assert at_work.stopped == [], "nothing goes before all are looked at"
-    monkeypatch.setattr(inventory, "_AT_ONCE", 16)
+    monkeypatch.setattr(passes, "_READ_AT_ONCE", 16)
     await handle(services, at_work, clock, 1000)
     await handle(services, at_work, clock, 1000)
     ended = await erasure_of("anna-leaves", services.blobs)

@@ -8,6 +8,7 @@ import pytest
 from evals.ingest_report.corpus import find_files
 from evals.ingest_report.report import Ending, FileReport, ending_of, summarize
 from evals.word_recall import word_recall
+from shared.ingestion import parser_process
 from shared.ingestion.parser_process import _Worker
 from shared.ingestion.parser_worker import ParseJob
 
@@ -63,17 +64,15 @@ def test_an_ending_is_told_from_the_documents_own_words(
     assert ending_of(status, reason, warnings) == ending
 
 
-def test_the_parsers_words_for_lateness_and_crashes_are_known(tmp_path: Path) -> None:
-    job = ParseJob(source=tmp_path / "a", target=tmp_path / "b", filename="a.txt", max_tokens=99)
-    crashed, late = _Worker(), _Worker()
-    crashed._process.kill()
-    crashed._process.wait()
-    try:
-        assert ending_of("failed", crashed.ask(job, timeout_s=60).reason, ()) == "crashed"
-        assert ending_of("failed", late.ask(job, timeout_s=0).reason, ()) == "timed_out"
-    finally:
-        crashed.end()
-        late.end()
+def test_the_parsers_words_for_lateness_and_crashes_are_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = {"source": tmp_path / "a", "target": tmp_path / "b"}
+    job = ParseJob(**paths, filename="a.txt", max_tokens=99, max_blocks=9)
+    worker = _Worker(384 << 20)
+    assert ending_of("failed", worker.ask(job, timeout_s=0).reason, ()) == "timed_out"
+    monkeypatch.setattr(parser_process, "_START", "import os; {path!r}; os.abort()")
+    assert ending_of("failed", worker.ask(job, timeout_s=60).reason, ()) == "crashed"
 
 
 def entry(name: str, status: Ending, recall: float | None = None) -> FileReport:

@@ -6,13 +6,16 @@ from pathlib import Path
 import pytest
 from fpdf import FPDF
 
+from evals.evaluation.page_layout import PageLayout, PlacedWord
 from evals.evaluation.question_set import QuestionSet, SourceFile
-from evals.evaluation.quotations import bare, stands_in
+from evals.evaluation.quotations import Page, PlainPage, bare, stands_in
 from evals.evaluation.source_text import SourceTexts
 
-PAGE = bare(
-    "The kite\u2019s tail is two me\u00ad\ntres long \u2013 well-\nmade. Loss: -5 %.\n"
-    "Colour Red Blue\nPrice 3 4\ufb01"
+PAGE = PlainPage(
+    bare(
+        "The kite\u2019s tail is two me\u00ad\ntres long \u2013 well-\nmade. Loss: -5 %.\n"
+        "Colour Red Blue\nPrice 3 4\ufb01"
+    )
 )
 
 
@@ -60,11 +63,16 @@ def texts_of(*sources: SourceFile) -> SourceTexts:
     return SourceTexts(QuestionSet("made-up", sources, ()))
 
 
+def known(page: Page | None) -> Page:
+    assert page is not None
+    return page
+
+
 def test_a_pdf_is_read_page_by_page(tmp_path: Path) -> None:
     path = pdf(tmp_path / "kites.pdf", "The tail is two metres long.", "Kites fly in any good wind.", "-")
     page = texts_of(SourceFile("kites.pdf", path)).page
-    assert stands_in("tail is two metres", page("kites.pdf", 1) or "")
-    assert not stands_in("tail is two metres", page("kites.pdf", 2) or "")
+    assert stands_in("tail is two metres", known(page("kites.pdf", 1)))
+    assert not stands_in("tail is two metres", known(page("kites.pdf", 2)))
     assert page("kites.pdf", 3) is None  # a picture of a page: nobody can tell
     assert page("kites.pdf", 4) is None
     assert page("kites.pdf", None) is None
@@ -81,9 +89,9 @@ def test_other_formats_are_read_whole(tmp_path: Path) -> None:
         SourceFile("c.txt", text="A passage about kites and wings."),
         SourceFile("d.png", tmp_path / "d.png"),
     ).page
-    assert stands_in("Kites & wings, both", page("a.html", None) or "")
-    assert stands_in("tail of two metres", page("b.docx", None) or "")
-    assert stands_in("about kites", page("c.txt", 1) or "")
+    assert stands_in("Kites & wings, both", known(page("a.html", None)))
+    assert stands_in("tail of two metres", known(page("b.docx", None)))
+    assert stands_in("about kites", known(page("c.txt", 1)))
     assert page("d.png", 1) is None
 
 
@@ -93,3 +101,56 @@ def test_a_broken_file_cannot_be_read_and_stops_nothing(tmp_path: Path) -> None:
     sources = [SourceFile(name, tmp_path / name) for name in ("a.pdf", "b.docx", "gone.txt")]
     page = texts_of(*sources).page
     assert [page(source.filename, 1) for source in sources] == [None, None, None]
+
+
+def test_each_part_of_a_quotation_that_leaves_something_out_must_stand_there() -> None:
+    page = PlainPage(bare("The pump runs at 15 bar and weighs 40 kg. It is red."))
+    assert stands_in("The pump runs … It is red.", page)
+    assert not stands_in("The pump runs … It is blue.", page)
+
+
+def placed(*rows: tuple[float, float, str]) -> PageLayout:
+    """Words of 10 points' height from (left, baseline, text): 6 points a letter."""
+    words = []
+    for start, bottom, text in rows:
+        left = start
+        for word in text.split():
+            words.append(PlacedWord(word, left, bottom, left + 6 * len(word), bottom + 10))
+            left += 6 * (len(word) + 1)
+    return PageLayout(words)
+
+
+COLUMNS = placed(
+    (300, 688, "the right column"),
+    (0, 700, "Kites fly in good"),
+    (300, 700, "Read on here at"),
+    (0, 688, "wind and need a"),
+    (0, 676, "tail. Then comes"),
+    (0, 640, "Price"),
+    (400, 640, "3.50"),
+)
+
+
+@pytest.mark.parametrize(
+    "quote",
+    [
+        "Kites fly in good wind and need a tail.",
+        "Then comes Read on here at the right column",  # over to the top of the next column
+        "Price 3.50",  # a row, however wide its gap is
+        "ead on here",
+    ],
+)
+def test_an_eye_goes_from_a_word_to_its_neighbour(quote: str) -> None:
+    assert stands_in(quote, COLUMNS)
+
+
+@pytest.mark.parametrize(
+    "quote", ["fly in good Read on", "need a the right column", "Then comes the right", "wind Price"]
+)
+def test_no_eye_leaps_over_a_gap(quote: str) -> None:
+    assert not stands_in(quote, COLUMNS)
+
+
+def test_lines_of_a_quotation_are_fragments() -> None:
+    assert stands_in("Read on here\nneed a tail", COLUMNS)
+    assert not stands_in("Read on here\nneed no tail", COLUMNS)

@@ -10,11 +10,11 @@ from evals.compare import compare
 from evals.evaluation.asking import Answer, Cited, Outcome, read_answer
 from evals.evaluation.ingesting import Ingested, Ingestion
 from evals.evaluation.question_set import Question, QuestionSet, SourceFile, Target
-from evals.evaluation.quotations import bare
+from evals.evaluation.quotations import PlainPage, bare
 from evals.evaluation.report import Origin, as_json, as_json_lines, as_markdown
 from evals.evaluation.result import SetResult, conclude
 
-PAGES = {("kites.pdf", 3): bare("The tail is two metres long.")}
+PAGES = {("kites.pdf", 3): PlainPage(bare("The tail is two metres long."))}
 LOOKUP = Question(
     "q1",
     "How long is the tail?",

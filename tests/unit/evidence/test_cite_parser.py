@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.evidence.cite_parser import AbstainTag, CiteParser, CiteTag, Piece, Text
+from shared.evidence.cite_parser import CiteParser, CiteTag, GapTag, Piece, Text
 
 ANSWER = (
     'It runs at 15 bar <cite doc_id="d1" quote="runs at 15 bar"/>. If a < b, see '
@@ -92,10 +92,10 @@ def test_a_missing_quotation_mark_in_the_last_tag_costs_no_text() -> None:
 
 
 def test_an_open_tag_ends_where_an_abstention_begins() -> None:
-    assert parse('A <cite doc_id="a" quote="x <abstain missing="m" next_step="n"/>', []) == [
+    assert parse('A <cite doc_id="a" quote="x <gap missing="m" next_step="n"/>', []) == [
         Text("A "),
         CiteTag("a", "x"),
-        AbstainTag("m", "n"),
+        GapTag("m", "n"),
     ]
 
 
@@ -127,9 +127,7 @@ def test_a_tag_without_attributes_proves_nothing() -> None:
 
 
 def test_abstention_is_read() -> None:
-    assert parse('<abstain missing="the price" next_step="ask sales"/>', []) == [
-        AbstainTag("the price", "ask sales")
-    ]
+    assert parse('<gap missing="the price" next_step="ask sales"/>', []) == [GapTag("the price", "ask sales")]
 
 
 @pytest.mark.parametrize("cut_off", ['done <cite doc_id="d" quo', "done <cite"])
@@ -149,7 +147,7 @@ def test_an_endless_tag_is_given_up_as_text() -> None:
 @given(
     st.lists(
         st.sampled_from(
-            ["<cite", "<abstain", "</cite", " quote=", " doc_id=", '"', "'", "“", "”", ">", "/", " ", "a"]
+            ["<cite", "<gap", "</cite", " quote=", " doc_id=", '"', "'", "“", "”", ">", "/", " ", "a"]
         ),
         max_size=30,
     ),

@@ -54,15 +54,24 @@ def test_a_list_that_is_not_whole_says_so() -> None:
     assert documents_with_summaries([RECORD]).startswith("<documents>\n")
 
 
-def test_blocks_of_a_document_stand_together_in_the_order_of_the_best() -> None:
+def test_blocks_of_a_document_stand_together_in_reading_order() -> None:
     hits = [
-        Hit(block_id=name, doc_id=doc, filename=f"{doc}.pdf", content=name, page_number=page)
+        Hit(block_id=name, doc_id=doc, filename=f"{doc}.pdf", content=name, page_number=page, ordinal=page)
         for name, doc, page in (("b1", "d2", 5), ("b2", "d1", 1), ("b3", "d2", 2))
     ]
     rendered = documents_with_blocks(hits, {"d1": RECORD})
     assert rendered.index('doc_id="d2"') < rendered.index('doc_id="d1"')
     assert rendered.count("<document ") == 2
-    assert '<block page="5" type="text">b1</block>\n<block page="2" type="text">b3</block>' in rendered
+    assert '<block page="2" type="text">b3</block>\n<block page="5" type="text">b1</block>' in rendered
+
+
+@pytest.mark.parametrize(
+    ("month", "day", "shown"),
+    [(1, 1, "2024"), (5, 1, "2024-05"), (5, 17, "2024-05-17"), (11, 11, "2024-11-11")],
+)
+def test_a_printed_date_says_no_more_than_is_known(month: int, day: int, shown: str) -> None:
+    record = RECORD.model_copy(update={"document_date": datetime(2024, month, day, tzinfo=UTC)})
+    assert f'document_date="{shown}"' in documents_with_summaries([record])
 
 
 def test_tables_and_pictures_are_named_as_such() -> None:
@@ -115,7 +124,7 @@ def test_a_recording_is_cited_with_its_time_as_a_link() -> None:
     assert marker(proof[0]) == " (Source: talk.vtt, [01:23](/api/documents/talk/readable?t=83#t-83))[1]"
     led = CitationBook((TALK,), run_id="r1").prove("talk", "We will ship in May.")
     assert led is not None
-    assert led[0].url == "/api/documents/talk/readable?run=r1&n=1&t=83#t-83"
+    assert led[0].url == "/api/documents/talk/readable?run=r1&n=1&t=83#cited"
 
 
 def test_a_recording_from_elsewhere_is_linked_where_it_is() -> None:

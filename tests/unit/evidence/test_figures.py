@@ -8,11 +8,9 @@ from markdown_it import MarkdownIt
 from shared.evidence.citations import CitationBook
 from shared.evidence.figures import (
     MAX_FIGURES,
-    MIN_FIT,
     FigurePlacer,
     alt_text,
     answer_figure,
-    best_figure,
     blob_name_of_path,
     figure_blob_name,
     figure_markdown,
@@ -100,25 +98,6 @@ def test_a_caption_stays_the_text_of_its_picture(caption: str) -> None:
     assert len(alt_text(caption)) <= 205
 
 
-def test_the_picture_on_the_cited_page_fits_best() -> None:
-    here, elsewhere = picture("here"), picture("elsewhere", page_number=7, score=0.9)
-    assert best_figure((here, elsewhere), cited().citations) == here
-    assert best_figure((elsewhere,), cited().citations) == elsewhere
-
-
-def test_a_picture_that_is_cited_itself_comes_first() -> None:
-    caption = picture("caption", image_caption="Cross-section of valve V2", page_number=9, score=0.0)
-    book = cited(caption, quote="Cross-section of valve V2")
-    assert best_figure((picture("other"), caption), book.citations) == caption
-
-
-def test_nothing_is_shown_that_does_not_fit() -> None:
-    far = picture("far", score=MIN_FIT - 0.01)
-    foreign = picture("foreign", doc_id="other")
-    assert best_figure((far, foreign, TEXT), cited().citations) is None
-    assert best_figure((picture("p"),), []) is None
-
-
 def test_only_pictures_of_the_evidence_are_shown_and_each_once() -> None:
     pictures = tuple(picture(f"p{number}") for number in range(MAX_FIGURES + 3))
     placer = FigurePlacer((TEXT, *pictures))
@@ -126,12 +105,4 @@ def test_only_pictures_of_the_evidence_are_shown_and_each_once() -> None:
         placer.want(block_id)
     assert [figure.block_id for figure in placer.take()] == ["p0", "p1", "p2", "p3"]
     placer.want("p0")
-    assert not placer.is_waiting
-
-
-def test_the_best_one_is_added_only_where_the_model_placed_none() -> None:
-    placer = FigurePlacer((TEXT, picture("a"), picture("b", score=0.9)))
-    placer.want("a")
-    placer.take()
-    placer.want_best(cited().citations)
     assert not placer.is_waiting

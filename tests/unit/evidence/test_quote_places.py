@@ -71,3 +71,12 @@ def test_words_of_two_columns_are_two_rectangles() -> None:
     words = [word("pump", 0.1, 0.1), word("runs", 0.6, 0.1)]
     assert len(quote_areas(words, "pump runs")) == 2
     assert quote_areas(words, "nowhere") == ()
+
+
+def test_each_fragment_of_a_quotation_is_found() -> None:
+    texts = ["Two findings were recorded: the tester is old, and lots are missing."]
+    places = quote_places(texts, "Two findings were recorded … lots are missing.")
+    assert [texts[0][place.start : place.end] for place in places] == [
+        "Two findings were recorded",
+        "lots are missing",
+    ]

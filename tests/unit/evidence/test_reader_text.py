@@ -10,6 +10,8 @@ from markdown_it import MarkdownIt
 
 from shared.evidence.reader_text import ReaderText
 
+pytestmark = pytest.mark.attack("forged names")
+
 _LINKS = (
     "[x](https://e)",
     "![x](u)",

@@ -1,14 +1,14 @@
 """Questions over HTTP with an orchestration that is run by hand, and a process that can die at any write."""
 
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 from shared.answering.inline import run_to_end
 from shared.platform.errors import ConflictError
 from shared.wiring import Services
+from tests.fakes.dying import Death
 
-_WRITES = {
+WRITES = {
     "idempotency": ("create", "replace"),
     "user_limits": ("write",),
     "run_log": ("create", "append"),
@@ -16,50 +16,6 @@ _WRITES = {
     "threads": ("create", "replace"),
     "runs": ("create",),
 }
-
-
-class Died(BaseException):
-    """The process is gone: no `except` of ours sees this."""
-
-
-class Death:
-    """Comes at one write: before it is done, or behind it. Nothing is written by a dead process."""
-
-    def __init__(self, at: int, *, is_behind: bool) -> None:
-        self.writes: list[str] = []
-        self._at = at
-        self._is_behind = is_behind
-
-    def mortal(self, services: Services) -> Services:
-        """The same services in a process that will die."""
-        ports = {name: _Port(getattr(services, name), name, writes, self) for name, writes in _WRITES.items()}
-        return replace(services, **ports)  # type: ignore[arg-type]
-
-    async def do(self, name: str, write: Any, *arguments: Any, **keywords: Any) -> Any:
-        left = self._at - len(self.writes)
-        if left < 0:
-            raise Died
-        self.writes.append(name)
-        if left > 0:
-            return await write(*arguments, **keywords)
-        if self._is_behind:
-            await write(*arguments, **keywords)
-        raise Died
-
-
-class _Port:
-    def __init__(self, inner: Any, name: str, writes: tuple[str, ...], death: Death) -> None:
-        self._inner, self._name, self._writes, self._death = inner, name, writes, death
-
-    def __getattr__(self, method: str) -> Any:
-        found = getattr(self._inner, method)
-        if method not in self._writes:
-            return found
-
-        async def mortal(*arguments: Any, **keywords: Any) -> Any:
-            return await self._death.do(f"{self._name}.{method}", found, *arguments, **keywords)
-
-        return mortal
 
 
 class AskingClient:
@@ -82,7 +38,7 @@ class AskingClient:
         if self.refuses:
             raise ConnectionError("nobody is there")
         if self.death is not None:
-            await self.death.do("start_new", self._start, instance_id)
+            await self.death.call("start_new", self._start, instance_id)
         else:
             await self._start(instance_id)
         return instance_id

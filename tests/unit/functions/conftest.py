@@ -7,8 +7,7 @@ import pytest
 from starlette.applications import Starlette
 
 from functions import document_events, documents, maintenance, pages, uploads
-from shared.ingestion.page_pictures import page_pool
-from shared.ingestion.parser_process import parser_pool, text_pool
+from shared.ingestion.parser_process import parsers
 from shared.wiring import Services
 from tests.contract.ingestion.models import DIMENSIONS, CountingChatModel, CountingEmbedder
 from tests.fakes.services import fake_services
@@ -20,9 +19,7 @@ AsUser = Callable[..., httpx.AsyncClient]
 @pytest.fixture(scope="session", autouse=True)
 def workers_end() -> Iterator[None]:
     yield
-    parser_pool().close()
-    text_pool().close()
-    page_pool().close()
+    parsers(2048).close()
 
 
 @pytest.fixture

@@ -71,7 +71,7 @@ def _route(trigger: Any, handler: Any, client: IngestingClient) -> Route:
         return answered
 
     methods = [getattr(method, "name", method) for method in trigger.methods]
-    return Route(f"/api/{trigger.route}", answer, methods=methods)
+    return Route(f"/{trigger.route}", answer, methods=methods)
 
 
 def settings_of_tests(**changes: Any) -> Any:

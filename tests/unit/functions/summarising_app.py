@@ -36,6 +36,10 @@ class SummarisingClient:
             self.states[instance_id] = "Completed"
         return instance_id
 
+    async def restart(self, instance_id: str, restart_with_new_instance_id: bool) -> None:
+        assert not restart_with_new_instance_id
+        self.states[instance_id] = "Running"
+
     async def terminate(self, instance_id: str, reason: str) -> None:
         self.states[instance_id] = "Terminated"
 

@@ -8,7 +8,7 @@ import pytest
 
 from functions.document_events import frames
 from shared.access.models import UserContext
-from shared.documents.feed import DocumentFeed
+from shared.documents.feed import DocumentFeed, SharedScans
 from shared.documents.state import DocumentState, Rights
 from shared.wiring import Services
 from tests.fakes.stores import InMemoryDocumentStore
@@ -39,6 +39,11 @@ async def told(feed: DocumentFeed) -> list[tuple[str, str, str | None]]:
     ]
 
 
+@pytest.fixture(autouse=True)
+def no_scan_is_fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shared.documents.feed.FRESH_S", 0.0)
+
+
 @pytest.fixture
 def store() -> InMemoryDocumentStore:
     return InMemoryDocumentStore()
@@ -49,7 +54,7 @@ async def test_a_feed_begins_with_what_is_in_work_and_goes_on_with_changes(
 ) -> None:
     await store.create(state("d1", status="parsing"))
     await store.create(state("d2", status="ready", updated_at=NOW - timedelta(minutes=1)))
-    feed = DocumentFeed(store, ANNA, None)
+    feed = DocumentFeed(SharedScans(store), ANNA, None)
     assert await told(feed) == [("document", "d1", "parsing")]
     assert await told(feed) == []
     await change(store, "d1", status="embedding")
@@ -58,7 +63,7 @@ async def test_a_feed_begins_with_what_is_in_work_and_goes_on_with_changes(
 
 async def test_a_sign_of_life_is_no_change(store: InMemoryDocumentStore) -> None:
     await store.create(state("d1", status="parsing"))
-    feed = DocumentFeed(store, ANNA, None)
+    feed = DocumentFeed(SharedScans(store), ANNA, None)
     await told(feed)
     await change(store, "d1", held_until=NOW)
     assert await told(feed) == []
@@ -66,7 +71,7 @@ async def test_a_sign_of_life_is_no_change(store: InMemoryDocumentStore) -> None
 
 async def test_documents_of_others_are_never_told_of(store: InMemoryDocumentStore) -> None:
     await store.create(state("d1", acl="ben", status="parsing"))
-    feed = DocumentFeed(store, ANNA, None)
+    feed = DocumentFeed(SharedScans(store), ANNA, None)
     await change(store, "d1", status="failed", reason="secret")
     assert await told(feed) == []
     await store.delete(store.states["d1"])
@@ -76,7 +81,7 @@ async def test_documents_of_others_are_never_told_of(store: InMemoryDocumentStor
 async def test_a_document_that_is_closed_or_gone_is_removed_once(store: InMemoryDocumentStore) -> None:
     for doc_id in ("d1", "d2"):
         await store.create(state(doc_id, status="parsing"))
-    feed = DocumentFeed(store, ANNA, None)
+    feed = DocumentFeed(SharedScans(store), ANNA, None)
     await told(feed)
     await change(store, "d1", wanted_rights=Rights(acl=("ben",)))
     await store.delete(store.states["d2"])
@@ -87,9 +92,9 @@ async def test_a_document_that_is_closed_or_gone_is_removed_once(store: InMemory
 async def test_a_reader_that_comes_back_gets_what_changed_meanwhile(store: InMemoryDocumentStore) -> None:
     await store.create(state("d1", status="parsing", updated_at=NOW - timedelta(minutes=1)))
     await store.create(state("d2", status="parsing", updated_at=NOW - timedelta(minutes=1)))
-    (first, last) = await DocumentFeed(store, ANNA, None).poll()
+    (first, last) = await DocumentFeed(SharedScans(store), ANNA, None).poll()
     await change(store, "d1", status="ready")
-    again = DocumentFeed(store, ANNA, last.moment)
+    again = DocumentFeed(SharedScans(store), ANNA, last.moment)
     assert ("document", "d1", "ready") in await told(again)
     assert first.moment <= last.moment
 
@@ -98,7 +103,7 @@ async def test_ids_rise_and_the_stream_ends_on_purpose(store: InMemoryDocumentSt
     for number in range(3):
         at = NOW + timedelta(microseconds=number)
         await store.create(state(f"d{number}", status="parsing", updated_at=at))
-    received = [frame async for frame in frames(DocumentFeed(store, ANNA, None), 0)]
+    received = [frame async for frame in frames(DocumentFeed(SharedScans(store), ANNA, None), 0)]
     ids = [int(frame.split(b"\n")[0].removeprefix(b"id: ")) for frame in received[:-1]]
     assert len(ids) == 3
     assert ids == sorted(ids)
@@ -110,7 +115,7 @@ async def test_a_silent_stream_is_kept_alive(
 ) -> None:
     monkeypatch.setattr("functions.document_events.KEEP_ALIVE_S", 0.0)
     monkeypatch.setattr("functions.document_events._POLL_FIRST_S", 0.01)
-    received = [frame async for frame in frames(DocumentFeed(store, ANNA, None), 0.1)]
+    received = [frame async for frame in frames(DocumentFeed(SharedScans(store), ANNA, None), 0.1)]
     assert b": keep-alive\n\n" in received
 
 

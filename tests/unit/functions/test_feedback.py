@@ -8,7 +8,7 @@ import httpx
 import pytest
 from starlette.applications import Starlette
 
-from functions import feedback, metrics, runs, threads
+from functions import metrics, runs, threads
 from shared.access.models import UserContext
 from shared.answering.inline import run_to_end
 from shared.answering.runs import begin_run
@@ -38,7 +38,7 @@ async def services(monkeypatch: pytest.MonkeyPatch) -> Services:
 
 @pytest.fixture
 def app(services: Services) -> Starlette:
-    return make_app([feedback, metrics, runs, threads], IngestingClient(services))
+    return make_app([metrics, runs, threads], IngestingClient(services))
 
 
 @pytest.fixture
@@ -183,7 +183,7 @@ async def test_a_source_that_is_opened_while_the_answer_is_written_counts(servic
     request = await answered(services)
     assert isinstance(services.runs, InMemoryRunStore)
     ended = services.runs.records[request.run_id]
-    services.runs.records[request.run_id] = ended.model_copy(update={"status": "running"})
+    await services.runs.replace(ended.model_copy(update={"status": "running"}))
     await note_opening(request.run_id, 1, ANNA, services)
     await note_opening(request.run_id, 2, ANNA, services)
     assert kinds(services).count("opening") == 1

@@ -9,14 +9,13 @@ import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 from pydantic import ValidationError
 
-from functions import metrics
-from functions.http.models import ListQuery, MetricsQuery
+from functions.http.models import ListQuery
 from functions.http.openapi.description import VERSION, Description, attributed
 from functions.http.openapi.operations import OPERATIONS
 from shared.platform.models import Model
 from tests.architecture.source_tree import ROOT
 from tests.contract.api.described import Described
-from tests.contract.worker.golden import read_golden
+from tests.contract.worker.golden import api_routes
 
 
 @pytest.fixture(name="document", scope="module")
@@ -25,13 +24,7 @@ def make_document() -> dict[str, Any]:
 
 
 def test_every_route_is_described_and_no_other() -> None:
-    routes = {
-        (method, binding["route"], name)
-        for name, function in read_golden().items()
-        for binding in function["bindings"]
-        if binding["type"] == "httpTrigger"
-        for method in binding["methods"]
-    }
+    routes = api_routes()
     assert {(one.method, one.route, one.name) for one in OPERATIONS} == routes
     assert len(OPERATIONS) == len(routes)
 
@@ -57,7 +50,7 @@ def test_every_call_but_the_open_ones_names_its_identity_and_its_refusal(documen
             assert ("401" in call["responses"]) is not is_open, path
             if is_open:
                 open_calls.add(path)
-    assert open_calls == {"/health", "/health/ready", "/openapi.json", "/docs", "/docs/{asset}"}
+    assert open_calls == {"/health", "/health/ready", "/openapi.json", "/docs", "/docs/{asset}", "/site"}
 
 
 def test_every_refusal_is_a_problem_detail(document: dict[str, Any]) -> None:
@@ -93,12 +86,6 @@ def test_what_a_call_makes_is_linked_to_what_can_be_done_with_it(document: dict[
     assert {"get_summary", "cancel_summary"} <= set(links("/summaries", "202"))
     assert {"get_document", "delete_document"} <= set(links("/documents", "202"))
     assert links("/documents/uploads", "201") == {}, "there is no document before it is uploaded"
-
-
-def test_the_limits_of_parameters_are_those_of_their_functions() -> None:
-    assert MetricsQuery(hours=metrics.MAX_HOURS).hours == metrics.MAX_HOURS
-    with pytest.raises(ValidationError):
-        MetricsQuery(hours=metrics.MAX_HOURS + 1)
 
 
 @pytest.mark.parametrize("text", ["0", "101", " 1", "1_0", "+1", "1.0", "٣", "x", "1" * 5000])

@@ -1,5 +1,6 @@
-"""The same request under the same key makes one thing, wherever the process died that was to make it."""
+"""Requests that are sent again under their key, one after the other or at once."""
 
+import asyncio
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -7,22 +8,31 @@ from typing import Any
 import httpx
 import pytest
 
-from functions import chat, runs, threads
+from functions import chat, runs, summaries, threads
 from shared.access.idempotency import LIFETIME, purge_old_requests
-from shared.access.limits import Slot
+from shared.access.limits import Slot, release
 from shared.conversations.threads import list_threads, new_thread, read_messages
 from shared.platform.errors import NotFoundError
 from shared.platform.names import WORK
 from shared.runs.working_memory import WorkingMemory
+from shared.summaries.store import SummaryStore
+from shared.summaries.summaries import start_of
 from shared.wiring import Services
+from tests.fakes.dying import Death, Died
+from tests.fakes.models import ScriptedChatModel
 from tests.fakes.run_log import InMemoryRunLog
-from tests.fakes.stores_requests import InMemoryIdempotencyStore, InMemoryUserLimitStore
-from tests.unit.answering.world import ANNA, world
-from tests.unit.functions.asking_app import AskingClient, Death, Died
+from tests.fakes.services import fake_services
+from tests.fakes.stores_requests import InMemoryUserLimitStore
+from tests.unit.answering.world import ANNA, fill, world
+from tests.unit.functions.asking_app import WRITES, AskingClient
 from tests.unit.functions.http_app import as_user, connect, make_app, problem_of, settings_of_tests
+from tests.unit.functions.summarising_app import SummarisingClient
+from tests.unit.summaries.summary_world import by_rule
 
 QUESTION = {"question": "At what pressure does the pump run?"}
+
 KEY = {"Idempotency-Key": "2f1c"}
+
 LATER = {**KEY, "Prefer": "respond-async"}
 
 
@@ -48,11 +58,6 @@ def ben(durable: AskingClient) -> httpx.AsyncClient:
     return as_user(make_app([chat, threads], durable), "ben")  # type: ignore[arg-type]
 
 
-def claims_of(services: Services) -> InMemoryIdempotencyStore:
-    assert isinstance(services.idempotency, InMemoryIdempotencyStore)
-    return services.idempotency
-
-
 def slots_of(services: Services) -> list[str]:
     assert isinstance(services.user_limits, InMemoryUserLimitStore)
     return [slot.work_id for slot in services.user_limits.rows["anna"].slots]
@@ -70,10 +75,10 @@ async def test_wherever_the_process_dies_a_repeat_makes_one_run(
     durable, death = AskingClient(services), Death(at, is_behind=is_behind)
     durable.holds, durable.death = True, death
     anna = as_user(make_app([chat], durable), "anna", groups=["engineering"])  # type: ignore[arg-type]
-    connect(monkeypatch, death.mortal(services))
+    connect(monkeypatch, death.mortal(services, WRITES))
     with pytest.raises((Died, BaseExceptionGroup)):
         await anna.post("/chat", json=body, headers=LATER)
-    assert len(death.writes) == at + 1
+    assert len(death.calls) == at + 1
 
     connect(monkeypatch, services)
     durable.death = None
@@ -98,10 +103,10 @@ async def test_a_request_writes_as_often_as_it_is_killed_above(
 ) -> None:
     death = Death(99, is_behind=False)
     durable.holds, durable.death = True, death
-    connect(monkeypatch, death.mortal(services))
+    connect(monkeypatch, death.mortal(services, WRITES))
     await anna.post("/chat", json=QUESTION, headers=LATER)
-    assert len(death.writes) == 9, death.writes
-    assert (death.writes[0], death.writes[-1]) == ("idempotency.create", "idempotency.replace")
+    assert len(death.calls) == 9, death.calls
+    assert (death.calls[0], death.calls[-1]) == ("create", "replace")
 
 
 async def test_a_repeat_follows_the_same_run_from_its_first_event_or_after_one(
@@ -164,14 +169,16 @@ async def test_after_a_day_a_key_may_be_used_again(
     anna: httpx.AsyncClient, services: Services, durable: AskingClient
 ) -> None:
     first = await anna.post("/chat", json=QUESTION, headers=KEY)
-    store = claims_of(services)
-    for place, claim in list(store.claims.items()):
-        old = {"created_at": claim.created_at - LIFETIME}
-        store.claims[place] = claim.model_copy(update=old)
+    store = services.idempotency
+    claim = await store.get("anna", KEY["Idempotency-Key"])
+    assert claim is not None
+    old = {"created_at": claim.created_at - LIFETIME}
+    await store.replace("anna", KEY["Idempotency-Key"], claim.model_copy(update=old))
     other = await anna.post("/chat", json={"question": "How much was earned?"}, headers=KEY)
     assert other.status_code == 200
     assert other.headers["x-run-id"] != first.headers["x-run-id"]
-    (claim,) = store.claims.values()
+    claim = await store.get("anna", KEY["Idempotency-Key"])
+    assert claim is not None
     assert (claim.resource_id, claim.is_done) == (other.headers["x-run-id"], True)
     assert (
         await purge_old_requests(
@@ -179,7 +186,7 @@ async def test_after_a_day_a_key_may_be_used_again(
         )
         == 2
     )
-    assert store.claims == {}
+    assert await store.get("anna", KEY["Idempotency-Key"]) is None
 
 
 async def test_a_run_that_could_not_be_started_frees_its_key(
@@ -229,7 +236,7 @@ async def test_a_thread_whose_making_died_is_made_by_the_repeat(
 ) -> None:
     for at in range(4):
         key = {"Idempotency-Key": f"key {at}".replace(" ", "-")}
-        connect(monkeypatch, Death(at, is_behind=at % 2 == 1).mortal(services))
+        connect(monkeypatch, Death(at, is_behind=at % 2 == 1).mortal(services, WRITES))
         with pytest.raises((Died, BaseExceptionGroup)):
             await anna.post("/threads", json={}, headers=key)
         connect(monkeypatch, services)
@@ -288,7 +295,7 @@ async def test_a_run_that_waited_for_its_repeat_has_all_its_time_and_the_rights_
     durable, death = AskingClient(services), Death(at, is_behind=False)
     durable.holds, durable.death = True, death
     engineer = as_user(make_app([chat, runs], durable), "anna", groups=["engineering"])  # type: ignore[arg-type]
-    connect(monkeypatch, death.mortal(services))
+    connect(monkeypatch, death.mortal(services, WRITES))
     with pytest.raises((Died, BaseExceptionGroup)):
         await engineer.post("/chat", json=QUESTION, headers=LATER)
     connect(monkeypatch, services)
@@ -302,3 +309,131 @@ async def test_a_run_that_waited_for_its_repeat_has_all_its_time_and_the_rights_
     await durable.run(run_id)
     answer = (await again.get(f"/runs/{run_id}")).json()["answer"]
     assert (answer["warnings"], answer["citations"]) == ([], [])  # Anna is no engineer any more
+
+
+UNWAITED = {"Idempotency-Key": "2f1c", "Prefer": "respond-async"}
+
+
+class Gate:
+    """The first to come waits behind what it has read; others pass it by."""
+
+    def __init__(self, read: Any) -> None:
+        self._read = read
+        self.reached, self.opened = asyncio.Event(), asyncio.Event()
+
+    async def __call__(self, *arguments: Any) -> Any:
+        try:
+            return await self._read(*arguments)
+        finally:
+            if not self.reached.is_set():
+                self.reached.set()
+                await self.opened.wait()
+
+
+@pytest.mark.parametrize("has_ended", [False, True])
+async def test_a_slow_request_leaves_the_run_that_an_equal_one_has_set_to_work(
+    monkeypatch: pytest.MonkeyPatch, services: Services, *, has_ended: bool
+) -> None:
+    """A process claimed the key and died; then the same question comes twice."""
+    durable = AskingClient(services)
+    durable.holds = True
+    app = make_app([chat], durable)  # type: ignore[arg-type]
+    quick, slow = as_user(app, "anna", groups=["engineering"]), as_user(app, "anna")
+    connect(monkeypatch, Death(1, is_behind=False).mortal(services, WRITES))
+    with pytest.raises((Died, BaseExceptionGroup)):
+        await quick.post("/chat", json=QUESTION, headers=UNWAITED)
+    connect(monkeypatch, services)
+    gate = Gate(services.runs.get)
+    monkeypatch.setattr(services.runs, "get", gate)
+
+    async def ask(person: httpx.AsyncClient) -> str:
+        return str((await person.post("/chat", json=QUESTION, headers=UNWAITED)).json()["run_id"])
+
+    late = asyncio.create_task(ask(slow))
+    await gate.reached.wait()
+    run_id = await ask(quick)
+    asked = await WorkingMemory(services.blobs, run_id).request()
+    if has_ended:
+        await durable.run(run_id)
+    gate.opened.set()
+    assert await late == run_id
+    assert durable.started == [run_id]
+    assert await WorkingMemory(services.blobs, run_id).request() == asked
+    assert slots_of(services) == ([] if has_ended else [run_id])
+
+
+ORDER = {"doc_ids": ["manual"]}
+
+UNDER_KEY = {"Idempotency-Key": "k"}
+
+
+@pytest.fixture
+async def summarising(monkeypatch: pytest.MonkeyPatch) -> SummarisingClient:
+    services = fake_services(settings=settings_of_tests(), chat_model=ScriptedChatModel(answer=by_rule))
+    await fill(services)
+    connect(monkeypatch, services)
+    durable = SummarisingClient(services)
+    durable.holds = True
+    return durable
+
+
+async def never_begun(person: httpx.AsyncClient, durable: SummarisingClient) -> str:
+    """A summary whose process died when it had stored it, three hours ago: its slot expired since."""
+    services = durable.services
+    await person.post("/summaries", json=ORDER, headers=UNDER_KEY)
+    durable.states.clear()
+    claim = await services.idempotency.get("anna", "k")
+    assert claim is not None
+    await services.idempotency.replace("anna", "k", claim.model_copy(update={"is_done": False}))
+    store = SummaryStore(services.blobs, claim.resource_id)
+    request = await store.request()
+    times = ("created_at", "map_until", "children_until", "deadline")
+    older = {name: getattr(request, name) - timedelta(hours=3) for name in times}
+    await store.put_request(request.model_copy(update=older))
+    await release("anna", claim.resource_id, services.settings, services.user_limits)
+    return claim.resource_id
+
+
+async def test_a_summary_that_waited_for_its_repeat_has_all_its_time_and_the_rights_of_now(
+    summarising: SummarisingClient,
+) -> None:
+    app = make_app([summaries], summarising)  # type: ignore[arg-type]
+    engineer, anna = as_user(app, "anna", groups=["engineering"]), as_user(app, "anna")
+    summary_id = await never_begun(engineer, summarising)
+    services, now = summarising.services, datetime.now(UTC)
+    again = await anna.post("/summaries", json=ORDER, headers=UNDER_KEY)
+    assert (again.status_code, again.json()["summary_id"]) == (202, summary_id)
+    request = await SummaryStore(services.blobs, summary_id).request()
+    assert request.user.groups == ()  # Anna is no engineer any more
+    assert now <= request.created_at < request.map_until < request.children_until < request.deadline
+    assert (
+        summarising.payloads[-1].items()
+        >= start_of(request, services.settings).model_dump(mode="json").items()
+    )
+    assert slots_of(services) == [summary_id]
+
+
+@pytest.mark.parametrize("is_stored", [False, True])
+@pytest.mark.parametrize("has_ended", [False, True])
+async def test_a_slow_order_leaves_the_summary_that_an_equal_one_has_set_to_work(
+    monkeypatch: pytest.MonkeyPatch, summarising: SummarisingClient, *, has_ended: bool, is_stored: bool
+) -> None:
+    app = make_app([summaries], summarising)  # type: ignore[arg-type]
+    quick, slow = as_user(app, "anna", groups=["engineering"]), as_user(app, "anna")
+    summary_id = await never_begun(quick, summarising)
+    services = summarising.services
+    if not is_stored:
+        await SummaryStore(services.blobs, summary_id).delete()
+    gate = Gate(services.blobs.read)
+    monkeypatch.setattr(services.blobs, "read", gate)
+    late = asyncio.create_task(slow.post("/summaries", json=ORDER, headers=UNDER_KEY))
+    await gate.reached.wait()
+    await quick.post("/summaries", json=ORDER, headers=UNDER_KEY)
+    begun = await SummaryStore(services.blobs, summary_id).request()
+    if has_ended:
+        await quick.post(f"/summaries/{summary_id}/cancel")
+    gate.opened.set()
+    assert (await late).json()["status"] == ("cancelled" if has_ended else "running")
+    assert await SummaryStore(services.blobs, summary_id).request() == begun
+    assert summarising.started == [summary_id] * 2
+    assert slots_of(services) == ([] if has_ended else [summary_id])

@@ -6,7 +6,8 @@ import pytest
 from shared.platform.names import DOCUMENTS
 from shared.wiring import Services
 from tests.fakes.blob_store import InMemoryBlobStore
-from tests.unit.functions.asking_app import Death, Died
+from tests.fakes.dying import Death, Died
+from tests.unit.functions.asking_app import WRITES
 from tests.unit.functions.conftest import AsUser
 from tests.unit.functions.http_app import IngestingClient, connect, problem_of
 
@@ -64,7 +65,7 @@ async def test_an_upload_that_died_is_completed_by_its_repeat(
     monkeypatch: pytest.MonkeyPatch, services: Services, durable: IngestingClient, user: AsUser
 ) -> None:
     for at in (0, 1, 2):  # the limit, the claim, the note that it was done
-        connect(monkeypatch, Death(at, is_behind=at != 2).mortal(services))
+        connect(monkeypatch, Death(at, is_behind=at != 2).mortal(services, WRITES))
         with pytest.raises((Died, BaseExceptionGroup)):
             await send(user("anna"))
         connect(monkeypatch, services)

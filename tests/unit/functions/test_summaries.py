@@ -118,9 +118,19 @@ async def test_one_whose_orchestration_died_says_so(
     durable.holds = True
     path = f"/summaries/{(await anna.post('/summaries', json=ORDER)).json()['summary_id']}"
     assert (await anna.get(path)).json()["status"] == "running"
-    durable.states[durable.started[0]] = "Failed"
+    durable.states[durable.started[0]] = "Terminated"
     view = (await anna.get(path)).json()
     assert (view["status"], view["error_type"]) == ("failed", "InternalError")
+
+
+async def test_one_that_its_host_lost_begins_again(
+    anna: httpx.AsyncClient, durable: SummarisingClient
+) -> None:
+    durable.holds = True
+    path = f"/summaries/{(await anna.post('/summaries', json=ORDER)).json()['summary_id']}"
+    durable.states[durable.started[0]] = "Failed"
+    assert (await anna.get(path)).json()["status"] == "running"
+    assert durable.states[durable.started[0]] == "Running"
 
 
 async def test_cancelling_ends_parent_and_children(

@@ -7,7 +7,7 @@ import httpx
 import pytest
 from starlette.applications import Starlette
 
-from functions import memory, runs, threads
+from functions import memory, runs, threads, users
 from shared.answering.retention import purge_old_runs
 from shared.conversations.memory import remember
 from shared.conversations.models import RememberTask
@@ -37,7 +37,7 @@ async def services(monkeypatch: pytest.MonkeyPatch) -> Services:
 
 @pytest.fixture
 def app(services: Services) -> Starlette:
-    return make_app([threads, memory, runs], IngestingClient(services))
+    return make_app([threads, memory, runs, users], IngestingClient(services))
 
 
 @pytest.fixture
@@ -184,3 +184,37 @@ async def test_a_thread_that_somebody_renamed_meanwhile_is_not_renamed_again(
     assert problem_of(await ben.delete(path, headers=seen))[0] == 404
     assert (await anna.get(path)).json()["title"] == "Valves"
     assert (await anna.delete(path, headers={"If-Match": renamed.headers["etag"]})).status_code == 204
+
+
+async def test_no_cache_between_keeps_an_answer_that_was_made_for_somebody(
+    services: Services, app: Starlette
+) -> None:
+    """A cookie says who asks, where the platform signs people in: to a cache all of them look alike."""
+    asked = await ask(services, "At what pressure does the pump run?")
+    run_id, thread_id = asked.run_id, asked.thread_id
+    anna = as_user(app, ANNA.user_id, groups=list(ANNA.groups))
+    paths = (
+        "/me",
+        "/threads",
+        f"/threads/{thread_id}",
+        f"/threads/{thread_id}/messages",
+        "/memory",
+        f"/runs/{run_id}",
+        f"/runs/{run_id}/events",
+        f"/runs/{run_id}/feedback",
+        "/runs/none",
+    )
+    answers: dict[str, httpx.Response] = {path: await anna.get(path) for path in paths}
+    answers["nobody"] = await httpx.AsyncClient(
+        transport=httpx.ASGITransport(app), base_url="http://test/api"
+    ).get("/me")
+    kept = {path: answer.headers.get("cache-control", "") for path, answer in answers.items()}
+    assert {path for path, told in kept.items() if "no-store" not in told and "private" not in told} == set()
+    assert {path for path, told in kept.items() if "no-store" not in told} == {f"/threads/{thread_id}"}
+
+
+async def test_no_browser_takes_an_answer_for_something_else_than_it_says(
+    services: Services, app: Starlette
+) -> None:
+    answer = await as_user(app, ANNA.user_id).get("/threads/none")
+    assert answer.headers["x-content-type-options"] == "nosniff"

@@ -5,12 +5,16 @@ import json
 import httpx
 import pytest
 
+from functions import documents, uploads
 from shared.documents.ids import document_id
 from shared.platform.names import DOCUMENTS
 from shared.wiring import Services
 from tests.fakes.blob_store import InMemoryBlobStore
+from tests.fakes.directory import InMemoryDirectory
+from tests.fakes.services import fake_services, fake_settings
+from tests.unit.access.principal_rows import ME, TENANT, header
 from tests.unit.functions.conftest import AsUser
-from tests.unit.functions.http_app import IngestingClient, problem_of
+from tests.unit.functions.http_app import IngestingClient, connect, make_app, problem_of
 
 GUIDE = b"# Pumps\n\nThe pump runs at 15 bar."
 
@@ -170,3 +174,28 @@ async def test_a_place_that_became_somebody_elses_is_not_overwritten(
     await services.blobs.write(DOCUMENTS, sidecar, b'{"acl": [], "owner_id": "ben"}')
     assert problem_of(await send(user("anna"), content=b"mine again")) == (409, "ConflictError")
     assert blobs_of(services)[file] == GUIDE
+
+
+@pytest.mark.parametrize("known", [frozenset(), frozenset({"g1", "g2"})])
+async def test_in_azure_a_group_name_that_leads_to_no_one_group_is_refused(
+    monkeypatch: pytest.MonkeyPatch, known: frozenset[str]
+) -> None:
+    directory = InMemoryDirectory()
+    directory.names["finance"] = known
+    in_azure = fake_settings(website_auth_enabled=True, website_site_name="func-test")
+    services = fake_services(settings=in_azure, directory=directory)
+    connect(monkeypatch, services)
+    app = make_app([documents, uploads], IngestingClient(services))
+    sender = {"X-MS-CLIENT-PRINCIPAL": header(ME, ("tid", TENANT))}
+    async with httpx.AsyncClient(
+        transport=httpx.ASGITransport(app), base_url="http://app/api", headers=sender
+    ) as sent:
+        file = {"file": ("a.md", b"# A")}
+        refused = await sent.post("/documents", data={"acl": "finance"}, files=file)
+        assert problem_of(refused)[0] == 400
+        assert "'finance'" in refused.json()["detail"]
+        assert "object ids" in refused.text
+        ticket = await sent.post("/documents/uploads", json={"filename": "a.md", "acl": ["finance"]})
+        assert problem_of(ticket)[0] == 400
+        directory.names["finance"] = frozenset({"g1"})
+        assert (await sent.post("/documents", data={"acl": "finance"}, files=file)).status_code == 202

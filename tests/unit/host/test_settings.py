@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from local.host.errors import SettingError
 from local.host.settings import (
+    SettingError,
     fill_environment,
     is_disabled,
     parse_timespan,

@@ -1,4 +1,4 @@
-"""The pure parts of the triggers: blob paths, message texts, schedules, binding expressions."""
+"""The pure parts of the triggers: blob paths, message texts, schedules."""
 
 import base64
 from datetime import UTC, datetime
@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from local.host.blob_trigger import compile_blob_path
-from local.host.errors import AppError
-from local.host.outputs import fill_expressions
+from local.host.blob_listener import compile_blob_path
 from local.host.queue_listener import message_text
+from local.host.settings import AppError
 from local.host.timer_listener import Schedule, TimerStatus, TimerStatusStore
 
 
@@ -73,10 +72,3 @@ def test_timer_status_survives_a_restart(tmp_path: Path) -> None:
     store = TimerStatusStore(path)
     assert store.read("tidy") == TimerStatus(None, moment)
     store.close()
-
-
-def test_expressions_are_filled_from_the_trigger() -> None:
-    assert fill_expressions("copies/{stem}.txt", {"stem": "a"}) == "copies/a.txt"
-    assert fill_expressions("{rand-guid}", {}) != fill_expressions("{rand-guid}", {})
-    with pytest.raises(ValueError, match=r"no value \{other\}"):
-        fill_expressions("{other}", {"stem": "a"})

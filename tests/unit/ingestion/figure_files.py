@@ -1,6 +1,7 @@
 """Drawings and pictures on the pages of test PDFs."""
 
 import math
+from typing import Self
 
 from PIL import Image, ImageDraw
 
@@ -15,7 +16,7 @@ TEXT = (
 class FigureMaker(PdfMaker):
     """Writes what may look like a figure, below what was written before."""
 
-    def chart(self, bars: int = 6, height: float = 60, caption: str = "") -> "FigureMaker":
+    def chart(self, bars: int = 6, height: float = 60, caption: str = "") -> Self:
         """Axes and bars, drawn with lines; sizes in millimetres."""
         left, top = 30.0, self.pdf.get_y() + 4
         self.pdf.set_draw_color(0)
@@ -29,23 +30,23 @@ class FigureMaker(PdfMaker):
 
     def photo(
         self, seed: int = 1, size: tuple[float, float] = (80, 50), left: float = 30, caption: str = ""
-    ) -> "FigureMaker":
+    ) -> Self:
         """A raster picture; sizes in millimetres."""
         top = self.pdf.get_y() + 4
         self.pdf.image(picture(seed), x=left, y=top, w=size[0], h=size[1])
         return self._captioned(top + size[1] + 4, caption)
 
-    def logo(self) -> "FigureMaker":
+    def logo(self) -> Self:
         """The same picture in the same place of the page, large enough to be a figure."""
         self.pdf.image(picture(99), x=150, y=245, w=40, h=30)
         return self
 
-    def background(self) -> "FigureMaker":
-        """A picture behind the whole page."""
-        self.pdf.image(picture(7), x=0, y=0, w=210, h=297)
+    def background(self, image: Image.Image | None = None) -> Self:
+        """A picture behind the whole page, as large as the page."""
+        self.pdf.image(image or picture(7), x=0, y=0, w=210, h=297)
         return self
 
-    def ruled(self, rows: int = 12) -> "FigureMaker":
+    def ruled(self, rows: int = 12) -> Self:
         """Rows of text with a line under each."""
         self.pdf.set_font("Helvetica", "", 10)
         for number in range(rows):
@@ -54,7 +55,7 @@ class FigureMaker(PdfMaker):
         self.pdf.ln(4)
         return self
 
-    def _captioned(self, y: float, caption: str) -> "FigureMaker":
+    def _captioned(self, y: float, caption: str) -> Self:
         self.pdf.set_y(y)
         if caption:
             self.paragraph(caption)

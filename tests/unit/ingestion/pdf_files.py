@@ -1,6 +1,7 @@
 """PDF files made for tests, small and known to the letter."""
 
 from pathlib import Path
+from typing import Self
 
 from fpdf import FPDF
 
@@ -14,23 +15,23 @@ class PdfMaker:
         self.pdf = FPDF(format="A4")
         self.pdf.set_auto_page_break(auto=False)
 
-    def page(self) -> "PdfMaker":
+    def page(self) -> Self:
         self.pdf.add_page()
         return self
 
-    def heading(self, text: str, size: float = 18) -> "PdfMaker":
+    def heading(self, text: str, size: float = 18) -> Self:
         self.pdf.set_font("Helvetica", "B", size)
         self.pdf.cell(0, size / 2, text, new_x="LMARGIN", new_y="NEXT")
         self.pdf.ln(4)
         return self
 
-    def paragraph(self, text: str) -> "PdfMaker":
+    def paragraph(self, text: str) -> Self:
         self.pdf.set_font("Helvetica", "", BODY_SIZE)
         self.pdf.multi_cell(0, 5, text, align="L", new_x="LMARGIN", new_y="NEXT")
         self.pdf.ln(4)
         return self
 
-    def rows(self, *rows: tuple[str, ...]) -> "PdfMaker":
+    def rows(self, *rows: tuple[str, ...]) -> Self:
         self.pdf.set_font("Helvetica", "", BODY_SIZE)
         for row in rows:
             for cell in row:
@@ -39,7 +40,7 @@ class PdfMaker:
         self.pdf.ln(4)
         return self
 
-    def footer(self, text: str) -> "PdfMaker":
+    def footer(self, text: str) -> Self:
         self.pdf.set_font("Helvetica", "", 8)
         self.pdf.set_y(285)
         self.pdf.cell(0, 5, text)

@@ -80,7 +80,7 @@ def test_a_sentence_over_the_limit_is_cut_at_words() -> None:
     assert sum(count_words([c.text])[0] for c in found) == 100
 
 
-def test_a_table_is_a_block_of_its_own() -> None:
+def test_a_table_is_a_separate_block() -> None:
     table = Element(kind="table", text="| a | b |\n| --- | --- |\n| 1 | 2 |", page_number=1)
     found = chunks(heading("Prices"), paragraph("They are net."), table, paragraph("End."))
     assert [(c.kind, c.text) for c in found] == [
@@ -90,7 +90,7 @@ def test_a_table_is_a_block_of_its_own() -> None:
     ]
 
 
-def test_a_heading_right_above_a_table_is_in_its_path_and_no_block_of_its_own() -> None:
+def test_a_heading_right_above_a_table_is_in_its_path_and_no_separate_block() -> None:
     table = Element(kind="table", text="| a |\n| --- |\n| 1 |", page_number=1)
     (chunk,) = chunks(heading("Prices"), table)
     assert (chunk.kind, chunk.heading_path) == ("table", "Prices")
@@ -150,3 +150,22 @@ def test_no_block_is_ever_over_the_limit_and_no_word_is_lost(
 def test_a_title_that_comes_again_below_itself_is_said_once_in_the_path() -> None:
     found = chunks(heading("Report"), heading("Report", 2, page=2), paragraph("Text.", page=2))
     assert found[-1].heading_path == "Report"
+
+
+def test_a_chunk_knows_the_element_that_it_begins_with() -> None:
+    table = Element(kind="table", text="| a |\n|---|\n| 1 |", page_number=1)
+    figure = Element(kind="figure", text="Figure 1", page_number=1)
+    made = chunks(
+        heading("Pumps"),
+        paragraph(sentence(1)),
+        figure,
+        table,
+        paragraph(sentence(2, 20)),
+        paragraph(sentence(3, 20)),
+    )
+    assert [(chunk.kind, chunk.place) for chunk in made] == [
+        ("text", 0),
+        ("table", 3),
+        ("text", 4),
+        ("text", 5),
+    ]

@@ -12,7 +12,7 @@ from PIL import Image
 from pptx import Presentation
 from pptx.util import Cm as SlideCm
 
-from shared.ingestion.figures import figures_of
+from shared.ingestion.chunking import figures_of
 from shared.ingestion.parsers.context import ParseContext, open_context
 from shared.ingestion.parsers.docx import parse_docx
 from shared.ingestion.parsers.html import parse_html

@@ -4,7 +4,6 @@ import io
 import re
 import zipfile
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,38 +14,37 @@ from docx.oxml import OxmlElement, parse_xml
 from docx.oxml.ns import qn
 
 from shared.documents.models import Element
-from shared.ingestion.parsers.docx import numeral, parse_docx
+from shared.ingestion.parsers.docx import numeral
 from shared.platform.errors import BadDocumentError
+from tests.unit.ingestion.conftest import Parse
+from tests.unit.ingestion.hostile_files import docx_of, docx_with_macros
 
 WORD = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+MATH = 'xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"'
+NAMESPACES = f'{WORD} {MATH} xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006"'
 OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 
 
-def written(document: Any, path: Path) -> Path:
-    document.save(str(path))
-    return path
-
-
-def rewritten(path: Path, change: Callable[[str, bytes], bytes]) -> Path:
+def changed(content: bytes, change: Callable[[str, bytes], bytes]) -> bytes:
     """The package with every part passed through `change`."""
-    content = io.BytesIO(path.read_bytes())
-    with zipfile.ZipFile(content) as source, zipfile.ZipFile(path, "w") as target:
-        for name in source.namelist():
-            target.writestr(name, change(name, source.read(name)))
-    return path
+    target = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(content)) as parts, zipfile.ZipFile(target, "w") as package:
+        for name in parts.namelist():
+            package.writestr(name, change(name, parts.read(name)))
+    return target.getvalue()
 
 
 def texts(elements: tuple[Element, ...], kind: str) -> list[str]:
     return [element.text for element in elements if element.kind == kind]
 
 
-def test_body_comes_in_order_with_headings_by_style(tmp_path: Path) -> None:
+def test_body_comes_in_order_with_headings_by_style(parse: Parse) -> None:
     document = Document()
     document.add_heading("Pump manual", 0)
     document.add_paragraph("The pump moves water.")
     document.add_heading("Safety", 2)
     document.add_paragraph("Wear gloves.")
-    found = parse_docx(written(document, tmp_path / "a.docx")).elements
+    found = parse(document, ".docx").elements
     assert [(e.kind, e.level, e.text) for e in found] == [
         ("heading", 1, "Pump manual"),
         ("paragraph", None, "The pump moves water."),
@@ -55,22 +53,22 @@ def test_body_comes_in_order_with_headings_by_style(tmp_path: Path) -> None:
     ]
 
 
-def test_an_outline_level_makes_a_heading_of_a_plain_paragraph(tmp_path: Path) -> None:
+def test_an_outline_level_makes_a_heading_of_a_plain_paragraph(parse: Parse) -> None:
     document = Document()
     paragraph = document.add_paragraph("Scope")
     level = OxmlElement("w:outlineLvl")
     level.set(qn("w:val"), "2")
     paragraph._p.get_or_add_pPr().append(level)
-    (element,) = parse_docx(written(document, tmp_path / "a.docx")).elements
+    (element,) = parse(document, ".docx").elements
     assert (element.kind, element.level) == ("heading", 3)
 
 
-def test_list_items_carry_the_marks_that_word_draws(tmp_path: Path) -> None:
+def test_list_items_carry_the_marks_that_word_draws(parse: Parse) -> None:
     document = Document()
     document.add_paragraph("open the valve", style="List Bullet")
     document.add_paragraph("press start", style="List Number")
     document.add_paragraph("wait", style="List Number")
-    assert texts(parse_docx(written(document, tmp_path / "a.docx")).elements, "list_item") == [
+    assert texts(parse(document, ".docx").elements, "list_item") == [
         "- open the valve",
         "1. press start",
         "2. wait",
@@ -85,7 +83,7 @@ def test_numbers_are_written_in_their_style(number: int, style: str, text: str) 
     assert numeral(number, style) == text
 
 
-def test_merged_cells_stand_in_every_place_they_cover(tmp_path: Path) -> None:
+def test_merged_cells_stand_in_every_place_they_cover(parse: Parse) -> None:
     document = Document()
     table = document.add_table(rows=3, cols=3)
     for row in range(3):
@@ -93,7 +91,7 @@ def test_merged_cells_stand_in_every_place_they_cover(tmp_path: Path) -> None:
             table.cell(row, column).text = f"{row}{column}"
     wide, tall = table.cell(0, 0).merge(table.cell(0, 1)), table.cell(1, 2).merge(table.cell(2, 2))
     wide.text, tall.text = "wide", "tall | high"
-    (text,) = texts(parse_docx(written(document, tmp_path / "a.docx")).elements, "table")
+    (text,) = texts(parse(document, ".docx").elements, "table")
     assert text.splitlines() == [
         "| wide | wide | 02 |",
         "| --- | --- | --- |",
@@ -102,145 +100,108 @@ def test_merged_cells_stand_in_every_place_they_cover(tmp_path: Path) -> None:
     ]
 
 
-def test_a_table_of_one_cell_is_a_frame_and_a_table_in_a_cell_is_its_text(tmp_path: Path) -> None:
+def test_a_table_of_one_cell_is_a_frame_and_a_table_in_a_cell_is_its_text(parse: Parse) -> None:
     document = Document()
     document.add_table(rows=1, cols=1).cell(0, 0).text = "Caution: hot."
     outer = document.add_table(rows=1, cols=2)
     outer.cell(0, 0).text = "left"
     inner = outer.cell(0, 1).add_table(rows=1, cols=2)
     inner.cell(0, 0).text, inner.cell(0, 1).text = "a", "b"
-    found = parse_docx(written(document, tmp_path / "a.docx")).elements
+    found = parse(document, ".docx").elements
     assert [(e.kind, e.text) for e in found] == [
         ("paragraph", "Caution: hot."),
         ("table", "| left | a b |\n| --- | --- |"),
     ]
 
 
-def test_insertions_are_read_and_deletions_and_field_codes_are_not(tmp_path: Path) -> None:
+def added(document: Any, text: str, *runs: str) -> None:
+    """A paragraph of the text and of runs as XML."""
+    paragraph = document.add_paragraph(text)
+    for run in runs:
+        paragraph._p.append(parse_xml(run.replace(">", f" {NAMESPACES}>", 1)))
+
+
+def test_insertions_are_read_and_deletions_and_field_codes_are_not(parse: Parse) -> None:
     document = Document()
-    paragraph = document.add_paragraph("Pay ")
-    paragraph._p.append(
-        parse_xml(f"<w:ins {WORD}><w:r><w:t>ninety</w:t><w:noBreakHyphen/><w:t>nine</w:t></w:r></w:ins>")
+    added(
+        document,
+        "Pay ",
+        "<w:ins><w:r><w:t>ninety</w:t><w:noBreakHyphen/><w:t>nine</w:t></w:r></w:ins>",
+        "<w:del><w:r><w:delText>eighty</w:delText></w:r></w:del>",
+        "<w:r><w:instrText>PAGEREF</w:instrText><w:br/><w:t>euros</w:t></w:r>",
     )
-    paragraph._p.append(parse_xml(f"<w:del {WORD}><w:r><w:delText>eighty</w:delText></w:r></w:del>"))
-    paragraph._p.append(
-        parse_xml(f"<w:r {WORD}><w:instrText>PAGEREF</w:instrText><w:br/><w:t>euros</w:t></w:r>")
-    )
-    (element,) = parse_docx(written(document, tmp_path / "a.docx")).elements
+    (element,) = parse(document, ".docx").elements
     assert element.text == "Pay ninety-nine\neuros"
 
 
-def test_text_boxes_are_read_once_after_their_paragraph(tmp_path: Path) -> None:
+def test_text_boxes_are_read_once_after_their_paragraph(parse: Parse) -> None:
     document = Document()
-    paragraph = document.add_paragraph("Before.")
     box = "<w:txbxContent><w:p><w:r><w:t>In the box.</w:t></w:r></w:p></w:txbxContent>"
-    paragraph._p.append(
-        parse_xml(
-            f'<w:r {WORD} xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006">'
-            f"<mc:AlternateContent><mc:Choice><w:drawing>{box}</w:drawing></mc:Choice>"
-            f"<mc:Fallback><w:pict>{box}</w:pict></mc:Fallback></mc:AlternateContent></w:r>"
-        )
-    )
-    found = parse_docx(written(document, tmp_path / "a.docx")).elements
-    assert texts(found, "paragraph") == ["Before.", "In the box."]
+    choice = f"<mc:Choice><w:drawing>{box}</w:drawing></mc:Choice>"
+    fallback = f"<mc:Fallback><w:pict>{box}</w:pict></mc:Fallback>"
+    added(document, "Before.", f"<w:r><mc:AlternateContent>{choice}{fallback}</mc:AlternateContent></w:r>")
+    assert texts(parse(document, ".docx").elements, "paragraph") == ["Before.", "In the box."]
 
 
-def test_formulas_are_written_out(tmp_path: Path) -> None:
+def test_formulas_are_written_out(parse: Parse) -> None:
     document = Document()
-    math = 'xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"'
     run = "<m:r><m:t>{}</m:t></m:r>"
     fraction = f"<m:f><m:num>{run.format('a')}</m:num><m:den>{run.format('b')}</m:den></m:f>"
     power = f"<m:sSup><m:e>{fraction}</m:e><m:sup>{run.format('2')}</m:sup></m:sSup>"
-    document.add_paragraph("x =")._p.append(parse_xml(f"<m:oMath {math}>{power}</m:oMath>"))
-    (element,) = parse_docx(written(document, tmp_path / "a.docx")).elements
+    added(document, "x =", f"<m:oMath>{power}</m:oMath>")
+    (element,) = parse(document, ".docx").elements
     assert element.text == r"x = \frac{a}{b}^{2}"
 
 
-def test_headers_and_footers_are_left_out_and_properties_are_read(tmp_path: Path) -> None:
+def test_headers_and_footers_are_left_out_and_properties_are_read(parse: Parse) -> None:
     document = Document()
     document.core_properties.title, document.core_properties.author = "Pump manual", "Ada"
     document.sections[0].header.paragraphs[0].text = "Confidential"
     document.add_paragraph("Body.")
-    parsed = parse_docx(written(document, tmp_path / "a.docx"))
+    parsed = parse(document, ".docx")
     assert texts(parsed.elements, "paragraph") == ["Body."]
     assert (parsed.title, parsed.author, parsed.page_count) == ("Pump manual", "Ada", None)
 
 
-def test_titles_and_authors_that_programs_put_there_are_none(tmp_path: Path) -> None:
+def test_titles_and_authors_that_programs_put_there_are_none(parse: Parse) -> None:
     document = Document()
     document.core_properties.title, document.core_properties.author = "Document1", "python-docx"
-    parsed = parse_docx(written(document, tmp_path / "a.docx"))
+    parsed = parse(document, ".docx")
     assert (parsed.title, parsed.author) == (None, None)
 
 
-def test_the_strict_dialect_is_read(tmp_path: Path) -> None:
-    document = Document()
-    document.add_heading("Pump manual", 1)
-    path = rewritten(
-        written(document, tmp_path / "a.docx"),
-        lambda _, content: re.sub(
-            rb"http://schemas\.openxmlformats\.org/(officeDocument|wordprocessingml)/2006/",
-            rb"http://purl.oclc.org/ooxml/\1/",
-            content,
-        ),
-    )
-    assert texts(parse_docx(path).elements, "heading") == ["Pump manual"]
+def test_the_strict_dialect_is_read(parse: Parse) -> None:
+    transitional = rb"http://schemas\.openxmlformats\.org/(officeDocument|wordprocessingml)/2006/"
+    strict = rb"http://purl.oclc.org/ooxml/\1/"
+    content = changed(docx_of("Body."), lambda _, part: re.sub(transitional, strict, part))
+    assert texts(parse(content, ".docx").elements, "paragraph") == ["Body."]
 
 
-def test_a_macro_file_is_read_without_its_macros(tmp_path: Path) -> None:
-    document = Document()
-    document.add_paragraph("Body.")
-    path = written(document, tmp_path / "a.docm")
-    with zipfile.ZipFile(path, "a") as package:
-        package.writestr("word/vbaProject.bin", b"Sub AutoOpen()")
-    plain = b"openxmlformats-officedocument.wordprocessingml.document.main"
-    binary = b'<Default Extension="bin" ContentType="application/vnd.ms-office.vbaProject"/><Default '
-    rewritten(
-        path,
-        lambda name, content: (
-            content.replace(plain, b"ms-word.document.macroEnabled.main").replace(b"<Default ", binary, 1)
-            if name == "[Content_Types].xml"
-            else content
-        ),
-    )
-    parsed = parse_docx(path)
+def test_a_macro_file_is_read_without_its_macros(parse: Parse) -> None:
+    parsed = parse(docx_with_macros("Body."), ".docm")
     assert texts(parsed.elements, "paragraph") == ["Body."]
     assert parsed.warnings == ("The file holds macros; they were neither run nor read.",)
 
 
-def test_a_relationship_that_leads_nowhere_costs_nothing_else(tmp_path: Path) -> None:
-    document = Document()
-    document.add_paragraph("Body.")
-    dangling = (
-        b'<Relationship Id="rId99" Target="NULL" Type="http://schemas.openxmlformats.org/officeDocument/'
-        b'2006/relationships/image"/></Relationships>'
-    )
-    path = rewritten(
-        written(document, tmp_path / "a.docx"),
-        lambda name, content: (
-            content.replace(b"</Relationships>", dangling)
-            if name == "word/_rels/document.xml.rels"
-            else content
-        ),
-    )
-    assert texts(parse_docx(path).elements, "paragraph") == ["Body."]
+def test_a_relationship_that_leads_nowhere_costs_nothing_else(parse: Parse) -> None:
+    dangling = f'<Relationship Id="rId99" Target="NULL" Type="{OFFICE}/image"/></Relationships>'.encode()
+    content = changed(docx_of("Body."), lambda _, part: part.replace(b"</Relationships>", dangling))
+    assert texts(parse(content, ".docx").elements, "paragraph") == ["Body."]
 
 
-def test_damaged_xml_is_refused_with_a_hint(tmp_path: Path) -> None:
-    path = rewritten(
-        written(Document(), tmp_path / "a.docx"),
-        lambda name, content: content[:-40] if name == "word/document.xml" else content,
+def test_damaged_xml_is_refused_with_a_hint(parse: Parse) -> None:
+    content = changed(
+        docx_of("Body."), lambda name, part: part[:-40] if name == "word/document.xml" else part
     )
     with pytest.raises(BadDocumentError, match="damaged") as refused:
-        parse_docx(path)
+        parse(content, ".docx")
     assert refused.value.hints == ("Open it in its program and save it again.",)
 
 
 @pytest.mark.parametrize("kind", ["footnote", "endnote"])
-def test_notes_follow_the_paragraph_that_refers_to_them(tmp_path: Path, kind: str) -> None:
+def test_notes_follow_the_paragraph_that_refers_to_them(parse: Parse, kind: str) -> None:
     document = Document()
-    paragraph = document.add_paragraph("The fee is capped.")
-    paragraph._p.append(parse_xml(f'<w:r {WORD}><w:{kind}Reference w:id="2"/></w:r>'))
+    added(document, "The fee is capped.", f'<w:r><w:{kind}Reference w:id="2"/></w:r>')
     document.add_paragraph("It is due in May.")
     line = f'<w:{kind} w:type="separator" w:id="0"><w:p><w:r><w:t>no text</w:t></w:r></w:p></w:{kind}>'
     note = f'<w:{kind} w:id="2"><w:p><w:r><w:t>At 90,000 euros.</w:t></w:r></w:p></w:{kind}>'
@@ -251,6 +212,6 @@ def test_notes_follow_the_paragraph_that_refers_to_them(tmp_path: Path, kind: st
         document.part.package,
     )
     document.part.relate_to(notes, f"{OFFICE}/{kind}s")
-    found = parse_docx(written(document, tmp_path / "a.docx")).elements
+    found = parse(document, ".docx").elements
     noted = f"{kind.capitalize()} 2: At 90,000 euros."
     assert texts(found, "paragraph") == ["The fee is capped.", noted, "It is due in May."]

@@ -1,11 +1,10 @@
 """What the HTML parser makes of pages whose content is known."""
 
-from pathlib import Path
-
 import pytest
 
 from shared.documents.models import Element
-from shared.ingestion.parsers.html import parse_html, parse_html_text
+from shared.ingestion.parsers.html import parse_html_text
+from tests.unit.ingestion.conftest import Parse
 
 
 def elements(html: str) -> list[tuple[str, str]]:
@@ -74,18 +73,15 @@ def test_text_below_any_depth_is_kept() -> None:
         "<meta http-equiv=content-type content='text/html; charset=koi8-r'><p>Größe “€”".encode(),
         "<p>Größe “€”".encode("utf-16"),
         "<meta charset=nonsense><p>Größe “€”".encode("cp1252"),
+        "<meta charset=undefined><p>Größe “€”".encode("cp1252"),
     ],
 )
-def test_the_encoding_is_found_out(tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "a.html"
-    path.write_bytes(content)
-    assert [element.text for element in parse_html(path).elements] == ["Größe “€”"]
+def test_the_encoding_is_found_out(parse: Parse, content: bytes) -> None:
+    assert [element.text for element in parse(content, ".html").elements] == ["Größe “€”"]
 
 
-def test_a_declared_encoding_is_used_where_it_is_needed(tmp_path: Path) -> None:
-    path = tmp_path / "a.html"
-    path.write_bytes("<meta charset=koi8-r><title>Насос</title><p>вода".encode("koi8-r"))
-    document = parse_html(path)
+def test_a_declared_encoding_is_used_where_it_is_needed(parse: Parse) -> None:
+    document = parse("<meta charset=koi8-r><title>Насос</title><p>вода".encode("koi8-r"), ".html")
     assert (document.title, document.elements[0].text) == ("Насос", "вода")
 
 

@@ -14,7 +14,7 @@ from tests.fakes.services import fake_services
 async def test_only_what_is_compared_is_read_of_a_documents_row() -> None:
     index = RecordingIndex(SearchPage(rows=()))
     services = fake_services(documents_index=index)
-    await take_inventory(services.documents_index, services.blobs, services.documents)
+    await take_inventory(services, EVERYTHING, EVERYTHING)
     (asked,) = index.requests
     assert set(asked.select) >= {"doc_id", "content_hash", "version", "access_control_list"}
     assert not {"words", "names", "summary_standard", "summary_brief"} & set(asked.select)
@@ -31,10 +31,8 @@ async def test_of_too_many_files_another_part_is_looked_at_each_time(
         await services.blobs.write(DOCUMENTS, f"{name}{SIDECAR_SUFFIX}", b"{}")
     seen: list[set[str]] = []
     for count in range(5000, 5016):
-        window = await fitting_window(services.documents_index, services.blobs, count)
-        found = (
-            await take_inventory(services.documents_index, services.blobs, services.documents, window)
-        ).seen.values()
+        window = await fitting_window(services, count)
+        found = (await take_inventory(services, window, window)).seen.values()
         assert all(one.sidecar_etag for one in found)
         seen.append({one.name for one in found})
     assert max(map(len, seen)) <= 40
@@ -46,7 +44,7 @@ async def test_of_too_many_rows_without_files_a_part_is_looked_at(monkeypatch: p
     many = SearchPage(rows=tuple({"doc_id": f"{number:024x}"} for number in range(3)))
     index = RecordingIndex(many, many, SearchPage(rows=()))
     services = fake_services(documents_index=index)
-    window = await fitting_window(services.documents_index, services.blobs, count=0b01)
+    window = await fitting_window(services, count=0b01)
     assert window == EVERYTHING.narrowed(0b01, 2)
     assert [asked.filter for asked in index.requests] == [
         "doc_id gt ''",
@@ -58,4 +56,4 @@ async def test_of_too_many_rows_without_files_a_part_is_looked_at(monkeypatch: p
 async def test_few_are_looked_at_together() -> None:
     services = fake_services(documents_index=RecordingIndex(SearchPage(rows=())))
     await services.blobs.write(DOCUMENTS, "a.md", b"text")
-    assert await fitting_window(services.documents_index, services.blobs, 77) == EVERYTHING
+    assert await fitting_window(services, 77) == EVERYTHING

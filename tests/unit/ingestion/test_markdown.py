@@ -1,9 +1,6 @@
 """Markdown by its own structure."""
 
-from pathlib import Path
-
-from shared.documents.models import Element
-from shared.ingestion.parsers.markdown import parse_markdown
+from tests.unit.ingestion.conftest import Parse
 
 TEXT = """---
 title: "Pump guide"
@@ -35,13 +32,8 @@ stop(pump)
 """
 
 
-def parse(tmp_path: Path, text: str) -> tuple[Element, ...]:
-    (tmp_path / "a.md").write_text(text, encoding="utf-8")
-    return parse_markdown(tmp_path / "a.md").elements
-
-
-def test_structure_is_taken_as_it_is(tmp_path: Path) -> None:
-    assert [(e.kind, e.level, e.text) for e in parse(tmp_path, TEXT)] == [
+def test_structure_is_taken_as_it_is(parse: Parse) -> None:
+    assert [(e.kind, e.level, e.text) for e in parse(TEXT, ".md").elements] == [
         ("heading", 1, "Pump guide"),
         ("paragraph", None, "The pump moves water, see the log."),
         ("heading", 2, "Steps"),
@@ -54,15 +46,14 @@ def test_structure_is_taken_as_it_is(tmp_path: Path) -> None:
     ]
 
 
-def test_title_and_author_come_from_the_front_matter(tmp_path: Path) -> None:
-    (tmp_path / "a.md").write_text(TEXT, encoding="utf-8")
-    document = parse_markdown(tmp_path / "a.md")
+def test_title_and_author_come_from_the_front_matter(parse: Parse) -> None:
+    document = parse(TEXT, ".md")
     assert (document.title, document.author, document.page_count) == ("Pump guide", "Ada", None)
 
 
-def test_a_rule_at_the_top_is_no_front_matter(tmp_path: Path) -> None:
-    assert [e.text for e in parse(tmp_path, "---\n\nText below a rule.\n")] == ["Text below a rule."]
+def test_a_rule_at_the_top_is_no_front_matter(parse: Parse) -> None:
+    assert [e.text for e in parse("---\n\nText below a rule.\n", ".md").elements] == ["Text below a rule."]
 
 
-def test_a_second_paragraph_of_an_item_carries_no_mark(tmp_path: Path) -> None:
-    assert [e.text for e in parse(tmp_path, "- first\n\n  more of it\n")] == ["- first", "  more of it"]
+def test_a_second_paragraph_of_an_item_carries_no_mark(parse: Parse) -> None:
+    assert [e.text for e in parse("- first\n\n  more of it\n", ".md").elements] == ["- first", "  more of it"]

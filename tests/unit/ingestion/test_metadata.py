@@ -1,11 +1,14 @@
 """Metadata without a model, and corrections by people."""
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 import pytest
 
+from shared.documents.requests import MetadataCorrection
+from shared.ingestion.changes import corrections_of
 from shared.ingestion.metadata import (
     describe_by_rule,
+    first_instant,
     guess_language,
     under_another_name,
     with_corrections,
@@ -91,3 +94,30 @@ def test_a_title_that_was_the_files_name_is_that_of_the_new_name(
 ) -> None:
     described = describe_by_rule("a.txt", title, None, opening)
     assert under_another_name(described, "pump_manual.pdf", "guide_2.pdf", opening).title == expected
+
+
+@pytest.mark.parametrize(
+    ("said", "instant"),
+    [
+        ("2024-05-17", datetime(2024, 5, 17, tzinfo=UTC)),
+        ("2024-05", datetime(2024, 5, 1, tzinfo=UTC)),
+        (" 2024 ", datetime(2024, 1, 1, tzinfo=UTC)),
+        ("2024-13", None),
+        ("May 2024", None),
+        ("0000", None),
+        (None, None),
+    ],
+)
+def test_a_printed_date_is_the_first_instant_of_what_it_names(
+    said: str | None, instant: datetime | None
+) -> None:
+    assert first_instant(said) == instant
+
+
+def test_a_corrected_date_survives() -> None:
+    corrections = corrections_of(MetadataCorrection(document_date=date(2023, 6, 30)))
+    assert with_corrections(record("Extracted"), corrections).document_date == datetime(
+        2023, 6, 30, tzinfo=UTC
+    )
+    emptied = corrections_of(MetadataCorrection(document_date=None))
+    assert with_corrections(record("Extracted"), emptied).document_date is None

@@ -4,8 +4,6 @@ A stand-in for the program says what the tests need; one test asks the real one 
 """
 
 import shutil
-import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pypdfium2
@@ -17,37 +15,11 @@ from shared.ingestion.parsers import ocr
 from shared.ingestion.parsers.context import open_context
 from shared.ingestion.parsers.ocr import read_table
 from shared.ingestion.parsers.pdf import parse_pdf
+from tests.unit.ingestion.conftest import Tesseract, printing
 from tests.unit.ingestion.figure_files import TEXT, FigureMaker, picture
 
-StandIn = Callable[[str], None]
-
-WORDS = """print("level\\tand eleven more")
-for number, word in enumerate(["The", "relief", "valve", "opens", "at", "7.2", "bar."], start=1):
-    print(5, 1, 1, 1, 1, number, 0, 0, 9, 9, 96.5, word, sep="\\t")
-"""
-
-
-@pytest.fixture(autouse=True)
-def fresh_caches() -> Iterator[None]:
-    yield
-    ocr.tesseract_path.cache_clear()
-    ocr.installed_languages.cache_clear()
-
-
-@pytest.fixture
-def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StandIn:
-    """Installs a program that reads the picture and runs the given lines."""
-
-    def install(lines: str) -> None:
-        program = tmp_path / "tesseract"
-        listing = 'if "--list-langs" in sys.argv:\n    print("List:\\neng\\nosd\\ndeu")\n    sys.exit()\n'
-        program.write_text(f"#!{sys.executable}\nimport sys, time\n{listing}sys.stdin.buffer.read()\n{lines}")
-        program.chmod(0o755)
-        monkeypatch.setattr(ocr, "_PROGRAM", str(program))
-        ocr.tesseract_path.cache_clear()
-        ocr.installed_languages.cache_clear()
-
-    return install
+needs_tesseract = pytest.mark.skipif(shutil.which("tesseract") is None, reason="Tesseract is not installed")
+WORDS = printing("The relief valve opens at 7.2 bar.")
 
 
 def scan(lines: list[str], size: tuple[int, int] = (1240, 1754)) -> Image.Image:
@@ -61,12 +33,9 @@ def scan(lines: list[str], size: tuple[int, int] = (1240, 1754)) -> Image.Image:
 
 def scanned_pdf(path: Path, *pages: list[str]) -> Path:
     """A page of text, then the scans."""
-    maker = FigureMaker()
-    maker.page()
-    maker.paragraph(TEXT)
+    maker = FigureMaker().page().paragraph(TEXT)
     for lines in pages:
-        maker.page()
-        maker.pdf.image(scan(lines), x=0, y=0, w=210, h=297)
+        maker.page().background(scan(lines))
     return maker.write(path)
 
 
@@ -79,31 +48,26 @@ def texts_of(document: ParsedDocument, page_number: int) -> list[str]:
     return [element.text for element in document.elements if element.page_number == page_number]
 
 
-def test_a_scanned_page_becomes_paragraphs_of_its_page(tmp_path: Path, stand_in: StandIn) -> None:
-    stand_in(WORDS)
+def test_a_scanned_page_becomes_paragraphs_of_its_page(tmp_path: Path, tesseract: Tesseract) -> None:
+    tesseract(WORDS)
     document = read(scanned_pdf(tmp_path / "a.pdf", ["…"], ["…"]), tmp_path)
     assert texts_of(document, 2) == texts_of(document, 3) == ["The relief valve opens at 7.2 bar."]
     assert document.warnings == ()
     assert all(element.kind != "figure" for element in document.elements)  # a scan is no figure
 
 
-def test_a_scan_with_a_stamp_is_read_too(tmp_path: Path, stand_in: StandIn) -> None:
-    stand_in(WORDS)
-    maker = FigureMaker()
-    maker.page()
-    maker.pdf.image(scan(["…"]), x=0, y=0, w=210, h=297)
+def test_a_scan_with_a_stamp_is_read_too(tmp_path: Path, tesseract: Tesseract) -> None:
+    tesseract(WORDS)
+    maker = FigureMaker().page().background(scan(["…"]))
     maker.paragraph("Case 1:20-cv-00042  Document 12  Page 1 of 1")
     document = read(maker.write(tmp_path / "a.pdf"), tmp_path)
     assert "The relief valve opens at 7.2 bar." in texts_of(document, 1)
     assert any("Document 12" in text for text in texts_of(document, 1))
 
 
-def test_a_page_that_shows_a_picture_and_no_words_is_a_figure(tmp_path: Path, stand_in: StandIn) -> None:
-    stand_in("")
-    maker = FigureMaker()
-    maker.page()
-    maker.background()
-    document = read(maker.write(tmp_path / "a.pdf"), tmp_path)
+def test_a_page_that_shows_a_picture_and_no_words_is_a_figure(tmp_path: Path, tesseract: Tesseract) -> None:
+    tesseract("")
+    document = read(FigureMaker().page().background().write(tmp_path / "a.pdf"), tmp_path)
     assert [(element.kind, element.page_number) for element in document.elements] == [("figure", 1)]
 
 
@@ -113,35 +77,30 @@ def test_a_page_that_shows_a_picture_and_no_words_is_a_figure(tmp_path: Path, st
     ids=["fails", "takes too long", "is switched off"],
 )
 def test_pages_that_were_not_read_are_named(
-    tmp_path: Path, stand_in: StandIn, lines: str, budget_s: float
+    tmp_path: Path, tesseract: Tesseract, lines: str, budget_s: float
 ) -> None:
-    stand_in(lines)
+    tesseract(lines)
     document = read(scanned_pdf(tmp_path / "a.pdf", ["…"], ["…"], ["…"]), tmp_path, budget_s)
     assert document.warnings == ("Pages 2-4 hold no text (scanned?) and cannot be searched.",)
 
 
-def test_without_the_program_pages_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ocr, "_PROGRAM", "no-such-program")
-    ocr.tesseract_path.cache_clear()
+@pytest.mark.usefixtures("no_tesseract")
+def test_without_the_program_pages_are_named(tmp_path: Path) -> None:
     document = read(scanned_pdf(tmp_path / "a.pdf", ["…"]), tmp_path)
     assert document.warnings == ("Page 2 holds no text (scanned?) and cannot be searched.",)
 
 
-def test_words_in_a_picture_are_text_and_belong_to_the_figure(tmp_path: Path, stand_in: StandIn) -> None:
-    stand_in(WORDS)
-    maker = FigureMaker()
-    maker.page()
-    maker.paragraph(TEXT * 3)
-    maker.photo()
-    document = read(maker.write(tmp_path / "a.pdf"), tmp_path)
+def test_words_in_a_picture_are_text_and_belong_to_the_figure(tmp_path: Path, tesseract: Tesseract) -> None:
+    tesseract(WORDS)
+    document = read(FigureMaker().page().paragraph(TEXT * 3).photo().write(tmp_path / "a.pdf"), tmp_path)
     (figure,) = [element for element in document.elements if element.kind == "figure"]
     assert figure.picture is not None
     assert figure.picture.words == "The relief valve opens at 7.2 bar."
     assert figure.picture.words in texts_of(document, 1)
 
 
-def test_two_languages_are_asked_for_when_they_are_installed(tmp_path: Path, stand_in: StandIn) -> None:
-    stand_in(
+def test_two_languages_are_asked_for_when_they_are_installed(tmp_path: Path, tesseract: Tesseract) -> None:
+    tesseract(
         'print("x")\nprint(5, 1, 1, 1, 1, 1, 0, 0, 9, 9, 90, sys.argv[sys.argv.index("-l") + 1], sep="\\t")'
     )
     recognition = ocr.TextRecognition(30)
@@ -165,7 +124,19 @@ def test_lines_that_are_not_sure_are_left_out_and_paragraphs_kept() -> None:
     assert len(recognised.words) == 6  # where something stands that is not sure, there is no figure either
 
 
-@pytest.mark.skipif(shutil.which("tesseract") is None, reason="Tesseract is not installed")
+def test_labels_of_a_drawing_that_stand_apart_are_apart() -> None:
+    words = [
+        *((1, 0, 20, "Requests"), (1, 55, 20, "for"), (1, 200, 20, "Returns"), (1, 255, 20, "of")),
+        *((2, 0, 35, "data"), (2, 200, 35, "data")),
+        *((3, 0, 90, "Oil"), (3, 400, 90, "15")),
+    ]
+    rows = [f"5\t1\t1\t1\t{row}\t1\t{left}\t{top}\t50\t12\t96\t{word}" for row, left, top, word in words]
+    drawn = "5\t1\t1\t1\t2\t1\t60\t0\t40\t60\t70\tOle]"  # an icon
+    recognised = read_table("\n".join(["level", *rows[:4], drawn, *rows[4:]]), (500, 100))
+    assert recognised.labels == "Requests for\ndata\n\nReturns of\ndata\n\nOil 15"
+
+
+@needs_tesseract
 def test_the_real_program_reads_a_scan(tmp_path: Path) -> None:
     lines = ["The relief valve opens at 7.2 bar.", "It is checked every year by a trained person."]
     document = read(scanned_pdf(tmp_path / "a.pdf", lines), tmp_path)
@@ -174,27 +145,23 @@ def test_the_real_program_reads_a_scan(tmp_path: Path) -> None:
     assert "checked every year" in text
 
 
-@pytest.mark.skipif(shutil.which("tesseract") is None, reason="Tesseract is not installed")
+@needs_tesseract
 def test_a_figure_on_a_recognised_page_is_cut_out(tmp_path: Path) -> None:
-    original = FigureMaker()
-    original.page()
-    original.paragraph(TEXT * 3)
-    original.chart(caption="Figure 3: Pressure of each pump, in bar")
+    original = (
+        FigureMaker().page().paragraph(TEXT * 3).chart(caption="Figure 3: Pressure of each pump, in bar")
+    )
     path = original.write(tmp_path / "original.pdf")
     document = pypdfium2.PdfDocument(path)
     page = document[0].render(scale=2).to_pil()
     document.close()
-    maker = FigureMaker()
-    maker.page()
-    maker.pdf.image(page, x=0, y=0, w=210, h=297)
-    parsed = read(maker.write(tmp_path / "scan.pdf"), tmp_path)
+    parsed = read(FigureMaker().page().background(page).write(tmp_path / "scan.pdf"), tmp_path)
     (figure,) = [element for element in parsed.elements if element.kind == "figure"]
     assert "Pressure of each pump" in figure.text
     assert figure.picture is not None
     assert figure.picture.width_px < 900  # the chart, not the page (1,240)
 
 
-@pytest.mark.skipif(shutil.which("tesseract") is None, reason="Tesseract is not installed")
+@needs_tesseract
 @pytest.mark.parametrize("quarters", [1, 2, 3])
 def test_a_page_is_read_whichever_way_up_it_lies(quarters: int) -> None:
     lines = ["The relief valve opens at 7.2 bar.", "It is checked every year by a trained person."]

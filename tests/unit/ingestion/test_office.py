@@ -2,17 +2,23 @@
 
 import io
 import zipfile
-from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from docx import Document
 from openpyxl import Workbook
 
-from shared.ingestion.parsers.docx import parse_docx
 from shared.ingestion.parsers.office import MAX_ENTRIES, check_zip
-from shared.ingestion.parsers.xlsx import parse_xlsx
 from shared.platform.errors import BadDocumentError
+from tests.unit.ingestion.conftest import Parse
+
+
+@pytest.fixture
+def whole() -> bytes:
+    content = io.BytesIO()
+    Document().save(content)
+    return content.getvalue()
 
 
 def archive(path: Path, parts: dict[str, bytes]) -> Path:
@@ -59,37 +65,34 @@ def test_an_encrypted_archive_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kept", [10, 2000])
-def test_a_truncated_archive_is_damaged(tmp_path: Path, kept: int) -> None:
-    whole = io.BytesIO()
-    Document().save(whole)
+def test_a_truncated_archive_is_damaged(tmp_path: Path, whole: bytes, kept: int) -> None:
     path = tmp_path / "a.docx"
-    path.write_bytes(whole.getvalue()[:kept])
+    path.write_bytes(whole[:kept])
     assert "damaged or incomplete" in refusal(path)
 
 
-def test_an_archive_of_flipped_bytes_is_refused_and_nothing_else_is_raised(tmp_path: Path) -> None:
-    whole = io.BytesIO()
-    Document().save(whole)
-    content = whole.getvalue()
-    path = tmp_path / "a.docx"
+def test_an_archive_of_flipped_bytes_is_refused_and_nothing_else_is_raised(
+    parse: Parse, whole: bytes
+) -> None:
     refused = []
-    for start in range(0, len(content) - 50, len(content) // 40):
-        path.write_bytes(content[:start] + bytes(50) + content[start + 50 :])
-        with suppress(BadDocumentError):
-            parse_docx(path)
-            continue
-        refused.append(start)
+    for start in range(0, len(whole) - 50, len(whole) // 40):
+        try:
+            parse(whole[:start] + bytes(50) + whole[start + 50 :], ".docx")
+        except BadDocumentError:
+            refused.append(start)
     assert len(refused) > 10
 
 
-def test_a_package_of_another_kind_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "a.docx"
-    Workbook().save(path)
-    with pytest.raises(BadDocumentError, match="the content is an Excel workbook"):
-        parse_docx(path)
+@pytest.mark.parametrize(
+    ("content", "suffix", "actual"),
+    [(Workbook(), ".docx", "an Excel workbook"), (Document(), ".pptx", "a Word document")],
+)
+def test_a_package_of_another_kind_is_named(parse: Parse, content: Any, suffix: str, actual: str) -> None:
+    with pytest.raises(BadDocumentError, match=f"the content is {actual}"):
+        parse(content, suffix)
 
 
-def test_a_zip_archive_with_an_office_suffix_is_named(tmp_path: Path) -> None:
-    path = archive(tmp_path / "a.xlsx", {"readme.txt": b"words"})
+def test_a_zip_archive_with_an_office_suffix_is_named(tmp_path: Path, parse: Parse) -> None:
+    path = archive(tmp_path / "a.zip", {"readme.txt": b"words"})
     with pytest.raises(BadDocumentError, match="the content is another kind of ZIP archive"):
-        parse_xlsx(path)
+        parse(path.read_bytes(), ".xlsx")

@@ -1,30 +1,36 @@
-"""How many files are fetched at once for their pages."""
+"""How many pages wait, and how many files are fetched for them."""
 
 import asyncio
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
+from threading import BoundedSemaphore
 
 import pytest
 
+from shared.access.models import UserContext
+from shared.documents import page_files
 from shared.documents.ids import document_id
 from shared.ingestion.claims import fresh_state
-from shared.ingestion.page_pictures import page_picture, page_pool
+from shared.ingestion.page_pictures import page_picture
+from shared.ingestion.parser_process import parsers
 from shared.platform.blobs import BlobProperties
-from shared.platform.errors import DependencyError
-from shared.platform.names import DOCUMENTS
-from tests.fakes.services import fake_services
+from shared.platform.errors import BadDocumentError, DailyLimitError, DependencyError
+from shared.platform.names import DOCUMENTS, WORK
+from tests.fakes.services import fake_services, fake_settings
 from tests.unit.ingestion.pdf_files import PdfMaker
 
 PATH = "birds.pdf"
+ANNA = UserContext(user_id="anna")
 
 
 @pytest.fixture(autouse=True)
 def workers_end() -> Iterator[None]:
     yield
-    page_pool().close()
+    parsers(2048).close()
 
 
-async def test_no_more_files_are_fetched_at_once_than_pages_may_wait(
+async def test_pages_wait_without_their_file_and_not_too_many_of_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     services = fake_services()
@@ -45,14 +51,52 @@ async def test_no_more_files_are_fetched_at_once_than_pages_may_wait(
         return await download(container, name, target)
 
     monkeypatch.setattr(services.blobs, "download", slow)
-    monkeypatch.setattr("shared.ingestion.page_pictures._MAX_WAITING", 2)
-    asked = [
-        asyncio.create_task(page_picture(state, 1, services.blobs, services.documents)) for _ in range(5)
-    ]
+    monkeypatch.setattr("shared.ingestion.page_pictures._places", BoundedSemaphore(2))
+    asked = [asyncio.create_task(page_picture(state, 1, ANNA, services)) for _ in range(5)]
     waiting = set(asked)
     while len(waiting) > 2:
         _, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-    assert fetched == 2
+    assert fetched <= 1
     go_on.set()
     ended = await asyncio.gather(*asked, return_exceptions=True)
     assert [isinstance(end, DependencyError) for end in ended].count(True) == 3
+
+
+async def test_a_page_that_cannot_be_drawn_is_not_tried_again_for_a_while(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    services = fake_services()
+    await services.blobs.ensure_containers([DOCUMENTS, WORK])
+    await services.blobs.write(DOCUMENTS, PATH, b"%PDF-1.7 and nothing else")
+    stored = await services.blobs.properties(DOCUMENTS, PATH)
+    assert stored is not None
+    state = fresh_state(PATH).model_copy(update={"blob_etag": stored.etag, "content_hash": "abc"})
+    download, fetched = services.blobs.download, 0
+
+    async def counting(container: str, name: str, target: Path) -> BlobProperties:
+        nonlocal fetched
+        fetched += 1
+        return await download(container, name, target)
+
+    monkeypatch.setattr(services.blobs, "download", counting)
+    for tries in (1, 1, 2):
+        if tries == 2:
+            monkeypatch.setattr(page_files, "FAILURE_KEPT", timedelta(0))
+        with pytest.raises(BadDocumentError):
+            await page_picture(state, 1, ANNA, services)
+        assert fetched == tries
+
+
+async def test_pages_beyond_the_days_limit_are_not_drawn(tmp_path: Path) -> None:
+    services = fake_services(settings=fake_settings(max_daily_page_images=1))
+    file = PdfMaker().page().paragraph("Herons.").page().paragraph("Gulls.").write(tmp_path / PATH)
+    await services.blobs.ensure_containers([DOCUMENTS, WORK])
+    await services.blobs.write(DOCUMENTS, PATH, file.read_bytes())
+    stored = await services.blobs.properties(DOCUMENTS, PATH)
+    assert stored is not None
+    state = fresh_state(PATH).model_copy(update={"blob_etag": stored.etag, "content_hash": "abc"})
+    await services.documents.create(state)
+    for _ in range(2):  # what was drawn is shown as often as one likes
+        assert await page_picture(state, 1, ANNA, services)
+    with pytest.raises(DailyLimitError):
+        await page_picture(state, 2, ANNA, services)

@@ -1,17 +1,21 @@
 """Which files wait for which, and when: a short text for no scan, and no file that is already fetched."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
+from shared.documents.ids import document_id
 from shared.ingestion import parse_document
-from shared.ingestion.claims import Claim
-from shared.ingestion.models import IngestFailure, IngestReply, IngestStep, Layout, Parsed
-from shared.ingestion.parser_process import NoWorkerFreeError, ParserPool, text_pool
+from shared.ingestion.claims import MAX_TRIES, Claim, IngestTask, is_quarantined
+from shared.ingestion.models import CloseRequest, IngestFailure, IngestReply, IngestStep, Layout, Parsed
+from shared.ingestion.parser_process import NoWorkerFreeError, ParserPool, Parsers, RunJob, parsers
 from shared.ingestion.parser_services import LayoutReader, ParserServices
-from shared.ingestion.steps import perform
+from shared.ingestion.parser_worker import Job
+from shared.ingestion.steps import close, reply_of
 from shared.platform.blobs import BlobProperties
 from shared.platform.language_models.models import CallLimits
 from shared.platform.names import DOCUMENTS
@@ -25,14 +29,21 @@ LONG = b"A sentence. " * 9000
 @pytest.fixture(autouse=True)
 def workers_end() -> Iterator[None]:
     yield
-    text_pool().close()
+    parsers(2048).close()
 
 
 class Busy(ParserPool):
     """All of its workers are at work."""
 
-    async def _wait(self, patience_s: float) -> None:
+    async def _free_worker(self, patience_s: float) -> NoReturn:
         raise NoWorkerFreeError("Other files are being read.")
+
+
+def use_pool(monkeypatch: pytest.MonkeyPatch, pool: ParserPool) -> None:
+    """Have files that are not small parsed by `pool`."""
+    usual = parsers(2048)
+    pools = Parsers(files=pool, texts=usual.texts, pages=usual.pages, sent=usual.sent)
+    monkeypatch.setattr(parse_document, "parsers", lambda _: pools)
 
 
 class CountingService(LayoutReader):
@@ -57,12 +68,11 @@ async def parsed(services: Services, name: str, content: bytes) -> IngestReply:
     await services.blobs.write(DOCUMENTS, name, content)
     step = IngestStep(blob_name=name, instance_id="one")
     await Claim(services.documents, step).take()
-    return await perform("parse", step, services)
+    return await reply_of("parse", step, parse_document.parse(IngestTask(step, services)))
 
 
 async def test_a_short_text_waits_for_no_other_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    busy = Busy()
-    monkeypatch.setattr(parse_document, "parser_pool", lambda: busy)
+    use_pool(monkeypatch, Busy(1, 384))
     services = fake_services()
     assert isinstance(await parsed(services, "note.md", b"# Pumps\n\nA sentence."), Parsed)
     for filename, content in (("long.md", LONG), ("scan.pdf", b"%PDF-1.7")):
@@ -72,8 +82,7 @@ async def test_a_short_text_waits_for_no_other_file(monkeypatch: pytest.MonkeyPa
 
 
 async def test_a_file_that_waits_for_its_turn_is_not_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
-    busy = Busy()
-    monkeypatch.setattr(parse_document, "parser_pool", lambda: busy)
+    use_pool(monkeypatch, Busy(1, 384))
     blobs = CountingBlobs()
     services = fake_services(blobs=blobs)
     for _ in range(3):
@@ -82,8 +91,8 @@ async def test_a_file_that_waits_for_its_turn_is_not_fetched(monkeypatch: pytest
 
 
 async def test_a_file_needs_one_turn_and_gives_it_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    pool = ParserPool(workers=1)
-    monkeypatch.setattr(parse_document, "parser_pool", lambda: pool)
+    pool = ParserPool(workers=1, memory_mb=384)
+    use_pool(monkeypatch, pool)
     services = fake_services()
     damaged = await parsed(services, "broken.pdf", b"%PDF-1.7")
     assert isinstance(damaged, IngestFailure)
@@ -96,8 +105,8 @@ async def test_a_file_needs_one_turn_and_gives_it_back(monkeypatch: pytest.Monke
 async def test_a_parser_service_is_paid_once_however_long_a_worker_is_waited_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    busy, service = Busy(), CountingService()
-    monkeypatch.setattr(parse_document, "parser_pool", lambda: busy)
+    service = CountingService()
+    use_pool(monkeypatch, Busy(1, 384))
     services = fake_services(parser_services=ParserServices(layout=service))
     for _ in range(3):
         reply = await parsed(services, "scan.pdf", b"%PDF-1.7")
@@ -106,3 +115,50 @@ async def test_a_parser_service_is_paid_once_however_long_a_worker_is_waited_for
     assert service.calls == 1
     await parsed(services, "scan.pdf", b"%PDF-1.7 other bytes")
     assert service.calls == 2
+
+
+class Ending(ParserPool):
+    """The host ends whenever a file is parsed. Notes how long each may take."""
+
+    def __init__(self) -> None:
+        super().__init__(1, 384)
+        self.timeouts_s: list[float] = []
+
+    @asynccontextmanager
+    async def turn(self, patience_s: float = 0) -> AsyncIterator[RunJob]:
+        async def run(_: Job, timeout_s: float) -> None:
+            self.timeouts_s.append(timeout_s)
+            raise asyncio.CancelledError
+
+        yield run
+
+
+async def test_a_file_that_ends_its_host_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    pool = Ending()
+    use_pool(monkeypatch, pool)
+    services = fake_services()
+    for _ in range(MAX_TRIES):
+        with pytest.raises(asyncio.CancelledError):
+            await parsed(services, "long.md", LONG)
+    reply = await parsed(services, "long.md", LONG)
+    assert isinstance(reply, IngestFailure)
+    assert "the app came to an end" in reply.reason
+    assert len(pool.timeouts_s) == MAX_TRIES
+    step = IngestStep(blob_name="long.md", instance_id="one")
+    await close(CloseRequest(step=step, status="failed", reason=reply.reason), services)
+    state = await services.documents.get(document_id("long.md"))
+    assert state is not None
+    assert is_quarantined(state)
+    with pytest.raises(asyncio.CancelledError):  # other bytes are tried
+        await parsed(services, "long.md", LONG + b"More.")
+
+
+async def test_a_small_file_gets_less_time_than_a_large_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    pool = Ending()
+    use_pool(monkeypatch, pool)
+    services = fake_services(settings=fake_services().settings.changed(ocr_timeout_s=0))
+    for content in (LONG, LONG * 10, LONG * 100):
+        with pytest.raises(asyncio.CancelledError):
+            await parsed(services, "long.md", content)
+    small, middle, large = pool.timeouts_s
+    assert 40 < small < middle < large == services.settings.ingestion.parse_timeout_s

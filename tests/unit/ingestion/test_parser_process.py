@@ -1,14 +1,18 @@
 """The worker process: what a bad file does to it, and that the host and the next file do not mind."""
 
 import asyncio
+import io
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
 import pytest
+from PIL import Image
 
+from shared.ingestion import parser_process
 from shared.ingestion.models import ParsedFile
 from shared.ingestion.parser_process import ParserPool
 from shared.ingestion.parser_worker import ParseJob
@@ -19,7 +23,7 @@ PATIENCE_S = 60
 
 @pytest.fixture
 def pool() -> Iterator[ParserPool]:
-    pool = ParserPool(workers=1)
+    pool = ParserPool(workers=1, memory_mb=384)
     yield pool
     pool.close()
 
@@ -27,23 +31,22 @@ def pool() -> Iterator[ParserPool]:
 def job(folder: Path, filename: str, content: bytes = b"A sentence.") -> ParseJob:
     source = folder / "source"
     source.write_bytes(content)
-    return ParseJob(source=source, target=folder / "target", filename=filename, max_tokens=100)
+    return ParseJob(
+        source=source, target=folder / "target", filename=filename, max_tokens=100, max_blocks=1000
+    )
 
 
-def make_format(folder: Path, monkeypatch: pytest.MonkeyPatch, body: str) -> None:
-    """Make `.md` files run `body`: workers get the host's import path, so a module there stands in."""
-    package = folder / "stand_in" / "shared"
-    package.mkdir(parents=True)
-    root = Path(__file__).parents[3]
-    (package / "__init__.py").write_text(f"__path__.append({str(root / 'shared')!r})\n")
-    ingestion = package / "ingestion"
-    ingestion.mkdir()
-    (ingestion / "__init__.py").write_text(f"__path__.append({str(root / 'shared/ingestion')!r})\n")
-    parsers = ingestion / "parsers"
-    parsers.mkdir()
-    (parsers / "__init__.py").write_text(f"__path__.append({str(root / 'shared/ingestion/parsers')!r})\n")
-    (parsers / "markdown.py").write_text(f"import os, time\n\ndef parse_markdown(path):\n    {body}\n")
-    monkeypatch.syspath_prepend(str(folder / "stand_in"))
+@pytest.fixture
+def markdown_runs(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Makes workers run a line of Python in place of the Markdown parser."""
+
+    def install(line: str) -> None:
+        before, main = parser_process._START.split("from ")
+        stand_in = f"def parse_markdown(path, context):\n    import os, time; {line}\n"
+        module = "import shared.ingestion.parsers.markdown as module; module.parse_markdown = parse_markdown"
+        monkeypatch.setattr(parser_process, "_START", f"{before}\n{stand_in}{module}\nfrom {main}")
+
+    return install
 
 
 async def test_a_file_is_parsed_and_the_worker_is_used_again(pool: ParserPool, tmp_path: Path) -> None:
@@ -61,35 +64,35 @@ async def test_a_refusal_crosses_the_border_with_its_hint(pool: ParserPool, tmp_
 
 
 @pytest.mark.parametrize(
-    ("body", "reason"),
+    ("line", "reason"),
     [
         ("os.abort()", "crashed the parser"),
         ("raise KeyError('no such object')", r"not understood \(KeyError\)"),
-        ("bytearray(1 << 40)", "GiB of memory"),
+        ("bytearray(1 << 40)", "384 MB of memory"),
         ("print('noise'); raise ValueError", r"not understood \(ValueError\)"),
     ],
 )
 async def test_whatever_a_parser_does_the_next_file_is_parsed(
-    pool: ParserPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, reason: str
+    pool: ParserPool, tmp_path: Path, markdown_runs: Callable[[str], None], line: str, reason: str
 ) -> None:
-    make_format(tmp_path, monkeypatch, body)
+    markdown_runs(line)
     with pytest.raises(BadDocumentError, match=reason):
         await pool.run(job(tmp_path, "a.md"), PATIENCE_S)
     await pool.run(job(tmp_path, "a.txt"), PATIENCE_S)
 
 
 async def test_a_parser_that_hangs_is_ended(
-    pool: ParserPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    pool: ParserPool, tmp_path: Path, markdown_runs: Callable[[str], None]
 ) -> None:
-    make_format(tmp_path, monkeypatch, "time.sleep(3600)")
+    markdown_runs("time.sleep(3600)")
     with pytest.raises(BadDocumentError, match="took longer than 2 s"):
         await pool.run(job(tmp_path, "a.md"), 2)
 
 
 async def test_files_that_wait_for_a_worker_hold_no_thread_of_the_event_loop(
-    pool: ParserPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    pool: ParserPool, tmp_path: Path, markdown_runs: Callable[[str], None]
 ) -> None:
-    make_format(tmp_path, monkeypatch, "time.sleep(3)")
+    markdown_runs("time.sleep(3)")
     slow = job(tmp_path, "a.md")
     waiting = [asyncio.create_task(pool.run(slow, 60, patience_s=0.5)) for _ in range(50)]
     await asyncio.sleep(0.1)
@@ -99,10 +102,10 @@ async def test_files_that_wait_for_a_worker_hold_no_thread_of_the_event_loop(
     assert [type(end).__name__ for end in ended].count("NoWorkerFreeError") == 49
 
 
-async def test_whoever_stops_waiting_for_a_file_keeps_no_worker_from_others(
-    pool: ParserPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_a_caller_that_gives_up_keeps_no_worker_from_others(
+    pool: ParserPool, tmp_path: Path, markdown_runs: Callable[[str], None]
 ) -> None:
-    make_format(tmp_path, monkeypatch, "time.sleep(1)")
+    markdown_runs("time.sleep(1)")
     given_up = asyncio.create_task(pool.run(job(tmp_path, "a.md"), PATIENCE_S))
     await asyncio.sleep(0.2)
     given_up.cancel()
@@ -115,10 +118,11 @@ from pathlib import Path
 from shared.ingestion.parser_worker import ParseJob
 from shared.ingestion.parser_process import ParserPool
 folder = Path(sys.argv[1])
-pool = ParserPool()
-job = ParseJob(source=folder / "source", target=folder / "target", filename="a.txt", max_tokens=100)
+pool = ParserPool(workers=1, memory_mb=384)
+paths = {"source": folder / "source", "target": folder / "target"}
+job = ParseJob(**paths, filename="a.txt", max_tokens=100, max_blocks=9)
 asyncio.run(pool.run(job, 60))
-print(pool._idle.get_nowait()._process.pid, flush=True)
+print(pool._free.pop()._process.pid, flush=True)
 os._exit(9)
 """
 
@@ -129,6 +133,79 @@ def test_a_worker_ends_when_its_owner_is_gone(tmp_path: Path) -> None:
     command = [sys.executable, "-c", OWNER, str(tmp_path)]
     owner = subprocess.run(command, check=False, cwd=root, capture_output=True, text=True, timeout=60)
     assert owner.returncode == 9, owner.stderr
-    worker = psutil.Process(int(owner.stdout)) if psutil.pid_exists(int(owner.stdout)) else None
-    if worker is not None:
+    with suppress(psutil.NoSuchProcess):
+        psutil.Process(int(owner.stdout)).wait(timeout=30)
+
+
+BUSY_OWNER = """
+import asyncio, sys
+from pathlib import Path
+from shared.ingestion import parser_process
+from shared.ingestion.parser_worker import ParseJob
+folder = Path(sys.argv[1])
+before, main = parser_process._START.split("from ")
+hangs = "import shared.ingestion.parsers.text as module; module.parse_text = lambda *_: time.sleep(3600)"
+parser_process._START = f"{before}import time; {hangs}\\nfrom {main}"
+pool = parser_process.ParserPool(workers=1, memory_mb=384)
+paths = {"source": folder / "source", "target": folder / "target"}
+job = ParseJob(**paths, filename="a.txt", max_tokens=100, max_blocks=9)
+
+async def main():
+    asking = asyncio.create_task(pool.run(job, 3600))
+    while (process := pool._workers[0]._process) is None:
+        await asyncio.sleep(0.1)
+    await asyncio.sleep(3)
+    print(process.pid, flush=True)
+    await asking
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends children with their parent")
+def test_a_busy_worker_ends_with_its_owner(tmp_path: Path) -> None:
+    (tmp_path / "source").write_bytes(b"A sentence.")
+    command = [sys.executable, "-c", BUSY_OWNER, str(tmp_path)]
+    with subprocess.Popen(command, cwd=Path(__file__).parents[3], stdout=subprocess.PIPE, text=True) as owner:
+        assert owner.stdout is not None
+        worker = psutil.Process(int(owner.stdout.readline()))
+        assert worker.is_running()
+        owner.kill()
+    with suppress(psutil.NoSuchProcess):
         worker.wait(timeout=30)
+
+
+async def test_a_worker_gets_no_secret_of_the_app(
+    pool: ParserPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AZURE_SEARCH_API_KEY", "canary-of-the-environment")
+    await pool.run(job(tmp_path, "a.txt"), PATIENCE_S)
+    process = pool._workers[0]._process
+    assert process is not None
+    assert "canary-of-the-environment" not in psutil.Process(process.pid).environ().values()
+
+
+@pytest.mark.parametrize("instance_memory_mb", [2048, 4096])
+def test_the_parsers_of_an_instance_fit_into_its_memory(instance_memory_mb: int) -> None:
+    pools = parser_process.parsers(instance_memory_mb)
+    everything = [(2, pools.files), (1, pools.texts), (1, pools.pages)]
+    assert all(len(pool._workers) == count for count, pool in everything)
+    taken_mb = sum(count * pool.memory_mb for count, pool in everything)
+    assert taken_mb <= instance_memory_mb - parser_process._APP_MB
+    assert pools.files.memory_mb >= 384
+
+
+async def test_a_picture_that_unfolds_is_refused_within_the_memory_of_a_small_instance(
+    tmp_path: Path,
+) -> None:
+    pool = ParserPool(workers=1, memory_mb=parser_process.parsers(2048).files.memory_mb)
+    with io.BytesIO() as content:
+        Image.new("RGB", (10_000, 9_999)).save(content, "PNG")
+        too_large = content.getvalue()
+    with pytest.raises(BadDocumentError, match="40 million pixels"):
+        await pool.run(job(tmp_path, "a.png", too_large), PATIENCE_S)
+    with io.BytesIO() as content:
+        Image.effect_noise((1000, 900), 40).resize((8000, 4900)).convert("RGB").save(content, "PNG")
+        largest = content.getvalue()
+    await pool.run(job(tmp_path, "b.png", largest), PATIENCE_S)
+    pool.close()

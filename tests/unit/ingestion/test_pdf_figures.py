@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from shared.documents.models import Element, Figure, ParsedDocument
-from shared.ingestion.figures import figures_of
+from shared.ingestion.chunking import figures_of
 from shared.ingestion.parsers.context import open_context
 from shared.ingestion.parsers.pdf import parse_pdf
 from tests.unit.ingestion.figure_files import TEXT, FigureMaker

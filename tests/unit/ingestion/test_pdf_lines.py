@@ -1,13 +1,22 @@
 """The rules behind the PDF parser, each on lines made by hand."""
 
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pypdfium2
 import pytest
+from fpdf import FPDF
 
 from shared.ingestion.parsers.pdf_lines import (
     HYPHEN_MARK,
+    Gap,
     HyphenRule,
     Line,
     ParagraphRule,
+    in_columns,
     is_row,
+    page_lines,
     paragraph_text,
     split_groups,
 )
@@ -78,3 +87,123 @@ def test_cells_on_one_base_line_are_one_row() -> None:
 )
 def test_rows_of_numbers_are_told_from_prose(text: str, expected: bool) -> None:
     assert is_row(text) is expected
+
+
+def in_turns(count: int, gap: float = 30) -> list[Line]:
+    """Lines of two columns, as a program writes them that goes down the page."""
+    lines = []
+    for row in range(count):
+        top = 700 - 12 * row
+        lines.append(line(f"left column line {row}", top, right=250))
+        lines.append(line(f"right column line {row}", top, left=250 + gap))
+    return lines
+
+
+def test_columns_that_were_written_in_turns_come_one_after_the_other() -> None:
+    texts = [one.text for one in in_columns(in_turns(3))]
+    assert texts == [f"{side} column line {row}" for side in ("left", "right") for row in range(3)]
+
+
+def test_a_line_that_runs_over_two_columns_is_cut() -> None:
+    heading = line("A heading over both of the columns", 730)
+    crossing = [
+        replace(line("left prose goes on right prose goes on", 700 - 12 * row), gaps=(Gap(19, 240, 270),))
+        for row in range(4)
+    ]
+    ordered = in_columns([heading, *crossing, line("Below all of it", 600)])
+    sides = ["left prose goes on"] * 4 + ["right prose goes on"] * 4
+    assert [one.text for one in ordered] == [heading.text, *sides, "Below all of it"]
+    assert (ordered[1].right, ordered[5].left) == (240, 270)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        in_turns(2),
+        in_turns(4, gap=3),
+        [*in_turns(4), line("a line of text that runs over the strip", 688)],
+        [
+            line(f"{side} {row}", 700 - 12 * row, left=left)
+            for row in range(4)
+            for side, left in (("Sales", 50), ("1,234", 300))
+        ],
+    ],
+    ids=["too few lines", "no free strip", "something over the strip", "cells of a table"],
+)
+def test_anything_else_stays_as_it_was_written(lines: list[Line]) -> None:
+    assert in_columns(lines) == lines
+
+
+def test_labels_of_a_chart_are_not_read_as_one_text() -> None:
+    steps = [line("Order placed", 700, right=120), line("Goods sent", 690, left=160, right=220)]
+    assert groups(*steps, line("Paid", 680, left=260, right=290)) == ["Order placed", "Goods sent", "Paid"]
+
+
+def test_boxes_of_prose_side_by_side_are_no_row() -> None:
+    boxes = [
+        line("A sentence in a box", 700, right=150),
+        line("and one in the next", 700, left=300, right=400),
+    ]
+    assert groups(*boxes) == ["A sentence in a box", "and one in the next"]
+
+
+def test_columns_reach_as_far_as_their_strip_is_free() -> None:
+    lines = [
+        line("2 May 2026", 740, left=400),
+        line("The left column is longer and its", 728, right=250),
+        *in_turns(3),
+        line("words", 664, right=80),
+        line("and the end", 664, left=280, right=350),
+        line("Next heading", 640, right=140),
+        line("A paragraph below both of the columns, which is as wide as the page", 628),
+    ]
+    assert [one.text for one in in_columns(lines)] == [
+        "2 May 2026",
+        "The left column is longer and its",
+        *(f"left column line {row}" for row in range(3)),
+        "words",
+        *(f"right column line {row}" for row in range(3)),
+        "and the end",
+        "Next heading",
+        "A paragraph below both of the columns, which is as wide as the page",
+    ]
+
+
+def test_rows_whose_cells_are_names_are_no_columns() -> None:
+    rows = [
+        line(text, 700 - 12 * row, left=left, right=left + 150)
+        for row in range(4)
+        for text, left in ((f"Kestrel Imports Limited {row}", 50.0), ("Mexico Federal District", 300.0))
+    ]
+    assert in_columns(rows) == rows
+
+
+def test_a_sentence_goes_on_at_the_top_of_a_column_alone() -> None:
+    first = line("However, four of those", 500, right=250)
+    above, inside = line("small towns are on the verge of", 524, left=300), line("ruin.", 512, left=300)
+    assert groups(above, first, inside) == [above.text, first.text, inside.text]
+
+
+def test_a_line_that_leaps_back_to_the_other_column_is_two(tmp_path: Path) -> None:
+    document = FPDF(unit="pt")
+    document.add_page()
+    document.set_font("Helvetica", size=10)
+    document.text(300, 100, "1888).")
+    document.text(50, 102, "town planning, Main Street often began at")
+    (tmp_path / "a.pdf").write_bytes(bytes(document.output()))
+    with closing(pypdfium2.PdfDocument(tmp_path / "a.pdf")) as opened:
+        lines = page_lines(opened[0], 1)
+    assert [(one.text, round(one.left)) for one in lines] == [
+        ("1888).", 300),
+        ("town planning, Main Street often began at", 50),
+    ]
+
+
+def test_a_line_far_to_the_left_of_a_cell_is_no_part_of_it() -> None:
+    cells = [
+        line("Mexico, Federal District", 700, left=400),
+        line("Hong Kong Limited Hong Kong", 688, left=80),
+    ]
+    assert groups(*cells) == [cell.text for cell in cells]
+    title = [line("KESTREL", 700, left=240, right=310), line("a title that is centred below it", 688)]
+    assert groups(*title) == ["KESTREL a title that is centred below it"]

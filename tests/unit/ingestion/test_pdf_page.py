@@ -8,7 +8,8 @@ from PIL import Image, ImageChops
 
 from shared.documents.page_models import PageSheet
 from shared.evidence.quote_places import quote_areas
-from shared.ingestion.page_pictures import RENDER_SECONDS, page_pool
+from shared.ingestion.page_pictures import RENDER_TIMEOUT_S
+from shared.ingestion.parser_process import parsers
 from shared.ingestion.parser_worker import RenderJob
 from shared.ingestion.parsers.pdf_page import MAX_SIDE_PX, render_page
 from shared.platform.errors import BadDocumentError, NotFoundError
@@ -84,11 +85,12 @@ def test_what_cannot_be_drawn_says_so(source: Path, tmp_path: Path) -> None:
 async def test_a_worker_draws_it_and_hands_back_what_went_wrong(source: Path, tmp_path: Path) -> None:
     target, picture = tmp_path / "2.json", tmp_path / "2.png"
     job = RenderJob(source=source, target=target, picture=picture, page_number=2)
+    pool = parsers(2048).pages
     try:
-        await page_pool().run(job, RENDER_SECONDS)
+        await pool.run(job, RENDER_TIMEOUT_S)
         assert PageSheet.model_validate_json(target.read_bytes()).words
         assert picture.read_bytes().startswith(b"\x89PNG")
         with pytest.raises(BadDocumentError, match="There is no page 9"):
-            await page_pool().run(job.model_copy(update={"page_number": 9}), RENDER_SECONDS)
+            await pool.run(job.model_copy(update={"page_number": 9}), RENDER_TIMEOUT_S)
     finally:
-        page_pool().close()
+        pool.close()

@@ -1,8 +1,10 @@
 """Every format has a parser that can be imported, and content is checked against the suffix."""
 
+from pkgutil import resolve_name
+
 import pytest
 
-from shared.ingestion.registry import FORMATS, check_content, function_of
+from shared.ingestion.registry import FORMATS, check_content
 from shared.platform.errors import BadDocumentError
 
 BEGINNINGS = {
@@ -21,7 +23,8 @@ BEGINNINGS = {
 def test_each_suffix_has_a_parser_and_accepts_its_content(suffix: str) -> None:
     known = FORMATS[suffix]
     assert check_content(f"Folder/A{suffix.upper()}", BEGINNINGS.get(known.name, b"words")) is known
-    assert callable(function_of(known.parser))
+    assert callable(resolve_name(known.parser))
+    assert not known.layout_parser or callable(resolve_name(known.layout_parser))
 
 
 @pytest.mark.parametrize(
@@ -29,6 +32,8 @@ def test_each_suffix_has_a_parser_and_accepts_its_content(suffix: str) -> None:
     [
         ("a.md", b"\xd0\xcf\x11\xe0....", "of before 2007, or an encrypted one"),
         ("a.png", b"\xff\xd8\xff\xe0", "a JPEG picture"),
+        ("a.pdf", b"just words", "something else"),
+        ("a.txt", b"\x89PNG\r\n\x1a\n", "a PNG picture"),
         ("a.jpg", b"....\xff\xd8\xff", "something else"),
         ("a.html", b"PK\x03\x04", "a ZIP archive"),
         ("a.csv", b"%PDF-1.7", "a PDF"),

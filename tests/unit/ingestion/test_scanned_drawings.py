@@ -7,7 +7,7 @@ from fpdf import FPDF
 from fpdf.enums import TextMode
 
 from shared.documents.models import Figure
-from shared.ingestion.figures import figures_of
+from shared.ingestion.chunking import figures_of
 from shared.ingestion.parsers.context import open_context
 from shared.ingestion.parsers.pdf import parse_pdf
 from shared.ingestion.parsers.pdf_lines import page_lines

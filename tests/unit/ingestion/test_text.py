@@ -1,12 +1,12 @@
 """Plain text in the encodings that people have."""
 
 import codecs
-from pathlib import Path
 
 import pytest
 
-from shared.ingestion.parsers.text import page_ranges, parse_text, read_text
+from shared.ingestion.parsers.text import page_ranges
 from shared.platform.errors import BadDocumentError
+from tests.unit.ingestion.conftest import Parse
 
 GERMAN = "Größe: 5 µm – geprüft"
 
@@ -23,20 +23,18 @@ GERMAN = "Größe: 5 µm – geprüft"
     ],
     ids=["utf-8", "utf-8 mark", "utf-16", "utf-16 be", "utf-32", "cp1252"],
 )
-def test_the_encoding_is_found_out(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / "a.txt").write_bytes(content)
-    assert read_text(tmp_path / "a.txt") == GERMAN
+def test_the_encoding_is_found_out(parse: Parse, content: bytes) -> None:
+    assert [element.text for element in parse(content, ".txt").elements] == [GERMAN]
 
 
-def test_binary_content_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_bytes(bytes(range(256)) * 4)
+def test_binary_content_is_refused(parse: Parse) -> None:
     with pytest.raises(BadDocumentError, match="not text"):
-        parse_text(tmp_path / "a.txt")
+        parse(bytes(range(256)) * 4, ".txt")
 
 
-def test_blank_lines_part_paragraphs_and_lines_stay(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_bytes(b"one\r\ntwo\r\n \r\n\r\nthree\r\n")
-    assert [element.text for element in parse_text(tmp_path / "a.txt").elements] == ["one\ntwo", "three"]
+def test_blank_lines_separate_paragraphs_and_lines_stay(parse: Parse) -> None:
+    document = parse(b"one\r\ntwo\r\n \r\n\r\nthree\r\n", ".txt")
+    assert [element.text for element in document.elements] == ["one\ntwo", "three"]
 
 
 def test_pages_are_named_as_ranges() -> None:

@@ -1,30 +1,25 @@
 """What the Excel parser makes of workbooks whose content is known."""
 
+import io
 from datetime import datetime
-from pathlib import Path
 
 import pytest
 import xlsxwriter  # type: ignore[import-untyped]
 from openpyxl import Workbook
 
 from shared.ingestion.parsers.tables import MAX_ROWS
-from shared.ingestion.parsers.xlsx import cell_text, parse_xlsx, sheet_elements
+from shared.ingestion.parsers.xlsx import cell_text, sheet_elements
+from tests.unit.ingestion.conftest import Parse
 
 
-def written(workbook: Workbook, tmp_path: Path) -> Path:
-    path = tmp_path / "a.xlsx"
-    workbook.save(path)
-    return path
-
-
-def test_a_sheet_is_a_page_with_its_name_as_heading(tmp_path: Path) -> None:
+def test_a_sheet_is_a_page_with_its_name_as_heading(parse: Parse) -> None:
     workbook = Workbook()
     workbook.active.title = "Prices"  # type: ignore[union-attr]
     for row in (["Type", "Price"], ["P-100", 1200], ["P-200", 1900.5]):
         workbook.active.append(row)  # type: ignore[union-attr]
     workbook.create_sheet("Empty")
     workbook.create_sheet("Contacts").append(["Ada", "ada@example.org"])
-    document = parse_xlsx(written(workbook, tmp_path))
+    document = parse(workbook, ".xlsx")
     assert [(e.kind, e.page_number, e.text) for e in document.elements] == [
         ("heading", 1, "Prices"),
         ("table", 1, "| Type | Price |\n| --- | --- |\n| P-100 | 1200 |\n| P-200 | 1900.5 |"),
@@ -34,32 +29,32 @@ def test_a_sheet_is_a_page_with_its_name_as_heading(tmp_path: Path) -> None:
     assert document.page_count == 3
 
 
-def test_formulas_are_read_by_their_stored_value(tmp_path: Path) -> None:
-    path = tmp_path / "a.xlsx"
-    with xlsxwriter.Workbook(str(path)) as workbook:
+def test_formulas_are_read_by_their_stored_value(parse: Parse) -> None:
+    content = io.BytesIO()
+    with xlsxwriter.Workbook(content) as workbook:
         sheet = workbook.add_worksheet()
         sheet.write_row(0, 0, ["Sum", "Share"])
         sheet.write_formula(1, 0, "=40+2", value=42)
         sheet.write_number(1, 1, 0.075, workbook.add_format({"num_format": "0.0%"}))
-    document = parse_xlsx(path)
+    document = parse(content.getvalue(), ".xlsx")
     assert document.elements[1].text.splitlines()[-1] == "| 42 | 7.5% |"
     assert document.warnings == ()
 
 
-def test_formulas_without_a_stored_value_are_named(tmp_path: Path) -> None:
+def test_formulas_without_a_stored_value_are_named(parse: Parse) -> None:
     workbook = Workbook()
     workbook.active.append(["a", "=1+1"])  # type: ignore[union-attr]
-    (warning,) = parse_xlsx(written(workbook, tmp_path)).warnings
+    (warning,) = parse(workbook, ".xlsx").warnings
     assert "no stored value" in warning
 
 
-def test_hidden_sheets_are_left_out_and_named(tmp_path: Path) -> None:
+def test_hidden_sheets_are_left_out_and_named(parse: Parse) -> None:
     workbook = Workbook()
     workbook.active.append(["shown", "too"])  # type: ignore[union-attr]
     hidden = workbook.create_sheet("Lists")
     hidden.append(["secret", "list"])
     hidden.sheet_state = "hidden"
-    document = parse_xlsx(written(workbook, tmp_path))
+    document = parse(workbook, ".xlsx")
     assert not any("secret" in element.text for element in document.elements)
     assert document.warnings == ("Sheet 'Lists' is hidden and was left out.",)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from local.model_server.embedding.service import EmbeddingService, find_weights
+from local.model_server.protocol.requests import ChatRequest
 
 
 @pytest.fixture(scope="session")
@@ -43,3 +44,8 @@ def prompt(question: str, query_type: str, *documents: str) -> str:
         f"<question>{escape(question)}</question>\n<query_type>{query_type}</query_type>\n"
         f"<documents>{''.join(documents)}</documents>\n<output_rules>Cite.</output_rules>"
     )
+
+
+def request(message: str) -> ChatRequest:
+    """A chat request of one message of the user."""
+    return ChatRequest.model_validate({"messages": [{"role": "user", "content": message}]})

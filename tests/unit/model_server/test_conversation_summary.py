@@ -1,21 +1,10 @@
 """Summaries of conversations: extracted, bounded, in order, whatever the turns say."""
 
-import json
 from html import escape
 
-from pydantic import JsonValue
-
 from local.model_server.embedding.service import EmbeddingService
-from local.model_server.schemas.conversation_summary import MAX_WORDS
-from local.model_server.schemas.registry import fill_schema
-from local.model_server.schemas.task import SchemaTask
-
-SCHEMA: dict[str, JsonValue] = {
-    "type": "object",
-    "properties": {"summary": {"type": "string"}},
-    "required": ["summary"],
-    "additionalProperties": False,
-}
+from local.model_server.summaries import MAX_WORDS, summarise_conversation
+from tests.unit.model_server.conftest import request
 
 WORDS = [f"{first}{second}" for first in ("blu", "gre", "tal", "ste") for second in "abcdefghij"]
 
@@ -23,8 +12,7 @@ WORDS = [f"{first}{second}" for first in ("blu", "gre", "tal", "ste") for second
 def summary_of(embedder: EmbeddingService, previous: str, *turns: tuple[str, str]) -> str:
     said = "".join(f'<turn role="{role}">{escape(text, quote=False)}</turn>' for role, text in turns)
     message = f"<previous_summary>{escape(previous)}</previous_summary>\n<conversation>{said}</conversation>"
-    filled = fill_schema(SchemaTask("ConversationSummary", SCHEMA, message, embedder))
-    return str(json.loads(filled)["summary"])
+    return str(summarise_conversation(request(message), embedder)["summary"])
 
 
 def test_each_question_is_kept_with_the_beginning_of_its_answer(embedder: EmbeddingService) -> None:

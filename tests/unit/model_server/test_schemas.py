@@ -9,9 +9,10 @@ import pytest
 from pydantic import BaseModel, Field, JsonValue, TypeAdapter
 
 from local.model_server.embedding.service import EmbeddingService
-from local.model_server.schemas.filler import fill
-from local.model_server.schemas.registry import HANDLERS, fill_schema
-from local.model_server.schemas.task import SchemaTask
+from local.model_server.filler import fill
+from local.model_server.protocol.requests import JsonSchema
+from local.model_server.schemas import HANDLERS, fill_schema
+from tests.unit.model_server.conftest import request
 
 
 class Colour(Enum):
@@ -50,7 +51,7 @@ def test_an_unknown_schema_is_filled_with_a_warning(
     embedder: EmbeddingService, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING):
-        text = fill_schema(SchemaTask("Leaf", Leaf.model_json_schema(), "", embedder))
+        text = fill_schema(JsonSchema(name="Leaf", schema=Leaf.model_json_schema()), request(""), embedder)
     Leaf.model_validate_json(text)
     assert "schema.unknown name=Leaf" in caplog.text
 
@@ -59,14 +60,15 @@ def test_a_field_that_a_handler_does_not_know_is_filled_with_a_warning(
     embedder: EmbeddingService, caplog: pytest.LogCaptureFixture
 ) -> None:
     schema = TypeAdapter(dict[str, JsonValue]).validate_python(
-        {"type": "object", "properties": {"quote": {"type": "null"}, "certainty": {"type": "integer"}}}
+        {"type": "object", "properties": {"quotations": {"type": "array"}, "certainty": {"type": "integer"}}}
     )
     with caplog.at_level(logging.WARNING):
-        values = json.loads(fill_schema(SchemaTask("QuoteRepair", schema, "<claim>x</claim>", embedder)))
-    assert values == {"quote": None, "certainty": 0}
+        asked = JsonSchema(name="RepairedQuotations", schema=schema)
+        values = json.loads(fill_schema(asked, request("<claims/>"), embedder))
+    assert values == {"quotations": [], "certainty": 0}
     assert "fields=certainty" in caplog.text
 
 
 def test_every_handler_copes_with_a_message_that_is_no_markup(embedder: EmbeddingService) -> None:
-    for name, handler in HANDLERS.items():
-        json.dumps(handler(SchemaTask(name, {}, "no markup here", embedder)))
+    for handler in HANDLERS.values():
+        json.dumps(handler(request("no markup here"), embedder))

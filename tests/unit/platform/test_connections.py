@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from azure.core.credentials import AzureKeyCredential
 from azure.identity.aio import DefaultAzureCredential
-from openai import AsyncAzureOpenAI
+from openai import AsyncOpenAI
 
 from shared.platform.connections import Connection, Credentials
 from shared.platform.errors import ConfigurationError
@@ -273,7 +273,8 @@ async def test_with_identity_every_client_can_be_made() -> None:
     )
     assert connections.blobs.client().account_name == "x"
     assert connections.tables.client().account_name == "x"
-    assert isinstance(connections.model.client(), AsyncAzureOpenAI)
+    assert isinstance(connections.model.client(), AsyncOpenAI)
+    assert str(connections.model.client().base_url) == "https://x.openai.azure.com/openai/v1/"
     assert connections.search_admin.client() is connections.search_admin.client()
     assert connections.search_index("blocks") is connections.search_index("blocks")
     assert connections.search_index("blocks").client() is not None

@@ -67,6 +67,7 @@ REFUSALS: list[tuple[int, Any, Feature]] = [
         "system_role",
     ),
     (400, {"message": "System role not supported"}, "system_role"),
+    (400, {"message": "Unrecognized request argument supplied: reasoning_effort"}, "reasoning_effort"),
     (400, {"message": "Developer instruction is not enabled for models/gemma-3-27b-it"}, "system_role"),
     (404, {"message": "No endpoints found that support image input"}, "images"),
     (

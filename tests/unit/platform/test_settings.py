@@ -1,10 +1,17 @@
 """Settings: what is missing or wrong is named, with its purpose and an example."""
 
-import pytest
+from typing import Any
 
+import pytest
+from pydantic import ValidationError
+
+from shared.ingestion.acceptance import pipeline
 from shared.platform.errors import ConfigurationError
 from shared.platform.settings import Settings, load_settings, setting_fields
+from shared.wiring import Connections, build_services
+from tests.fakes.services import fake_settings
 
+SECRET = "development, 0123456789 and letters"
 COMPLETE = {
     "AZURE_SEARCH_ENDPOINT": "https://x.search.windows.net",
     "DocumentsStorage": "UseDevelopmentStorage=true",
@@ -83,12 +90,62 @@ def test_everything_that_is_wrong_is_said_at_once(environment: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("variable", ["DEV_TOKEN_SECRET", "ALLOW_ANONYMOUS"])
-def test_what_is_for_development_is_refused_in_azure(environment: pytest.MonkeyPatch, variable: str) -> None:
-    environment.setenv(variable, "x" * 32 if variable == "DEV_TOKEN_SECRET" else "true")
-    assert not load_settings().host.in_azure
-    environment.setenv("WEBSITE_SITE_NAME", "groundwork")
+@pytest.mark.parametrize(
+    "sign", ["WEBSITE_SITE_NAME", "WEBSITE_AUTH_ENABLED", "CONTAINER_APP_NAME", "KUBERNETES_SERVICE_HOST"]
+)
+def test_what_is_for_development_is_refused_where_the_app_is_hosted(
+    environment: pytest.MonkeyPatch, variable: str, sign: str
+) -> None:
+    environment.setenv(variable, SECRET if variable == "DEV_TOKEN_SECRET" else "true")
+    assert not load_settings().host.is_hosted
+    environment.setenv(sign, "true")
     with pytest.raises(ConfigurationError, match=variable):
         load_settings()
+
+
+@pytest.mark.parametrize("secret", ["x" * 32, "password" * 4, "0123456701234567" * 2])
+def test_a_secret_that_is_easy_to_guess_is_refused(environment: pytest.MonkeyPatch, secret: str) -> None:
+    environment.setenv("DEV_TOKEN_SECRET", secret)
+    with pytest.raises(ConfigurationError, match="DEV_TOKEN_SECRET: too easy to guess"):
+        load_settings()
+
+
+@pytest.mark.parametrize(
+    ("variable", "values"),
+    [
+        ("AZURE_SEARCH_ENDPOINT", {"AZURE_SEARCH_ENDPOINT": "http://search", "AZURE_SEARCH_API_KEY": "k"}),
+        ("OPENAI_BASE_URL", {"OPENAI_BASE_URL": "http://models/v1", "OPENAI_API_KEY": "k"}),
+        (
+            "AZURE_OPENAI_ENDPOINT",
+            {"AZURE_OPENAI_ENDPOINT": "http://models", "AZURE_OPENAI_API_KEY": "k"},
+        ),
+        ("DOCLING_ENDPOINT", {"DOCLING_ENDPOINT": "http://docling:5001", "DOCLING_API_KEY": "k"}),
+        ("TABLES_ENDPOINT", {"TABLES_ENDPOINT": "http://tables", "TABLES_KEY": "k"}),
+        ("DocumentsStorage", {"DocumentsStorage": "AccountKey=k;BlobEndpoint=http://store:10000/a"}),
+        (
+            "DocumentsStorage",
+            {"DocumentsStorage": "DefaultEndpointsProtocol=http;AccountName=a;AccountKey=k"},
+        ),
+    ],
+)
+def test_a_key_is_sent_over_https_or_not_at_all(
+    environment: pytest.MonkeyPatch, variable: str, values: dict[str, str]
+) -> None:
+    for name, value in values.items():
+        environment.setenv(name, value)
+    with pytest.raises(ConfigurationError, match=f"{variable} carries a key"):
+        load_settings()
+    for name, value in values.items():
+        environment.setenv(name, value.replace("http://", "https://").replace("=http;", "=https;"))
+    load_settings()
+
+
+def test_a_key_may_go_to_this_machine_over_http(environment: pytest.MonkeyPatch) -> None:
+    environment.setenv("AZURE_SEARCH_ENDPOINT", "http://localhost:7071")
+    environment.setenv("AZURE_SEARCH_API_KEY", "k")
+    local = "DefaultEndpointsProtocol=http;AccountKey=k;BlobEndpoint=http://127.0.0.1:10000/devstoreaccount1"
+    environment.setenv("DocumentsStorage", local)
+    load_settings()
 
 
 def test_secrets_are_not_shown_with_the_settings(environment: pytest.MonkeyPatch) -> None:
@@ -97,7 +154,7 @@ def test_secrets_are_not_shown_with_the_settings(environment: pytest.MonkeyPatch
         "DocumentsStorage": "hidden-2",
         "OPENAI_API_KEY": "hidden-3",
         "AZURE_OPENAI_API_KEY": "hidden-4",
-        "DEV_TOKEN_SECRET": "hidden-5".ljust(32, "x"),
+        "DEV_TOKEN_SECRET": "hidden-5 of many letters, 0123456789",
     }
     for variable, value in secrets.items():
         environment.setenv(variable, value)
@@ -149,3 +206,332 @@ def test_model_features_are_named_or_learned(value: str, known: set[str] | None)
 def test_an_unknown_model_feature_is_refused(value: str) -> None:
     with pytest.raises(ConfigurationError, match=r"MODEL_FEATURES.*max_tokens"):
         load_settings({**COMPLETE, "MODEL_FEATURES": value})
+
+
+ID = "72f988bf-86f1-41af-91ab-2d7cd011db47"
+BOT = {"bot_app_id": ID, "bot_tenant_id": ID}
+INSIGHTS = "InstrumentationKey=00000000-0000-0000-0000-000000000000;IngestionEndpoint=https://x.example"
+AZURE = "https://x.cognitiveservices.azure.com"
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"bot_app_id": ID}, "BOT_TENANT_ID"),
+        ({"bot_app_id": "groundwork", "bot_tenant_id": ID}, "BOT_APP_ID"),
+        ({"bot_app_id": ID, "bot_tenant_id": "contoso.com"}, "BOT_TENANT_ID"),
+        ({**BOT, "bot_local_anonymous": True}, "BOT_LOCAL_ANONYMOUS"),
+        ({"bot_local_anonymous": True, "website_site_name": "app"}, "BOT_LOCAL_ANONYMOUS"),
+        ({"bot_attachment_hosts": "https://contoso.sharepoint.com"}, "BOT_ATTACHMENT_HOSTS"),
+        ({"bot_attachment_hosts": "*"}, "BOT_ATTACHMENT_HOSTS"),
+        ({"bot_attachment_hosts": "*.sharepoint.com"}, "BOT_ATTACHMENT_HOSTS"),
+        ({"bot_attachment_hosts": "."}, "BOT_ATTACHMENT_HOSTS"),
+        ({"public_url": "http://groundwork.contoso.com"}, "PUBLIC_URL"),
+        ({"public_url": "https://groundwork.contoso.com/app"}, "PUBLIC_URL"),
+        ({"public_url": "https://me@groundwork.contoso.com"}, "PUBLIC_URL"),
+        ({"public_url": "groundwork.contoso.com"}, "PUBLIC_URL"),
+        ({"bot_stream_seconds": 120}, "BOT_STREAM_SECONDS"),
+        ({"graph_endpoint": "http://graph.microsoft.com"}, "GRAPH_ENDPOINT"),
+        ({"graph_endpoint": "https://graph.microsoft.com/v1.0"}, "GRAPH_ENDPOINT"),
+        ({"graph_endpoint": "https://graph.microsoft.com?x=1"}, "GRAPH_ENDPOINT"),
+        ({"graph_endpoint": "https://me@graph.microsoft.com"}, "GRAPH_ENDPOINT"),
+        ({"graph_endpoint": "graph.microsoft.com"}, "GRAPH_ENDPOINT"),
+        ({"allowed_tenants": "contoso.com"}, "ALLOWED_TENANTS"),
+        ({"allowed_tenants": f"{ID},0d4c3b2a-1f0e-4d5c-8b7a-665544332211"}, "ALLOWED_TENANTS"),
+        ({"allowed_tenants": "72f988bf-86f1-41af-91ab-2d7cd011db47;x"}, "ALLOWED_TENANTS"),
+        ({"group_overage": "none"}, "GROUP_OVERAGE"),
+        ({"guests": "everybody"}, "GUESTS"),
+        ({"group_cache_s": 86_400}, "GROUP_CACHE_S"),
+        ({"graph_timeout_s": 0}, "GRAPH_TIMEOUT_S"),
+        ({"otel_exporter_otlp_endpoint": "collector:4318"}, "OTEL_EXPORTER_OTLP_ENDPOINT"),
+        ({"otel_exporter_otlp_endpoint": "grpc://collector:4317"}, "OTEL_EXPORTER_OTLP_ENDPOINT"),
+        ({"otel_exporter_otlp_endpoint": "https://me:it@x.example"}, "OTEL_EXPORTER_OTLP_ENDPOINT"),
+        ({"otel_exporter_otlp_endpoint": "https://x.example?key=1"}, "OTEL_EXPORTER_OTLP_ENDPOINT"),
+        (
+            {"otel_exporter_otlp_endpoint": "http://x.example", "otel_exporter_otlp_headers": "a=SESAME"},
+            "OTEL_EXPORTER_OTLP_ENDPOINT",
+        ),
+        ({"otel_exporter_otlp_headers": "SESAME"}, "OTEL_EXPORTER_OTLP_HEADERS"),
+        ({"otel_exporter_otlp_headers": "a=SESAME\r\nb: c"}, "OTEL_EXPORTER_OTLP_HEADERS"),
+        ({"applicationinsights_connection_string": "SESAME"}, "APPLICATIONINSIGHTS_CONNECTION_STRING"),
+        ({"trace_sample_ratio": "1.5"}, "TRACE_SAMPLE_RATIO"),
+        ({"otel_service_name": "x" * 101}, "OTEL_SERVICE_NAME"),
+        ({"parser_backend": "document_intelligence"}, "DOCUMENT_INTELLIGENCE_ENDPOINT is missing"),
+        ({"text_recognition": "document_intelligence"}, "DOCUMENT_INTELLIGENCE_ENDPOINT is missing"),
+        ({"parser_backend": "docling"}, "DOCLING_ENDPOINT is missing"),
+        ({"parser_backend": "docling", "docling_endpoint": "docling:5001"}, "DOCLING_ENDPOINT"),
+        (
+            {"parser_backend": "docling", "docling_endpoint": "http://me:it@docling"},
+            "DOCLING_ENDPOINT",
+        ),
+        ({"parser_backend": "tika"}, "PARSER_BACKEND"),
+        ({"text_recognition": "docling"}, "TEXT_RECOGNITION"),
+        ({"parser_service_timeout_s": 301}, "PARSER_SERVICE_TIMEOUT_S"),
+        ({"web_search_url": "http://search.example.org/search"}, "WEB_SEARCH_URL"),
+        ({"web_search_url": "http://127.0.0.1.example.org/search"}, "WEB_SEARCH_URL"),
+        ({"web_search_url": "search.example.org"}, "WEB_SEARCH_URL"),
+        ({"web_search_url": "ftp://127.0.0.1/search"}, "WEB_SEARCH_URL"),
+        ({"web_search_url": "https://"}, "WEB_SEARCH_URL"),
+        ({"web_search_url": "https://me:it@search.example.org/search"}, "WEB_SEARCH_URL"),
+        ({"web_search_url": "https://search.example.org/search?q=a"}, "WEB_SEARCH_URL"),
+        ({"web_search_url": "https://search.example.org/search#a"}, "WEB_SEARCH_URL"),
+        ({"web_search_key_header": "X-Key: a"}, "WEB_SEARCH_KEY"),
+        ({"web_search_key": "a\r\nb"}, "WEB_SEARCH_KEY"),
+        ({"web_search_key_header": "ü"}, "WEB_SEARCH_KEY"),
+    ],
+)
+def test_what_is_wrong_stops_the_start_by_name_and_without_its_key(
+    changes: dict[str, Any], named: str
+) -> None:
+    with pytest.raises(ValidationError, match=named) as refused:
+        fake_settings(**changes)
+    assert "SESAME" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {**BOT, "website_site_name": "app"},
+        {"bot_local_anonymous": True},
+        {"graph_endpoint": "https://graph.microsoft.us"},
+        {"graph_endpoint": "https://graph.microsoft.com/"},
+        {"graph_endpoint": "http://127.0.0.1:8000"},
+    ],
+)
+def test_what_is_right_is_taken(changes: dict[str, Any]) -> None:
+    settings = fake_settings(**changes)
+    groups = (settings.bot, settings.identity, settings.host)
+    taken = {
+        name.lower(): value for group in groups for name, value in group.model_dump(by_alias=True).items()
+    }
+    assert taken.items() >= changes.items()
+
+
+def test_keys_are_not_shown_with_the_settings() -> None:
+    keys = {
+        "document_intelligence_key": "SESAME",
+        "docling_api_key": "SESAME",
+        "web_search_key": "SESAME",
+        "otel_exporter_otlp_endpoint": "https://x.example",
+        "otel_exporter_otlp_headers": "X-Api-Key=SESAME=1, project=p,",
+        "applicationinsights_connection_string": INSIGHTS.replace("0000-", "SESAME"),
+    }
+    settings = fake_settings(**keys)
+    assert "SESAME" not in repr(settings)
+    assert settings.telemetry.otlp_headers == {"x-api-key": "SESAME=1", "project": "p"}
+
+
+def test_names_in_lists_are_compared_in_small_letters() -> None:
+    settings = fake_settings(
+        bot_attachment_hosts=" .SharePoint.com,, files.contoso.com:8443 ",
+        allowed_tenants=f" {ID.upper()} ,",
+        subagents_sensitive_departments="Human Resources, LEGAL,",
+    )
+    assert settings.bot.attachment_hosts == (".sharepoint.com", "files.contoso.com:8443")
+    assert settings.identity.tenants == (ID,)
+    assert settings.subagents.sensitive_department_names == ("human resources", "legal")
+    assert fake_settings().identity.tenants == ()
+
+
+@pytest.mark.parametrize(
+    ("given", "address"),
+    [
+        ({}, None),
+        ({"website_hostname": "app.azurewebsites.net"}, "https://app.azurewebsites.net"),
+        ({"public_url": "https://gw.contoso.com/", "website_hostname": "x"}, "https://gw.contoso.com"),
+        ({"public_url": "http://127.0.0.1:7071"}, "http://127.0.0.1:7071"),
+    ],
+)
+def test_links_lead_to_where_people_reach_the_app(given: dict[str, Any], address: str | None) -> None:
+    assert fake_settings(**given).host.public_address == address
+
+
+def test_the_web_is_not_searched_unless_it_is_configured() -> None:
+    assert build_services(fake_settings()).web_search is None
+
+
+@pytest.mark.parametrize("url", ["https://search.example.org/search", "http://127.0.0.1:1/search"])
+def test_https_or_this_machine_may_be_asked(url: str) -> None:
+    assert build_services(fake_settings(web_search_url=url)).web_search is not None
+
+
+def test_nothing_is_sent_unless_a_receiver_is_named() -> None:
+    settings = fake_settings()
+    assert not settings.telemetry.is_on
+    assert not settings.telemetry.trace_content
+    assert settings.telemetry.trace_sample_ratio == 1.0
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"otel_exporter_otlp_endpoint": "http://jaeger:4318"},
+        {
+            "otel_exporter_otlp_endpoint": "https://collector.example/otlp",
+            "otel_exporter_otlp_headers": "a=b",
+        },
+        {"otel_exporter_otlp_endpoint": "http://127.0.0.1:4318", "otel_exporter_otlp_headers": "a=b"},
+        {"applicationinsights_connection_string": INSIGHTS},
+    ],
+)
+def test_a_receiver_may_be(changes: dict[str, str]) -> None:
+    assert fake_settings(**changes).telemetry.is_on
+
+
+@pytest.mark.parametrize("key", [None, "k"])
+@pytest.mark.parametrize("endpoint", ["http://127.0.0.1:1", "http://x.cognitiveservices.azure.com"])
+def test_a_key_or_token_goes_over_https_alone_but_for_a_key_on_this_machine(
+    endpoint: str, key: str | None
+) -> None:
+    changes: dict[str, Any] = {
+        "parser_backend": "document_intelligence",
+        "document_intelligence_endpoint": endpoint,
+        "document_intelligence_key": key,
+    }
+    if key and "127" in endpoint:
+        assert fake_settings(**changes).ingestion.document_intelligence_key == key
+        return
+    with pytest.raises(ValidationError, match="DOCUMENT_INTELLIGENCE_"):
+        fake_settings(**changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "layout", "pages"),
+    [
+        ({}, None, None),
+        ({"parser_backend": "docling"}, "the docling service", None),
+        ({"parser_backend": "document_intelligence"}, "the Document Intelligence resource", None),
+        ({"text_recognition": "document_intelligence"}, None, "the Document Intelligence resource"),
+    ],
+)
+def test_settings_alone_choose_the_service(
+    changes: dict[str, Any], layout: str | None, pages: str | None
+) -> None:
+    reached = {"document_intelligence_endpoint": AZURE, "docling_endpoint": "http://docling:5001"}
+    chosen = build_services(fake_settings(**reached, **changes)).parser_services
+    assert (chosen.layout.name if chosen.layout else None) == layout
+    assert (chosen.pages.name if chosen.pages else None) == pages
+
+
+def test_another_service_makes_documents_new() -> None:
+    reached = {"document_intelligence_endpoint": AZURE, "docling_endpoint": "http://docling:5001"}
+    choices: list[dict[str, Any]] = [
+        {},
+        {"parser_backend": "docling"},
+        {"parser_backend": "document_intelligence"},
+        {"text_recognition": "document_intelligence"},
+    ]
+    assert len({pipeline(fake_settings(**reached, **choice)) for choice in choices}) == len(choices)
+    assert pipeline(fake_settings()) == pipeline(fake_settings(**reached))
+
+
+async def test_without_a_key_document_intelligence_is_asked_with_the_identity() -> None:
+    to = Connections(fake_settings(document_intelligence_endpoint=AZURE))
+    client = await to.document_intelligence.opened()
+    assert type(client._config.authentication_policy).__name__ == "AsyncBearerTokenCredentialPolicy"
+    await to.close()
+
+
+CONTRACT = {  # contracts.md, section 4
+    "subagents_enabled": True,
+    "subagents_max_per_request": 2,
+    "subagents_max_recursion_depth": 1,
+    "subagents_child_timeout_ms": 30_000,
+    "subagents_child_max_turns": 6,
+    "subagents_child_max_tool_calls": 16,
+    "subagents_child_retry_count": 1,
+    "subagents_child_retry_backoff_ms": 750,
+    "circuit_breaker_failure_rate_threshold": 0.35,
+    "circuit_breaker_window_requests": 50,
+    "circuit_breaker_cooldown_seconds": 300,
+    "low_retrieval_confidence_top_score": 0.62,
+    "high_confidence_no_delegate_top_score": 0.78,
+    "low_score_spread_ambiguity": 0.08,
+    "high_score_spread_clarity": 0.15,
+    "max_total_tokens_per_request": 120_000,
+    "max_child_tokens": 30_000,
+    "max_child_cost_usd": 0.12,
+    "max_subagent_cost_usd": 0.30,
+    "max_total_latency_ms": 60_000,
+    "min_remaining_latency_to_delegate_ms": 20_000,
+}
+TIGHT = CONTRACT | {
+    "subagents_child_timeout_ms": 15_000,
+    "subagents_child_max_turns": 3,
+    "max_total_tokens_per_request": 24_000,
+    "max_child_tokens": 8_000,
+    "max_child_cost_usd": 0.03,
+    "max_subagent_cost_usd": 0.08,
+    "max_total_latency_ms": 25_000,
+    "min_remaining_latency_to_delegate_ms": 12_000,
+}
+
+
+def values(settings: Settings) -> dict[str, object]:
+    """The contract's settings by their variables in lower case."""
+    groups = (settings.subagents, settings.thresholds, settings.budgets)
+    by_alias = {
+        name.lower(): value for group in groups for name, value in group.model_dump(by_alias=True).items()
+    }
+    return {name: by_alias[name] for name in CONTRACT}
+
+
+def test_defaults_are_the_contracts() -> None:
+    assert values(load_settings(COMPLETE)) == CONTRACT
+
+
+def test_the_tight_preset_has_the_requirements_budgets() -> None:
+    assert values(load_settings({**COMPLETE, "BUDGET_PRESET": "tight"})) == TIGHT
+
+
+def test_a_budget_that_is_set_overrides_the_preset() -> None:
+    told = {"BUDGET_PRESET": "tight", "MAX_CHILD_TOKENS": "9000", "SUBAGENTS_CHILD_MAX_TURNS": "6"}
+    expected = TIGHT | {"max_child_tokens": 9_000, "subagents_child_max_turns": 6}
+    assert values(load_settings({**COMPLETE, **told})) == expected
+
+
+def test_each_is_read_from_the_environment() -> None:
+    changed = {
+        name: not value
+        if isinstance(value, bool)
+        else value * 0.99
+        if isinstance(value, float)
+        else value + 1
+        for name, value in CONTRACT.items()
+    }
+    text = {name.upper(): str(value) for name, value in changed.items()}
+    assert values(load_settings({**COMPLETE, **text})) == changed
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "value"),
+    [
+        ("LOW_RETRIEVAL_CONFIDENCE_TOP_SCORE", "HIGH_CONFIDENCE_NO_DELEGATE_TOP_SCORE", "0.78"),
+        ("LOW_SCORE_SPREAD_AMBIGUITY", "HIGH_SCORE_SPREAD_CLARITY", "0.2"),
+        ("SUBAGENTS_RESERVE_TOKENS", "MIN_REMAINING_TOKENS_TO_DELEGATE", "26000"),
+        ("SUBAGENTS_RESERVE_LATENCY_MS", "MIN_REMAINING_LATENCY_TO_DELEGATE_MS", "20000"),
+    ],
+)
+def test_thresholds_that_contradict_each_other_are_named(lower: str, upper: str, value: str) -> None:
+    with pytest.raises(ValueError, match=f"^{lower} .* must be less than {upper} "):
+        load_settings({**COMPLETE, lower: value})
+
+
+def test_a_reserve_must_fit_into_the_whole() -> None:
+    with pytest.raises(ConfigurationError, match=r"^SUBAGENTS_RESERVE_LATENCY_MS .* MAX_TOTAL_LATENCY_MS"):
+        load_settings({**COMPLETE, "MAX_TOTAL_LATENCY_MS": "5000"})
+
+
+def test_a_share_over_one_is_refused_by_name() -> None:
+    with pytest.raises(ConfigurationError, match=r"^HIGH_CONFIDENCE_NO_DELEGATE_TOP_SCORE: "):
+        load_settings({**COMPLETE, "HIGH_CONFIDENCE_NO_DELEGATE_TOP_SCORE": "78"})
+
+
+def test_a_tool_that_there_is_not_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match=r"SUBAGENTS_RESTRICTED_TOOLS .*: delete_documents\."):
+        load_settings({**COMPLETE, "SUBAGENTS_RESTRICTED_TOOLS": "retrieve_documents, delete_documents"})
+
+
+def test_the_names_of_restricted_tools_are_read() -> None:
+    settings = fake_settings(subagents_restricted_tools=" query_metadata ,retrieve_documents")
+    assert set(settings.subagents.restricted_tool_names) == {"retrieve_documents", "query_metadata"}

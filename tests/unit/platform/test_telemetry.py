@@ -19,6 +19,8 @@ from shared.platform.telemetry import (
     redact,
 )
 
+pytestmark = pytest.mark.attack("secrets in logs")
+
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ1MSJ9.c2lnbmF0dXJl"
 
 

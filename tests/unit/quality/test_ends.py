@@ -20,6 +20,7 @@ from shared.quality.recording import key_of
 from shared.runs.log_lines import LogSlice
 from shared.runs.models import ChatRequest, RunRequest
 from shared.wiring import Services
+from tests.fakes.background import background_done
 from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.stores_quality import InMemoryQualityStore
 from tests.unit.answering.figure_world import picture
@@ -44,7 +45,7 @@ async def test_an_answer_is_recorded_with_its_numbers() -> None:
     (noted,) = recorded(services)
     assert (noted.key, noted.at, noted.outcome) == (key_of(request.run_id), request.created_at, "answered")
     assert (noted.citations, noted.citations_verified) == (1, 1)
-    assert (noted.plan_items, noted.plan_items_done, noted.asked_back) == (1, 1, False)
+    assert (noted.plan_items, noted.plan_items_done, noted.asked_back) == (2, 2, False)
     assert (noted.tool_calls, noted.tool_calls_succeeded) == (1, 1)
     assert noted.latency_ms is not None
     assert noted.first_token_ms is not None
@@ -76,7 +77,7 @@ async def test_pictures_that_could_have_been_shown_are_counted(tag: str, shown: 
 
 
 async def test_the_project_of_the_question_is_kept() -> None:
-    services = await world(Model(plan(), answer='<abstain missing="it" next_step="ask"/>'))
+    services = await world(Model(plan(), answer='<gap missing="it" next_step="ask"/>'))
     request = await begun(services, project_id="pumps")
     await run_to_end(request.run_id, services)
     (noted,) = recorded(services)
@@ -95,7 +96,7 @@ async def test_a_run_that_fails_is_recorded_with_the_plan_that_it_had() -> None:
     for _ in range(2):  # two readers find it dead
         await close_dead_run(request.run_id, "It was stopped.", services)
     (noted,) = recorded(services)
-    assert (noted.outcome, noted.plan_items, noted.plan_items_done) == ("failed", 1, 0)
+    assert (noted.outcome, noted.plan_items, noted.plan_items_done) == ("failed", 2, 0)
     assert (noted.tool_calls, noted.citations) == (1, 0)
 
 
@@ -104,7 +105,7 @@ async def test_a_cancelled_run_is_recorded_as_such() -> None:
     request = await begun(services)
     for _ in range(2):
         await cancel_run(request.run_id, services)
-    await asyncio.sleep(0.05)  # it is noted beside
+    await background_done()
     assert [noted.outcome for noted in recorded(services)] == ["cancelled"]
 
 

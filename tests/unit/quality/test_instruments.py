@@ -2,47 +2,19 @@
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Any
 
-import pytest
-from opentelemetry.sdk.metrics import MeterProvider
-from opentelemetry.sdk.metrics.export import HistogramDataPoint, InMemoryMetricReader, NumberDataPoint
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
 from shared.quality import recording
 from shared.quality.models import AnswerRecord, OpeningRecord, RatingRecord
 from shared.quality.recording import keep
 from tests.fakes.services import fake_services
+from tests.metrics_fixture import points, reader
+
+__all__ = ["reader"]
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
-
-
-@pytest.fixture
-def reader(monkeypatch: pytest.MonkeyPatch) -> Iterator[InMemoryMetricReader]:
-    """OpenTelemetry as a deployment sets it up, for this test alone."""
-    reader = InMemoryMetricReader()
-    provider = MeterProvider([reader])
-    monkeypatch.setattr("opentelemetry.metrics._internal._METER_PROVIDER", provider)
-    recording.instruments_of_process.cache_clear()
-    yield reader
-    recording.instruments_of_process.cache_clear()
-    provider.shutdown()
-
-
-def points(reader: InMemoryMetricReader) -> dict[str, list[tuple[dict[str, Any], float]]]:
-    """Each metric's attributes and value; of a histogram the sum."""
-    found: dict[str, list[tuple[dict[str, Any], float]]] = {}
-    collected = reader.get_metrics_data()
-    assert collected is not None
-    (scope,) = collected.resource_metrics[0].scope_metrics
-    assert scope.scope.name == recording.METER
-    for metric in scope.metrics:
-        for point in metric.data.data_points:
-            assert isinstance(point, NumberDataPoint | HistogramDataPoint)
-            value = point.value if isinstance(point, NumberDataPoint) else point.sum
-            found.setdefault(metric.name, []).append((dict(point.attributes or {}), value))
-    return found
 
 
 async def test_what_is_kept_is_counted_once(reader: InMemoryMetricReader) -> None:
@@ -66,7 +38,7 @@ async def test_what_is_kept_is_counted_once(reader: InMemoryMetricReader) -> Non
         await keep(answer, services.quality)
         await keep(OpeningRecord(key="a", at=NOON, n=1), services.quality)
     await recording.count(RatingRecord(key="a", at=NOON, rating=4))
-    found = points(reader)
+    found = points(reader, recording.METER)
     assert found["groundwork.answers"] == [
         ({"outcome": "answered", "asked_back": False, "delegated": False}, 1)
     ]

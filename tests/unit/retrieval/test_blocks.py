@@ -9,7 +9,7 @@ from shared.access.models import UserContext
 from shared.platform.errors import GroundworkError, InvalidQueryError, RateLimitError
 from shared.platform.language_models.models import CallLimits, Embedder
 from shared.platform.search import IndexRow, SearchPage, SearchRequest
-from shared.retrieval.blocks import BlockSearch, semantically_ranked
+from shared.retrieval.blocks import RANKER_PAUSE_S, BlockSearch, RankerPause, semantically_ranked
 from shared.retrieval.models import Hit
 from shared.retrieval.secured_index import SecuredIndex
 from tests.fakes.recording_index import RecordingIndex
@@ -260,15 +260,15 @@ def ranked(**scores: float | None) -> SearchPage:
     )
 
 
-async def test_its_scores_take_the_place_of_the_fused_ones() -> None:
+async def test_the_ranker_changes_the_order_and_not_the_scale_of_scores() -> None:
     index = RecordingIndex(ranked(a=1.0, b=3.0))
-    hits = await semantically_ranked(SecuredIndex(index, ANNA), "Who?", (1.0,), HITS)
-    assert [(hit.block_id, hit.score) for hit in hits] == [("b", 0.75), ("a", 0.25)]
+    hits = await semantically_ranked(SecuredIndex(index, ANNA), "Who?", (1.0,), HITS, RankerPause())
+    assert [(hit.block_id, hit.score) for hit in hits] == [("b", 0.7), ("a", 0.6)]
 
 
 async def test_it_is_asked_for_what_was_found_and_within_the_users_rights() -> None:
     index = RecordingIndex(ranked(a=1.0, b=3.0))
-    await semantically_ranked(SecuredIndex(index, ANNA), "Who?", (1.0,), HITS)
+    await semantically_ranked(SecuredIndex(index, ANNA), "Who?", (1.0,), HITS, RankerPause())
     (asked,) = index.requests
     assert (asked.semantic_configuration, asked.semantic_query, asked.top) == ("default", "Who?", 2)
     assert {query.field for query in asked.vectors} == {"content_vector", "image_caption_vector"}
@@ -277,13 +277,15 @@ async def test_it_is_asked_for_what_was_found_and_within_the_users_rights() -> N
 
 
 async def test_what_it_passed_over_comes_last() -> None:
-    hits = await semantically_ranked(SecuredIndex(RecordingIndex(ranked(b=2.0)), ANNA), "Who?", (1.0,), HITS)
-    assert [(hit.block_id, hit.score) for hit in hits] == [("b", 0.5), ("a", 0.5)]
+    index = SecuredIndex(RecordingIndex(ranked(b=2.0)), ANNA)
+    hits = await semantically_ranked(index, "Who?", (1.0,), HITS, RankerPause())
+    assert [(hit.block_id, hit.score) for hit in hits] == [("b", 0.7), ("a", 0.6)]
 
 
 async def test_a_service_that_leaves_the_scores_out_changes_nothing() -> None:
-    index = RecordingIndex(ranked(a=None, b=None))
-    assert await semantically_ranked(SecuredIndex(index, ANNA), "Who?", (1.0,), HITS) == HITS
+    index, pause = RecordingIndex(ranked(a=None, b=None)), RankerPause()
+    assert await semantically_ranked(SecuredIndex(index, ANNA), "Who?", (1.0,), HITS, pause) == HITS
+    assert pause.is_on
 
 
 async def test_nothing_found_asks_nothing() -> None:
@@ -306,6 +308,16 @@ class RefusingIndex(RecordingIndex):
 @pytest.mark.parametrize(
     "failure", [InvalidQueryError("Semantic search is not enabled."), RateLimitError("slow down")]
 )
-async def test_a_service_without_it_changes_nothing(failure: GroundworkError) -> None:
-    index = SecuredIndex(RefusingIndex(failure), ANNA)
-    assert await semantically_ranked(index, "Who?", (1.0,), HITS) == HITS
+async def test_a_service_that_refuses_changes_nothing_and_is_left_alone_for_a_while(
+    failure: GroundworkError,
+) -> None:
+    now = 0.0
+    pause = RankerPause(lambda: now)
+    refusing = SecuredIndex(RefusingIndex(failure), ANNA)
+    assert await semantically_ranked(refusing, "Who?", (1.0,), HITS, pause) == HITS
+    index = RecordingIndex(ranked(b=2.0))
+    assert await semantically_ranked(SecuredIndex(index, ANNA), "Who?", (1.0,), HITS, pause) == HITS
+    assert index.requests == []
+    now = RANKER_PAUSE_S
+    assert await semantically_ranked(SecuredIndex(index, ANNA), "Who?", (1.0,), HITS, pause) != HITS
+    assert len(index.requests) == 1

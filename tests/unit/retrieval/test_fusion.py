@@ -4,30 +4,33 @@ import pytest
 
 from shared.retrieval.fusion import (
     BlockPosition,
+    calibrated,
     cosine_of_vector_score,
     documents_to_narrow_to,
     fuse_ranks,
     fuse_scores,
     naming_share,
     order_blocks,
-    reranked_share,
+    relevant_cosine,
     score_spread,
     top_score,
 )
+from tests.fakes.services import fake_settings
 
 
 def test_an_id_high_in_both_rankings_wins() -> None:
     best, score = fuse_ranks([["a", "b"], ["a", "c"]])[0]
-    assert (best, round(score, 6)) == ("a", round(2 / 61, 6))
+    assert (best, score) == ("a", 0.5)
 
 
 def test_ties_keep_the_order_of_first_appearance() -> None:
     assert [item for item, _ in fuse_ranks([["b"], ["a"]])] == ["b", "a"]
 
 
-def test_k_must_be_positive() -> None:
-    with pytest.raises(ValueError, match="positive"):
-        fuse_ranks([["a"]], k=0)
+def test_the_best_for_one_phrasing_comes_before_what_fits_all_of_them_a_little() -> None:
+    rankings = [[f"{name}-{rank}" for rank in range(9)] + ["vague"] for name in ("first", "second", "third")]
+    order = [item for item, _ in fuse_ranks(rankings)]
+    assert order[:3] == ["first-0", "second-0", "third-0"]
 
 
 def test_scores_fuse_on_a_scale_of_zero_to_one() -> None:
@@ -135,6 +138,19 @@ def test_a_name_is_surer_the_rarer_it_is(score: float, share: float) -> None:
     assert naming_share(score) == share
 
 
-@pytest.mark.parametrize(("score", "share"), [(4.0, 1.0), (2.0, 0.5), (0.0, 0.0), (4.2, 1.0), (-0.1, 0.0)])
-def test_the_rankers_scale_is_a_quarter_of_itself(score: float, share: float) -> None:
-    assert reranked_share(score) == share
+@pytest.mark.parametrize(("model", "cosine"), [("all-MiniLM-L6-v2", 0.70), ("text-embedding-3-large", 0.44)])
+def test_what_answers_a_question_is_above_the_threshold_of_weak_scores_with_every_model(
+    model: str, cosine: float
+) -> None:
+    on_scale = calibrated(cosine, relevant_cosine(model))
+    ((_, score),) = fuse_scores({"block": 3.0}, {"block": on_scale})
+    thresholds = fake_settings().thresholds
+    assert score == pytest.approx(0.775)
+    assert score > thresholds.low_retrieval_confidence_top_score
+    ((_, unlike),) = fuse_scores({}, {"block": calibrated(cosine / 3, relevant_cosine(model))})
+    assert unlike < thresholds.low_retrieval_confidence_top_score
+
+
+def test_a_cosine_is_never_above_one_and_an_unknown_model_has_the_scale_as_it_is() -> None:
+    assert calibrated(0.9, 0.44) == 1.0
+    assert calibrated(0.5, relevant_cosine("another-model")) == 0.5

@@ -4,9 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from local.search_server.lucene_syntax import parse_lucene
-from local.search_server.query_nodes import Boost, Clause, Group, Occur, Phrase, QueryNode, Word
-from local.search_server.simple_syntax import parse_simple
+from local.search_server.query_syntax import (
+    Boost,
+    Clause,
+    Group,
+    Occur,
+    Phrase,
+    QueryNode,
+    Word,
+    parse_lucene,
+    parse_simple,
+)
 from shared.retrieval.keyword_query import (
     document_names,
     document_words,

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from datetime import datetime
 
 import pytest
 
@@ -83,12 +84,13 @@ async def test_sub_agents_join_a_step_without_beginning_an_attempt_at_it() -> No
     log = MemoryRunLog()
     await log.create("r")
     step = await open_event_log(log, "r", 3)
-    one = await join_event_log(log, "r", 3, 0, "comparator")
-    other = await join_event_log(log, "r", 3, 1, "doc_reader")
+    one, _ = await join_event_log(log, "r", 3, 0, "comparator")
+    other, _ = await join_event_log(log, "r", 3, 1, "doc_reader")
     await one.write(STARTED)
     await other.write(run_event("TOOL_STARTED"))
     await step.write(run_event("THOUGHT"))  # nobody has taken the step over
     events = [json.loads(line)["data"] for line in (await log.read("r")).lines]
+    assert datetime.fromisoformat(events[1].pop("at")).tzinfo is not None
     assert events[1] == {
         "step": 3,
         "child": 0,
@@ -106,7 +108,7 @@ async def test_sub_agents_join_a_step_without_beginning_an_attempt_at_it() -> No
 async def test_a_later_attempt_at_the_step_does_not_silence_its_sub_agents() -> None:
     log = MemoryRunLog()
     await log.create("r")
-    child = await join_event_log(log, "r", 3, 0, "comparator")
+    child, _ = await join_event_log(log, "r", 3, 0, "comparator")
     await open_event_log(log, "r", 3)
     await child.write(STARTED)
     assert len(await written(log)) == 2
@@ -115,7 +117,7 @@ async def test_a_later_attempt_at_the_step_does_not_silence_its_sub_agents() -> 
 async def test_nothing_of_a_sub_agent_follows_the_end_of_the_run() -> None:
     log = MemoryRunLog()
     await log.create("r")
-    child = await join_event_log(log, "r", 3, 0, "comparator")
+    child, _ = await join_event_log(log, "r", 3, 0, "comparator")
     await log.append("r", [run_event("ERROR")])
     with pytest.raises(RunClosedError):
         await child.write(STARTED)

@@ -25,7 +25,7 @@ def test_a_setting_that_is_longer_than_its_share_is_cut() -> None:
 
 def test_with_everything_hanging_half_of_the_time_is_left_for_writing() -> None:
     remaining_s = TOTAL_S
-    hanging: tuple[Part, ...] = ("plan", "embed", "refine", "refine")
+    hanging: tuple[Part, ...] = ("plan", "embed")
     for part in hanging:
         remaining_s -= left(remaining_s).allowed_s(part, 600.0)
     assert left(remaining_s).allowed_s("write", 600.0) > 9
@@ -73,13 +73,13 @@ def test_nothing_optional_is_begun_when_little_is_left(
 @pytest.mark.parametrize(
     ("phase", "delay_s", "remaining_s", "has_time"),
     [
-        ("plan", 2.0, 20.0, True),
-        ("plan", 2.0, 9.0, False),
-        ("write", 2.0, 5.5, True),
-        ("write", 2.0, 4.5, False),
-        ("write", 60.0, 20.0, False),
+        ("prepare", 2.0, 20.0, True),
+        ("prepare", 2.0, 9.0, False),
+        ("turn", 2.0, 5.5, True),
+        ("turn", 2.0, 4.5, False),
+        ("turn", 60.0, 20.0, False),
         ("gather", 2.0, 3.0, False),
-        ("write", 60.0, None, True),
+        ("turn", 60.0, None, True),
     ],
 )
 def test_a_step_is_tried_again_only_if_what_follows_fits_too(

@@ -12,7 +12,7 @@ from shared.retrieval.models import DocumentRecord
 from shared.runs.events import RunEvent
 from shared.runs.models import ProfileName, RunRequest, SubagentTool
 from shared.runs.working_memory import WorkingMemory
-from shared.subagents.artifacts import find_state, put_delegation
+from shared.subagents.artifacts import find_delegation, find_state, put_delegation, replace_delegation
 from shared.subagents.models import (
     BackedClaim,
     Claim,
@@ -101,6 +101,14 @@ class ChildWorld:
         assert found is not None
         return found
 
+    async def opened(self, task: SubagentTask) -> list[str]:
+        """Ids of the passages that the task begins with, stored in place of the world's."""
+        delegation = await find_delegation(self.services.blobs, RUN, STEP)
+        assert delegation is not None
+        await replace_delegation(self.services.blobs, RUN, delegation.model_copy(update={"tasks": (task,)}))
+        await self.take(closing=True)
+        return [hit.block_id for hit in (await self.state()).hits]
+
     def events(self, name: str = "") -> list[RunEvent]:
         assert isinstance(self.services.run_log, InMemoryRunLog)
         return [event for event in self.services.run_log.events(RUN) if name in ("", event.name)]
@@ -115,7 +123,7 @@ async def child_world(
     *,
     doc_ids: Sequence[str] = (),
     budget: dict[str, Any] | None = None,
-    seconds: float = 10.0,
+    seconds: float = 60.0,
     tools: Sequence[SubagentTool] = TOOLS,
     pages: int = 30,
     request: dict[str, Any] | None = None,
@@ -143,7 +151,7 @@ async def child_world(
     await world.run_log.create(RUN)
     allocation: dict[str, Any] = {
         "max_child_latency_ms": int(seconds * 1000),
-        "max_child_tokens": 8000,
+        "max_child_tokens": 12_000,
         "max_child_cost_usd": 0.03,
         "max_child_turns": 3,
     }
@@ -190,6 +198,7 @@ async def fill(services: Services, pages: int) -> None:
                 "filename": f"{doc_id}.pdf",
                 "block_type": "text",
                 "page_number": place + 1,
+                "ordinal": place,
                 "content": text,
                 "content_vector": list(vector),
                 "access_control_list": list(readers),
@@ -227,7 +236,7 @@ GOOD = evidence(("The limit is 250 bar.", (proof("new"),)))
 READ = DocReaderReport(
     sections=(), claims=(Claim(text="The limit is 230 bar.", proofs=(proof("old"),)),), uncertainty=()
 )
-SEARCH = calls(("retrieve_documents", '{"query": "filter replaced"}'))
+SEARCH = calls(("rag_semantic_search", '{"query": "filter replaced"}'))
 THREE = evidence(
     ("The limit is 250 bar.", (proof("new"),)),
     ("It was 230 bar.", (proof("old"),)),

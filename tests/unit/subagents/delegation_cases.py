@@ -3,13 +3,12 @@
 from typing import Any
 
 from shared.platform.models import Model
+from shared.platform.settings import Settings
 from shared.subagents.policy import decide
-from shared.subagents.policy_input import rules_of
 from shared.subagents.policy_models import (
     ConversationState,
     DelegationPolicyInput,
     DelegationPolicyOutput,
-    DelegationRules,
     DocScope,
     RetrievalStats,
     RiskFlags,
@@ -19,7 +18,7 @@ from shared.subagents.policy_models import (
 )
 from tests.fakes.services import fake_settings
 
-RULES = rules_of(fake_settings())
+RULES = fake_settings()
 FACTS = SubagentFacts(
     installed_profiles=("doc_reader", "comparator", "evidence_builder", "web_verifier"),
     healthy_tools=("retrieve_documents", "query_metadata", "web_search"),
@@ -49,6 +48,14 @@ _PARTS: dict[str, type[Model]] = {
 }
 
 
+_GROUPS = {
+    group: type(getattr(RULES, group)).model_fields
+    for group in ("subagents", "thresholds", "budgets", "answering")
+}
+# Names that are both a limit and a part of the policy's input, which is told the limit.
+_IN_INPUT = {name for kind in _PARTS.values() for name in kind.model_fields}
+
+
 def policy_input(**changes: Any) -> DelegationPolicyInput:
     """`INPUT`, with fields of its parts changed by their own names: `top_score=0.5`."""
     values = INPUT.model_dump()
@@ -62,12 +69,21 @@ def facts(**changes: Any) -> SubagentFacts:
     return FACTS.model_copy(update=changes)
 
 
-def rules(**changes: Any) -> DelegationRules:
-    return RULES.model_copy(update=changes)
+def rules(**changes: Any) -> Settings:
+    """`RULES`, with settings of its groups changed by their own names: `max_active=2`."""
+    return RULES.model_copy(
+        update={
+            group: getattr(RULES, group).model_copy(
+                update={name: value for name, value in changes.items() if name in fields}
+            )
+            for group, fields in _GROUPS.items()
+        }
+    )
 
 
 def decided(**changes: Any) -> DelegationPolicyOutput:
     """The decision on `INPUT`, `FACTS` and `RULES`, each with those of the changes that are its own."""
     of_facts = {name: changes.pop(name) for name in list(changes) if name in SubagentFacts.model_fields}
-    of_rules = {name: changes.pop(name) for name in list(changes) if name in DelegationRules.model_fields}
+    limits = {name for fields in _GROUPS.values() for name in fields} - _IN_INPUT
+    of_rules = {name: changes.pop(name) for name in list(changes) if name in limits}
     return decide(policy_input(**changes), facts(**of_facts), rules(**of_rules))

@@ -3,12 +3,12 @@
 import random
 from typing import Any, get_args
 
+from shared.platform.settings import Settings
 from shared.runs.models import ProfileName, SubagentTool
 from shared.runs.plan import QueryIntent
 from shared.subagents.policy_models import (
     ConversationState,
     DelegationPolicyInput,
-    DelegationRules,
     DocScope,
     RetrievalStats,
     RiskFlags,
@@ -16,8 +16,9 @@ from shared.subagents.policy_models import (
     SubagentFacts,
     SystemHealth,
 )
+from tests.unit.subagents.delegation_cases import rules
 
-Case = tuple[DelegationPolicyInput, SubagentFacts, DelegationRules]
+Case = tuple[DelegationPolicyInput, SubagentFacts, Settings]
 
 
 def random_case(chance: random.Random) -> Case:
@@ -56,7 +57,7 @@ def _input(chance: random.Random) -> DelegationPolicyInput:
         ),
         doc_scope=DocScope(
             target_doc_ids=_doc_ids(chance),
-            estimated_tokens=chance.randint(0, 10**6),
+            estimated_tokens=chance.choice((0, 9_999, 10_000, 10_001, 10**6)),
             requires_full_document=chance.random() < 0.3,
             multi_document=chance.random() < 0.3,
         ),
@@ -104,34 +105,32 @@ def _facts(chance: random.Random) -> SubagentFacts:
             "web_allowed": chance.random() < 0.7,
             "depth": 1 if _rarely(chance) else 0,
             "started": _usual(chance, chance.randint(0, 1), 2),
+            "requested_profile": _usual(chance, None, *get_args(ProfileName)),
             "spent_usd": _usual(chance, chance.random() / 20, 0.0, -1.0, 5.0),
         }
     )
 
 
-def _rules(chance: random.Random) -> DelegationRules:
-    return DelegationRules.model_validate(
-        {
-            "enabled": not _rarely(chance),
-            "max_per_request": _usual(chance, 2, 0, 5),
-            "max_recursion_depth": _usual(chance, 1, 0, 2),
-            "max_active": 20,
-            "max_queue_depth": 20,
-            "low_top_score": _usual(chance, 0.62, chance.random()),
-            "high_top_score": _usual(chance, 0.78, chance.random()),
-            "low_score_spread": _usual(chance, 0.08, chance.random()),
-            "high_score_spread": _usual(chance, 0.15, chance.random()),
-            "min_remaining_latency_ms": _usual(chance, 12_000, 0, 40_000),
-            "min_remaining_tokens": _usual(chance, 8_000, 0),
-            "min_remaining_cost_usd": _usual(chance, 0.005, 0.0),
-            "reserve_latency_ms": _usual(chance, 5_000, 0, 20_000),
-            "reserve_tokens": _usual(chance, 6_000, 0, 20_000),
-            "child_min_latency_ms": _usual(chance, 4_000, 1, 0),
-            "child_timeout_ms": _usual(chance, 15_000, 1, 600_000),
-            "child_max_turns": chance.randint(1, 20),
-            "max_child_tokens": _usual(chance, 8_000, 1, 10**7),
-            "max_child_cost_usd": _usual(chance, 0.03, 9.0),
-            "defer_wait_ms": _usual(chance, 750, 0),
-            "restricted_tools": _some(chance, get_args(SubagentTool), 0.9),
-        }
+def _rules(chance: random.Random) -> Settings:
+    return rules(
+        enabled=not _rarely(chance),
+        max_per_request=_usual(chance, 2, 0, 5),
+        max_recursion_depth=_usual(chance, 1, 0, 2),
+        low_retrieval_confidence_top_score=_usual(chance, 0.62, chance.random()),
+        high_confidence_no_delegate_top_score=_usual(chance, 0.78, chance.random()),
+        low_score_spread_ambiguity=_usual(chance, 0.08, chance.random()),
+        high_score_spread_clarity=_usual(chance, 0.15, chance.random()),
+        min_remaining_latency_to_delegate_ms=_usual(chance, 12_000, 0, 40_000),
+        min_remaining_tokens_to_delegate=_usual(chance, 8_000, 0),
+        min_remaining_cost_to_delegate_usd=_usual(chance, 0.005, 0.0),
+        reserve_latency_ms=_usual(chance, 5_000, 0, 20_000),
+        whole_documents_tokens=_usual(chance, 10_000, 0),
+        reserve_tokens=_usual(chance, 6_000, 0, 20_000),
+        child_min_latency_ms=max(_usual(chance, 4_000, 1, 0), 1),
+        child_timeout_ms=_usual(chance, 15_000, 1, 600_000),
+        child_max_turns=chance.randint(1, 20),
+        max_child_tokens=_usual(chance, 8_000, 1, 10**7),
+        max_child_cost_usd=_usual(chance, 0.03, 9.0),
+        child_retry_backoff_ms=_usual(chance, 750, 0),
+        restricted_tools=",".join(_some(chance, get_args(SubagentTool), 0.9)),
     )

@@ -4,8 +4,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from shared.retrieval.models import DocumentRecord, Hit
+from shared.runs.evidence import Evidence, StoredPlan
 from shared.runs.models import RunRequest
-from shared.runs.working_memory import Evidence, StoredPlan, WorkingMemory
+from shared.runs.working_memory import WorkingMemory
 from shared.subagents.delegation import DelegationOutcome, decide_delegation
 from shared.subagents.policy_input import DelegationRequest, FindDocuments
 from shared.wiring import Services
@@ -19,6 +20,11 @@ STEP = 4
 
 def record(doc_id: str, **changes: Any) -> DocumentRecord:
     return DocumentRecord(doc_id=doc_id, filename=f"{doc_id}.pdf", upload_date=datetime.now(UTC), **changes)
+
+
+def long_record(doc_id: str) -> DocumentRecord:
+    """Of a document that fits into no prompt."""
+    return record(doc_id, page_count=100)
 
 
 def hit(doc_id: str, place: int = 0, score: float = 0.5, content: str = "") -> Hit:
@@ -48,37 +54,38 @@ def delegation_request(
     asked: dict[str, Any] | None = None,
     **changes: Any,
 ) -> DelegationRequest:
-    """Five passages of one document, none of which stands out, for a question of just now."""
+    """Five passages of one document, none of which stands out, for a deep question of just now."""
     now = datetime.now(UTC)
-    resumed_at = None if resumed_s_ago is None else now - timedelta(seconds=resumed_s_ago)
+    began = None if resumed_s_ago is None else now - timedelta(seconds=resumed_s_ago)
     hits = tuple(hit("manual", place) for place in range(5))
     evidence = {"hits": hits, "records": (record("manual"),), "narrowed": bool(named), **(found or {})}
     return DelegationRequest(
-        request(created_at=now - timedelta(seconds=asked_s_ago), **(asked or {})),
-        StoredPlan(plan=plan(**(planned or {})), resumed_at=resumed_at, doc_ids=named),
+        request(created_at=now - timedelta(seconds=asked_s_ago), **{"deep": True, **(asked or {})}),
+        StoredPlan(plan=plan(**(planned or {})), doc_ids=named),
         Evidence.model_validate(evidence),
         step=STEP,
+        began=began,
         **changes,
     )
 
 
 def comparison(*documents: str, named: bool = True, **changes: Any) -> DelegationRequest:
-    """A comparison of documents of which two passages each were found."""
+    """A comparison of long documents of which two passages each were found."""
     hits = tuple(hit(doc_id, place) for place in range(2) for doc_id in documents)
     return delegation_request(
         planned={"query_type": "COMPARISON", "intent": "compare_docs"},
         named=documents if named else (),
-        found={"hits": hits, "records": tuple(map(record, documents))},
+        found={"hits": hits, "records": tuple(map(long_record, documents))},
         **changes,
     )
 
 
 def summary(*documents: str, **changes: Any) -> DelegationRequest:
-    """A summary of named documents."""
+    """A summary of long documents that are named."""
     return delegation_request(
         planned={"query_type": "DOCUMENT_SUMMARY", "intent": "doc_summary"},
         named=documents,
-        found={"hits": tuple(map(hit, documents)), "records": tuple(map(record, documents))},
+        found={"hits": tuple(map(hit, documents)), "records": tuple(map(long_record, documents))},
         **changes,
     )
 

@@ -1,7 +1,7 @@
 """Tools of sub-agents: within the asker's rights and the task, whatever a model asks for."""
 
 import json
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -10,10 +10,12 @@ from shared.platform.language_models.models import CallLimits, Message
 from shared.runs.models import SubagentTool
 from shared.subagents.budget import tokens_of
 from shared.subagents.models import WebReport
-from shared.subagents.tools import TOOLS
+from shared.subagents.profiles import SCOPES
 from shared.tools.models import WebHit
+from shared.tools.registry import TOOLS
 from shared.tools.web_search import WebSearch
 from tests.fakes.search_index import InMemorySearchIndex
+from tests.fakes.services import fake_settings
 from tests.unit.answering.world import BEN
 from tests.unit.subagents.child_models import CountedModel
 from tests.unit.subagents.child_world import (
@@ -25,6 +27,8 @@ from tests.unit.subagents.child_world import (
     ChildWorld,
     calls,
     child_world,
+    evidence,
+    proof,
 )
 
 WEB: tuple[SubagentTool, ...] = ("web_search", "retrieve_documents")
@@ -58,7 +62,7 @@ async def results(*asked: tuple[str, Any], **changes: Any) -> tuple[ChildWorld, 
 
 
 async def test_passages_come_by_words_and_only_new_ones() -> None:
-    world, (told,) = await results(("retrieve_documents", {"query": "filter replaced hours", "top_k": 2}))
+    world, (told,) = await results(("rag_semantic_search", {"query": "filter replaced hours", "top_k": 2}))
     assert FILTER in told.text
     assert told.text.count("<block ") <= 2
     shown = [hit.block_id for hit in (await world.state()).hits]
@@ -67,9 +71,9 @@ async def test_passages_come_by_words_and_only_new_ones() -> None:
 
 async def test_nothing_of_a_document_that_the_asker_may_not_read() -> None:
     asked = [
-        ("retrieve_documents", {"query": SECRET, "top_k": 10}),
-        ("retrieve_documents", {"query": "valve", "doc_ids": ["closed"]}),
-        ("query_metadata", {"query": "closed press manual"}),
+        ("rag_semantic_search", {"query": SECRET, "top_k": 10}),
+        ("rag_semantic_search", {"query": "valve", "filters": {"doc_id": "closed"}}),
+        ("rag_metadata_search", {"query": "closed press manual"}),
     ]
     world, told = await results(*asked)
     assert SECRET not in "".join(message.text for message in told)
@@ -85,36 +89,51 @@ async def test_another_asker_finds_nothing_by_the_same_calls() -> None:
     assert "bar" not in "".join(message.text for message in model.conversations[0][1:])
 
 
-@pytest.mark.parametrize("name", TOOLS)
-def test_no_tool_has_a_parameter_for_who_asks_or_for_the_project(name: SubagentTool) -> None:
-    properties = TOOLS[name].parameters.model_json_schema()["properties"]
-    assert properties.keys() <= {"query", "doc_ids", "top_k"}
+def test_each_scope_is_made_of_tools_that_there_are() -> None:
+    assert SCOPES.keys() == set(get_args(SubagentTool))
+    assert {name for names in SCOPES.values() for name in names} <= TOOLS.keys()
 
 
-@pytest.mark.parametrize("more", [{"user_id": "ben"}, {"filters": {}}, {"project_id": "x"}, {"top_k": 99}])
-async def test_an_argument_that_there_is_not_is_refused(more: dict[str, Any]) -> None:
-    world, (told,) = await results(("retrieve_documents", {"query": "filter", **more}))
+@pytest.mark.parametrize(
+    "more", [{"user_id": "ben"}, {"doc_ids": ["closed"]}, {"project_id": "x"}, {"language": "en"}]
+)
+async def test_an_argument_that_there_is_not_costs_no_call_and_changes_nothing(more: dict[str, Any]) -> None:
+    _, (plain,) = await results(("rag_semantic_search", {"query": "filter"}))
+    world, (told,) = await results(("rag_semantic_search", {"query": "filter", **more}))
+    assert told.text.startswith(plain.text)
+    assert "Ignored" in told.text.removeprefix(plain.text)
+    assert [use.success for use in (await world.state()).tool_uses] == [True, True]
+
+
+async def test_an_argument_out_of_its_bounds_is_refused() -> None:
+    world, (told,) = await results(("rag_semantic_search", {"query": "filter", "top_k": "all"}))
     assert json.loads(told.text)["type"] == "InvalidQueryError"
     assert [use.success for use in (await world.state()).tool_uses] == [True, False]
 
 
-async def test_a_search_does_not_leave_the_documents_of_the_task() -> None:
+async def test_no_call_leaves_the_documents_of_the_task() -> None:
     asked = [
-        ("retrieve_documents", {"query": "maximum pressure", "doc_ids": ["new"]}),
-        ("retrieve_documents", {"query": "maximum pressure bar", "top_k": 10}),
-        ("query_metadata", {}),
+        ("rag_semantic_search", {"query": "maximum pressure", "filters": {"doc_id": "new"}}),
+        ("read_pages", {"doc_id": "new"}),
+        ("rag_metadata_search", {"query": "press manual"}),
     ]
-    world, (strange, within, listed) = await results(*asked, profile="evidence_builder", doc_ids=("old",))
-    assert "'new' is no document of the task" in json.loads(strange.text)["error"]
-    assert "new" not in within.text
-    assert 'doc_id="old"' in listed.text
-    assert 'doc_id="new"' not in listed.text
+    world, (strange, pages, listed) = await results(*asked, doc_ids=("old",), pages=1200)
+    for nothing in (strange, pages):
+        assert json.loads(nothing.text)["results"] == []
+    assert [one["doc_id"] for one in json.loads(listed.text)["documents"]] == ["old"]
     assert {hit.doc_id for hit in (await world.state()).hits} == {"old"}
+
+
+async def test_pages_are_read_in_order() -> None:
+    world, (told,) = await results(("read_pages", {"doc_id": "old", "first": 20, "last": 22}))
+    places = [told.text.index(f"is about part {part}.") for part in (17, 18, 19)]
+    assert places == sorted(places)
+    assert {hit.page_number for hit in (await world.state()).hits} >= {20, 21, 22}
 
 
 async def test_a_search_does_not_leave_what_the_caller_chose() -> None:
     limited = {"doc_ids": ("new",), "project_id": "presses"}
-    world, _ = await results(("retrieve_documents", {"query": "pressure"}), request=limited)
+    world, _ = await results(("rag_semantic_search", {"query": "pressure"}), request=limited)
     assert {hit.doc_id for hit in (await world.state()).hits} == {"new"}
     elsewhere = await child_world(CountedModel(), request={"project_id": "pumps"}, doc_ids=("old",))
     await elsewhere.take(closing=True)
@@ -128,16 +147,35 @@ async def test_a_document_of_the_task_that_the_caller_did_not_choose_is_left_out
     assert PRESSURE["old"] not in model.conversations[0][1].text
 
 
-async def test_documents_are_described_and_listed() -> None:
-    world, (found, listed) = await results(
-        ("query_metadata", {"query": "old press"}), ("query_metadata", {"doc_ids": []})
+async def test_what_is_known_of_documents_reaches_the_report_and_can_be_cited_there() -> None:
+    said = evidence(("It was added in 2026.", (proof("old", "added: 2026-01-01"),)))
+    asked = calls(
+        ("rag_metadata_search", '{"query": "old press"}'), ("rag_get_document", '{"doc_id": "closed"}')
     )
-    assert "About the old press." in found.text
-    assert listed.text.count("<document ") == 2
-    assert {record.doc_id for record in (await world.state()).records} == {"old", "new"}
+    model = CountedModel(asked, READY, said)
+    world = await child_world(model, budget=AMPLE)
+    await world.take()
+    await world.take(2)
+    assert "About the old press." in model.prompts[0].user
+    assert "closed" not in model.prompts[0].user
+    state = await world.state()
+    assert [use.success for use in state.tool_uses] == [True, True, False]
+    assert {record.doc_id for record in state.records} == {"old", "new"}
+    (finding,) = state.findings
+    assert [(one.doc_id, one.block_id) for one in finding.proofs] == [("old", "")]
 
 
-@pytest.mark.parametrize("name", ["web_search", "delete_all", "rag_semantic_search", ""])
+async def test_phrasings_of_the_plan_and_passages_that_were_found_begin_the_task() -> None:
+    world = await child_world(CountedModel(READY))
+    task = world.task.model_copy(
+        update={"phrasings": (FILTER,), "known_blocks": ("closed-0", "new-25", "new-0")}
+    )
+    shown = await world.opened(task)
+    assert {"new-25", "new-0", "new-1"} <= set(shown)
+    assert "closed-0" not in shown
+
+
+@pytest.mark.parametrize("name", ["web_search", "delete_all", "rag_facets", ""])
 async def test_a_tool_outside_the_scope_is_refused_and_never_executed(name: str) -> None:
     web = FakeWeb()
     model = CountedModel(calls((name, '{"query": "press"}')), GOOD)
@@ -145,7 +183,7 @@ async def test_a_tool_outside_the_scope_is_refused_and_never_executed(name: str)
     assert (await world.take()).status == "done"
     assert web.queries == []
     uses = (await world.state()).tool_uses[1:]
-    assert [use.success for use in uses] == ([False] if name == "web_search" else [])
+    assert [use.success for use in uses] == ([False] if name in TOOLS else [])
     assert not [event for event in world.events("TOOL_STARTED") if event.data["tool"] == name]
 
 
@@ -189,19 +227,32 @@ async def test_a_web_search_that_fails_gives_way_to_the_documents() -> None:
 
 
 async def test_results_fit_what_the_budget_leaves() -> None:
-    asked = [("retrieve_documents", {"query": f"chapter part {place}", "top_k": 10}) for place in range(3)]
+    asked = [("rag_semantic_search", {"query": f"chapter part {place}", "top_k": 10}) for place in range(3)]
     _, told = await results(*asked, pages=120)
-    assert tokens_of(message.text for message in told) < 2400
+    assert tokens_of(message.text for message in told) < 3200
 
 
 async def test_more_calls_than_three_and_monstrous_ones_are_not_made() -> None:
-    many = [("retrieve_documents", f'{{"query": "q{place}"}}') for place in range(50)]
-    model = CountedModel(calls(("retrieve_documents", '{"query": "' + "x" * 9000 + '"}'), *many), READY, GOOD)
+    many = [("rag_semantic_search", f'{{"query": "q{place}"}}') for place in range(50)]
+    model = CountedModel(
+        calls(("rag_semantic_search", '{"query": "' + "x" * 9000 + '"}'), *many), READY, GOOD
+    )
     world = await child_world(model, budget=AMPLE)
     await world.take()
-    assert len((await world.state()).tool_uses) == 1 + 3
     await world.take(2)
+    assert len((await world.state()).tool_uses) == 1 + 3
     assert len(model.conversations[-1]) == 2 + 1 + 3
+
+
+async def test_no_more_calls_than_its_limit_are_made_over_all_turns() -> None:
+    turns = [
+        calls(*[("rag_semantic_search", f'{{"query": "q{turn}{place}"}}') for place in range(2)])
+        for turn in "abc"
+    ]
+    settings = fake_settings(subagents_child_max_tool_calls=3)
+    world = await child_world(CountedModel(*turns, GOOD), settings=settings, budget=AMPLE)
+    assert (await world.run()).status == "done"
+    assert len((await world.state()).tool_uses) == 1 + 3  # the first is the opening search
 
 
 async def test_no_opening_search_where_searching_is_not_in_scope() -> None:

@@ -4,8 +4,9 @@ import pytest
 
 from shared.platform.errors import DependencyError
 from shared.platform.names import WORK
+from shared.runs.evidence import Evidence
 from shared.runs.models import ChildStatus
-from shared.runs.working_memory import Evidence, WorkingMemory
+from shared.runs.working_memory import WorkingMemory
 from shared.subagents.artifacts import state_path
 from shared.subagents.control import ControlState, read_control
 from shared.subagents.models import WarningCode
@@ -78,11 +79,12 @@ async def test_the_main_agents_own_evidence_is_never_cut_by_what_is_added() -> N
     [
         ("done", (), None),
         ("done", ("PROOF_MISSING",), None),
+        ("done", ("CRASHED",), None),
         ("done", ("NOTHING_FOUND",), "Comparator: It found nothing that helps."),
         (
             "partial",
-            ("TURNS_SPENT",),
-            "Comparator: Its turns were used up. What it had found until then was used.",
+            ("TIME_OUT",),
+            "Comparator: Its time was up. What it had found until then was used.",
         ),
         ("partial", (), "Comparator: It did not come to its end. What it had found until then was used."),
         ("failed", ("MODEL_FAILED",), "Comparator: The model failed. What it had found until then was used."),

@@ -1,16 +1,19 @@
 """Slots, circuit and attempts: a decision holds with what all others do at the same moment."""
 
 import asyncio
-import random
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from shared.platform.names import WORK
-from shared.subagents.artifacts import child_ids, find_delegation, state_path
+from shared.subagents.artifacts import child_ids, find_delegation, replace_delegation, state_path
 from shared.subagents.control import MIN_OUTCOMES, ControlState, Lease, read_control, settle
+from shared.subagents.loop import CRASH_GRACE
 from shared.subagents.models import SubagentEnd, SubagentState
+from shared.subagents.policy_input import DelegationRequest
+from shared.tools.delegate import DelegateParameters
 from tests.fakes.stores_subagents import InMemoryControlStore
 from tests.unit.subagents.delegation_requests import (
     RUN,
@@ -78,7 +81,8 @@ async def test_slots_are_taken_before_children_start_and_are_free_after_them() -
 async def test_other_sub_agents_and_their_failures_count(
     state: dict[str, Any], code: str, decision: str
 ) -> None:
-    made = await decided(delegation_request(), services_with(control_with(**state)))
+    deep = delegation_request(asked={"deep": True})
+    made = await decided(deep, services_with(control_with(**state)))
     assert made.event.data["reason_codes"][0] == code
     assert (made.event.data["decision"], made.delegation) == (decision, None)
     assert made.defer_s == (0.75 if decision == "defer" else None)
@@ -154,6 +158,21 @@ async def test_a_step_that_runs_twice_decides_once() -> None:
     assert (await read_control(services.settings, services.subagent_control)).waiting == 1
 
 
+async def test_children_of_a_step_that_was_lost_in_a_crash_have_their_time_again() -> None:
+    services = services_with()
+    first = (await decided(delegation_request(), services)).delegation
+    assert first is not None
+    a_minute_ago = tuple(
+        task.model_copy(update={"deadline": task.deadline - timedelta(minutes=1)}) for task in first.tasks
+    )
+    await replace_delegation(services.blobs, RUN, first.model_copy(update={"tasks": a_minute_ago}))
+    again = await decided(delegation_request(asked_s_ago=60, resumed_s_ago=0, repeated=True), services)
+    assert again.delegation == await find_delegation(services.blobs, RUN, STEP)
+    assert [start.child_id for start in again.starts] == [task.child_id for task in first.tasks]
+    assert all(start.deadline >= task.deadline for start, task in zip(again.starts, first.tasks, strict=True))
+    assert again.until == max(start.deadline for start in again.starts) + CRASH_GRACE
+
+
 async def test_of_two_attempts_at_once_the_first_to_store_counts() -> None:
     services = services_with()
     first, second = await asyncio.gather(
@@ -171,7 +190,7 @@ async def test_a_second_attempt_counts_what_the_first_one_used() -> None:
     for task in first.tasks:
         state = SubagentState(child_id=task.child_id, profile="doc_reader", status="done", tokens=1_000)
         await services.blobs.write(WORK, state_path(RUN, STEP, task.index), state.model_dump_json().encode())
-    limit = await decided(_at_step(delegation_request(failures=1), 9), services)
+    limit = await decided(again(), services)
     assert limit.event.data["reason_codes"] == ["REQUEST_LIMIT_REACHED"]
 
 
@@ -181,7 +200,7 @@ async def test_what_earlier_sub_agents_cost_is_no_longer_there_to_spend() -> Non
     assert first is not None
     state = SubagentState(child_id=first.tasks[0].child_id, profile="comparator", tokens=5_000, cost_usd=0.06)
     await services.blobs.write(WORK, state_path(RUN, STEP, 0), state.model_dump_json().encode())
-    made = await decided(_at_step(delegation_request(failures=1), 9), services)
+    made = await decided(again(), services)
     assert made.delegation is not None
     (task,) = made.delegation.tasks
     assert task.budget.max_child_cost_usd == pytest.approx(0.02)
@@ -191,39 +210,11 @@ async def test_what_earlier_sub_agents_cost_is_no_longer_there_to_spend() -> Non
 async def test_of_a_sub_agent_that_left_nothing_the_whole_budget_counts() -> None:
     services = services_with(subagents_max_per_request=5, max_total_tokens_per_request=16_000)
     assert (await decided(comparison("a", "b"), services)).delegation is not None
-    made = await decided(_at_step(delegation_request(failures=1), 9), services)
+    made = await decided(again(), services)
     assert made.event.data["reason_codes"] == ["TOKEN_BUDGET_EXHAUSTED"]
 
 
-def _at_step(given: Any, step: int) -> Any:
-    return type(given)(given.request, given.stored, given.evidence, failures=given.failures, step=step)
-
-
-@pytest.mark.parametrize("seed", range(60))
-async def test_whatever_others_do_no_more_are_started_than_there_is_room_for(seed: int) -> None:
-    chance = random.Random(seed)
-    most = chance.randint(1, 6)
-    paused_since = datetime.now(UTC) - timedelta(seconds=chance.choice((1, 299, 301, 900)))
-    state = ControlState(
-        leases=(
-            *leases(chance.randint(0, 4), begun=True),
-            *leases(chance.randint(0, 4), begun=False, prefix="waiting"),
-        ),
-        opened_at=chance.choice((None, None, paused_since)),
-    )
-    control = InMemoryControlStore()
-    control.state = state
-    services = services_with(
-        control, subagents_max_active=most, subagents_max_queue_depth=chance.randint(1, 6)
-    )
-    free = (await read_control(services.settings, services.subagent_control)).free
-    made = await decided(chance.choice((summary("a", "b"), comparison("a", "b"))), services)
-    taken = len(control.state.leases) - len(state.leases)
-    codes = set(made.event.data["reason_codes"])
-    if made.delegation is None:
-        assert taken == 0
-        assert codes & {"ACTIVE_LIMIT_REACHED", "QUEUE_FULL", "CIRCUIT_OPEN"}
-    else:
-        assert 1 <= taken == len(made.starts) <= free
-        assert len(control.state.leases) <= most
-    assert free or made.delegation is None
+def again() -> DelegationRequest:
+    """A later step of the same question: the model calls `delegate`."""
+    call = DelegateParameters(task="Which pump?", profile="evidence_builder")
+    return replace(delegation_request(), step=9, call=call)

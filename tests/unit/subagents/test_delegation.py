@@ -22,15 +22,17 @@ POSITIVES: dict[PositiveCode, dict[str, Any]] = {
     "INTENT_DOC_SUMMARY": {"query_intent": "doc_summary"},
     "INTENT_COMPARE_DOCS": {"query_intent": "compare_docs"},
     "INTENT_EVIDENCE_TRACE": {"query_intent": "evidence_trace"},
-    "FULL_DOCUMENT_REQUIRED": {"requires_full_document": True},
+    "FULL_DOCUMENT_REQUIRED": {"requires_full_document": True, "estimated_tokens": 10_001},
     "LOW_RETRIEVAL_CONFIDENCE": {"top_score": 0.6199},
     "AMBIGUOUS_RETRIEVAL": {"score_spread": 0.0799, "candidate_count": 6},
     "MULTI_DOCUMENT": {"multi_document": True},
     "DEEP_MODE_REQUESTED": {"user_requested_deep_mode": True},
+    "MODEL_REQUESTED": {"requested_profile": "evidence_builder"},
     "PRIOR_FAILURES": {"prior_failures": 1},
 }
 NEGATIVES: dict[NegativeCode, dict[str, Any]] = {
     "CONFIDENT_FACT_LOOKUP": {"top_score": 0.78, "score_spread": 0.15},
+    "FITS_WHOLE": {"requires_full_document": True, "estimated_tokens": 10_000},
     "DEGRADED_MODE": {"degraded_mode": True},
     "ACTIVE_LIMIT_REACHED": {"active_subagents": 20},
     "REQUEST_LIMIT_REACHED": {"started": 2},
@@ -45,10 +47,11 @@ GATES: dict[GateCode, dict[str, Any]] = {
     "TOKEN_BUDGET_EXHAUSTED": {"remaining_tokens": 7_999},
     "COST_BUDGET_EXHAUSTED": {"spent_usd": 0.0751},
     "CIRCUIT_OPEN": {"circuit_closed": False},
-    "REQUIRED_TOOLS_RESTRICTED": {"restricted_tools_only": True, "restricted_tools": ("query_metadata",)},
+    "REQUIRED_TOOLS_RESTRICTED": {"restricted_tools_only": True, "restricted_tools": "query_metadata"},
     "REQUIRED_TOOLS_UNHEALTHY": {"healthy_tools": ("query_metadata", "web_search")},
 }
 WANTED = {"query_intent": "fact_lookup", "prior_failures": 1}  # a positive trigger that no negative speaks of
+DEEP = {"query_intent": "fact_lookup", "user_requested_deep_mode": True}
 
 
 def test_every_trigger_has_a_case() -> None:
@@ -153,7 +156,8 @@ def test_all_negative_triggers_are_told_and_no_positive_one() -> None:
     everything: dict[str, Any] = {}
     for changes in (*POSITIVES.values(), *NEGATIVES.values()):
         everything.update(changes)
-    assert decided(**{**everything, "query_intent": "fact_lookup"}).reason_codes == get_args(NegativeCode)
+    shallow = {"query_intent": "fact_lookup", "user_requested_deep_mode": False}
+    assert decided(**{**everything, **shallow}).reason_codes == get_args(NegativeCode)
 
 
 def test_all_positive_triggers_are_told() -> None:
@@ -167,7 +171,7 @@ def test_all_positive_triggers_are_told() -> None:
 
 @pytest.mark.parametrize(("spent", "left"), [(0.08, 0.0), (0.09, -0.01)])
 def test_without_money_left_the_gate_is_shut_even_if_no_minimum_is_set(spent: float, left: float) -> None:
-    output = decided(**WANTED, spent_usd=spent, min_remaining_cost_usd=min(left, 0.0))
+    output = decided(**WANTED, spent_usd=spent, min_remaining_cost_to_delegate_usd=min(left, 0.0))
     assert output.reason_codes == ("COST_BUDGET_EXHAUSTED",)
 
 
@@ -175,10 +179,15 @@ def test_without_money_left_the_gate_is_shut_even_if_no_minimum_is_set(spent: fl
 
 
 def test_a_full_queue_defers_what_would_be_delegated() -> None:
-    output = decided(**WANTED, subagent_queue_depth=20)
-    assert (output.decision, output.reason_codes) == ("defer", ("QUEUE_FULL", "PRIOR_FAILURES"))
+    output = decided(**DEEP, subagent_queue_depth=20)
+    assert (output.decision, output.reason_codes) == ("defer", ("QUEUE_FULL", "DEEP_MODE_REQUESTED"))
     assert (output.selected_profile, output.tool_scope, output.budget_allocation) == (None, (), NOTHING)
     assert decided(**WANTED, subagent_queue_depth=19).decision == "delegate"
+
+
+def test_advice_waits_for_nobody() -> None:
+    output = decided(**WANTED, subagent_queue_depth=20)
+    assert (output.decision, output.reason_codes) == ("no_delegate", ("QUEUE_FULL", "PRIOR_FAILURES"))
 
 
 def test_what_would_not_be_delegated_does_not_wait() -> None:
@@ -188,8 +197,36 @@ def test_what_would_not_be_delegated_does_not_wait() -> None:
 
 @pytest.mark.parametrize(("left_ms", "decision"), [(12_750, "defer"), (12_749, "no_delegate")])
 def test_deferring_ends_when_time_does(left_ms: int, decision: str) -> None:
-    output = decided(**WANTED, subagent_queue_depth=20, remaining_latency_ms=left_ms)
-    assert (output.decision, output.reason_codes) == (decision, ("QUEUE_FULL", "PRIOR_FAILURES"))
+    output = decided(**DEEP, subagent_queue_depth=20, remaining_latency_ms=left_ms)
+    assert (output.decision, output.reason_codes) == (decision, ("QUEUE_FULL", "DEEP_MODE_REQUESTED"))
+
+
+@pytest.mark.parametrize("intent", ["doc_summary", "compare_docs"])
+def test_only_documents_that_do_not_fit_and_deep_mode_bind(intent: str) -> None:
+    too_long = decided(query_intent=intent, estimated_tokens=10_001)
+    assert (too_long.decision, too_long.binding) == ("delegate", True)
+    fits = decided(query_intent=intent, estimated_tokens=10_000)
+    assert (fits.decision, fits.reason_codes, fits.binding) == ("no_delegate", ("FITS_WHOLE",), False)
+    deep = decided(query_intent=intent, estimated_tokens=10_000, user_requested_deep_mode=True)
+    assert (deep.decision, deep.binding) == ("delegate", True)
+
+
+@pytest.mark.parametrize("code", sorted(POSITIVES.keys() - {"DEEP_MODE_REQUESTED", "MODEL_REQUESTED"}))
+def test_every_other_trigger_is_advice(code: PositiveCode) -> None:
+    output = decided(**{**POSITIVES[code], "estimated_tokens": 0})
+    assert (output.decision, output.binding) == ("delegate", False)
+
+
+def test_a_question_about_details_binds_nobody_however_long_its_documents_are() -> None:
+    assert not decided(**WANTED, estimated_tokens=500_000).binding
+
+
+@pytest.mark.parametrize("profile", get_args(ProfileName))
+def test_the_model_chooses_the_profile_of_its_call(profile: ProfileName) -> None:
+    output = decided(
+        query_intent="compare_docs", estimated_tokens=20_000, requested_profile=profile, web_allowed=True
+    )
+    assert (output.selected_profile, output.binding) == (profile, True)
 
 
 # Acceptance cases of contracts.md, section 4, as far as the pure function goes.

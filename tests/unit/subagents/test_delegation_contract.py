@@ -28,7 +28,7 @@ def test_the_event_has_the_fields_of_the_contract() -> None:
 def test_the_version_tells_other_thresholds_apart() -> None:
     assert policy_version(RULES).startswith(f"{RULES_VERSION}-")
     assert policy_version(RULES) == policy_version(rules())
-    assert policy_version(RULES) != policy_version(rules(low_top_score=0.5))
+    assert policy_version(RULES) != policy_version(rules(low_retrieval_confidence_top_score=0.5))
 
 
 def test_the_input_is_the_contracts_to_the_letter() -> None:
@@ -60,6 +60,7 @@ def test_the_output_is_the_contracts_to_the_letter() -> None:
     assert list(DelegationPolicyOutput.model_fields) == [
         "decision",
         "reason_codes",
+        "binding",
         "selected_profile",
         "tool_scope",
         "budget_allocation",
@@ -78,4 +79,4 @@ def test_whoever_changes_what_is_decided_raises_the_version() -> None:
     chance = random.Random(5)
     outputs = [decide(*random_case(chance)).model_dump_json() for _ in range(3000)]
     digest = hashlib.sha256("\n".join(outputs).encode()).hexdigest()[:12]
-    assert (RULES_VERSION, digest) == ("1", "e93bcb0ec76b")
+    assert (RULES_VERSION, digest) == ("2", "fe349fa83224")

@@ -1,22 +1,24 @@
 """What the delegation policy is told of a question."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from shared.retrieval.models import DocumentRecord, Hit
+from shared.runs.evidence import Evidence, StoredPlan
 from shared.runs.models import Conversation, RunRequest, Turn
-from shared.runs.working_memory import Evidence, StoredPlan
+from shared.subagents.control import ControlView
 from shared.subagents.policy_input import (
     DelegationRequest,
     describe,
-    is_sensitive,
     retrieval_stats,
     spent_tokens,
     target_documents,
 )
-from shared.subagents.policy_models import DocScope, RetrievalStats, RiskFlags, RuntimeBudget, SystemHealth
+from shared.subagents.policy_models import DelegationPolicyInput, DocScope, RetrievalStats, RuntimeBudget
+from tests.fakes.services import fake_settings
 from tests.unit.answering.world import ANNA, plan
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -44,8 +46,7 @@ def delegation_request(
 
 
 def scope(given: DelegationRequest) -> DocScope:
-    budget = RuntimeBudget(remaining_latency_ms=1, remaining_tokens=1)
-    return describe(given, budget, RiskFlags(), SystemHealth()).doc_scope
+    return told(given).doc_scope
 
 
 def test_scores_are_those_of_retrieval() -> None:
@@ -82,8 +83,10 @@ def test_a_summary_needs_its_document_whole() -> None:
         hits=(hit("a", 0.5, "x" * 36),), records=(record("a", page_count=40), record("b")), narrowed=True
     )
     assert scope(delegation_request(evidence, stored)) == DocScope(
-        target_doc_ids=("a",), estimated_tokens=20_000, requires_full_document=True
+        target_doc_ids=("a",), estimated_tokens=10, requires_full_document=True
     )
+    measured = replace(delegation_request(evidence, stored), document_tokens=20_000)
+    assert scope(measured).estimated_tokens == 20_000
 
 
 def test_a_question_about_a_detail_needs_what_was_found() -> None:
@@ -111,20 +114,23 @@ def test_documents_that_the_caller_chose_make_no_question_about_several() -> Non
     assert not scope(delegation_request(Evidence(), doc_ids=("a", "b"))).multi_document
 
 
-def test_an_answer_that_there_is_none_was_a_failure() -> None:
-    given = DelegationRequest(request(), StoredPlan(plan=plan()), Evidence(), failures=1)
+def told(given: DelegationRequest, **settings: Any) -> DelegationPolicyInput:
     budget = RuntimeBudget(remaining_latency_ms=1, remaining_tokens=1)
-    told = describe(given, budget, RiskFlags(), SystemHealth())
-    assert (told.conversation_state.attempt_index, told.conversation_state.prior_failures) == (1, 1)
-    assert (told.request_id, told.user_id, told.thread_id) == ("run-1", "anna", "thread-1")
-    assert told.query == plan().standalone_question
+    idle = ControlView(circuit_closed=True, active=0, waiting=0, free=1)
+    return describe(given, fake_settings(**settings), budget, idle)
+
+
+def test_the_policy_is_told_who_asks_what() -> None:
+    given = told(DelegationRequest(request(), StoredPlan(plan=plan()), Evidence()))
+    assert (given.request_id, given.user_id, given.thread_id) == ("run-1", "anna", "thread-1")
+    assert given.query == plan().standalone_question
 
 
 def test_a_document_of_a_sensitive_department_makes_the_question_sensitive() -> None:
-    evidence = Evidence(records=(record("a"), record("b", department="Human Resources")))
-    assert is_sensitive(evidence, ("human resources",))
-    assert not is_sensitive(evidence, ("legal",))
-    assert not is_sensitive(evidence, ())
+    given = delegation_request(Evidence(records=(record("a"), record("b", department="Human Resources"))))
+    assert told(given, subagents_sensitive_departments="human resources").risk_flags.sensitive_domain
+    assert not told(given, subagents_sensitive_departments="Legal").risk_flags.sensitive_domain
+    assert not told(given).risk_flags.sensitive_domain
 
 
 def test_what_was_said_before_counts_as_read() -> None:

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from shared.retrieval.models import Hit
-from shared.runs.working_memory import Evidence
+from shared.runs.evidence import Evidence
 from shared.subagents.models import Finding, FoundProof, SubagentState
 from shared.subagents.results import Bounds, merge_evidence, tokens_of
 

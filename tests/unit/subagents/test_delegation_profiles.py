@@ -44,7 +44,7 @@ def test_the_profile_follows_the_intent(changes: dict[str, Any], profile: Profil
         {"sensitive_domain": True},
         {"web_allowed": False},
         {"healthy_tools": ("retrieve_documents", "query_metadata")},
-        {"compliance_mode": "strict", "restricted_tools": ("retrieve_documents", "web_search")},
+        {"compliance_mode": "strict", "restricted_tools": "retrieve_documents,web_search"},
     ],
 )
 def test_the_web_is_out_of_reach_where_it_may_not_be_used(changes: dict[str, Any]) -> None:
@@ -55,7 +55,7 @@ def test_the_web_is_out_of_reach_where_it_may_not_be_used(changes: dict[str, Any
 
 @pytest.mark.parametrize("risk", [{"restricted_tools_only": True}, {"compliance_mode": "strict"}])
 def test_a_restriction_takes_tools_away(risk: dict[str, Any]) -> None:
-    output = decided(**WANTED, **risk, restricted_tools=("retrieve_documents",))
+    output = decided(**WANTED, **risk, restricted_tools="retrieve_documents")
     assert output.tool_scope == ("retrieve_documents",)
     assert output.reason_codes == ("PRIOR_FAILURES", "TOOLS_RESTRICTED")
 
@@ -133,7 +133,7 @@ def test_more_than_the_request_may_use_in_all_never_remains() -> None:
 
 
 def test_what_the_answer_needs_is_kept_even_if_no_minimum_is_set() -> None:
-    no_minimum = {**WANTED, "min_remaining_tokens": 0}
+    no_minimum = {**WANTED, "min_remaining_tokens_to_delegate": 0}
     assert decided(**no_minimum, remaining_tokens=6_000).reason_codes == ("TOKEN_BUDGET_EXHAUSTED",)
     assert decided(**no_minimum, remaining_tokens=6_001).budget_allocation.max_child_tokens == 1
 

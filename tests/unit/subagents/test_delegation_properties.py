@@ -6,19 +6,19 @@ from collections.abc import Iterable, Iterator
 
 import pytest
 
+from shared.platform.settings import Settings
 from shared.subagents.policy import decide
 from shared.subagents.policy_models import (
     BudgetAllocation,
     DelegationPolicyInput,
     DelegationPolicyOutput,
-    DelegationRules,
     SubagentFacts,
 )
 from shared.subagents.profiles import PROFILES
 from tests.unit.subagents.delegation_random import Case, random_case
 
 CASES = 20_000
-Decided = tuple[DelegationPolicyInput, SubagentFacts, DelegationRules, DelegationPolicyOutput]
+Decided = tuple[DelegationPolicyInput, SubagentFacts, Settings, DelegationPolicyOutput]
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def check_scope(decisions: Iterable[Decided]) -> None:
         assert scope <= set(facts.healthy_tools)
         is_strict = risk.compliance_mode == "strict"
         if risk.restricted_tools_only or is_strict:
-            assert scope <= set(rules.restricted_tools)
+            assert scope <= set(rules.subagents.restricted_tool_names)
         if risk.sensitive_domain or is_strict or not facts.web_allowed:
             assert "web_search" not in scope
 
@@ -50,20 +50,20 @@ def check_budget(decisions: Iterable[Decided]) -> None:
     for asked, facts, rules, output in decisions:
         budget, allocated = asked.runtime_budget, output.budget_allocation
         cost_left = budget.max_subagent_cost_usd - max(facts.spent_usd, 0)
-        assert 0 < allocated.max_child_latency_ms <= rules.child_timeout_ms
-        assert 0 < allocated.max_child_tokens <= rules.max_child_tokens
-        assert 0 < allocated.max_child_cost_usd <= min(cost_left, rules.max_child_cost_usd)
-        assert 0 < allocated.max_child_turns <= rules.child_max_turns
+        assert 0 < allocated.max_child_latency_ms <= rules.subagents.child_timeout_ms
+        assert 0 < allocated.max_child_tokens <= rules.budgets.max_child_tokens
+        assert 0 < allocated.max_child_cost_usd <= min(cost_left, rules.budgets.max_child_cost_usd)
+        assert 0 < allocated.max_child_turns <= rules.subagents.child_max_turns
         for granted, reserve, left, most in (
             (
                 allocated.max_child_latency_ms,
-                rules.reserve_latency_ms,
+                rules.subagents.reserve_latency_ms,
                 budget.remaining_latency_ms,
                 budget.max_total_latency_ms,
             ),
             (
                 allocated.max_child_tokens,
-                rules.reserve_tokens,
+                rules.subagents.reserve_tokens,
                 budget.remaining_tokens,
                 budget.max_total_tokens,
             ),
@@ -103,11 +103,11 @@ def test_whoever_is_not_delegated_gets_nothing(decisions: list[Decided]) -> None
 def test_no_gate_is_passed_that_is_shut(decisions: list[Decided]) -> None:
     for _, facts, rules, output in decisions:
         if output.decision != "no_delegate":
-            assert rules.enabled
+            assert rules.subagents.enabled
             assert facts.targets_readable
             assert facts.circuit_closed
-            assert facts.depth < rules.max_recursion_depth
-            assert facts.started < rules.max_per_request
+            assert facts.depth < rules.subagents.max_recursion_depth
+            assert facts.started < rules.subagents.max_per_request
 
 
 def test_equal_questions_are_decided_equally_also_after_a_trip_as_json(decisions: list[Decided]) -> None:
@@ -115,7 +115,7 @@ def test_equal_questions_are_decided_equally_also_after_a_trip_as_json(decisions
         again: Case = (
             DelegationPolicyInput.model_validate_json(asked.model_dump_json()),
             SubagentFacts.model_validate_json(facts.model_dump_json()),
-            DelegationRules.model_validate_json(rules.model_dump_json()),
+            rules.model_copy(deep=True),
         )
         assert again == (asked, facts, rules)
         assert decide(*again) == output

@@ -7,14 +7,14 @@ from typing import get_args
 import pytest
 
 from shared.runs.models import ProfileName
-from shared.subagents.delegation import MOST_DOCUMENTS, Room, starts_of, tasks_of
-from shared.subagents.policy_input import rules_of
+from shared.subagents.delegation import Room, starts_of, tasks_of
+from shared.subagents.policy_input import MOST_DOCUMENTS
 from shared.subagents.policy_models import BudgetAllocation, DelegationPolicyOutput
 from shared.subagents.profiles import PROFILES
 from tests.fakes.services import fake_settings
 from tests.unit.subagents.delegation_requests import delegation_request, summary
 
-RULES = rules_of(fake_settings())
+RULES = fake_settings()
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 PROFILE_NAMES = get_args(ProfileName)
 

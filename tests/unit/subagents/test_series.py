@@ -16,7 +16,7 @@ from tests.unit.subagents.delegation_requests import record as record_of
 
 async def library(*filenames: str, readers: tuple[str, ...] = ("*",)) -> Services:
     """Documents by their file names, which are their ids, too; the last may be read by `readers`."""
-    services = await world(settings=fake_settings())
+    services = await world(settings=fake_settings(whole_documents_tokens=0))
     for filename in filenames:
         acl = readers if filename == filenames[-1] else ("*",)
         changes = {"filename": filename, "title": filename, "status": "ready", "access_control_list": acl}

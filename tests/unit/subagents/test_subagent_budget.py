@@ -13,7 +13,7 @@ from shared.subagents.budget import (
     Prices,
     Spent,
     allowed_output,
-    can_look_further,
+    allowed_work,
     opening_tokens,
     report_limit_s,
     result_tokens,
@@ -24,6 +24,14 @@ from shared.subagents.budget import (
 from shared.subagents.policy_models import BudgetAllocation
 
 PRICES = Prices(input_usd=0.4, output_usd=1.6)
+
+
+@pytest.mark.parametrize(("cached_usd", "cost_usd"), [(None, 0.72), (0.1, 0.54)])
+def test_cached_tokens_cost_their_own_price(cached_usd: float | None, cost_usd: float) -> None:
+    usage = ModelUsage(input_tokens=1_000_000, output_tokens=200_000, cached_tokens=600_000)
+    assert Prices(0.4, 1.6, cached_usd).cost_usd(usage) == pytest.approx(cost_usd)
+
+
 BUDGET = BudgetAllocation(max_child_tokens=8000, max_child_cost_usd=0.03)
 
 
@@ -76,10 +84,10 @@ def test_a_call_that_keeps_to_its_limit_never_passes_the_budget(
 
 
 def test_more_is_looked_for_only_while_a_fair_report_remains() -> None:
-    assert can_look_further(BUDGET, Spent(), 2500, 2500, PRICES)
-    assert not can_look_further(BUDGET, Spent(tokens=2000), 2500, 2500, PRICES)
+    assert allowed_work(BUDGET, Spent(), 2500, PRICES).limit is None
+    assert allowed_work(BUDGET, Spent(tokens=2000), 2500, PRICES).limit == "TOKENS_SPENT"
     poor = BudgetAllocation(max_child_tokens=8000, max_child_cost_usd=0.002)
-    assert not can_look_further(poor, Spent(), 2500, 2500, PRICES)
+    assert allowed_work(poor, Spent(), 2500, PRICES).limit == "COST_SPENT"
 
 
 def test_results_get_what_the_report_leaves() -> None:

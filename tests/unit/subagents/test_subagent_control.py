@@ -1,44 +1,44 @@
 """Slots and the circuit breaker of sub-agents: each rule by itself."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from shared.platform.settings import SubagentSettings
 from shared.runs.models import ChildStatus
 from shared.subagents.control import (
     LEASE_GRACE,
     MIN_OUTCOMES,
-    ControlRules,
     ControlState,
     begun,
     granted,
-    phase,
     released,
-    report,
     settled,
     succeeded,
     view,
 )
 from shared.subagents.models import SubagentEnd
+from tests.fakes.services import fake_settings
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
-RULES = ControlRules(failure_share=0.35, window=50, cooldown_s=300, max_active=4)
+RULES = fake_settings(
+    circuit_breaker_failure_rate_threshold=0.35,
+    circuit_breaker_window_requests=50,
+    circuit_breaker_cooldown_seconds=300,
+    subagents_max_active=4,
+).subagents
 COOLED = NOW + timedelta(seconds=300)
 
 
-@dataclass(frozen=True)
-class Task:
-    child_id: str
-    deadline: datetime = NOW + timedelta(seconds=15)
+def tasks(*child_ids: str, now: datetime = NOW) -> dict[str, datetime]:
+    return dict.fromkeys(child_ids, now + timedelta(seconds=15))
 
 
 def start(
-    state: ControlState, *child_ids: str, now: datetime = NOW, rules: ControlRules = RULES
+    state: ControlState, *child_ids: str, now: datetime = NOW, rules: SubagentSettings = RULES
 ) -> ControlState:
-    tasks = [Task(child_id, now + timedelta(seconds=15)) for child_id in child_ids]
-    after = granted(state, tasks, rules, now)
+    after = granted(state, tasks(*child_ids, now=now), rules, now)
     assert after is not None
     return after
 
@@ -48,7 +48,7 @@ def end(
     status: ChildStatus,
     *child_ids: str,
     now: datetime = NOW,
-    rules: ControlRules = RULES,
+    rules: SubagentSettings = RULES,
 ) -> ControlState:
     return settled(state, [SubagentEnd(child_id=one, status=status) for one in child_ids], rules, now)
 
@@ -75,16 +75,16 @@ def test_a_slot_is_waited_for_until_it_is_begun() -> None:
 
 def test_no_more_slots_than_there_are_and_all_or_none() -> None:
     state = start(ControlState(), "a", "b", "c")
-    assert granted(state, [Task("d"), Task("e")], RULES, NOW) is None
+    assert granted(state, tasks("d", "e"), RULES, NOW) is None
     full = start(state, "d")
-    assert granted(full, [Task("e")], RULES, NOW) is None
+    assert granted(full, tasks("e"), RULES, NOW) is None
     assert view(full, RULES, NOW).circuit_closed
-    assert granted(end(full, "done", "a"), [Task("e")], RULES, NOW) is not None
+    assert granted(end(full, "done", "a"), tasks("e"), RULES, NOW) is not None
 
 
 def test_who_has_a_slot_gets_no_second_one() -> None:
     state = begun(start(ControlState(), "a", "b", "c", "d"), "a")
-    assert granted(state, [Task("a"), Task("b")], RULES, NOW) == state
+    assert granted(state, tasks("a", "b"), RULES, NOW) == state
 
 
 def test_a_slot_that_nobody_gives_back_is_free_again_after_its_deadline() -> None:
@@ -94,13 +94,13 @@ def test_a_slot_that_nobody_gives_back_is_free_again_after_its_deadline() -> Non
     expired = last_moment + timedelta(milliseconds=1)
     assert view(state, RULES, expired).free == 4
     assert [lease.child_id for lease in start(state, "e", now=expired).leases] == ["e"]
-    assert granted(start(state, "e", now=expired), [Task("f")], RULES, expired) is not None
+    assert granted(start(state, "e", now=expired), tasks("f"), RULES, expired) is not None
 
 
 def test_beginning_or_ending_without_a_slot_changes_nothing() -> None:
     state = start(ControlState(), "a")
-    assert begun(state, "b") is state
-    assert end(state, "failed", "b") is state
+    assert begun(state, "b") == state
+    assert end(state, "failed", "b") == state
     assert begun(begun(state, "a"), "a") == begun(state, "a")
 
 
@@ -120,8 +120,8 @@ def test_a_cancelled_one_frees_its_slot_and_counts_for_nothing() -> None:
 
 def test_a_cancelled_one_that_tried_the_circuit_is_followed_by_another() -> None:
     probing = start(OPEN, "probe", now=COOLED)
-    assert granted(probing, [Task("next")], RULES, COOLED) is None
-    assert granted(released(probing, ["probe"]), [Task("next")], RULES, COOLED) is not None
+    assert granted(probing, tasks("next"), RULES, COOLED) is None
+    assert granted(released(probing, ["probe"]), tasks("next"), RULES, COOLED) is not None
 
 
 @pytest.mark.parametrize(
@@ -141,27 +141,27 @@ def test_the_circuit_opens_at_the_threshold_over_enough_outcomes(
     failures: int, outcomes: int, opens: bool
 ) -> None:
     state = after([True] * (outcomes - failures) + [False] * failures)
-    assert (phase(state, RULES, NOW) == "open") is opens
+    assert (view(state, RULES, NOW).circuit == "open") is opens
     assert view(state, RULES, NOW).circuit_closed is not opens
 
 
 def test_failures_that_left_the_window_are_forgotten() -> None:
     # 17 of the newest 50 are 0.34; the three older ones would make 20 of 53.
     state = after([False] * 3 + [True] * 33 + [False] * 17)
-    assert len(state.outcomes) == RULES.window
-    assert phase(state, RULES, NOW) == "closed"
-    assert phase(after([False], state), RULES, NOW) == "open"
+    assert len(state.outcomes) == RULES.circuit_breaker_window_requests
+    assert view(state, RULES, NOW).circuit == "closed"
+    assert view(after([False], state), RULES, NOW).circuit == "open"
 
 
 def test_a_window_shorter_than_the_usual_minimum_is_enough() -> None:
-    short = RULES.model_copy(update={"window": 2})
+    short = RULES.model_copy(update={"circuit_breaker_window_requests": 2})
     state = end(start(ControlState(), "a", "b", rules=short), "late", "a", "b", rules=short)
-    assert phase(state, short, NOW) == "open"
+    assert view(state, short, NOW).circuit == "open"
 
 
 def test_an_open_circuit_lets_nobody_through_until_it_has_cooled_down() -> None:
     early = COOLED - timedelta(milliseconds=1)
-    assert granted(OPEN, [Task("a")], RULES, early) is None
+    assert granted(OPEN, tasks("a"), RULES, early) is None
     assert view(OPEN, RULES, early).free == 0
     assert not view(OPEN, RULES, early).circuit_closed
     assert view(OPEN, RULES, COOLED).circuit_closed
@@ -169,16 +169,16 @@ def test_an_open_circuit_lets_nobody_through_until_it_has_cooled_down() -> None:
 
 
 def test_exactly_one_tries_it() -> None:
-    assert granted(OPEN, [Task("a"), Task("b")], RULES, COOLED) is None
+    assert granted(OPEN, tasks("a", "b"), RULES, COOLED) is None
     tried = start(OPEN, "a", now=COOLED)
-    assert granted(tried, [Task("b")], RULES, COOLED) is None
+    assert granted(tried, tasks("b"), RULES, COOLED) is None
     assert not view(tried, RULES, COOLED).circuit_closed
-    assert report(tried, RULES, COOLED).circuit == "half_open"
+    assert view(tried, RULES, COOLED).circuit == "half_open"
 
 
 def test_the_circuit_closes_when_that_one_works_and_forgets_what_was() -> None:
     closed = end(start(OPEN, "a", now=COOLED), "partial", "a", now=COOLED)
-    assert phase(closed, RULES, COOLED) == "closed"
+    assert view(closed, RULES, COOLED).circuit == "closed"
     assert closed.outcomes == ()
     assert view(closed, RULES, COOLED).free == 4
 
@@ -186,8 +186,8 @@ def test_the_circuit_closes_when_that_one_works_and_forgets_what_was() -> None:
 def test_the_pause_begins_anew_when_that_one_fails() -> None:
     at = COOLED + timedelta(seconds=9)
     again = end(start(OPEN, "a", now=COOLED), "late", "a", now=at)
-    assert phase(again, RULES, COOLED + timedelta(seconds=300)) == "open"
-    assert phase(again, RULES, at + timedelta(seconds=300)) == "half_open"
+    assert view(again, RULES, COOLED + timedelta(seconds=300)).circuit == "open"
+    assert view(again, RULES, at + timedelta(seconds=300)).circuit == "half_open"
 
 
 def test_one_that_never_reports_is_followed_by_another() -> None:
@@ -215,6 +215,6 @@ def test_no_slots_at_all_is_no_open_circuit() -> None:
 
 
 def test_an_operator_is_told_how_it_stands() -> None:
-    told = report(begun(start(after([True, False]), "a", "b"), "b"), RULES, NOW)
+    told = view(begun(start(after([True, False]), "a", "b"), "b"), RULES, NOW)
     assert (told.circuit, told.outcomes, told.failures) == ("closed", 2, 1)
     assert (told.active, told.waiting, told.max_active) == (1, 1, 4)

@@ -11,16 +11,21 @@ from shared.runs.models import ChildStatus
 from shared.subagents.control import (
     LEASE_GRACE,
     MIN_OUTCOMES,
-    ControlRules,
     ControlState,
     begun,
     granted,
     view,
 )
-from tests.unit.subagents.test_subagent_control import NOW, Task, after, end, start
+from tests.fakes.services import fake_settings
+from tests.unit.subagents.test_subagent_control import NOW, after, end, start, tasks
 
 INSTANCES = 4
-SMALL = ControlRules(failure_share=0.35, window=12, cooldown_s=60, max_active=3)
+SMALL = fake_settings(
+    circuit_breaker_failure_rate_threshold=0.35,
+    circuit_breaker_window_requests=12,
+    circuit_breaker_cooldown_seconds=60,
+    subagents_max_active=3,
+).subagents
 
 
 @dataclass
@@ -52,8 +57,7 @@ class SharedRow(RuleBasedStateMachine):
     def ask(self, instance: int, count: int) -> None:
         names = tuple(f"c{self.children + number}" for number in range(count))
         self.children += count
-        tasks = [Task(name, self.now + timedelta(seconds=15)) for name in names]
-        decided = granted(self.row, tasks, SMALL, self.now)
+        decided = granted(self.row, tasks(*names, now=self.now), SMALL, self.now)
         if decided is not None:
             self.pending[instance] = Pending(self.row, decided, names)
 
@@ -104,7 +108,9 @@ class SharedRow(RuleBasedStateMachine):
 
     @invariant()
     def whatever_happened_it_recovers_by_itself(self) -> None:
-        later = self.now + timedelta(seconds=max(SMALL.cooldown_s, 15) + LEASE_GRACE.total_seconds())
+        later = self.now + timedelta(
+            seconds=max(SMALL.circuit_breaker_cooldown_seconds, 15) + LEASE_GRACE.total_seconds()
+        )
         told = view(self.row, SMALL, later)
         assert told.circuit_closed
         assert told.free >= 1

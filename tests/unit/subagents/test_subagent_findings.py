@@ -56,7 +56,7 @@ def test_a_quotation_from_another_document_than_named_is_of_the_one_where_it_sta
 
 
 @pytest.mark.parametrize(
-    "quote", ["The maximum pressure is 260 bar.", "the maximum pressure is 250 bar.", ""]
+    "quote", ["The maximum pressure is 260 bar.", "The minimum pressure is 250 bar.", ""]
 )
 def test_a_quotation_that_stands_nowhere_takes_its_claim_with_it(quote: str) -> None:
     result = proved(DocReaderReport, claims=[claim("X", ("new", quote))])

@@ -144,3 +144,10 @@ def test_every_path_ends_within_a_bound_and_no_attempt_is_numbered_twice() -> No
             seen.add(key)
             state = observe(state, result)
         assert len(seen) <= 3 * 4
+
+
+def test_time_that_was_lost_with_a_worker_puts_the_deadline_off() -> None:
+    late = LATE + timedelta(seconds=5)
+    assert isinstance(next_move(after(GO_ON), late), EndChild)
+    lost = GO_ON.model_copy(update={"lost_s": 8.0})
+    assert isinstance(next_move(after(lost, GO_ON), late), TakeTurn)

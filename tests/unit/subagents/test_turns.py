@@ -1,12 +1,14 @@
 """Turns of a sub-agent: what they do and store; taken twice, they are one."""
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from shared.platform.errors import DependencyError
-from shared.platform.search import SearchPage, SearchRequest
-from tests.fakes.search_index import InMemorySearchIndex
+from shared.platform.language_models.models import ModelTurn
+from shared.runs.events import SubagentStatus
+from shared.subagents.loop import CRASH_GRACE
 from tests.unit.subagents.child_models import CountedModel
 from tests.unit.subagents.child_world import (
     FILTER,
@@ -14,10 +16,10 @@ from tests.unit.subagents.child_world import (
     PRESSURE,
     READ,
     READY,
+    RUN,
     SEARCH,
+    STEP,
     child_world,
-    evidence,
-    proof,
 )
 
 
@@ -66,19 +68,19 @@ async def test_documents_that_fit_whole_are_read_whole_and_reported_at_once() ->
 
 async def test_of_a_long_document_passages_from_everywhere_are_read() -> None:
     model = CountedModel(READY, READ)
-    world = await child_world(model, "doc_reader", doc_ids=("old",), pages=200)
+    world = await child_world(model, "doc_reader", doc_ids=("old",), pages=400)
     await world.take()
     pages = [hit.page_number or 0 for hit in (await world.state()).hits]
     assert pages == sorted(pages)
     assert min(pages) <= 2
-    assert max(pages) == 202
+    assert max(pages) == 402
     assert PRESSURE["old"] in model.prompts[0].user
 
 
 async def test_every_document_of_the_task_is_represented() -> None:
     world = await child_world(CountedModel(READY, READ), "comparator", doc_ids=("old", "new"))
     await world.take()
-    assert {hit.doc_id for hit in (await world.state()).hits[:2]} == {"old", "new"}
+    assert {hit.doc_id for hit in (await world.state()).hits} == {"old", "new"}
 
 
 async def test_it_sees_its_task_and_nothing_of_the_conversation() -> None:
@@ -109,34 +111,25 @@ async def test_a_failed_attempt_that_is_delivered_twice_fails_once() -> None:
     assert (await world.take(attempt=1)).status == "done"
 
 
-async def test_a_crash_after_the_model_spoke_does_not_ask_it_again() -> None:
-    class Crashing(InMemorySearchIndex):
-        crashes = False
+async def test_a_crash_after_the_calls_does_not_make_them_again() -> None:
+    class Dying(CountedModel):
+        dies = False
 
-        async def search(self, request: SearchRequest) -> SearchPage:
-            if self.crashes:
+        async def converse(self, *asked: Any, **more: Any) -> ModelTurn:
+            if self.dies:
                 raise RuntimeError("the process dies here")
-            return await super().search(request)
+            return await super().converse(*asked, **more)
 
-    content = Crashing("block_id")
-    model = CountedModel(SEARCH, READY, GOOD)
-    world = await child_world(model, content_index=content)
-    await world.services.content_index.search(SearchRequest())
-    stored = world.services.blobs.write
-
-    async def dying(container: str, name: str, content: bytes, **more: Any) -> None:
-        await stored(container, name, content, **more)
-        if name.endswith("-transcript.json") and b"call-0" in content:
-            raise RuntimeError("the process dies here")
-
-    world.services.blobs.write = dying  # type: ignore[method-assign]
+    model = Dying(SEARCH, READY, GOOD)
+    world = await child_world(model)
+    assert (await world.take()).status == "go_on"
+    model.dies = True
     with pytest.raises(RuntimeError):
-        await world.take()
-    world.services.blobs.write = stored  # type: ignore[method-assign]
-    result = await world.take(attempt=1)
-    assert (result.status, result.tokens) == ("go_on", 1050)
-    assert result.warnings == ("CRASHED",)
-    assert len(model.conversations) == 1
+        await world.take(2)
+    model.dies = False
+    result = await world.take(2, attempt=1)
+    assert (result.status, result.warnings) == ("done", ("CRASHED",))
+    assert [use.turn for use in (await world.state()).tool_uses] == [1, 2]
 
 
 async def test_a_call_that_was_made_before_is_not_made_again_and_leads_to_the_report() -> None:
@@ -146,9 +139,21 @@ async def test_a_call_that_was_made_before_is_not_made_again_and_leads_to_the_re
     assert [use.success for use in (await world.state()).tool_uses] == [True, True, False]
 
 
-async def test_who_was_still_looking_when_its_turns_ended_says_so_if_something_is_open() -> None:
-    unproved = evidence(("The limit is 250 bar.", (proof("new"),)), ("It sings.", ()))
-    for report, warnings in ((unproved, ("TURNS_SPENT",)), (GOOD, ())):
-        world = await child_world(CountedModel(SEARCH, report), budget={"max_child_turns": 2})
-        assert (await world.run()).status == "done"
-        assert (await world.state()).warnings == warnings
+async def test_time_that_was_lost_with_a_worker_is_given_back() -> None:
+    model = CountedModel(SEARCH, READY, GOOD)
+    world = await child_world(model, seconds=0.4)
+    begun = SubagentStatus(phase="turn", turn=1, passages=0, findings=0, proved=0)
+    lost = {"step": STEP, "child": 0, "at": datetime.now(UTC) - timedelta(seconds=8)}
+    await world.services.run_log.append(RUN, [begun.model_copy(update=lost)])
+    result = await world.take()
+    assert result.status == "go_on"
+    assert 8 <= result.lost_s < CRASH_GRACE.total_seconds()
+    assert (await world.take(2)).lost_s == pytest.approx(result.lost_s, abs=0.001)  # and nothing more
+
+
+async def test_no_more_than_its_share_of_lost_time_is_given_back() -> None:
+    world = await child_world(CountedModel(READY, GOOD))
+    begun = SubagentStatus(phase="turn", turn=1, passages=0, findings=0, proved=0)
+    lost = {"step": STEP, "child": 0, "at": datetime.now(UTC) - timedelta(hours=1)}
+    await world.services.run_log.append(RUN, [begun.model_copy(update=lost)])
+    assert (await world.take()).lost_s == CRASH_GRACE.total_seconds()

@@ -17,7 +17,7 @@ from shared.platform.errors import (
     OutputCutError,
     RateLimitError,
 )
-from shared.platform.language_models.models import CallLimits, ModelTurn, ModelUsage, Prompt
+from shared.platform.language_models.models import CallLimits, ModelUsage, Prompt
 from shared.platform.search import SearchPage, SearchRequest
 from tests.fakes.search_index import InMemorySearchIndex
 from tests.unit.subagents.child_models import BreakingModel, CountedModel
@@ -35,18 +35,15 @@ async def test_a_search_that_fails_is_made_again_and_the_model_is_not_asked_agai
 
     content = Failing("block_id")
 
-    class Model(CountedModel):
-        async def converse(self, messages: Any, tools: Any, limits: CallLimits, **more: Any) -> ModelTurn:
-            content.fails = len(self.conversations) == 0
-            return await super().converse(messages, tools, limits, **more)
-
-    model = Model(SEARCH, READY, GOOD)
+    model = CountedModel(SEARCH, READY, GOOD)
     world = await child_world(model, content_index=content)
-    failed = await world.take()
+    assert (await world.take()).status == "go_on"
+    content.fails = True
+    failed = await world.take(2)
     assert (failed.status, failed.retryable, failed.warnings) == ("failed", True, ("TOOL_FAILED",))
-    content.fails = False
-    assert (await world.take(attempt=1)).status == "go_on"
     assert len(model.conversations) == 1
+    content.fails = False
+    assert (await world.take(2, attempt=1)).status == "done"
     uses = (await world.state()).tool_uses
     assert [(use.success, use.error_type) for use in uses[1:]] == [(False, "NetworkError"), (True, None)]
 
@@ -229,3 +226,14 @@ async def test_what_a_repetition_does_not_mend_is_told_once() -> None:
     end = await world.run()
     assert end.status == "done"
     assert (await world.state()).warnings == ("MODEL_FAILED", "PROFILE_REDUCED")
+
+
+async def test_a_second_attempt_is_shown_all_that_the_first_one_was() -> None:
+    model = CountedModel(SEARCH, READY, DependencyError("lost"), READY, GOOD)
+    world = await child_world(model)
+    await world.take()
+    assert (await world.take(2)).status == "failed"
+    assert (await world.take(2, attempt=1)).status == "done"
+    first, second = model.prompts
+    assert second.user == first.user
+    assert model.conversations[2] == model.conversations[1]

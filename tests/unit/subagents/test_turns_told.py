@@ -94,7 +94,7 @@ async def test_readers_see_counts_and_tools_and_no_text() -> None:
     await world.take(2)
     assert world.phases() == ["started", "turn", "turn", "ended"]
     assert all((event.data["child"], event.data["step"]) == (0, STEP) for event in world.events())
-    assert [event.data["tool"] for event in world.events("TOOL_STARTED")] == ["retrieve_documents"] * 2
+    assert [event.data["tool"] for event in world.events("TOOL_STARTED")] == ["rag_semantic_search"] * 2
     assert world.events("STATUS")[-1].data | {"status": "done", "findings": 1, "proved": 1} == (
         world.events("STATUS")[-1].data
     )

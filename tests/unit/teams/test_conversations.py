@@ -27,7 +27,7 @@ async def test_a_question_is_answered_with_its_source() -> None:
 async def test_people_see_the_steps_of_the_plan_and_then_the_text_as_it_grows() -> None:
     bot = await chat()
     (said,) = await bot.write(QUESTION)
-    assert said.lines[:2] == ["Reading your question …", "Step 1 of 1: Known"]
+    assert said.lines[:2] == ["Reading your question …", "Step 1 of 2: Known"]
     assert ANSWERED in "".join(said.pieces)
     assert len(said.pieces) > 1
 

@@ -6,9 +6,12 @@ import re
 import pytest
 
 from shared.evidence.reader_text import readable
-from shared.teams.markdown import ChannelText, for_channel, plain
+from shared.evidence.untrusted_text import markdown_text
+from shared.teams.markdown import ChannelText, for_channel
 from shared.teams.models import ShownTable
 from shared.teams.outgoing import without_markdown
+
+pytestmark = pytest.mark.attack("forged names")
 
 _PICTURE = f"/api/documents/d1/figures/{'a' * 64}.png"
 _ANSWER = f"""The valve opens at 6.5 bar (Source: pump\\_manual.pdf, S. 3)[1]. Wow!
@@ -130,9 +133,9 @@ def test_a_picture_without_a_caption_leaves_nothing() -> None:
 
 
 def test_names_are_shown_as_they_are_and_link_nowhere() -> None:
-    shown = plain("[x](http://evil.example) *a* <at>b</at>\n| www.evil.example _c_ d_e & `f`")
+    shown = markdown_text("[x](http://evil.example) *a* <at>b</at>\n| www.evil.example _c_ d_e & `f`")
     assert shown == (
-        r"\[x\](http: //evil.example) \*a\* &lt;at>b&lt;/at> \| www .evil.example \_c\_ d_e &amp; \`f\`"
+        r"\[x\](http: //evil.example) \*a\* &lt;at&gt;b&lt;/at&gt; \| www .evil.example \_c\_ d_e & \`f\`"
     )
 
 
@@ -142,7 +145,7 @@ def test_names_are_shown_as_they_are_and_link_nowhere() -> None:
         ("# heading.pdf", r"\# heading.pdf"),
         ("1. Bericht.pdf", r"1\. Bericht.pdf"),
         ("2) Bericht.pdf", r"2\) Bericht.pdf"),
-        ("> quote", r"\> quote"),
+        ("> quote", "&gt; quote"),
         ("- item", r"\- item"),
         ("+ item", r"\+ item"),
         ("=====", r"\====="),
@@ -151,13 +154,8 @@ def test_names_are_shown_as_they_are_and_link_nowhere() -> None:
     ],
 )
 def test_names_begin_no_heading_list_or_quotation(name: str, shown: str) -> None:
-    assert plain(name) == shown
+    assert markdown_text(name) == shown
     assert without_markdown(shown) == name
-
-
-def test_names_do_not_turn_the_direction_of_reading() -> None:
-    assert plain("report\u202efdp.exe\u200b") == "reportfdp.exe"
-    assert plain("שלום \u200f.pdf") == "שלום \u200f.pdf"
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from shared.teams.cards import MAX_TABLE_COLUMNS, MAX_TABLE_ROWS, card_of
 from shared.teams.models import (
     BotConversation,
     BotReply,
@@ -17,6 +16,9 @@ from shared.teams.models import (
 )
 from shared.teams.outgoing import (
     MAX_CARD_BYTES,
+    MAX_TABLE_COLUMNS,
+    MAX_TABLE_ROWS,
+    card_of,
     in_words,
     messages_of,
     split,
@@ -81,7 +83,7 @@ def test_words_of_documents_are_no_markdown_and_link_nowhere() -> None:
     shown = in_words(BotReply(text="x [1]", citations=(cited,)), "de")
     assert shown == (
         "x [1]\n\n**Quellen**\n- [1] \\[a\\](http: //evil.example).pdf: "
-        "“&lt;at>all&lt;/at> \\*b\\* # c” https://app.example/1"
+        "“&lt;at&gt;all&lt;/at&gt; \\*b\\* # c” https://app.example/1"
     )
 
 

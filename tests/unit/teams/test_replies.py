@@ -1,26 +1,32 @@
-"""Replies that take long, break in the middle, or cannot be sent: in the end each is there whole, once."""
+"""Replies: what is written into the conversation, and what a crash in between costs."""
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from shared.access.models import UserContext
 from shared.answering.inline import run_to_end
+from shared.evidence.models import AnswerFigure, Citation
 from shared.platform.errors import AccessDeniedError, DependencyError
 from shared.runs.log_lines import EventName
+from shared.runs.models import RunAnswer
 from shared.runs.run_store import owned_run
-from shared.teams.models import ReplyStep
+from shared.teams.models import BotMessage, ReplyStep, ShownCitation, ShownFigure
+from shared.teams.outgoing import MAX_ABSTRACT_CHARS, reply_of
 from shared.teams.parsing import reply_key
 from shared.teams.steps import PAUSES_S, perform_reply
 from shared.teams.store import purge_taken
 from shared.teams.turns import handle
 from tests.fakes.blob_store import InMemoryBlobStore
+from tests.fakes.dying import Death, Died, Mortal
 from tests.fakes.run_log import run_event
 from tests.unit.teams.chat import ANSWERED, GROUP, QUESTION, Chat, chat, first_step
 
 DOWN = DependencyError("The channel is out of reach.")
+
 BOT_REMOVED = AccessDeniedError("The bot is not part of the conversation roster.")
 
 
@@ -202,3 +208,209 @@ async def test_the_run_is_the_persons_own() -> None:
     bot, step = await taken()
     record = await owned_run(step.run_id, UserContext(user_id="anna"), bot.services.runs)
     assert record.question == QUESTION
+
+
+APP = "https://app.example"
+
+_PATH = f"/api/documents/d1/figures/{'a' * 64}.png"
+
+_TABLE = "| a | b |\n|---|---|\n| x | y |"
+
+_SIGNED = "https://store.example/figures/d1/a.png?sig=s"
+
+
+def _cited(**changes: Any) -> Citation:
+    usual: dict[str, Any] = {
+        "n": 1,
+        "doc_id": "d1",
+        "block_id": "b1",
+        "filename": "pump.pdf",
+        "page_number": 3,
+        "quote": "The valve\n opens at 6.5 bar.",
+        "verified": True,
+        "url": "/api/documents/d1/pages/3?run=r&n=1#cited",
+    }
+    return Citation(**(usual | changes))
+
+
+def _answer(**changes: Any) -> RunAnswer:
+    figure = AnswerFigure(
+        block_id="b2",
+        doc_id="d1",
+        filename="pump.pdf",
+        page_number=4,
+        caption="The valve, [cut] open",
+        path=_PATH,
+        image_url=_SIGNED,
+    )
+    usual: dict[str, Any] = {
+        "run_id": "r",
+        "text": f"At 6.5 bar (Source: pump.pdf, S. 3)[1].\n\n![The valve]({_PATH})\n\n{_TABLE}",
+        "citations": (_cited(),),
+        "figures": (figure,),
+    }
+    return RunAnswer(**(usual | changes))
+
+
+def test_an_answer_is_told_with_its_sources_its_picture_and_its_table() -> None:
+    reply = reply_of(_answer(), language="en", public_address=APP)
+    assert reply.text == "At 6.5 bar (Source: pump.pdf, S. 3)[1].\n\n*The valve*\n\n- **x** · b: y"
+    assert reply.citations == (
+        ShownCitation(
+            n=1,
+            name="pump.pdf, p. 3",
+            abstract="The valve opens at 6.5 bar.",
+            url=f"{APP}/api/documents/d1/pages/3?run=r&n=1#cited",
+        ),
+    )
+    assert reply.figures == (
+        ShownFigure(
+            caption="The valve, cut open (pump.pdf, p. 4)",
+            alt="The valve, cut open (pump.pdf, p. 4)",
+            image_url=_SIGNED,
+            page_url=f"{APP}/api/documents/d1/pages/4",
+        ),
+    )
+    assert reply.tables[0].rows == (("x", "y"),)
+    assert reply.can_be_rated
+    assert reply.is_generated
+
+
+def test_a_caption_that_stands_in_the_text_is_not_told_again() -> None:
+    long = "A drawing of the valve as it stands in the hall of Ludlow, with all of its parts"
+    text = f"![{long}]({_PATH})\n\n![Pump]({_PATH})"
+    first, second = (_answer().figures[0].model_copy(update={"caption": one}) for one in (long, "Pump"))
+    alone = reply_of(_answer(text=text, figures=(first,)), language="en", public_address=APP).figures[0]
+    assert (alone.caption, alone.alt) == ("pump.pdf, p. 4", f"{long} (pump.pdf, p. 4)")
+    several = reply_of(_answer(text=text, figures=(first, second)), language="en", public_address=APP).figures
+    assert [figure.caption for figure in several] == [
+        "A drawing of the valve as it stands in the hall of Ludlow, … (pump.pdf, p. 4)",
+        "Pump (pump.pdf, p. 4)",
+    ]
+
+
+def test_names_and_quotations_do_not_turn_the_direction_of_reading() -> None:
+    cited = _cited(filename="a\u202efdp.exe", quote="It\u202e opens.")
+    reply = reply_of(_answer(citations=(cited,)), language="en", public_address=APP)
+    assert (reply.citations[0].name, reply.citations[0].abstract) == ("afdp.exe, p. 3", "It opens.")
+
+
+def test_a_signed_address_stands_nowhere_but_in_the_picture() -> None:
+    reply = reply_of(_answer(), language="en", public_address=APP)
+    assert reply.model_dump_json().count("sig=") == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "name"),
+    [
+        ({}, "pump.pdf, S. 3"),
+        ({"page_number": None}, "pump.pdf"),
+        ({"page_number": None, "start_seconds": 83.0}, "pump.pdf, 01:23"),
+        ({"verified": False}, "pump.pdf, S. 3, Abbildung"),
+    ],
+)
+def test_a_source_is_named_in_the_language_of_the_reader(changes: dict[str, Any], name: str) -> None:
+    reply = reply_of(_answer(citations=(_cited(**changes),)), language="de", public_address=APP)
+    assert reply.citations[0].name == name
+
+
+@pytest.mark.parametrize(
+    ("url", "address", "shown"),
+    [
+        ("/api/documents/d1/pages/3", None, ""),  # nobody knows the app's own address
+        ("https://video.example/talk#t=83", None, "https://video.example/talk#t=83"),
+        ("javascript:alert(1)", APP, ""),
+        ("http://video.example/talk", APP, ""),
+    ],
+)
+def test_links_lead_to_the_app_or_over_https(url: str, address: str | None, shown: str) -> None:
+    reply = reply_of(_answer(citations=(_cited(url=url),)), language="en", public_address=address)
+    assert reply.citations[0].url == shown
+
+
+def test_a_long_quotation_is_cut_at_a_word() -> None:
+    reply = reply_of(
+        _answer(citations=(_cited(quote="word " * 300), _cited(n=2, quote="x" * 900))),
+        language="en",
+        public_address=APP,
+    )
+    first, second = (cited.abstract for cited in reply.citations)
+    assert first.endswith("word …")
+    assert all(len(text) <= MAX_ABSTRACT_CHARS for text in (first, second))
+
+
+def test_a_picture_that_could_not_be_signed_is_left_out() -> None:
+    figure = _answer().figures[0].model_copy(update={"image_url": None})
+    assert reply_of(_answer(figures=(figure,)), language="en", public_address=APP).figures == ()
+
+
+WRITES = 17  # of a question from its delivery to its end; the last test counts them
+
+_PORTS = {
+    "blobs": ("create", "write"),
+    "run_log": ("create", "append"),
+    "threads": ("create", "replace"),
+    "runs": ("create",),
+    "user_limits": ("write",),
+    "bot_turns": ("put", "note_message"),
+}
+
+
+class MortalOutbox(Mortal):
+    """The messages that it begins are mortal, too."""
+
+    async def begin(self, *arguments: Any, **keywords: Any) -> Any:
+        return Mortal(await self._inner.begin(*arguments, **keywords), ("finish",), self._death)
+
+
+def dying(bot: Chat, death: Death) -> Chat:
+    """The same chat as a process sees it that will die."""
+    services = death.mortal(bot.services, _PORTS)
+    outbox: Any = MortalOutbox(bot.services.bot_outbox, ("say",), death)
+    turns: Any = services.bot_turns
+    return replace(bot, services=replace(services, bot_outbox=outbox), outbox=outbox, turns=turns)
+
+
+async def replied(bot: Chat, death: Death, message: BotMessage) -> None:
+    """Deliver a message until it is taken, and repeat each step until its end is known, as a host would."""
+    mortal = dying(bot, death)
+    try:
+        await handle(message, mortal.services, bot.orchestrations)
+    except (Died, BaseExceptionGroup):
+        await handle(message, bot.services, bot.orchestrations)
+    step = first_step(reply_key(message))
+    while step.kind != "end":
+        step = await _performed(step, bot, mortal)
+        await bot.run_runs()
+
+
+async def _performed(step: ReplyStep, bot: Chat, mortal: Chat) -> ReplyStep:
+    try:
+        following = await perform_reply(step, mortal.deps)
+    except (Died, BaseExceptionGroup):
+        following = await perform_reply(step, bot.deps)
+    return following
+
+
+@pytest.mark.parametrize("is_behind", [False, True])
+async def test_wherever_the_process_dies_one_run_is_begun_and_its_answer_told(*, is_behind: bool) -> None:
+    for at in range(WRITES):
+        bot, death = await chat(), Death(at, is_behind=is_behind)
+        message = bot.message(QUESTION)
+        await replied(bot, death, message)
+        assert len(death.calls) == at + 1, death.calls
+        runs = [key for key, (name, _) in bot.orchestrations.started.items() if name == "answer_question"]
+        assert runs == [reply_key(message)]
+        thread = await bot.services.threads.get("anna", (await bot.turn()).thread_id or "")
+        assert thread is not None
+        assert thread.turn_count == 1
+        whole = [text for text in bot.outbox.texts if ANSWERED in text]
+        assert len(whole) == 1, death.calls
+        assert (await bot.turn()).last_run_id == reply_key(message)
+
+
+async def test_the_writes_are_counted() -> None:
+    bot, death = await chat(), Death(999, is_behind=False)
+    await replied(bot, death, bot.message(QUESTION))
+    assert len(death.calls) == WRITES, death.calls
+    assert [bot.outbox.texts.count(text) for text in bot.outbox.texts] == [1]

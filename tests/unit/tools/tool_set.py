@@ -13,6 +13,8 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "rag_semantic_search": {"query": "pump"},
     "rag_list_documents": {},
     "rag_get_document": {"doc_id": "manual"},
+    "read_pages": {"doc_id": "manual"},
+    "view_figure": {"block_id": "manual-1"},
     "rag_metadata_search": {"query": "pump"},
     "rag_facets": {},
     "query_rewrite": {"question": "And its weight?"},
@@ -20,11 +22,13 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "grade": {"query": "pump", "block_ids": ["manual-1"]},
     "recall_memory": {"query": "pump"},
     "ask_user": {"question": "Which one?"},
+    "web_search": {"query": "pump"},
 }
 SEARCHING = (
     "rag_semantic_search",
     "rag_list_documents",
     "rag_get_document",
+    "read_pages",
     "rag_metadata_search",
     "rag_facets",
 )

@@ -27,7 +27,7 @@ def note(kind: str, **facts: object) -> None:
 
 
 @app.route(route="echo/{name}", methods=["GET", "POST"])
-async def echo(req: Request) -> Response:
+async def name_echo(req: Request) -> Response:
     body = (await req.body()).decode()
     return JSONResponse(
         {
@@ -41,7 +41,7 @@ async def echo(req: Request) -> Response:
 
 
 @app.route(route="echo/fixed", methods=["GET"])
-async def fixed(req: Request) -> dict:  # type: ignore[type-arg]  # the worker refuses dict[str, str]
+async def echo_fixed(req: Request) -> dict:  # type: ignore[type-arg]  # the worker refuses dict[str, str]
     return {"route": "fixed"}
 
 
@@ -119,27 +119,12 @@ async def on_document(document: BlobReference, context: func.Context) -> None:
         await asyncio.sleep(3600)
 
 
-@app.blob_trigger(
-    arg_name="text",
-    path="%TEXTS%/{stem}.txt",
-    connection="DocumentsStorage",
-    source=func.BlobSource.EVENT_GRID,
-)
-@app.blob_output(arg_name="copy", path="%TEXTS%-copies/{stem}.copy", connection="DocumentsStorage")
-def on_text(text: func.InputStream, copy: func.Out[bytes]) -> None:
-    content = text.read()
-    note("text", name=text.name, length=text.length, uri=text.uri, content=content.decode())
-    copy.set(content.upper())
-
-
 @app.queue_trigger(arg_name="message", queue_name="%INBOX%", connection="AzureWebJobsStorage")
-@app.queue_output(arg_name="answer", queue_name="%INBOX%-answers", connection="AzureWebJobsStorage")
-def on_message(message: func.QueueMessage, answer: func.Out[str]) -> None:
+def on_message(message: func.QueueMessage) -> None:
     text = message.get_body().decode()
     note("message", text=text, tries=message.dequeue_count)
     if text.startswith("bad"):
         raise ValueError("cannot handle this one")
-    answer.set(f"seen {text}")
 
 
 @app.queue_trigger(
@@ -182,6 +167,18 @@ def square_all(context: df.DurableOrchestrationContext) -> Generator[Any, Any, A
         failure = str(error)
     found = yield context.call_activity("own_status", context.instance_id)
     return {"squares": squares, "failure": failure, "found": found}
+
+
+@app.orchestration_trigger(context_name="context")
+def wait_once(context: df.DurableOrchestrationContext) -> Generator[Any, Any, Any]:
+    return (yield context.call_activity("wait", "x"))
+
+
+@app.activity_trigger(input_name="unused")
+async def wait(unused: str) -> str:
+    note("wait.began")
+    await asyncio.sleep(3600)
+    return unused
 
 
 @app.activity_trigger(input_name="number")

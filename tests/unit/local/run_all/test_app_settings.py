@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from local.run_all.app_settings import app_settings, choose_model, write_settings_file
-from local.run_all.errors import StackError
-from local.run_all.secret_store import load_or_make_secrets
-from local.run_all.stack_settings import Ports
+from local.run_all.stack_settings import Ports, StackError
+from local.run_all.tokens import load_or_make_secrets
 from shared.platform.settings import load_settings
 
 REAL_MODEL = {

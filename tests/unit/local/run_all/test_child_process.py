@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from local.run_all.child_process import ChildProcess, start_child, tail, wait_until_healthy
-from local.run_all.errors import StackError
+from local.run_all.stack_settings import StackError
 
 SERVER = """
 import sys

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from local.run_all import process_record
-from local.run_all.errors import StackError
+from local.run_all.stack_settings import StackError
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(300)"]
 

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import jwt
 
-from local.run_all.secret_store import FILE_NAME, load_or_make_secrets
-from local.run_all.tokens import AUDIENCE, mint_token, write_tokens_file
+from local.run_all.tokens import AUDIENCE, FILE_NAME, load_or_make_secrets, mint_token, write_tokens_file
 from samples.acl import ANNA, BEN
 from shared.access.identity import authenticate
 from shared.platform.settings import Settings

@@ -5,8 +5,7 @@ from dataclasses import astuple
 
 import pytest
 
-from local.run_all.errors import StackError
-from local.run_all.stack_settings import FREE_PORTS, Ports, read_stack_settings, settle_ports
+from local.run_all.stack_settings import FREE_PORTS, Ports, StackError, read_stack_settings, settle_ports
 
 
 def test_without_settings_the_documented_ports_are_used() -> None:

@@ -1,0 +1,216 @@
+"""Reads a quotation on a PDF's page as an eye does: from each word to its neighbour. No code of the app.
+
+A neighbour is the next word of the line, the beginning of the line below, or the top of a column to the
+right. The order in which a program wrote the page says nothing.
+"""
+
+import csv
+import io
+import shutil
+import subprocess
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from statistics import median
+from typing import Any
+
+import pypdfium2.raw as pdfium
+
+from evals.evaluation.quotations import bare
+
+_SAME_LINE = 0.4  # of a word's height, that the middle of its neighbour may be off
+_WORD_GAP = 0.9  # line heights: no blank of justified text is wider, and no gap between columns narrower
+_LINE_GAP = 1.3  # line heights between two lines of a paragraph, or of a heading and its text
+_MAX_STEPS = 20_000
+_DPI, _MIN_CONFIDENCE = 200, 40.0  # of what is read from a picture
+
+
+@dataclass(eq=False)
+class PlacedWord:
+    """A word, where it stands (y grows upwards), and the words that an eye may read next."""
+
+    text: str
+    left: float
+    bottom: float
+    right: float
+    top: float
+    following: "list[PlacedWord]" = field(default_factory=list, repr=False)
+
+    @property
+    def height(self) -> float:
+        return max(self.top - self.bottom, 0.1)
+
+    @property
+    def middle(self) -> float:
+        return (self.top + self.bottom) / 2
+
+    @cached_property
+    def forms(self) -> tuple[str, ...]:
+        """The word as it is compared; with and without the hyphen that it ends with."""
+        form = bare(self.text)
+        is_broken = form.endswith("-") and form[:-1][-1:].isalpha()
+        return (form[:-1], form) if is_broken else (form,)
+
+
+class PageLayout:
+    """The words of one page."""
+
+    def __init__(self, words: Iterable[PlacedWord]) -> None:
+        self._words = [word for word in words if word.forms[-1]]
+        self._connect()
+
+    def holds(self, wanted: str) -> bool:
+        """Whether an eye reads these letters (`bare` text) somewhere on the page."""
+        steps = 0
+        open_ends = [
+            (word, len(form) - start)
+            for word in self._words
+            for form in word.forms
+            for start in range(len(form))
+            if wanted.startswith(form[start:]) or form[start:].startswith(wanted)
+        ]
+        seen: set[tuple[int, int]] = set()
+        while open_ends and steps < _MAX_STEPS:
+            steps += 1
+            word, read = open_ends.pop()
+            if read >= len(wanted):
+                return True
+            if (id(word), read) in seen:
+                continue
+            seen.add((id(word), read))
+            rest = wanted[read:]
+            open_ends += [
+                (other, read + len(form))
+                for other in word.following
+                for form in other.forms
+                if rest.startswith(form) or form.startswith(rest)
+            ]
+        return False
+
+    def _connect(self) -> None:
+        after = dict(_right_neighbours(self._words))
+        for word, other in after.items():
+            if _is_near(word, other) or _is_number(word) or _is_number(other):  # a row of numbers is read
+                word.following.append(other)
+        near = {word: other for word, other in after.items() if _is_near(word, other)}
+        runs = [_Run(words) for words in _chains(self._words, near)]
+        for run in runs:
+            below = [other for other in runs if other.is_below(run)]
+            run.words[-1].following += [
+                other.words[0] for other in below if not any(one.hides(other) for one in below)
+            ]
+        tops = [run for run in runs if not any(run.is_below(other) for other in runs)]
+        for run in runs:
+            run.words[-1].following += [top.words[0] for top in tops if top.is_next_column(run)]
+
+
+class _Run:
+    """Words of a line that stand close together."""
+
+    def __init__(self, words: Sequence[PlacedWord]) -> None:
+        self.words = words
+        self.left, self.right = words[0].left, max(word.right for word in words)
+        self.top, self.bottom = median(word.top for word in words), median(word.bottom for word in words)
+        self.height = max(self.top - self.bottom, 0.1)
+
+    def is_below(self, other: "_Run") -> bool:
+        gap = other.bottom - self.top
+        size = max(self.height, other.height)
+        is_lower = self.bottom < other.bottom - 0.3 * size and gap <= _LINE_GAP * size
+        return is_lower and self._overlaps(other)
+
+    def hides(self, other: "_Run") -> bool:
+        return other is not self and other.top <= self.bottom + 0.3 * self.height and self._overlaps(other)
+
+    def is_next_column(self, other: "_Run") -> bool:
+        return self.left >= other.right and self.top - other.top > 0
+
+    def _overlaps(self, other: "_Run") -> bool:
+        return min(self.right, other.right) > max(self.left, other.left)
+
+
+def _right_neighbours(words: Sequence[PlacedWord]) -> Iterator[tuple[PlacedWord, PlacedWord]]:
+    """Each word with the nearest one to its right at the same height, whatever the gap."""
+    by_height = sorted(words, key=lambda word: word.middle)
+    heights = [word.middle for word in by_height]
+    for word in words:
+        reach = _SAME_LINE * word.height
+        level = by_height[
+            bisect_left(heights, word.middle - reach) : bisect_right(heights, word.middle + reach)
+        ]
+        right = [other for other in level if other is not word and other.left >= word.right - reach]
+        if right:
+            yield word, min(right, key=lambda other: other.left)
+
+
+def _chains(words: Sequence[PlacedWord], near: Mapping[PlacedWord, PlacedWord]) -> Iterator[list[PlacedWord]]:
+    """Runs of words that follow each other closely."""
+    inner = set(near.values())
+    for word in words:
+        if word not in inner:
+            chain = [word]
+            while chain[-1] in near and len(chain) <= len(words):
+                chain.append(near[chain[-1]])
+            yield chain
+
+
+def _is_near(word: PlacedWord, after: PlacedWord) -> bool:
+    return after.left - word.right <= _WORD_GAP * max(word.height, after.height)
+
+
+def _is_number(word: PlacedWord) -> bool:
+    return any(character.isdigit() or character in "$€£%—" for character in word.text)
+
+
+def words_in_picture(page: Any) -> list[PlacedWord]:
+    """The words of a pypdfium2 page as it looks, also those in its pictures. None without Tesseract."""
+    program = shutil.which("tesseract")
+    if program is None:
+        return []
+    picture = io.BytesIO()
+    page.render(scale=_DPI / 72, grayscale=True).to_pil().save(picture, "PNG")
+    command = [program, "-", "-", "--psm", "11", "tsv"]  # 11: words wherever they stand
+    read = subprocess.run(command, input=picture.getvalue(), capture_output=True, check=True)
+    rows = csv.DictReader(read.stdout.decode().splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE)
+    return [
+        _word_of_row(row) for row in rows if row["text"].strip() and float(row["conf"]) >= _MIN_CONFIDENCE
+    ]
+
+
+def _word_of_row(row: Mapping[str, str]) -> PlacedWord:
+    left, top, width, height = (float(row[name]) for name in ("left", "top", "width", "height"))
+    return PlacedWord(row["text"].strip(), left, -top - height, left + width, -top)
+
+
+def words_of_page(page: Any) -> Iterator[PlacedWord]:
+    """The words of a pypdfium2 page; letters belong together that no blank parts."""
+    text_page = page.get_textpage()
+    try:
+        word: PlacedWord | None = None
+        for index in range(text_page.count_chars()):
+            letter = chr(pdfium.FPDFText_GetUnicode(text_page, index))
+            box = None if letter.isspace() or letter == "\x00" else text_page.get_charbox(index, loose=True)
+            if word is not None and (box is None or not _continues(word, box)):
+                yield word
+                word = None
+            if box is None:
+                continue
+            if word is None:
+                word = PlacedWord(letter, *box)
+            else:
+                left, bottom, right, top = box
+                word.text += letter
+                word.left, word.right = min(word.left, left), max(word.right, right)
+                word.bottom, word.top = min(word.bottom, bottom), max(word.top, top)
+        if word is not None:
+            yield word
+    finally:
+        text_page.close()
+
+
+def _continues(word: PlacedWord, box: tuple[float, float, float, float]) -> bool:
+    left, bottom, right, top = box
+    shared = min(word.top, top) - max(word.bottom, bottom)
+    gap = max(left - word.right, word.left - right)
+    return shared > 0.2 * min(word.height, max(top - bottom, 0.1)) and gap < word.height

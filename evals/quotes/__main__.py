@@ -1,0 +1,70 @@
+"""`python -m evals.quotes --data quotations.jsonl --out report.json`: what passes as a quotation.
+
+The labelled quotations are lines of `{"variant", "block", "quote", "faithful"}`. Near misses are made from
+the blocks of the data sets that lie in the folder above; a set that is not there is named and left out.
+Exit code 1 when a faithful quotation fails, or another one passes.
+"""
+
+import argparse
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+
+from evals.quotes.blocks import SETS, SourceBlock, blocks_of
+from evals.quotes.near_misses import NearMiss, near_misses
+from shared.evidence.alignment import Block, align
+
+PER_KIND = 40
+
+
+def main() -> int:
+    """Command line. Returns the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m evals.quotes", description=__doc__)
+    parser.add_argument("--data", type=Path, required=True, help="labelled quotations")
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--seed", type=int, default=1, help="of what is changed")
+    arguments = parser.parse_args()
+    lines = [json.loads(line) for line in arguments.data.read_text(encoding="utf-8").splitlines() if line]
+    passed = {label: [line for line in lines if line["faithful"] is label] for label in (True, False)}
+    kept = {label: [line for line in found if _holds(line)] for label, found in passed.items()}
+    misses = near_misses(_blocks(arguments.data.resolve().parents[1]), PER_KIND, arguments.seed)
+    wrong = [miss for miss in misses if align(miss.quote, Block(miss.block))]
+    report = {
+        "faithful": len(passed[True]),
+        "faithful_passed": len(kept[True]),
+        "unfaithful": len(passed[False]),
+        "unfaithful_passed": len(kept[False]),
+        "near_misses": len(misses),
+        "near_misses_passed": len(wrong),
+        "kinds": dict(Counter(miss.kind for miss in misses)),
+    }
+    arguments.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    print(json.dumps(report, indent=1))
+    for miss in wrong:
+        print(f"passed: {_line(miss)}", file=sys.stderr)
+    for line in (line for line in passed[True] if line not in kept[True]):
+        print(f"failed: {line['variant']}: {line['quote']}", file=sys.stderr)
+    return int(bool(wrong or kept[False] or len(kept[True]) < len(passed[True])))
+
+
+def _blocks(folder: Path) -> list[SourceBlock]:
+    found: list[SourceBlock] = []
+    for name in SETS:
+        try:
+            found += blocks_of(folder / name)
+        except FileNotFoundError as missing:
+            print(f"left out: {missing}", file=sys.stderr)
+    return found
+
+
+def _holds(line: dict[str, str]) -> bool:
+    return align(line["quote"], Block(line["block"])) is not None
+
+
+def _line(miss: NearMiss) -> str:
+    return f"{miss.kind}: {miss.quote!r}\n  in {miss.block!r}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,51 @@
+"""Blocks of data sets, as the app makes them: PDFs are parsed and packed, passages are taken as they are."""
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from shared.ingestion.chunking import chunk_elements
+from shared.ingestion.parsers.pdf import parse_pdf
+from shared.platform.tokens import estimate_tokens
+
+SETS = ("contoso_hr", "financebench", "squadshifts_wiki")
+_MAX_BLOCK_TOKENS = 500
+_FILES = 3  # of a set, the smallest ones: some 500 blocks
+_PASSAGES = 500
+
+
+@dataclass(frozen=True)
+class SourceBlock:
+    """A block, and the document that it is from."""
+
+    document: str
+    text: str
+
+
+def blocks_of(data_set: Path) -> list[SourceBlock]:
+    """The blocks of a set's smallest documents, or of its first passages.
+
+    Raises:
+        FileNotFoundError: there is no such set.
+    """
+    passages = data_set / "passages.jsonl"
+    if passages.exists():
+        return list(_passages(passages))
+    paths = sorted((data_set / "docs").glob("*.pdf"), key=os.path.getsize)
+    if not paths:
+        raise FileNotFoundError(f"{data_set} holds neither passages nor PDFs.")
+    return [block for path in paths[:_FILES] for block in _pdf_blocks(path)]
+
+
+def _passages(path: Path) -> Iterator[SourceBlock]:
+    with path.open(encoding="utf-8") as lines:
+        for _, line in zip(range(_PASSAGES), lines, strict=False):
+            passage = json.loads(line)
+            yield SourceBlock(passage["title"], passage["text"])
+
+
+def _pdf_blocks(path: Path) -> Iterator[SourceBlock]:
+    for chunk in chunk_elements(parse_pdf(path).elements, _MAX_BLOCK_TOKENS, estimate_tokens):
+        yield SourceBlock(path.name, chunk.text)

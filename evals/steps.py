@@ -1,0 +1,131 @@
+"""`python -m evals.steps --data SET --out report.json`: what several steps show to the model.
+
+A question is perfect if all the passages that it needs were among those that the model was shown, in any of
+its calls. `make eval-steps` calls it: docs/internals/measuring.md. Exit code 2 when the set cannot be read
+or the stack does not start.
+"""
+
+import argparse
+import json
+import random
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from html import unescape
+from pathlib import Path
+from statistics import mean
+
+import httpx
+
+from evals.evaluation.app import app_of
+from evals.evaluation.ingesting import ingest
+from evals.evaluation.question_set import Question, QuestionSet, read_set
+from evals.real.asking import PATIENT, Asked, RecordedRun, read_runs, recorded_stack
+from local.run_all.stack_settings import StackError
+
+AT_ONCE = 4
+INGEST_AT_ONCE = 16
+INGEST_TIMEOUT_S = 3600.0
+_PIECE_CHARS = 100  # a passage of two blocks may be shown in part
+
+
+def main() -> int:
+    """Command line. Returns the exit code."""
+    arguments = _arguments()
+    folder = arguments.runs or arguments.out.with_suffix(".runs")
+    try:
+        whole = read_set(arguments.data)
+        questions = chosen(whole.questions, arguments.questions, arguments.seed)
+        ids = [question.query_id for question in questions]
+        if len(read_runs(folder, ids)) < len(ids):
+            _ask(whole, questions, folder, arguments)
+    except (StackError, ValueError, OSError, httpx.HTTPError) as failed:
+        print(failed, file=sys.stderr)
+        return 2
+    report = conclude(whole, questions, read_runs(folder, ids))
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    arguments.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    print(json.dumps({name: value for name, value in report.items() if name != "each"}))
+    return 0
+
+
+def chosen(questions: Sequence[Question], count: int, seed: int) -> list[Question]:
+    """As many of the questions, the same ones for the same seed."""
+    some = random.Random(seed).sample(questions, min(count, len(questions)))
+    return sorted(some, key=lambda question: question.query_id)
+
+
+def _ask(
+    whole: QuestionSet, questions: Sequence[Question], folder: Path, options: argparse.Namespace
+) -> None:
+    with recorded_stack(PATIENT if options.patient else {}) as asking:
+        with app_of(asking.stack) as app:
+            not_ready = ingest(app, whole, INGEST_AT_ONCE, INGEST_TIMEOUT_S).not_ready
+        if not_ready:
+            raise ValueError(f"{not_ready[0].filename} could not be ingested: {not_ready[0].reason}")
+        asked = [Asked(one.query_id, one.text, project_id=whole.name) for one in questions]
+        asking.ask_all(asked, folder, options.at_once)
+
+
+def conclude(
+    whole: QuestionSet, questions: Sequence[Question], runs: Sequence[RecordedRun]
+) -> dict[str, object]:
+    """The report. A question that failed counts as any other."""
+    pieces = {source.key: _pieces(source.text or "") for source in whole.sources}
+    needed = {one.query_id: {name for name, _ in one.grades} for one in questions}
+    seen = [_Seen(run, pieces) for run in runs]
+    return {
+        "questions": len(seen),
+        "perfect": round(mean(needed[one.run.id] <= one.shown for one in seen), 3) if seen else None,
+        "passages_mean": round(mean(len(one.shown) for one in seen), 2) if seen else None,
+        "calls_mean": round(mean(len(one.run.calls) for one in seen), 2) if seen else None,
+        "each": [
+            {
+                "id": one.run.id,
+                "passages": len(one.shown),
+                "calls": len(one.run.calls),
+                "missing": sorted(needed[one.run.id] - one.shown),
+            }
+            for one in seen
+        ],
+    }
+
+
+class _Seen:
+    """A run, and the passages that its model was shown."""
+
+    def __init__(self, run: RecordedRun, pieces: Mapping[str, Sequence[str]]) -> None:
+        self.run = run
+        text = "\n".join(call.text for call in run.calls)
+        folded = _folded(text)
+        # Its name alone may stand in a list of documents, and a short text in another passage.
+        named = [name for name in pieces if name in text]
+        self.shown = {name for name in named if any(part in folded for part in pieces[name])}
+
+
+def _pieces(text: str) -> list[str]:
+    """The passage without its title, cut so that each piece stands in one block, or in the next."""
+    folded = _folded(text.partition("\n")[2])
+    cut = [folded[at : at + _PIECE_CHARS] for at in range(0, len(folded), _PIECE_CHARS)]
+    return [piece for piece in cut if len(piece) == _PIECE_CHARS] or [folded]
+
+
+def _folded(text: str) -> str:
+    """Letters and digits alone: prompts escape some signs, and break lines."""
+    return re.sub(r"[\W_]+", "", unescape(text)).casefold()
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m evals.steps", description=__doc__)
+    parser.add_argument("--data", type=Path, required=True, help="a set of passages and questions")
+    parser.add_argument("--out", type=Path, required=True, help="JSON report to write")
+    parser.add_argument("--runs", type=Path, default=None, help="folder of runs; default: OUT with .runs")
+    parser.add_argument("--questions", type=int, default=25, help="how many are asked")
+    parser.add_argument("--seed", type=int, default=1, help="which are asked")
+    parser.add_argument("--patient", action="store_true", help="time limits for replies that a person writes")
+    parser.add_argument("--at-once", type=int, default=AT_ONCE, help="questions in flight")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

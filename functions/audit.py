@@ -1,0 +1,28 @@
+"""GET /api/audit: who read, changed, published or deleted what. For administrators."""
+
+from datetime import UTC, datetime, timedelta
+
+import azure.functions as func
+
+from functions.http.requests import administrator_of, ready_services
+from functions.http.responses import Request, Response, json_response, read_query, route
+from shared.platform.errors import CallerError
+
+blueprint = func.Blueprint()
+
+
+@route(blueprint, "GET", "audit")
+async def get_audit_trail(req: Request) -> Response:
+    """The audit trail of a time, newest first, narrowed to a person, a document or an action."""
+    from functions.http.models import AuditQuery
+    from shared.access.audit_trail import AuditFilter
+
+    await administrator_of(req)
+    asked = read_query(req, AuditQuery)
+    until = asked.until or datetime.now(UTC) + timedelta(seconds=1)
+    since = asked.since or until - timedelta(days=1)
+    if since >= until:
+        raise CallerError("`since` is not before `until`.", "Give an earlier `since`.")
+    wanted = AuditFilter(since, until, asked.user_id, asked.doc_id, asked.action)
+    services = await ready_services()
+    return json_response(await services.audit.page(wanted, asked.limit, asked.cursor))

@@ -1,0 +1,227 @@
+"""POST /api/v1/chat/completions and GET /api/v1/models: for programs that speak OpenAI's chat protocol.
+
+The last message of the person is the question. Those before it find the thread that it belongs to; what they
+say beyond that is not read, system messages included: what is answered rests on the documents alone.
+"""
+
+import json
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urljoin
+
+import azure.durable_functions as df
+
+from functions.http.questions import Question, begin_question, deliver_answer, view_of
+from functions.http.requests import caller_and_services
+from functions.http.responses import (
+    Request,
+    Response,
+    address_of,
+    event_stream,
+    json_response,
+    read_model,
+    route,
+)
+from shared.platform.errors import CallerError, CallTimeoutError, NotFoundError, status_of
+
+if TYPE_CHECKING:
+    from functions.http.event_stream import NamedFrame
+    from shared.runs.models import RunAnswer, RunView
+
+blueprint = df.Blueprint()
+
+MODELS = {"groundwork": "Answers from the documents.", "groundwork-deep": "The same with deeper work."}
+_WITHIN_S = 210.0  # the platform ends a response after 230 s, and this protocol cannot go on with one
+_CHUNK = "chat.completion.chunk"
+_MARK = re.compile(r" ?\(Source: [^\n]*?\)\[(\d{1,3})\]")
+
+
+@dataclass(frozen=True)
+class _Completion:
+    """A run that is being told as a completion.
+
+    Attributes:
+        events: what it does from now on, by name.
+        address: of the app in a browser.
+    """
+
+    run_id: str
+    question: Question
+    events: "AsyncGenerator[tuple[str, dict[str, Any]], None]"
+    model: str
+    address: str
+
+    def choice(self, kind: str, content: Mapping[str, Any], finish: str | None = None) -> dict[str, Any]:
+        """A completion, or a piece of one."""
+        part = "message" if kind == "chat.completion" else "delta"
+        return {
+            "id": f"chatcmpl-{self.run_id}",
+            "object": kind,
+            "created": int(self.question.arrived_at.timestamp()),
+            "model": self.model,
+            "choices": [{"index": 0, part: content, "finish_reason": finish}],
+        }
+
+    def chunk(self, content: Mapping[str, Any], finish: str | None = None) -> bytes:
+        """A piece of the stream."""
+        return _data(self.choice(_CHUNK, content, finish))
+
+
+@route(blueprint, "GET", "v1/models")
+async def list_models(req: Request) -> Response:
+    """What can be asked, as models."""
+    await caller_and_services(req)
+    about = {"object": "model", "created": 0, "owned_by": "groundwork"}
+    models = [{"id": name, **about, "description": said} for name, said in MODELS.items()]
+    return json_response({"object": "list", "data": models})
+
+
+@route(blueprint, "POST", "v1/chat/completions")
+async def complete_chat(req: Request, client: df.DurableOrchestrationClient) -> Response:
+    """Answer the last question of a conversation, whole or as it is written."""
+    from functions.http.models import CompletionBody
+    from shared.runs.models import ChatRequest
+
+    arrived_at = datetime.now(UTC)
+    user, services = await caller_and_services(req)
+    body = await read_model(req, CompletionBody)
+    if body.model not in MODELS:
+        raise NotFoundError(f"There is no model {body.model[:64]!r}.", f"Models: {', '.join(MODELS)}.")
+    *earlier, last = body.questions or ("",)
+    if not last.strip():
+        raise CallerError("The last message of the role `user` has no text.", "Send the question in it.")
+    chat = ChatRequest(question=last, deep=body.model == "groundwork-deep")
+    completion = await _begun(Question(req, chat, user, services, client, arrived_at), earlier, body.model)
+    if body.stream:
+        return event_stream(_chunks(completion), completion.run_id)
+    return await _whole(completion)
+
+
+async def _begun(question: Question, earlier: list[str], model: str) -> _Completion:
+    """The run that answers: a new one, or the one that waits for these words."""
+    from shared.conversations.threads import thread_with
+    from shared.runs.models import MAX_ANSWER_CHARS, ClarificationAnswer
+
+    user, services = question.user, question.services
+    turn = await thread_with(earlier, user, services.threads) if earlier else None
+    record = await services.runs.get(turn.run_id) if turn else None
+    if record is not None and record.status == "waiting":
+        words = ClarificationAnswer(text=question.chat.question[:MAX_ANSWER_CHARS])
+        await deliver_answer(record, words, user, services, question.client)
+        run_id, begun, asked_step = record.run_id, None, record.ask_step
+    else:
+        if turn is not None:
+            chat = question.chat.model_copy(update={"thread_id": turn.thread_id})
+            question = replace(question, chat=chat)
+        run_id, begun = await begin_question(question)
+        asked_step = 0
+    events = _events(question.events(run_id, begun, _WITHIN_S), asked_step)
+    return _Completion(run_id, question, events, model, address_of(question.request))
+
+
+async def _events(
+    frames: "AsyncGenerator[NamedFrame, None]", asked_step: int
+) -> AsyncGenerator[tuple[str, dict[str, Any]], None]:
+    """The events of a run until it has ended, or asks something after `asked_step`; "" = it is at work."""
+    async with aclosing(frames):
+        async for name, frame in frames:
+            data = json.loads(frame.partition(b"data: ")[2]) if name else {}
+            if name == "ASK_USER" and data["step"] <= asked_step:
+                continue
+            yield name or "", data
+            if name == "ASK_USER":
+                return
+
+
+async def _whole(completion: _Completion) -> Response:
+    asked = None
+    async for name, data in completion.events:
+        asked = data if name == "ASK_USER" else None
+    view = await view_of(completion.run_id, completion.question)
+    headers = {"X-Run-Id": completion.run_id}
+    if asked is not None:
+        message: dict[str, Any] = {"role": "assistant", "content": _asked_text(asked)}
+    elif view.answer is not None:
+        message = {"role": "assistant", "content": view.answer.text, **_sources(view.answer, completion)}
+    else:
+        return json_response(_error_of(view), status_of(view.error_type) if view.error else 504, headers)
+    answer = completion.choice("chat.completion", message, _finish_of(view))
+    return json_response({**answer, "groundwork": _own(view)}, headers=headers)
+
+
+async def _chunks(completion: _Completion) -> AsyncIterator[bytes]:
+    yield completion.chunk({"role": "assistant", "content": ""})
+    sent = ""
+    async with aclosing(completion.events) as events:
+        async for name, data in events:
+            text = data["text"] if name == "TOKEN" else _asked_text(data) if name == "ASK_USER" else ""
+            sent += text
+            yield completion.chunk({"content": text}) if text else b": at work\n\n"
+    view = await view_of(completion.run_id, completion.question)
+    if view.answer is not None:
+        # After a crash the text begins again; what was sent cannot be taken back.
+        is_whole = view.answer.text.startswith(sent)
+        rest = view.answer.text[len(sent) :] if is_whole else f"\n\n{view.answer.text}"
+        if rest:
+            yield completion.chunk({"content": rest})
+        yield completion.chunk(_sources(view.answer, completion))
+    elif view.status != "waiting":
+        yield _data(_error_of(view))
+        return
+    yield _data({**completion.choice(_CHUNK, {}, _finish_of(view)), "groundwork": _own(view)})
+    yield b"data: [DONE]\n\n"
+
+
+def _data(content: Mapping[str, Any]) -> bytes:
+    return f"data: {json.dumps(content, ensure_ascii=False)}\n\n".encode()
+
+
+def _asked_text(asked: Mapping[str, Any]) -> str:
+    """A question back as a message: the person's next one answers it."""
+    from shared.runs.models import ClarificationOption
+
+    options = [one if isinstance(one, str) else ClarificationOption(**one).name for one in asked["options"]]
+    listed = "\n".join(f"{number}. {name}" for number, name in enumerate(options, 1))
+    return f"{asked['question']}\n\n{listed}".strip()
+
+
+def _finish_of(view: "RunView") -> str:
+    return "length" if view.answer is not None and view.answer.truncated else "stop"
+
+
+def _sources(answer: "RunAnswer", completion: _Completion) -> dict[str, Any]:
+    """The citations as annotations of the text, each where its mark stands."""
+    marks = {int(found[1]): found.span() for found in _MARK.finditer(answer.text)}
+    annotations = [
+        {
+            "type": "url_citation",
+            "url_citation": {
+                "url": urljoin(completion.address, cited.url),
+                "title": cited.filename,
+                "start_index": marks[cited.n][0],
+                "end_index": marks[cited.n][1],
+            },
+        }
+        for cited in answer.citations
+        if cited.n in marks
+    ]
+    return {"annotations": annotations} if annotations else {}
+
+
+def _own(view: "RunView") -> dict[str, Any]:
+    """What the protocol has no field for."""
+    own: dict[str, Any] = {"run_id": view.run_id, "thread_id": view.thread_id, "status": view.status}
+    if view.answer is not None:
+        citations = [cited.model_dump(mode="json") for cited in view.answer.citations]
+        own |= {"citations": citations, "abstained": view.answer.abstained}
+    return own
+
+
+def _error_of(view: "RunView") -> dict[str, Any]:
+    detail = view.error or f"The answer takes longer. Look at the run {view.run_id} later."
+    code = view.error_type or CallTimeoutError.code
+    return {"error": {"message": detail, "type": code, "param": None, "code": code}}

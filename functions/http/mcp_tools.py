@@ -1,0 +1,341 @@
+"""What other assistants may do here, each tool with the rights of the person who calls it.
+
+`search` and `fetch` have the shape that ChatGPT asks for. A run outlives its call: `ask` hands back its id
+when the answer takes long, and the same question asked again within ten minutes finds the same run.
+"""
+
+import re
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import urljoin
+
+import azure.durable_functions as df
+from pydantic import Field
+
+from functions.http.event_stream import NamedFrame, closer, follow_named
+from functions.http.questions import Question, begin_question, view_at_end
+from functions.http.requests import admitted, note_act
+from functions.http.responses import Request
+from shared.access.models import UserContext
+from shared.answering.runs import view_run
+from shared.documents.listing import Wanted, find_documents, list_documents
+from shared.platform.errors import DocumentNotFoundError
+from shared.platform.hashing import digest
+from shared.retrieval.blocks import MAX_TOP_K, DocumentBlocks
+from shared.retrieval.documents import DocumentSearch
+from shared.retrieval.models import DocumentRecord, Hit
+from shared.runs.models import ID_PATTERN, ChatRequest, RunView
+from shared.runs.run_store import owned_run
+from shared.tools.base import Parameters, Tool, ToolResult
+from shared.tools.document_tools import DocumentFilters
+from shared.tools.registry import Binding, block_search
+from shared.wiring import Services
+
+ANSWER_WITHIN_S = 25.0  # clients give up a call after 30 to 60 s
+SAME_QUESTION_HOLDS = timedelta(minutes=10)
+_MAX_TEXT_CHARS = 60_000
+_MAX_PAGES = 10_000  # more than a document has; one request returns 500 blocks at most
+_ITEM = re.compile(r"([A-Za-z0-9_-]{1,100})(?:/pages/([1-9][0-9]{0,5}))?", re.ASCII)
+
+_PROGRESS = {
+    "ACTION": "Planning",
+    "TOOL_STARTED": "Reading the documents",
+    "TOKEN": "Writing the answer",
+    "ASK_USER": "Asking which document is meant",
+}
+
+Progress = Callable[[str], Awaitable[None]]
+"""Tells the client in words what is being done."""
+
+
+@dataclass(frozen=True)
+class McpCall:
+    """One call of a tool: who calls, and what serves them.
+
+    Attributes:
+        address: of the app in a browser, without a trailing slash.
+        progress: None = the client does not ask for it.
+    """
+
+    request: Request
+    user: UserContext
+    services: Services
+    client: df.DurableOrchestrationClient
+    address: str
+    progress: Progress | None = None
+
+    @property
+    def binding(self) -> Binding:
+        """The indexes, trimmed to what the caller may read."""
+        return Binding(self.services, self.user)
+
+
+class McpTool(Tool):
+    """A tool of the MCP server, for one call."""
+
+    def __init__(self, call: McpCall) -> None:
+        self._call = call
+
+    @classmethod
+    def described(cls) -> dict[str, Any]:
+        """The tool as `tools/list` shows it."""
+        return {
+            "name": cls.name,
+            "description": cls.description,
+            "inputSchema": cls.parameters.model_json_schema(),
+            # Asking stores a run, which is the caller's own: nobody else's data changes.
+            "annotations": {"readOnlyHint": True, "openWorldHint": False},
+        }
+
+
+class SearchParameters(Parameters):
+    """Arguments of `search`."""
+
+    query: str = Field(min_length=1, max_length=8000, description="What to look for, in words.")
+    top_k: int = Field(default=10, ge=1, le=MAX_TOP_K, description="How many passages at most.")
+    filters: DocumentFilters = Field(default_factory=dict)
+
+
+class Search(McpTool):
+    """Passages, one result per page."""
+
+    name = "search"
+    description = (
+        "Search the organisation's documents for passages. Returns pages with the passages that match; pass "
+        "a result's id to `fetch` to read the whole page. For an answer with proved quotations use `ask`."
+    )
+    parameters = SearchParameters
+
+    async def _run(self, arguments: SearchParameters) -> ToolResult:
+        call = self._call
+        await admitted(call.request, call.user, call.services)
+        search = block_search(call.services, call.user)
+        hits = await search.search([arguments.query], arguments.top_k, arguments.filters)
+        found: dict[str, dict[str, Any]] = {}
+        for hit in hits:
+            item = _item_of(hit.doc_id, hit.page_number)
+            if item in found:
+                found[item]["text"] += f"\n\n{_text_of(hit)}"
+            else:
+                found[item] = {**_named(hit, item, call), "text": _text_of(hit)}
+        return {"results": list(found.values())}
+
+
+class FetchParameters(Parameters):
+    """Arguments of `fetch`."""
+
+    id: str = Field(min_length=1, max_length=200, description="Of a search result, or a doc_id.")
+
+
+class Fetch(McpTool):
+    """The text of a page or a document."""
+
+    name = "fetch"
+    description = "Read a page, or a document from its beginning, by the id of a search result or a doc_id."
+    parameters = FetchParameters
+
+    async def _run(self, arguments: FetchParameters) -> ToolResult:
+        record, hits = await read_item(arguments.id, self._call)
+        text = text_of(hits)
+        metadata = record.model_dump(
+            mode="json",
+            include={
+                "doc_id",
+                "filename",
+                "author",
+                "document_type",
+                "language",
+                "page_count",
+                "upload_date",
+            },
+        )
+        return {
+            **_named(hits[0], arguments.id, self._call),
+            "title": record.title or record.filename,
+            "text": text[:_MAX_TEXT_CHARS],
+            "metadata": {**metadata, "document_date": record.printed_date},
+            "truncated": len(text) > _MAX_TEXT_CHARS,
+        }
+
+
+async def read_item(item: str, call: McpCall) -> tuple[DocumentRecord, list[Hit]]:
+    """The document that an id names, and the blocks of its page; those of its beginning without a page.
+
+    Raises:
+        DocumentNotFoundError: there is none, or the caller may not read it.
+    """
+    matched = _ITEM.fullmatch(item)
+    absent = DocumentNotFoundError(
+        f"There is no document or page {item[:64]!r}.", "Take the id of a search result."
+    )
+    if matched is None:
+        raise absent
+    doc_id, page = matched.groups()
+    binding = call.binding
+    record = await DocumentSearch(binding.documents).get(doc_id)
+    first, last = (int(page), int(page)) if page else (1, _MAX_PAGES)
+    hits = await DocumentBlocks(binding.blocks).pages(doc_id, first, last)
+    if not hits:
+        raise absent
+    await note_act(call.request, call.user, call.services, "page", doc_id)
+    return record, hits
+
+
+class AskParameters(Parameters):
+    """Arguments of `ask`."""
+
+    question: str = Field(min_length=1, description="The question, in any language.")
+    thread_id: str | None = Field(
+        default=None, pattern=ID_PATTERN, description="Of an earlier answer, to go on with its conversation."
+    )
+
+
+class Ask(McpTool):
+    """An answer, or the run that is working on it."""
+
+    name = "ask"
+    description = (
+        "Ask a question about the organisation's documents. Returns an answer whose quotations were checked "
+        "against the documents, with the page of each. If `status` is `running`, call `get_answer` with its "
+        "run_id. If it is `waiting`, ask the person which of the options is meant, and ask again with it."
+    )
+    parameters = AskParameters
+
+    async def _run(self, arguments: AskParameters) -> ToolResult:
+        view, is_repeat = await self._asked(arguments, SAME_QUESTION_HOLDS)
+        if is_repeat and view.status in ("failed", "cancelled"):
+            view, _ = await self._asked(arguments, timedelta(0))
+        return _outcome(view, self._call)
+
+    async def _asked(self, arguments: AskParameters, holds: timedelta) -> tuple[RunView, bool]:
+        """The run, and whether an earlier call began it."""
+        call = self._call
+        chat = ChatRequest(question=arguments.question, thread_id=arguments.thread_id)
+        key = f"mcp-{digest(arguments.model_dump_json())}"
+        now = datetime.now(UTC)
+        question = Question(call.request, chat, call.user, call.services, call.client, now, key, holds)
+        run_id, begun = await begin_question(question)
+        events = _told(question.events(run_id, begun, ANSWER_WITHIN_S), call.progress)
+        return await view_at_end(run_id, events, question), begun is None
+
+
+class GetAnswerParameters(Parameters):
+    """Arguments of `get_answer`."""
+
+    run_id: str = Field(pattern=ID_PATTERN, description="As `ask` returned it.")
+
+
+class GetAnswer(McpTool):
+    """The answer of a run; waits for it like `ask`."""
+
+    name = "get_answer"
+    description = "The answer of a question that was asked before, by its run_id; waits for a while."
+    parameters = GetAnswerParameters
+
+    async def _run(self, arguments: GetAnswerParameters) -> ToolResult:
+        call, run_id = self._call, arguments.run_id
+        services = call.services
+        record = await owned_run(run_id, call.user, services.runs)
+        if record.status == "running":
+            revive = closer(call.client, run_id, services)
+            events = follow_named(services.run_log, run_id, 0, ANSWER_WITHIN_S, revive)
+            async for name, _ in _told(events, call.progress):
+                if name == "ASK_USER":
+                    break
+            record = await owned_run(run_id, call.user, services.runs)
+        return _outcome(await view_run(record, services, call.user), call)
+
+
+class ListDocumentsParameters(Parameters):
+    """Arguments of `list_documents`."""
+
+    query: str = Field(
+        default="", max_length=500, description="Words of names, tags, people or summaries; empty = all."
+    )
+    filters: DocumentFilters = Field(default_factory=dict)
+    limit: int = Field(default=50, ge=1, le=100, description="How many at most.")
+    cursor: str = Field(default="", max_length=6000, description="The `cursor` of the page before.")
+
+
+class ListDocuments(McpTool):
+    """The documents that the caller may read."""
+
+    name = "list_documents"
+    description = "List the documents that the person may read, newest first, or the best matches of a query."
+    parameters = ListDocumentsParameters
+
+    async def _run(self, arguments: ListDocumentsParameters) -> ToolResult:
+        user, services = self._call.user, self._call.services
+        if arguments.query:
+            index = services.documents_index
+            listed = await find_documents(arguments.query, user, index, arguments.filters, arguments.limit)
+        else:
+            listed = await list_documents(
+                user, services, Wanted(arguments.filters), arguments.limit, arguments.cursor
+            )
+        return listed.model_dump(mode="json", exclude_none=True)
+
+
+TOOLS: dict[str, type[McpTool]] = {tool.name: tool for tool in (Search, Fetch, Ask, GetAnswer, ListDocuments)}
+
+
+async def _told(
+    events: AsyncGenerator[NamedFrame, None], progress: Progress | None
+) -> AsyncGenerator[NamedFrame, None]:
+    """The events; what they are about is told to the client whenever it changes."""
+    told = ""
+    async with aclosing(events):
+        async for name, frame in events:
+            said = _PROGRESS.get(name or "", "")
+            if progress and said and said != told:
+                await progress(said)
+                told = said
+            yield name, frame
+
+
+def _outcome(view: RunView, call: McpCall) -> ToolResult:
+    outcome: dict[str, Any] = {"run_id": view.run_id, "thread_id": view.thread_id, "status": view.status}
+    if view.answer is not None:
+        outcome |= {
+            "answer": view.answer.text,
+            "abstained": view.answer.abstained,
+            "citations": [
+                {
+                    "n": cited.n,
+                    "filename": cited.filename,
+                    "page_number": cited.page_number,
+                    "quote": cited.quote,
+                    "verified": cited.verified,
+                    "url": urljoin(call.address, cited.url),
+                }
+                for cited in view.answer.citations
+            ],
+        }
+    if view.clarification is not None:
+        outcome["clarification"] = {
+            "question": view.clarification.question,
+            "options": [option.name for option in view.clarification.options],
+        }
+    return outcome | ({"error": view.error, "error_type": view.error_type} if view.error else {})
+
+
+def _item_of(doc_id: str, page_number: int | None) -> str:
+    return f"{doc_id}/pages/{page_number}" if page_number is not None else doc_id
+
+
+def _named(hit: Hit, item: str, call: McpCall) -> dict[str, Any]:
+    page = f", p. {hit.page_number}" if "/pages/" in item else ""
+    view = item if "/pages/" in item else f"{item}/readable"
+    return {"id": item, "title": f"{hit.filename}{page}", "url": f"{call.address}/api/documents/{view}"}
+
+
+def text_of(hits: Sequence[Hit]) -> str:
+    """The text of blocks, in their order."""
+    return "\n\n".join(filter(None, map(_text_of, hits)))
+
+
+def _text_of(hit: Hit) -> str:
+    return hit.image_caption or "" if hit.block_type == "image" else hit.content

@@ -1,0 +1,204 @@
+"""A question that a route begins: its run, under a key of its sender, and what becomes of it.
+
+A question that is sent again under its key finds its run, and follows that one instead.
+"""
+
+import uuid
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+from typing import TYPE_CHECKING
+
+import azure.durable_functions as df
+
+from functions.http.event_stream import closer, follow_named
+from functions.http.responses import Request
+from shared.platform.errors import GroundworkError, NotFoundError, TooManyRequestsError
+from shared.platform.tracing import link_to
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, AsyncIterator
+
+    from functions.http.event_stream import NamedFrame
+    from shared.access.models import UserContext
+    from shared.answering.runs import Admit
+    from shared.runs.log_lines import LogSlice
+    from shared.runs.models import ChatRequest, ClarificationAnswer, RunRecord, RunView
+    from shared.wiring import Services
+
+
+_DAY = timedelta(hours=24)
+
+
+@dataclass(frozen=True)
+class Question:
+    """A request, who sent it, and what serves it.
+
+    Attributes:
+        key: what finds the run of the same question again; None = the request's Idempotency-Key, if any.
+        key_holds: how long.
+    """
+
+    request: Request
+    chat: "ChatRequest"
+    user: "UserContext"
+    services: "Services"
+    client: df.DurableOrchestrationClient
+    arrived_at: datetime
+    key: str | None = None
+    key_holds: timedelta = _DAY
+
+    @property
+    def stream_seconds(self) -> float:
+        """How long a reader may follow the run."""
+        return self.services.settings.host.stream_seconds
+
+    def events(
+        self, run_id: str, begun: "LogSlice | None", seconds: float | None = None
+    ) -> "AsyncGenerator[NamedFrame, None]":
+        """The run's events as they come, for so many seconds at most; None = those of a stream."""
+        revive = closer(self.client, run_id, self.services)
+        limit = self.stream_seconds if seconds is None else seconds
+        return follow_named(self.services.run_log, run_id, 0, limit, revive, begun=begun)
+
+
+async def begin_question(question: Question) -> "tuple[str, LogSlice | None]":
+    """The run: a new one, or the one that an earlier request under the same key has begun.
+
+    Returns its id and how its log begins; None = an earlier request began it. Two at once make one.
+    """
+    from functions.http.requests import claimed_key, say_replayed
+    from shared.access.idempotency import beginning
+
+    request, services, run_id = question.request, question.services, uuid.uuid4().hex
+    claimed = await claimed_key(
+        request,
+        question.chat,
+        question.user,
+        services.idempotency,
+        resource_id=run_id,
+        key=question.key,
+        holds=question.key_holds,
+    )
+    is_repeat = claimed is not None and claimed.is_repeat
+    run_id = claimed.resource_id if claimed else run_id
+    if is_repeat and (record := await services.runs.get(run_id)) is not None:
+        if record.status == "running":
+            await _start_late(run_id, question)  # if the process that stored it died before
+        say_replayed(request)
+        return run_id, None
+    if claimed and claimed.claim.is_done:
+        raise NotFoundError("The run of this Idempotency-Key was deleted.", "Send a new key to ask again.")
+    begun = await _store(run_id, question, is_claimed=claimed is not None)
+    async with beginning(claimed, services.idempotency):  # a run that cannot be started is closed
+        await (_start_late if is_repeat else _start)(run_id, question)
+    return run_id, begun
+
+
+async def _store(run_id: str, question: Question, *, is_claimed: bool) -> "LogSlice":
+    from functions.http.requests import admitted, client_address
+    from shared.access.limits import is_expected, release, slot_of_run
+    from shared.answering.runs import begin_run, begun_log
+
+    user, services = question.user, question.services
+    slot = slot_of_run(run_id, services.settings)
+    admit: Admit | None = partial(admitted, question.request, user, services, slot=slot)
+    if is_claimed or not is_expected(user, services.settings, services.user_limits, slot):
+        # A refusal takes back what begins at the same time: that must be rare, and no other request's.
+        await admitted(question.request, user, services, slot=slot)
+        admit = None
+    try:
+        request = await begin_run(
+            question.chat,
+            user,
+            services,
+            question.arrived_at,
+            run_id=run_id,
+            admit=admit,
+            origin=client_address(question.request),
+        )
+    except TooManyRequestsError:
+        raise
+    except GroundworkError:
+        await release(user.user_id, run_id, services.settings, services.user_limits)
+        raise
+    return begun_log(request, services.settings)
+
+
+async def _start(run_id: str, question: Question) -> None:
+    from shared.answering.runs import close_dead_run
+
+    try:
+        await question.client.start_new("answer_question", run_id, {"run_id": run_id, **link_to(run_id)})
+    except Exception:
+        if await _is_known(run_id, question):
+            return  # the same question came twice at once
+        # The client raises nothing more precise. The run is stored already: it must not look alive for ever.
+        await close_dead_run(run_id, "The run could not be started.", question.services)
+        raise
+
+
+async def _start_late(run_id: str, question: Question) -> None:
+    """Set to work what an earlier request has left; a run that was set to work meanwhile stays as it is."""
+    from shared.access.limits import release
+    from shared.answering.runs import renew_run
+
+    user, services = question.user, question.services
+    if not await _is_known(run_id, question):
+        await renew_run(run_id, user, question.arrived_at, services)
+        await _start(run_id, question)
+        return
+    await closer(question.client, run_id, services)()
+    with suppress(GroundworkError):  # a slot that is not given back expires
+        record = await services.runs.get(run_id)
+        if record is None or record.status != "running":
+            # It may have ended before this request's slot.
+            await release(user.user_id, run_id, services.settings, services.user_limits)
+
+
+async def _is_known(run_id: str, question: Question) -> bool:
+    """Whether the run's orchestration was started; no, where nobody can tell."""
+    with suppress(Exception):  # the client raises nothing more precise
+        status = await question.client.get_status(run_id)
+        return bool(status and status.runtime_status)
+    return False
+
+
+async def view_of(run_id: str, question: Question) -> "RunView":
+    from shared.answering.runs import view_run
+    from shared.runs.run_store import owned_run
+
+    record = await owned_run(run_id, question.user, question.services.runs)
+    return await view_run(record, question.services, question.user)
+
+
+async def view_at_end(run_id: str, events: "AsyncIterator[NamedFrame]", question: Question) -> "RunView":
+    """The run when it has ended, or waits for its owner, or the time of the events is over."""
+    async for name, _ in events:
+        if name == "ASK_USER" and (view := await view_of(run_id, question)).status == "waiting":
+            return view
+    return await view_of(run_id, question)
+
+
+async def deliver_answer(
+    record: "RunRecord",
+    answer: "ClarificationAnswer",
+    user: "UserContext",
+    services: "Services",
+    client: df.DurableOrchestrationClient,
+) -> None:
+    """Give a run what it waits for.
+
+    Raises:
+        ConflictError: it waits for nothing.
+    """
+    from shared.answering.clarification import event_name
+    from shared.answering.clarification_steps import answer_clarification
+
+    if await answer_clarification(record, answer, user, services):
+        # After the answer is stored: if this fails, sending the answer again raises the event again.
+        try:
+            await client.raise_event(record.run_id, event_name(record.ask_step), {})
+        except Exception:  # noqa: BLE001  # its host lost it meanwhile; begun again it finds the answer
+            await closer(client, record.run_id, services)()

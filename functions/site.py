@@ -1,0 +1,117 @@
+"""The web page: its shell at `/` and `/web`, its files below `/web/assets/`, and what it has to know first.
+
+Reads no identity: what it serves is the same for everybody, and holds no personal data. The files are made by
+web/build.mjs, with a hash of their content in their names, and compressed variants.
+"""
+
+import asyncio
+import re
+from functools import cache
+from hashlib import sha256
+from mimetypes import guess_type
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import azure.functions as func
+
+from functions.http.conditions import is_known
+from functions.http.responses import Request, Response, cached_response, json_response, route
+from shared.platform.errors import DependencyError, NotFoundError
+from shared.platform.settings import Settings, get_settings
+
+blueprint = func.Blueprint()
+
+_FOLDER = Path(__file__).resolve().parent.parent / "web" / "dist"
+_FOREVER = "public, max-age=31536000, immutable"
+_SUFFIXES = {"br": ".br", "gzip": ".gz"}  # the better one first
+_NAME = re.compile(r"[a-z]+-[0-9a-f]+\.(?:js|css|svg)")
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'{uploads}; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types 'none'"
+)
+
+
+@route(blueprint, "GET", "{page?}", below="")
+async def get_root_page(req: Request) -> Response:
+    """The page at the root. The only way to have an address there is a parameter that may be missing."""
+    if req.path_params.get("page"):
+        raise NotFoundError("There is nothing at this address.", "Open /.")
+    return await _shell(req)
+
+
+@route(blueprint, "GET", "web", below="")
+async def get_page(req: Request) -> Response:
+    """The same page where the platform asks nobody to sign in first; the page itself leads to it."""
+    return await _shell(req)
+
+
+@route(blueprint, "GET", "web/assets/{asset}", below="")
+async def get_page_asset(req: Request) -> Response:
+    """A file of the page, compressed as the browser can read it."""
+    name = str(req.path_params["asset"])
+    headers = {"Cache-Control": _FOREVER, "Vary": "Accept-Encoding"}
+    accepted = req.headers.get("accept-encoding", "")
+    encoding = next((one for one in _SUFFIXES if one in accepted), None)
+    if encoding:
+        headers["Content-Encoding"] = encoding
+    content = await asyncio.to_thread(_content, name, _SUFFIXES.get(encoding or "", ""))
+    media_type = guess_type(name)[0] or "application/octet-stream"
+    return Response(content, media_type=media_type, headers=headers)
+
+
+@route(blueprint, "GET", "site")
+async def get_site(req: Request) -> Response:
+    """What a page has to know before anything is sent: limits and formats."""
+    # Imported when used: a worker that starts does not wait for it.
+    from functions.http.models import SiteView
+    from shared.ingestion.registry import FORMATS
+
+    settings = get_settings()
+    view = SiteView(
+        max_question_chars=settings.answering.max_question_chars,
+        max_document_bytes=settings.ingestion.max_document_bytes,
+        max_request_bytes=settings.ingestion.max_upload_bytes,
+        suffixes=tuple(sorted(FORMATS)),
+    )
+    return json_response(view, headers={"Cache-Control": "no-cache"})
+
+
+async def _shell(req: Request) -> Response:
+    try:
+        content = await asyncio.to_thread((_FOLDER / "index.html").read_bytes)
+    except FileNotFoundError:
+        raise DependencyError("The web page has not been built.", "Run `make web`.") from None
+    etag = sha256(content).hexdigest()[:32]
+    if is_known(req.headers.get("if-none-match"), etag):
+        return Response(status_code=304, headers={"ETag": f'"{etag}"', "Cache-Control": "no-cache"})
+    headers = {
+        "Content-Security-Policy": _POLICY.format(uploads=_upload_source(get_settings())),
+        "Cross-Origin-Opener-Policy": "same-origin",
+        "Referrer-Policy": "no-referrer",
+    }
+    return cached_response(content, "text/html", etag, headers)
+
+
+def _upload_source(settings: Settings) -> str:
+    """Large files go straight to the storage account, so the page must be let there."""
+    address = settings.storage.blob_uri or _blob_endpoint(settings.storage.connection_string or "")
+    parts = urlsplit(address)
+    return f" {parts.scheme}://{parts.netloc}" if parts.netloc else ""
+
+
+def _blob_endpoint(connection_string: str) -> str:
+    fields = dict(field.split("=", 1) for field in connection_string.split(";") if "=" in field)
+    account, suffix = fields.get("AccountName", ""), fields.get("EndpointSuffix", "core.windows.net")
+    return fields.get("BlobEndpoint") or f"https://{account}.blob.{suffix}"
+
+
+@cache
+def _content(name: str, suffix: str) -> bytes:
+    """A file; its name tells its content, so that it never changes."""
+    try:
+        if _NAME.fullmatch(name):  # nothing else is ever opened by a name that somebody sends
+            return (_FOLDER / "assets" / (name + suffix)).read_bytes()
+    except FileNotFoundError:
+        pass
+    raise NotFoundError("The page has no such file.", "Reload it: there is a newer version.")

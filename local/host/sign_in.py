@@ -1,0 +1,109 @@
+"""Stands in for App Service Authentication: the same addresses, a cookie, and sample users to choose from.
+
+A browser signs in at `/.auth/login/aad` and gets a cookie that no script can read. Requests with the cookie
+and without a token reach the app with the development token in it, so neither app nor page need know where
+they run. Only for a loopback `Host`: a page whose name was made to point here gets nothing.
+"""
+
+import html
+from collections.abc import Mapping
+from http.cookies import CookieError, SimpleCookie
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from local.run_all.tokens import LIFETIME_S, USERS, mint_token
+
+COOKIE = "AppServiceAuthSession"
+LOGIN, LOGOUT = "/.auth/login/aad", "/.auth/logout"
+SECRET_SETTING = "DEV_TOKEN_SECRET"  # noqa: S105 # the setting's name
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Sign in</title>
+<meta name="viewport" content="width=device-width,initial-scale=1"><style>
+:root{{color-scheme:light dark;font:16px/1.5 system-ui,sans-serif}}
+main{{max-width:26rem;margin:12vh auto;padding:0 1.25rem}}h1{{font-size:1.5rem}}
+button{{display:block;width:100%;margin:.5rem 0;padding:.75rem 1rem;font:inherit;color:inherit;
+text-align:left;cursor:pointer;background:transparent;border-radius:.5rem;
+border:1px solid color-mix(in srgb,currentcolor 30%,transparent)}}
+button:hover{{border-color:currentcolor}}small{{display:block;opacity:.75}}</style>
+<main><h1>Sign in</h1><p>This machine only: choose who you want to be.</p>
+<form method="post" action="{action}">{buttons}</form></main></html>"""
+_BUTTON = '<button name="user" value="{user_id}">{name}<small>{about}</small></button>'
+
+
+class SignIn:
+    """ASGI app in front of another one. Without a secret it lets everything through as it is."""
+
+    def __init__(self, app: ASGIApp, environment: Mapping[str, str]) -> None:
+        self._app = app
+        self._secret = environment.get(SECRET_SETTING, "")
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or not self._secret or not _is_loopback(Headers(scope=scope)):
+            await self._app(scope, receive, send)
+        elif scope["path"] in (LOGIN, LOGOUT):
+            answer = await self._answer(Request(scope, receive))
+            await answer(scope, receive, send)
+        else:
+            await self._app(_with_token(scope), receive, send)
+
+    async def _answer(self, request: Request) -> Response:
+        if request.url.path == LOGOUT:
+            answer = RedirectResponse(_own_path(request.query_params.get("post_logout_redirect_uri")), 302)
+            answer.delete_cookie(COOKIE)
+            return answer
+        if request.method == "GET":
+            return _choice(request)
+        if request.method != "POST" or request.headers.get("sec-fetch-site", "none") == "cross-site":
+            return PlainTextResponse("", status_code=405)
+        form = (await request.body()).decode("utf-8", "replace")
+        user_id = form.removeprefix("user=")
+        if user_id not in USERS:
+            return PlainTextResponse("There is no such user.", status_code=400)
+        user, roles = USERS[user_id]
+        answer = RedirectResponse(_own_path(request.query_params.get("post_login_redirect_uri")), 303)
+        token = mint_token(user, self._secret, roles=roles)
+        answer.set_cookie(COOKIE, token, max_age=LIFETIME_S, httponly=True, samesite="lax")
+        return answer
+
+
+def _choice(request: Request) -> Response:
+    action = html.escape(f"{LOGIN}?{request.url.query}")
+    buttons = "".join(
+        _BUTTON.format(
+            user_id=html.escape(user.user_id),
+            name=html.escape(user.name),
+            about=html.escape(", ".join((user.department, *user.groups, *roles))),
+        )
+        for user, roles in USERS.values()
+    )
+    headers = {"Cache-Control": "no-store", "X-Frame-Options": "DENY"}
+    return HTMLResponse(_PAGE.format(action=action, buttons=buttons), headers=headers)
+
+
+def _is_loopback(headers: Headers) -> bool:
+    try:
+        return urlsplit(f"//{headers.get('host', '')}").hostname in _LOOPBACK
+    except ValueError:
+        return False
+
+
+def _own_path(wanted: str | None) -> str:
+    """Where to go on: a path of this origin, and nothing that a browser takes for another one."""
+    is_own = wanted is not None and wanted.startswith("/") and not wanted.startswith(("//", "/\\"))
+    return wanted if wanted and is_own else "/"
+
+
+def _with_token(scope: Scope) -> Scope:
+    headers = Headers(scope=scope)
+    try:
+        cookie = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
+    except CookieError:
+        cookie = None
+    if cookie is None or "authorization" in headers:
+        return scope
+    bearer = (b"authorization", f"Bearer {cookie.value}".encode("latin-1"))
+    return {**scope, "headers": [*scope["headers"], bearer]}

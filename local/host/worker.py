@@ -1,0 +1,217 @@
+"""The worker: loads the app, runs its functions, serves its HTTP functions by the streaming extension.
+
+Started by its host, on a socket that it was given; it ends with its host. Requests and responses, and what
+becomes of a returned str, dict or model, are the extension's.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import dataclasses
+import functools
+import importlib
+import json
+import logging
+import os
+import signal
+import socket
+import sys
+import threading
+import traceback
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import azurefunctions.extensions.base as extension_base
+import uvicorn
+from azure.functions.meta import Datum
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from local.durable.http_api import client_binding_json
+from local.host.catalogue import HostedFunction, index_functions, load_app
+from local.host.conversion import datum_of, decode
+from local.host.invocation import Invoker
+from local.host.settings import HostError, locate, read_host_options, set_up_logging
+from local.host.wire import CALL_HEADER, INVOCATION_HEADER, KEY_HEADER, Call, load_call
+from local.host.worker_process import KEY_SETTING
+
+INNERMOST_FRAMES = 4  # the rest are this worker's; the text is kept in the history
+EXIT_CANNOT_START = 2
+log = logging.getLogger(__name__)
+
+
+class WorkerApp:
+    """The ASGI app that the host calls: GET / lists the functions, POST / calls one, the rest is HTTP's."""
+
+    def __init__(self, functions: list[HostedFunction], invoker: Invoker, key: str) -> None:
+        self._functions = {function.name: function for function in functions}
+        self._invoker = invoker
+        self._key = key
+        self._web_app = _build_web_app(self._functions, invoker)
+        # Not the functions' pool: activities that fill it must not hold up the orchestrations that await
+        # them.
+        self._threads = ThreadPoolExecutor(2, thread_name_prefix="orchestrator")
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        request = Request(scope, receive)
+        if request.headers.get(KEY_HEADER) != self._key:
+            await PlainTextResponse("", status_code=401)(scope, receive, send)
+        elif CALL_HEADER in request.headers:
+            await self._serve(scope, receive, send, json.loads(request.headers[CALL_HEADER]))
+        else:
+            answer = await self._answer(request)
+            await answer(scope, receive, send)
+
+    async def _answer(self, request: Request) -> Response:
+        if request.method == "GET":
+            documents = [dataclasses.asdict(function.document) for function in self._functions.values()]
+            return JSONResponse(documents)
+        call = load_call(await request.body())
+        function = self._functions[call.function]
+        if function.kind == "orchestrationTrigger":
+            return await self._run_orchestrator(function, datum_of(call.trigger))
+        try:
+            return JSONResponse({"result": await self._run(function, call)})
+        except Exception as error:  # foreign code: the host decides what becomes of it
+            log.warning("function %s failed", call.function, exc_info=True)
+            details = "".join(traceback.format_exception(error, limit=-INNERMOST_FRAMES))
+            return JSONResponse({"error": f"{type(error).__name__}: {error}", "details": details})
+
+    async def _run(self, function: HostedFunction, call: Call) -> Any:
+        metadata = {name: datum_of(value) for name, value in call.metadata.items()}
+        result = await self._invoker.run(function, datum_of(call.trigger), metadata)
+        is_activity = function.kind == "activityTrigger"
+        return self._invoker.encode_result(function, result).value if is_activity else None
+
+    async def _run_orchestrator(self, function: HostedFunction, trigger: Datum) -> Response:
+        context = decode(function.trigger_parameter, trigger, {})
+        call = functools.partial(function.call, **{function.trigger_parameter.name: context})
+        try:
+            # In a thread: an orchestrator that blocks by mistake must not block the whole worker.
+            state = await asyncio.get_running_loop().run_in_executor(self._threads, call)
+        except Exception as error:  # noqa: BLE001  # the SDK's way to say that an orchestration failed
+            return JSONResponse({"error": str(error), "details": ""})
+        return JSONResponse({"result": state})
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send, call: dict[str, Any]) -> None:
+        call["reached"] = False
+
+        async def send_if_reached(message: Any) -> None:
+            if not call["reached"]:
+                await _never()  # the extension has no route for the path: it waits, and so does the host
+            await send(message)
+
+        hidden = {CALL_HEADER.encode(), KEY_HEADER.encode()}
+        headers = [header for header in scope["headers"] if header[0] not in hidden]
+        await self._web_app({**scope, "headers": headers, CALL_HEADER: call}, receive, send_if_reached)
+
+
+def _build_web_app(functions: dict[str, HostedFunction], invoker: Invoker) -> ASGIApp:
+    if not any(function.kind == "httpTrigger" for function in functions.values()):
+        return PlainTextResponse("", status_code=404)
+    extension = importlib.import_module(extension_base.ModuleTrackerMeta.get_module())
+    request_type = extension_base.RequestTrackerMeta.get_request_type()
+    synchronizer = extension_base.RequestTrackerMeta.get_synchronizer()
+
+    async def catch_all(request):  # type: ignore[no-untyped-def]
+        call = request.scope[CALL_HEADER]
+        if request.headers.get(INVOCATION_HEADER) != call["id"]:
+            await _never()  # a client's own id: the worker waits for a call that is not announced
+        call["reached"] = True
+        synchronizer.sync_route_params(request, call["parameters"])
+        return await _respond(invoker, functions[call["function"]], request)
+
+    # FastAPI reads the annotation to know that it must pass the request itself.
+    catch_all.__annotations__["request"] = request_type
+    web_app = extension.WebApp()
+    web_app.route(catch_all)
+    built: ASGIApp = web_app.get_app()
+    return built
+
+
+async def _respond(invoker: Invoker, function: HostedFunction, request: object) -> Any:
+    try:
+        response = await invoker.call(function, request)
+    except HTTPException:
+        raise  # the extension's FastAPI turns it into its status
+    except Exception:  # the function is foreign code: whatever it raises is a 500
+        log.exception("function %s failed", function.name)
+        return PlainTextResponse("", status_code=500)
+    if response is None:
+        log.error("function %s returned None; the worker answers 500 to that", function.name)
+        return PlainTextResponse("", status_code=500)
+    return response
+
+
+async def _never() -> None:
+    await asyncio.Event().wait()
+
+
+class _Server(uvicorn.Server):
+    """uvicorn that only SIGTERM ends: Ctrl-C reaches the host as well, which stops in order."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, self.stop)
+        yield
+
+    def stop(self) -> None:
+        self.should_exit = True
+
+
+def main() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_host, daemon=True).start()
+    set_up_logging()
+    arguments = _arguments()
+    folder, module_name = locate(arguments.app)
+    try:
+        functions = index_functions(load_app(module_name, folder))
+        options = read_host_options(folder)
+    except HostError as error:
+        print(f"local.host: {error}", file=sys.stderr, flush=True)
+        sys.exit(EXIT_CANNOT_START)
+    invoker = Invoker(client_binding_json(arguments.base_url, options.task_hub))
+    app = WorkerApp(functions, invoker, os.environ.pop(KEY_SETTING))
+
+    async def serve() -> None:
+        config = uvicorn.Config(
+            app,
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            date_header=False,
+            timeout_keep_alive=3600,  # the host closes connections, never this side
+            timeout_graceful_shutdown=1,  # the host has waited for what may end
+        )
+        await _Server(config).serve(sockets=[socket.socket(fileno=arguments.socket)])
+        invoker.close()
+
+    asyncio.run(serve())
+    if invoker.running_threads:
+        # Waiting for the thread of a synchronous function could take for ever.
+        logging.shutdown()
+        os._exit(0)
+
+
+def _end_with_host() -> None:
+    os.read(sys.stdin.fileno(), 1)
+    os._exit(1)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m local.host.worker", description=__doc__)
+    parser.add_argument("--socket", type=int, required=True, help="number of the listening socket")
+    parser.add_argument("--app", required=True)
+    parser.add_argument("--base-url", required=True, help="of the host")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

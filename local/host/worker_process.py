@@ -1,0 +1,217 @@
+"""The worker as its host sees it: a process that is started, called, restarted when it dies, and ended.
+
+As in the real host nothing is delivered twice: a call that was in a worker that died, or comes before the
+next one is ready, raises `WorkerLostError`. A call that takes longer than functionTimeout ends the worker.
+"""
+
+import asyncio
+import json
+import logging
+import secrets
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import TypeAlias
+
+import aiohttp
+from yarl import URL
+
+from local.host.settings import HostError
+from local.host.wire import KEY_HEADER, Call, FunctionDocument, dump_call
+
+ADDRESS = "127.0.0.1"
+KEY_SETTING = "LOCAL_WORKER_KEY"
+RESTART_SETTING = "LOCAL_WORKER_RESTART_S"
+DEFAULT_RESTART_S = 2.0  # the real host took 2 to 8 s
+MAX_DEATHS = 3  # each within 30 minutes of the one before; the real host then ends
+DEATHS_WITHIN_S = 1800.0
+STOP_TIMEOUT_S = 10.0
+Body: TypeAlias = bytes | AsyncIterator[bytes] | None
+log = logging.getLogger(__name__)
+
+
+class WorkerLostError(Exception):
+    """There is no answer, and none will come: the worker died, or is not ready."""
+
+
+class WorkerFailedError(HostError):
+    """The worker refused to start, and has said why."""
+
+
+class CallFailedError(Exception):
+    """The function raised, or an argument or result could not be converted."""
+
+    def __init__(self, reason: str, details: str) -> None:
+        super().__init__(reason)
+        self.details = details
+
+
+class Worker:
+    """One worker process at a time. Made outside an event loop, so that it starts while the host does."""
+
+    def __init__(self, arguments: Sequence[str], environment: Mapping[str, str]) -> None:
+        """`arguments` are those of `local.host.worker`, but for its socket."""
+        self._arguments = arguments
+        self._restart_s = float(environment.get(RESTART_SETTING, DEFAULT_RESTART_S))
+        self._key = secrets.token_hex(16)
+        self._environment = {**environment, KEY_SETTING: self._key}
+        self._timeout_s: float | None = None
+        self._is_ready = False
+        self._is_stopping = False
+        self._was_ended_for_time = False
+        self._deaths: list[float] = []
+        self._session: aiohttp.ClientSession
+        self._changed: asyncio.Event
+        self._watching: asyncio.Task[None] | None = None
+        self._spawn()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    async def start(self, timeout_s: float | None) -> list[FunctionDocument]:
+        """Wait for the first process to be ready; the functions of the app.
+
+        Args:
+            timeout_s: functionTimeout; None = no limit.
+
+        Raises:
+            WorkerFailedError: it ended before that, and has said why.
+        """
+        self._timeout_s = timeout_s
+        self._changed = asyncio.Event()
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0),
+            timeout=aiohttp.ClientTimeout(),
+            auto_decompress=False,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            headers={KEY_HEADER: self._key},
+            skip_auto_headers=("Accept", "Accept-Encoding", "Content-Type", "User-Agent"),
+        )
+        documents = await self._when_ready()
+        if documents is None:
+            await self._session.close()
+            raise WorkerFailedError
+        return [
+            FunctionDocument(**{**one, "bindings": tuple(one["bindings"])}) for one in json.loads(documents)
+        ]
+
+    def watch(self, on_end: Callable[[], None]) -> None:
+        """From now on start it again whenever it dies; `on_end` is called when it died too often."""
+        self._watching = asyncio.create_task(self._watch(on_end), name="worker")
+
+    async def ready(self) -> None:
+        """Wait until there is a worker: what can wait is not called before."""
+        while not self._is_ready:
+            self._changed.clear()
+            await self._changed.wait()
+
+    async def call(self, call: Call) -> str | None:
+        """Call a function; the wire text of what it returned.
+
+        Raises:
+            WorkerLostError: the worker died, or is not ready.
+            CallFailedError: the function raised.
+        """
+        async with self.request("POST", "/", {}, dump_call(call)) as answer:
+            document = json.loads(await answer.read())
+        if "error" in document:
+            raise CallFailedError(document["error"], document["details"])
+        result: str | None = document["result"]
+        return result
+
+    @asynccontextmanager
+    async def request(
+        self, method: str, target: str, headers: Mapping[str, str], body: Body
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """An HTTP request to the worker. `target` is a path with its query, percent-encoded.
+
+        Raises:
+            WorkerLostError: as `call`; also out of the block, while the answer is read.
+        """
+        if not self._is_ready:
+            raise WorkerLostError("Did not find any initialized language workers")
+        url, process = URL(f"{self._url}{target}", encoded=True), self._process
+        try:
+            async with (
+                asyncio.timeout(self._timeout_s),
+                self._session.request(
+                    method, url, headers=headers, data=body, allow_redirects=False
+                ) as answer,
+            ):
+                yield answer
+        except TimeoutError:
+            log.error("a call exceeded functionTimeout: the worker is restarted")
+            self._end_now(process)
+            raise WorkerLostError(f"Timeout value of {self._timeout_s} s exceeded by function") from None
+        except (aiohttp.ClientError, ConnectionError) as lost:
+            raise WorkerLostError(f"The worker process exited ({type(lost).__name__})") from None
+
+    async def stop(self) -> None:
+        """End it: in order, or at once if it does not."""
+        self._is_stopping = True
+        if self._watching is not None:
+            self._watching.cancel()
+        self._process.terminate()
+        try:
+            await asyncio.to_thread(self._process.wait, STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            await asyncio.to_thread(self._process.wait)
+        await self._session.close()
+
+    def _spawn(self) -> None:
+        with socket.socket() as listener:
+            # Listening before it runs: the first request waits for it, and breaks if it dies.
+            listener.bind((ADDRESS, 0))
+            listener.listen(128)
+            self._url = f"http://{ADDRESS}:{listener.getsockname()[1]}"
+            number = listener.fileno()
+            command = [sys.executable, "-m", "local.host.worker", "--socket", str(number), *self._arguments]
+            # Its stdin ends with this process, by which it knows that it has no host any more.
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, pass_fds=[number], env=self._environment
+            )
+
+    async def _when_ready(self) -> bytes | None:
+        try:
+            async with self._session.get(f"{self._url}/") as answer:
+                documents = await answer.read()
+        except aiohttp.ClientError:
+            return None
+        self._is_ready = True
+        self._changed.set()
+        return documents
+
+    async def _watch(self, on_end: Callable[[], None]) -> None:
+        while True:
+            code = await asyncio.to_thread(self._process.wait)
+            self._is_ready = False
+            if self._is_stopping:
+                return
+            log.error("worker %d exited with code %d", self.pid, code)
+            if self._died_too_often():
+                log.error("the worker died %d times: the host ends", MAX_DEATHS)
+                on_end()
+                return
+            await asyncio.sleep(self._restart_s)
+            self._spawn()
+            await self._when_ready()
+
+    def _died_too_often(self) -> bool:
+        if self._was_ended_for_time:
+            self._was_ended_for_time = False
+            return False
+        now = time.monotonic()
+        if self._deaths and now - self._deaths[-1] > DEATHS_WITHIN_S:
+            self._deaths.clear()
+        self._deaths.append(now)
+        return len(self._deaths) >= MAX_DEATHS
+
+    def _end_now(self, process: "subprocess.Popen[bytes]") -> None:
+        if process is self._process and process.poll() is None:
+            self._was_ended_for_time = True
+            process.kill()

@@ -1,0 +1,57 @@
+"""Which handler fills which schema, by the schema's name.
+
+A handler returns the values; fields that the requested schema does not have are dropped and fields that the
+handler does not know are filled blindly, so that the reply fits the request even when the two have drifted
+apart.
+"""
+
+import json
+import logging
+from collections.abc import Callable
+
+from pydantic import JsonValue
+
+from local.model_server.embedding.service import EmbeddingService
+from local.model_server.filler import fill
+from local.model_server.judging import grade_passages, repair_quotes, score_passages
+from local.model_server.metadata import extract_metadata
+from local.model_server.plans import plan_question, rewrite_query
+from local.model_server.protocol.requests import ChatRequest, JsonSchema
+from local.model_server.reports import REPORT_HANDLERS
+from local.model_server.summaries import (
+    choose_findings,
+    merge_findings,
+    summarise_conversation,
+    summarise_window,
+)
+
+_log = logging.getLogger(__name__)
+
+HANDLERS: dict[str, Callable[[ChatRequest, EmbeddingService], dict[str, JsonValue]]] = {
+    "QuestionPlan": plan_question,
+    "DocumentMetadata": extract_metadata,
+    "RepairedQuotations": repair_quotes,
+    "ConversationSummary": summarise_conversation,
+    "PassageScores": score_passages,
+    "PassageGrades": grade_passages,
+    "QueryRewrite": rewrite_query,
+    "WindowSummary": summarise_window,
+    "FindingChoice": choose_findings,
+    "MergedSummary": merge_findings,
+    **REPORT_HANDLERS,
+}
+
+
+def fill_schema(schema: JsonSchema, request: ChatRequest, embedder: EmbeddingService) -> str:
+    """JSON text that fits the schema."""
+    values = fill(schema.schema_)
+    handler = HANDLERS.get(schema.name)
+    if handler is None:
+        _log.warning("schema.unknown name=%s: filled blindly", schema.name)
+        return json.dumps(values, ensure_ascii=False)
+    known = handler(request, embedder)
+    if not isinstance(values, dict) or not values:
+        return json.dumps(known, ensure_ascii=False)
+    if blind := sorted(set(values) - set(known)):
+        _log.warning("schema.unknown_fields name=%s fields=%s: filled blindly", schema.name, ",".join(blind))
+    return json.dumps({name: known.get(name, value) for name, value in values.items()}, ensure_ascii=False)

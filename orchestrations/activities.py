@@ -1,0 +1,111 @@
+"""The activities of summaries, channels and fan-out: one step in, one reply out, also after a defect."""
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import azure.durable_functions as df
+
+from orchestrations.payloads import Payload, as_object, at_work, report_defect, split
+from shared.platform.instances import Instances
+from shared.platform.telemetry import get_logger
+
+if TYPE_CHECKING:
+    from shared.access.models import UserContext
+    from shared.summaries.steps import StepName
+    from shared.teams.models import BotAttachment, BotConversation
+
+blueprint = df.Blueprint()
+
+# Activity -> step of `shared.summaries.steps`. Input: SummaryStep. Output: the model named here, or why not.
+SUMMARY_STEPS: "dict[str, StepName]" = {
+    "open_summary_document": "open",  # split a document into windows: DocumentOpened
+    "read_summary_windows": "read",  # read a range of windows: WindowsRead
+    "reduce_summary_document": "reduce",  # make a document's result: DocumentEnded
+    "reduce_summary": "merge",  # make the summary of all documents: SummaryClosed
+}
+
+TRIES = 3  # a child that was scheduled a moment ago may not be known to the client yet
+PAUSE_S = 0.5
+
+
+def _register_summary_step(activity: str, name: "StepName") -> None:
+    async def perform_step(payload: Payload) -> dict[str, Any]:
+        from shared.summaries.models import SummaryReplyEnvelope, SummaryStep, SummaryStepFailed
+        from shared.summaries.steps import perform
+        from shared.wiring import get_services
+
+        given, link = split(payload)
+        step = SummaryStep.from_payload(given)
+        span_name = "reduce_summary" if name == "merge" else f"summarize {name}"
+        try:
+            async with at_work(span_name, link, run_id=step.summary_id):
+                reply = await perform(name, step, get_services())
+        except Exception:  # noqa: BLE001  # a defect: the summary ends all the same
+            report_defect(span_name, step.summary_id)
+            reply = SummaryStepFailed(error_type="InternalError")
+        return SummaryReplyEnvelope(reply=reply).model_dump(mode="json")
+
+    perform_step.__name__ = activity
+    blueprint.activity_trigger(input_name="payload")(perform_step)
+
+
+for _activity, _summary_step in SUMMARY_STEPS.items():
+    _register_summary_step(_activity, _summary_step)
+
+
+@blueprint.activity_trigger(input_name="payload")
+@blueprint.durable_client_input(client_name="client")
+async def reply_step(payload: Payload, client: df.DurableOrchestrationClient) -> dict[str, Any]:
+    """Perform one step of a reply. Input and output: ReplyStep."""
+    from shared.teams.context import ReplyDependencies, channel_clients
+    from shared.teams.dropped_files import take_dropped
+    from shared.teams.models import ReplyStep, sorry
+    from shared.teams.steps import perform_reply
+    from shared.wiring import get_services
+
+    given, link = split(payload)
+    step, services = ReplyStep.from_payload(given), get_services()
+
+    async def store_file(
+        attachment: "BotAttachment", conversation: "BotConversation", user: "UserContext"
+    ) -> str:
+        return (await take_dropped(attachment, conversation, user, services)).doc_id
+
+    try:
+        async with at_work(f"reply_step {step.kind}", link, run_id=step.run_id or step.reply_key):
+            outbox, turns = channel_clients(services)
+            deps = ReplyDependencies(services, outbox, turns, Instances(client), store_file)
+            following = await perform_reply(step, deps)
+    except Exception:  # noqa: BLE001  # a defect: the sender gets a reply all the same
+        report_defect("reply_step", step.run_id or step.reply_key)
+        following = sorry(step, "InternalError")
+    return following.model_dump(mode="json")
+
+
+@blueprint.activity_trigger(input_name="payload")
+@blueprint.durable_client_input(client_name="client")
+async def terminate_instances(payload: Payload, client: df.DurableOrchestrationClient) -> dict[str, Any]:
+    """End instances. Input: {"instance_ids", "reason"}. Output: {"terminated": how many}.
+
+    One that has ended meanwhile counts as ended.
+    """
+    from shared.platform.concurrency import run_together
+
+    given = as_object(payload)
+    ended = await run_together(
+        *(_terminate(client, str(one), str(given["reason"])) for one in given["instance_ids"])
+    )
+    return {"terminated": sum(ended)}
+
+
+async def _terminate(client: df.DurableOrchestrationClient, instance_id: str, reason: str) -> bool:
+    for attempt in range(TRIES):
+        try:
+            await client.terminate(instance_id, reason)
+        except Exception:  # noqa: BLE001  # the client raises nothing more precise
+            if attempt + 1 < TRIES:
+                await asyncio.sleep(PAUSE_S)
+        else:
+            return True
+    get_logger().warning("child.terminate_failed", run_id=instance_id)
+    return False

@@ -1,0 +1,84 @@
+"""Builds the web page into web/dist, unless it is there already: `python -m scripts.web_build`.
+
+npm installs what web/package-lock.json pins, without install scripts; esbuild does the rest. A stamp holds
+the hash of everything that decides the result.
+"""
+
+import argparse
+import hashlib
+import subprocess
+import sys
+from pathlib import Path
+
+from filelock import FileLock
+
+from local.azurite.server import NodeMissingError, find_node
+
+WEB = Path(__file__).resolve().parent.parent / "web"
+_TIMEOUT_S = 600.0  # 4 s measured; a slow line takes longer
+
+
+class WebBuildError(RuntimeError):
+    """npm or esbuild failed; the text holds the end of its output."""
+
+
+def build(*, force: bool = False) -> None:
+    """Make web/dist current. Parallel callers wait for the first one.
+
+    Raises:
+        NodeMissingError: no Node.
+        WebBuildError: npm or esbuild failed.
+    """
+    stamp = WEB / "dist" / ".stamp"
+    with FileLock(WEB / ".build.lock", timeout=_TIMEOUT_S):
+        wanted = _hash_of(_sources())
+        if force or not stamp.is_file() or stamp.read_text() != wanted:
+            install_packages()
+            _call(*find_node().node, "build.mjs")
+            stamp.write_text(wanted)
+
+
+def install_packages() -> None:
+    """Make web/node_modules what the lock file says."""
+    stamp = WEB / "node_modules" / ".stamp"
+    wanted = _hash_of([WEB / "package-lock.json"])
+    if not stamp.is_file() or stamp.read_text() != wanted:
+        _call(*find_node().npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund")
+        stamp.write_text(wanted)
+
+
+def _sources() -> list[Path]:
+    files = [WEB / "package-lock.json", WEB / "build.mjs"]
+    return files + sorted(path for path in (WEB / "src").rglob("*") if path.is_file())
+
+
+def _hash_of(paths: list[Path]) -> str:
+    digest = hashlib.sha256()
+    for path in paths:
+        digest.update(path.relative_to(WEB).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def _call(*command: str) -> None:
+    done = subprocess.run(command, cwd=WEB, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
+    if done.returncode != 0:
+        raise WebBuildError(f"{command[-1]} failed:\n{(done.stderr or done.stdout)[-2000:]}")
+
+
+def main() -> int:
+    """Returns the exit code: 1 = there is no page, and the rest works without it."""
+    parser = argparse.ArgumentParser(prog="python -m scripts.web_build", description=__doc__)
+    parser.add_argument("--force", action="store_true", help="build although nothing has changed")
+    try:
+        build(force=parser.parse_args().force)
+    except (NodeMissingError, WebBuildError) as failed:
+        print(
+            f"The web page was not built: {failed}\nThe API works without it; try `make web`.",
+            file=sys.stderr,
+        )
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,64 @@
+"""Writes the API's models as TypeScript into web/build/types.ts, for the type check of the web page.
+
+The bundle needs no types, so the file is made where they are checked, and never kept: it cannot be stale.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from functions.http.openapi.description import Description
+from functions.http.openapi.operations import OPERATIONS
+from scripts.web_build import WEB
+
+Json = dict[str, Any]
+_SIMPLE = {"string": "string", "integer": "number", "number": "number", "boolean": "boolean", "null": "null"}
+
+
+def typescript(schemas: Json) -> str:
+    """An exported type for each schema, in the order of their names."""
+    made = [f"export type {_name(name)} = {_type(schema)};" for name, schema in sorted(schemas.items())]
+    return "\n".join(made) + "\n"
+
+
+def _type(schema: Json) -> str:
+    if "$ref" in schema:
+        return _name(schema["$ref"].rpartition("/")[2])
+    for joined in ("anyOf", "oneOf"):
+        if joined in schema:
+            return " | ".join(dict.fromkeys(_type(one) for one in schema[joined]))
+    if "const" in schema or "enum" in schema:
+        return " | ".join(json.dumps(one) for one in schema.get("enum", [schema.get("const")]))
+    if schema.get("type") == "array":
+        return f"readonly ({_type(schema.get('items', {}))})[]"
+    if schema.get("type") == "object":
+        return _object(schema)
+    return _SIMPLE.get(str(schema.get("type")), "unknown")
+
+
+def _object(schema: Json) -> str:
+    if "properties" not in schema:
+        values = schema.get("additionalProperties")
+        return f"Record<string, {_type(values) if isinstance(values, dict) else 'unknown'}>"
+    required = schema.get("required", [])
+    fields = [
+        f"{json.dumps(name)}{'' if name in required else '?'}: {_type(field)}"
+        for name, field in schema["properties"].items()
+    ]
+    return "{ " + "; ".join(fields) + " }"
+
+
+def _name(schema: str) -> str:
+    return schema.replace("-", "")
+
+
+def write() -> Path:
+    """Write the file; returns where."""
+    path = WEB / "build" / "types.ts"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(typescript(Description(OPERATIONS).document()["components"]["schemas"]), encoding="utf-8")
+    return path
+
+
+if __name__ == "__main__":
+    print(write())

@@ -1,0 +1,136 @@
+"""The audit trail: who read, changed, published or deleted which documents, when, and from where.
+
+A table that only this module writes to. Entries are added and never changed, with one exception: erasing a
+person puts a pseudonym in place of their id, and takes the address away. Entries go when AUDIT_RETENTION_DAYS
+are over. Keys count down, so the newest entry comes first.
+"""
+
+import asyncio
+import json
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from shared.access.models import AuditAction, AuditEntry, AuditPage
+from shared.platform.errors import ConflictError, GroundworkError
+from shared.platform.odata import quote
+from shared.platform.tables import Entity, Table
+from shared.platform.telemetry import get_logger, pseudonym
+
+_ADD_LIMIT_S = 2.0  # some milliseconds are usual, and a reader waits
+_MAX_SCANNED = 5000  # rows of one page: a document that nobody read is looked for in all of them
+_HOUR_KEYS = 10**8
+_MICROSECOND_KEYS = 10**17
+
+
+@dataclass(frozen=True)
+class AuditFilter:
+    """What entries to give. Empty values narrow nothing; `since` <= at < `until`."""
+
+    since: datetime
+    until: datetime
+    user_id: str = ""
+    doc_id: str = ""
+    action: AuditAction | None = None
+
+
+class AuditTrail:
+    """Adds and finds entries."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    async def add(self, entry: AuditEntry) -> None:
+        """Keep it. An answer's is kept once, however often its commit is repeated."""
+        try:
+            await self._table.insert(_to_entity(entry))
+        except ConflictError:
+            return
+
+    async def page(self, wanted: AuditFilter, limit: int, cursor: str = "") -> AuditPage:
+        """Up to `limit` entries. `cursor`: of the page before; it matches AUDIT_CURSOR."""
+        found: list[AuditEntry] = []
+        scanned, last = 0, cursor
+        async for row in self._table.query(_condition(wanted, cursor), page_size=min(1000, limit * 4)):
+            entry = _from_entity(row)
+            scanned += 1
+            last = f"{row['PartitionKey']}.{row['RowKey']}"
+            is_within = wanted.since <= entry.at < wanted.until
+            if is_within and (not wanted.doc_id or wanted.doc_id in entry.doc_ids):
+                found.append(entry)
+            if len(found) == limit or scanned == _MAX_SCANNED:
+                return AuditPage(entries=tuple(found), cursor=last)
+        return AuditPage(entries=tuple(found), cursor=None)
+
+    async def pseudonymise(self, user_id: str) -> int:
+        """Put a pseudonym in place of a person's id, and take their addresses away; how many entries."""
+        count = 0
+        async for row in self._table.query(f"user_id eq {quote(user_id)}"):
+            keys = {"PartitionKey": row["PartitionKey"], "RowKey": row["RowKey"]}
+            await self._table.merge({**keys, "user_id": pseudonym(user_id), "origin": ""})
+            count += 1
+        return count
+
+    async def delete_before(self, moment: datetime, most: int = 10_000) -> int:
+        """Remove entries of hours before that of `moment`; how many, at most `most`."""
+        return await self._table.delete_found(f"PartitionKey gt {quote(_hour_key(moment))}", most)
+
+
+async def record_act(trail: AuditTrail, entry: AuditEntry) -> None:
+    """Add an entry. Never raises, and takes 2 s at most: what fails is an alert for operators."""
+    try:
+        async with asyncio.timeout(_ADD_LIMIT_S):
+            await trail.add(entry)
+    except (GroundworkError, TimeoutError) as failed:
+        get_logger().error("audit.not_kept", kind=entry.action, error_type=type(failed).__name__)
+
+
+def access_action(acl: Sequence[str]) -> AuditAction:
+    """`publish` where everybody or the whole organisation may read it from now on."""
+    return "publish" if is_wide(acl) else "change_access"
+
+
+def is_wide(acl: Sequence[str]) -> bool:
+    """Whether an access list names everybody or an organisation."""
+    return any(name == "*" or name.startswith("org:") for name in acl)
+
+
+def _hour_key(moment: datetime) -> str:
+    return f"{_HOUR_KEYS - int(moment.timestamp() // 3600):08d}"
+
+
+def _to_entity(entry: AuditEntry) -> Entity:
+    at = entry.at.astimezone(UTC)
+    microseconds = int(at.timestamp()) * 1_000_000 + at.microsecond
+    unique = entry.run_id if entry.action == "answer" else uuid.uuid4().hex
+    return {
+        "PartitionKey": _hour_key(at),
+        "RowKey": f"{_MICROSECOND_KEYS - microseconds:017d}-{unique}",
+        **entry.model_dump(mode="json", exclude={"doc_ids"}),
+        "at": at.isoformat(),
+        "doc_ids": json.dumps(entry.doc_ids),
+    }
+
+
+def _from_entity(row: Mapping[str, Any]) -> AuditEntry:
+    values = {name: row[name] for name in AuditEntry.model_fields if row.get(name) is not None}
+    return AuditEntry.from_payload({**values, "doc_ids": json.loads(str(row["doc_ids"]))})
+
+
+def _condition(wanted: AuditFilter, cursor: str) -> str:
+    last_hour = wanted.until - timedelta(microseconds=1)
+    conditions = [
+        f"PartitionKey ge {quote(_hour_key(last_hour))}",
+        f"PartitionKey le {quote(_hour_key(wanted.since))}",
+    ]
+    if wanted.user_id:
+        conditions.append(f"user_id eq {quote(wanted.user_id)}")
+    if wanted.action:
+        conditions.append(f"action eq {quote(wanted.action)}")
+    if cursor:
+        hour, _, key = cursor.partition(".")
+        is_later = f"PartitionKey eq {quote(hour)} and RowKey gt {quote(key)}"
+        conditions.append(f"(PartitionKey gt {quote(hour)} or ({is_later}))")
+    return " and ".join(conditions)

@@ -1,0 +1,84 @@
+"""What one person uses up in a day (UTC), and whether anything is left. Pure.
+
+What costs money or time is counted where it is spent, and what is spent may go past a limit once: the next
+call that needs it is refused.
+"""
+
+# For annotations alone: the start of the app need not build every model.
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Literal
+
+from shared.platform.errors import DailyLimitError
+from shared.platform.models import Model
+from shared.platform.settings import LimitSettings
+
+Resource = Literal[
+    "documents", "size_bytes", "parser_seconds", "blocks", "captions", "chat_tokens", "page_images"
+]
+SENDING: tuple[Resource, ...] = ("documents", "size_bytes", "parser_seconds", "blocks", "captions")
+ASKING: tuple[Resource, ...] = ("chat_tokens",)
+DRAWING: tuple[Resource, ...] = ("page_images",)
+
+
+class Usage(Model):
+    """Amounts, by what they are of.
+
+    Attributes:
+        size_bytes, parser_seconds, blocks, captions: of files that were read for them; `captions` counts
+            pictures that a model described.
+        chat_tokens: that models have read and written for their questions.
+        page_images: pages that were drawn.
+    """
+
+    documents: int = 0
+    size_bytes: int = 0
+    parser_seconds: float = 0.0
+    blocks: int = 0
+    captions: int = 0
+    chat_tokens: int = 0
+    page_images: int = 0
+
+    def plus(self, other: Usage) -> Usage:
+        """Both together."""
+        return Usage.model_validate({name: value + getattr(other, name) for name, value in self})
+
+
+class UsageView(Model):
+    """How much of one resource the caller used today, and how much they may use; 0 = no limit."""
+
+    resource: Resource
+    used: float
+    limit: float
+
+
+def limit_of(resource: Resource, rules: LimitSettings) -> float:
+    """The most of it in a day; 0 = no limit."""
+    return float(getattr(rules, f"max_daily_{resource}"))
+
+
+def require_left(used: Usage, resources: Sequence[Resource], rules: LimitSettings, now: datetime) -> None:
+    """Refuse a call that needs what is used up.
+
+    Raises:
+        DailyLimitError: which it is, and how many seconds are left of the day.
+    """
+    for resource in resources:
+        limit = limit_of(resource, rules)
+        if limit and getattr(used, resource) >= limit:
+            midnight = (now + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
+            raise DailyLimitError(
+                f"You have used up today's {resource.replace('_', ' ')}: {limit:,.0f}.",
+                "Go on tomorrow (UTC), or ask the operator for a higher limit.",
+                retry_after_s=(midnight - now).total_seconds(),
+            )
+
+
+def usage_views(used: Usage, rules: LimitSettings) -> tuple[UsageView, ...]:
+    """Every resource, as callers see it."""
+    return tuple(
+        UsageView(resource=resource, used=getattr(used, resource), limit=limit_of(resource, rules))
+        for resource in (*SENDING, *ASKING, *DRAWING)
+    )

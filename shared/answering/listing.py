@@ -1,0 +1,125 @@
+"""The documents for a listing or a question about documents, narrowed by the plan's filters.
+
+What has a closed vocabulary (file type, language, dates) is a condition as it stands. Types, departments,
+people and tags are free words of the documents: a filter means the values there are that hold its words. If
+there is none, the filter isn't applied, and the model is told: the documents may say it in other words.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime, time, tzinfo
+from zoneinfo import ZoneInfo
+
+from shared.platform.search import DateRange, FacetValue, Filters
+from shared.retrieval.document_names import naming_words
+from shared.retrieval.documents import DocumentSearch
+from shared.runs.evidence import Evidence, StoredPlan
+from shared.runs.models import RunRequest
+from shared.runs.plan import DATE_FIELDS, FilterField, PlanFilter
+from shared.tools.searches import caller_limits
+
+_NEWEST = 100
+_LISTED = 50
+_MAX_VALUES = 100
+_FREE_WORDS: frozenset[FilterField] = frozenset({"document_type", "department", "author", "tags"})
+_WORD = re.compile(r"[^\W_]+")
+
+
+async def gather_documents(request: RunRequest, stored: StoredPlan, documents: DocumentSearch) -> Evidence:
+    """Those that the user may read and that meet the plan's filters, as far as they fit."""
+    plan, limits = stored.plan, caller_limits(request)
+    if stored.doc_ids and plan.query_type == "METADATA_SEARCH":
+        return Evidence(records=tuple((await documents.get_many(stored.doc_ids)).values()))
+    wanted = _by_field(plan.filters)
+    named = sorted(wanted.keys() & _FREE_WORDS)
+    values = (await documents.facets(named, limits, _MAX_VALUES))[0] if named else {}
+    met = {
+        field: conditions_of(field, said, values, ZoneInfo(request.timezone))
+        for field, said in wanted.items()
+    }
+    chosen: Filters = {field: condition for field, condition in met.items() if condition is not None}
+    filters = {**limits, **chosen}
+    known, all_count = await documents.newest(filters, _NEWEST)
+    words = " ".join((plan.standalone_question, *plan.search_queries))
+    found = await documents.find(words, filters, _LISTED)
+    total: int | None
+    if found and plan.query_type == "METADATA_SEARCH" and not chosen:
+        records, total = tuple(found), None
+    else:
+        # What matches best comes first; of what does not fit, `total` tells the number.
+        total = all_count
+        records = tuple({record.doc_id: record for record in [*found, *known]}.values())[:_LISTED]
+    return Evidence(
+        records=records,
+        total=total,
+        filters=_in_words({field: said for field, said in wanted.items() if field in chosen}),
+        unmatched=_in_words({field: said for field, said in wanted.items() if field not in chosen}),
+    )
+
+
+def conditions_of(
+    field: FilterField,
+    said: Sequence[str],
+    values: Mapping[str, Sequence[FacetValue]],
+    zone: tzinfo,
+) -> tuple[str, ...] | DateRange | None:
+    """What a filter of a plan comes to; None when no document can meet it.
+
+    Args:
+        values: field -> the values that there are, for fields of free words.
+        zone: of the asker's days.
+    """
+    if field in DATE_FIELDS:
+        # A printed date is a day and no instant.
+        return _days(said, zone if field == "upload_date" else UTC)
+    if field in _FREE_WORDS:
+        known = [str(value.value) for value in values.get(field, ())]
+        return tuple(dict.fromkeys(value for text in said for value in _meant(text, known))) or None
+    if field == "language":
+        return tuple(text.lower().split("-")[0] for text in said)
+    return tuple(text.lower().removeprefix(".") for text in said)
+
+
+def _by_field(filters: Sequence[PlanFilter]) -> dict[FilterField, list[str]]:
+    wanted: dict[FilterField, list[str]] = {}
+    for one in filters:
+        said = [value.strip() for value in one.values]
+        if any(said):
+            wanted.setdefault(one.field, []).extend(said if one.field in DATE_FIELDS else filter(None, said))
+    return wanted
+
+
+def _days(said: Sequence[str], zone: tzinfo) -> DateRange | None:
+    """The first day from its beginning to the last one until its end; one day alone is both."""
+    try:
+        first, last = (date.fromisoformat(text) if text else None for text in (said[0], said[1 % len(said)]))
+    except ValueError:
+        return None
+    start = datetime.combine(first, time.min, zone).isoformat() if first else None
+    end = datetime.combine(last, time.max, zone).isoformat() if last else None
+    return DateRange(start=start, end=end) if start or end else None
+
+
+def _meant(text: str, known: Sequence[str]) -> list[str]:
+    """The values that a word or two mean: equal ones, else those that hold the words, else by initials."""
+    words = naming_words(text)
+    if not words:
+        return []
+    equal = [value for value in known if naming_words(value) == words]
+    return (
+        equal
+        or [value for value in known if words <= naming_words(value)]
+        or [value for value in known if _initials(value) == text.casefold()]
+    )
+
+
+def _initials(value: str) -> str:
+    return "".join(word[0] for word in _WORD.findall(value.casefold()))
+
+
+def _in_words(filters: Mapping[FilterField, Sequence[str]]) -> str:
+    said = []
+    for field, values in filters.items():
+        between = " to " if field in DATE_FIELDS else ", "
+        said.append(f"{field.replace('_', ' ')}: {between.join(dict.fromkeys(values))}")
+    return "; ".join(said)

@@ -1,0 +1,143 @@
+"""Looking into what a turn asked for: its tool calls, and a search for each of its gaps.
+
+Blocks are shown as `<documents>`, as those of the first search, and each only once; everything else as JSON.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+from shared.answering.models import Gap, HeldResult, Turn, TurnResults
+from shared.answering.services import AnsweringServices
+from shared.evidence.document_prompt import documents_with_blocks
+from shared.evidence.figures import MAX_FIGURES
+from shared.platform.concurrency import run_together
+from shared.platform.errors import CallTimeoutError, GroundworkError
+from shared.platform.language_models.models import Message
+from shared.platform.prompts import element, load
+from shared.platform.telemetry import get_logger
+from shared.retrieval.models import DocumentRecord, Hit
+from shared.runs.event_log import EventLog
+from shared.runs.events import RunEvent, ToolResultEvent, ToolStartedEvent
+from shared.runs.evidence import Evidence
+from shared.runs.models import RunRequest
+from shared.runs.step_time import StepTime
+from shared.tools.base import Found, Tool
+from shared.tools.delegate import Delegate
+from shared.tools.execution import NOTHING_NEW, Called, carry_out, described, rendered, within
+from shared.tools.registry import bound_tool
+from shared.tools.searches import StepSearches, caller_limits
+
+_GAP_BLOCKS = 6  # for each gap; unmeasured
+_MAX_RESULT_CHARS = 16_000  # of one call, some 4,000 tokens
+_TOOL_TIMEOUT_S = 30.0
+
+
+async def look_up(
+    turn: Turn,
+    request: RunRequest,
+    services: AnsweringServices,
+    *,
+    shown: Evidence,
+    time: StepTime,
+    event_log: EventLog,
+    held: Mapping[str, HeldResult],
+) -> TurnResults:
+    """Make the calls of a turn, or search for its gaps. Failures are results, which the model reads.
+
+    Args:
+        shown: what the model was shown so far.
+        held: results of the calls that the loop has carried out, by call id.
+    """
+    limit_s = time.seconds("gather", _TOOL_TIMEOUT_S)
+    bind = partial(_bound, services, request)
+    calls = [item for item in turn.calls if item.call.call_id not in held]
+    started = [
+        ToolStartedEvent(tool=item.call.name, arguments=item.arguments)
+        for item in calls
+        if item.arguments is not None
+    ]
+    gaps_started = [
+        ToolStartedEvent(tool="rag_semantic_search", arguments={"query": gap.missing}) for gap in turn.gaps
+    ]
+    if started or gaps_started:
+        await event_log.write(*started, *gaps_started)
+    called, of_gaps = await run_together(
+        run_together(*(carry_out(item, bind, limit_s) for item in calls)),
+        run_together(*(_search(gap, services, request, time, limit_s) for gap in turn.gaps)),
+    )
+    told: list[RunEvent] = [one.event for one in called]
+    told += [
+        ToolResultEvent(tool="rag_semantic_search", success=hits is not None, result_count=len(hits or ()))
+        for hits in of_gaps
+    ]
+    if told:
+        await event_log.write(*told)
+    hits = [hit for one in called for hit in one.found.hits]
+    hits += [hit for found in of_gaps for hit in found or ()]
+    known = {record.doc_id: record for record in shown.records}
+    known |= {record.doc_id: record for of_loop in held.values() for record in of_loop.records}
+    records = await described(hits, known, StepSearches(services).documents(request))
+    return _results(turn, called, held, of_gaps, records, shown=shown)
+
+
+def _results(
+    turn: Turn,
+    called: Sequence[Called],
+    held: Mapping[str, HeldResult],
+    of_gaps: Sequence[list[Hit] | None],
+    records: Mapping[str, DocumentRecord],
+    *,
+    shown: Evidence,
+) -> TurnResults:
+    known = {hit.block_id for hit in shown.blocks}
+    new: list[Hit] = []
+    messages: list[Message] = []
+    for one in called:
+        text, fresh = rendered(one, known, records, _MAX_RESULT_CHARS)
+        fresh += [hit for hit in one.found.figures if hit.block_id not in known]
+        known |= {hit.block_id for hit in fresh}
+        new += fresh
+        messages.append(Message(role="tool", text=text, call_id=one.planned.call.call_id))
+    for call_id, of_loop in held.items():
+        messages.append(Message(role="tool", text=of_loop.text, call_id=call_id))
+        fresh = [hit for hit in of_loop.hits if hit.block_id not in known]
+        known |= {hit.block_id for hit in fresh}
+        new += fresh
+    not_searched = tuple(gap.missing for gap, hits in zip(turn.gaps, of_gaps, strict=True) if hits is None)
+    if turn.gaps:
+        of_all = [hit for hits in of_gaps for hit in hits or () if hit.block_id not in known]
+        fresh = within(list({hit.block_id: hit for hit in of_all}.values()), _MAX_RESULT_CHARS)
+        new += fresh
+        documents = documents_with_blocks(fresh, records) if fresh else NOTHING_NEW
+        parts = [documents, *(element("not_searched", missing) for missing in not_searched)]
+        messages.append(Message(role="user", text="\n".join([*parts, load("answering", "continue")])))
+    named = {hit.doc_id for hit in new}
+    return TurnResults(
+        messages=tuple(messages),
+        hits=tuple(new),
+        figures=tuple(hit for one in called for hit in one.found.figures)[:MAX_FIGURES],
+        records=tuple(record for doc_id, record in records.items() if doc_id in named),
+        not_searched=not_searched,
+    )
+
+
+def _bound(services: AnsweringServices, request: RunRequest, name: str, found: Found) -> Tool:
+    if name == Delegate.name:  # its arguments are wrong, else the loop would have carried it out
+        return Delegate()
+    return bound_tool(name, services, request.user, caller_limits(request), found)
+
+
+async def _search(
+    gap: Gap, services: AnsweringServices, request: RunRequest, time: StepTime, limit_s: float
+) -> list[Hit] | None:
+    """The best blocks for what is missing; None when the search failed."""
+    blocks = StepSearches(services).blocks(request, time)
+    try:
+        async with asyncio.timeout(limit_s):
+            hits = await blocks.search([gap.missing], 2 * _GAP_BLOCKS, caller_limits(request))
+            return [hit for hit in hits if not hit.is_heading()][:_GAP_BLOCKS]
+    except (TimeoutError, GroundworkError) as failed:
+        code = failed.code if isinstance(failed, GroundworkError) else CallTimeoutError.code
+        get_logger().warning("gap.not_searched", run_id=request.run_id, error_type=code)
+        return None

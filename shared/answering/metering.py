@@ -1,0 +1,209 @@
+"""A chat model that keeps to the tokens of one run.
+
+Tokens are reserved before each call and settled afterwards, so that concurrent calls can't spend them twice.
+The reservation is stored: a worker that dies in a call takes the result of the step with it, and the next
+attempt counts what was reserved as spent.
+"""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass
+
+from pydantic import BaseModel
+
+from shared.platform.errors import (
+    BudgetExceededError,
+    CallTimeoutError,
+    ModelFixableError,
+    OutputCutError,
+)
+from shared.platform.language_models.models import (
+    CallLimits,
+    ChatModel,
+    Message,
+    ModelTurn,
+    ModelUsage,
+    Prompt,
+    StructuredOutput,
+    ToolDefinition,
+)
+from shared.platform.telemetry import usage_told_to
+from shared.platform.tokens import CHARS_PER_TOKEN
+from shared.runs.working_memory import WorkingMemory
+
+PICTURE_TOKENS = 1000  # of 768 pixels a side, as shared/documents/figures.py makes them
+LEAST_OUTPUT = 200  # tokens: a plan, or one paragraph; with fewer left there is no call
+_MOST_CHARS_PER_TOKEN = 8  # of German compounds some 6; a model that writes more ignores its limit
+
+
+@dataclass
+class TokenMeter:
+    """Tokens of one run: `left` when the step began, `used` by it since, `promised` to calls at work."""
+
+    left: int
+    used: int = 0
+    promised: int = 0
+
+
+@dataclass(frozen=True)
+class Reservations:
+    """What the calls of one step may have cost, as it is stored for another attempt at it."""
+
+    memory: WorkingMemory
+    step: int
+
+    async def keep(self, tokens: int) -> None:
+        """Store what the step may have cost once the calls at work have ended."""
+        await self.memory.put_reserved(self.step, tokens)
+
+    async def lost(self) -> int:
+        """What earlier attempts at the step may have cost."""
+        return await self.memory.reserved(self.step)
+
+
+@dataclass
+class _Call:
+    """One call: what it reads, and may write."""
+
+    prompt_tokens: int
+    limits: CallLimits
+    reported: int = 0
+    chars: int = 0
+    is_paid: bool = True
+
+    @property
+    def tokens(self) -> int:
+        if self.reported or not self.is_paid:
+            return self.reported
+        return self.prompt_tokens + _tokens(self.chars)
+
+    def report(self, tokens: int) -> None:
+        """Add what the endpoint told."""
+        self.reported += tokens
+
+    def hear(self, text: str) -> None:
+        """Add what was written; OutputCutError when it goes on beyond its limit."""
+        self.chars += len(text)
+        if self.chars > self.limits.max_output_tokens * _MOST_CHARS_PER_TOKEN:
+            raise OutputCutError("The model wrote more than it was allowed to.", "Ask for less at once.")
+
+
+class MeteredChatModel(ChatModel):
+    """A chat model within the tokens of a run.
+
+    Each method raises BudgetExceededError when too few are left for a useful call.
+    """
+
+    def __init__(self, model: ChatModel, meter: TokenMeter, reservations: Reservations | None = None) -> None:
+        """`reservations`: None = what a crash loses isn't counted."""
+        self._model = model
+        self._meter = meter
+        self._reservations = reservations
+
+    async def count_lost(self) -> None:
+        """Count what earlier attempts at the step may have cost."""
+        if self._reservations is not None:
+            self._meter.used += await self._reservations.lost()
+
+    async def parse(
+        self, prompt: Prompt, output: type[StructuredOutput], limits: CallLimits
+    ) -> StructuredOutput:
+        """Structured output; errors as those of the model."""
+        async with self._call((prompt.system, prompt.user), limits) as call:
+            value = await self._model.parse(prompt, output, call.limits)
+            call.chars = len(value.model_dump_json())
+            return value
+
+    async def stream(self, prompt: Prompt, limits: CallLimits) -> AsyncGenerator[str, None]:
+        """Text as it is written, and no further than its limit."""
+        async with (
+            self._call((prompt.system, prompt.user), limits) as call,
+            aclosing(self._model.stream(prompt, call.limits)) as pieces,
+        ):
+            async for piece in pieces:
+                yield piece
+                call.hear(piece)
+
+    async def stream_output(
+        self, prompt: Prompt, output: type[BaseModel], limits: CallLimits
+    ) -> AsyncGenerator[str | ModelUsage, None]:
+        """Pieces of structured output, then their usage."""
+        async with (
+            self._call((prompt.system, prompt.user), limits) as call,
+            aclosing(self._model.stream_output(prompt, output, call.limits)) as pieces,
+        ):
+            async for piece in pieces:
+                yield piece
+                if isinstance(piece, str):
+                    call.hear(piece)
+
+    async def converse(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[ToolDefinition],
+        limits: CallLimits,
+        *,
+        may_call: bool = True,
+    ) -> ModelTurn:
+        """The model's next turn."""
+        async with self._call([message.text for message in messages], limits, _pictures(messages)) as call:
+            turn = await self._model.converse(messages, tools, call.limits, may_call=may_call)
+            call.chars = len(turn.text)
+            return turn
+
+    async def stream_turn(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[ToolDefinition],
+        limits: CallLimits,
+        *,
+        may_call: bool = True,
+    ) -> AsyncGenerator[str | ModelTurn, None]:
+        """The model's next turn as it is written, and no further than its limit."""
+        async with self._call([message.text for message in messages], limits, _pictures(messages)) as call:
+            pieces = self._model.stream_turn(messages, tools, call.limits, may_call=may_call)
+            async with aclosing(pieces):
+                async for piece in pieces:
+                    yield piece
+                    if isinstance(piece, str):
+                        call.hear(piece)
+
+    @asynccontextmanager
+    async def _call(
+        self, texts: Sequence[str], limits: CallLimits, pictures: int = 0
+    ) -> AsyncIterator[_Call]:
+        prompt_tokens = _tokens(sum(len(text) for text in texts)) + pictures * PICTURE_TOKENS
+        room = self._meter.left - self._meter.used - self._meter.promised - prompt_tokens
+        if room < LEAST_OUTPUT:
+            raise BudgetExceededError(
+                "The tokens of this question are used up.", "Ask for less at once.", "Ask again."
+            )
+        most = min(limits.max_output_tokens, room)
+        call = _Call(prompt_tokens, limits.model_copy(update={"max_output_tokens": most}))
+        # Others may be made before this one has ended: passages are put in order by several calls at once.
+        self._meter.promised += prompt_tokens + most
+        try:
+            if self._reservations is not None:
+                await self._reservations.keep(self._meter.used + self._meter.promised)
+            with usage_told_to(call.report):
+                yield call
+        except (CallTimeoutError, ModelFixableError):
+            if not call.chars:  # nobody saw what it wrote, but it may have, and it is paid for
+                call.chars = int(most * CHARS_PER_TOKEN)
+            raise
+        except GeneratorExit:
+            raise
+        except Exception:
+            call.is_paid = call.chars > 0
+            raise
+        finally:
+            self._meter.promised -= prompt_tokens + most
+            self._meter.used += call.tokens
+
+
+def _pictures(messages: Sequence[Message]) -> int:
+    return sum(len(message.pictures) for message in messages)
+
+
+def _tokens(chars: int) -> int:
+    return int(chars / CHARS_PER_TOKEN)

@@ -1,0 +1,85 @@
+"""The messages that the model's turns begin with.
+
+The system message is the same for every question of a deployment, and messages are only appended: so the
+endpoint can read them from its cache.
+"""
+
+from functools import cache
+from typing import get_args
+
+from shared.access.models import UserContext
+from shared.conversations.window import conversation_element
+from shared.evidence.document_prompt import documents_with_blocks, documents_with_summaries
+from shared.platform.language_models.models import Message
+from shared.platform.prompts import element, load, render
+from shared.runs.evidence import Evidence, MissingDocument
+from shared.runs.models import RunRequest
+from shared.runs.plan import QueryType, QuestionPlan
+
+ORGANISATION = "an organisation"
+DOCUMENT_QUESTIONS: frozenset[QueryType] = frozenset({"LISTING", "METADATA_SEARCH"})
+
+
+def first_messages(
+    request: RunRequest,
+    plan: QuestionPlan,
+    evidence: Evidence,
+    organisation: str = ORGANISATION,
+    findings: str = "",
+    *,
+    advice: str = "",
+) -> tuple[Message, Message]:
+    """The rules, and the question with what was found for it.
+
+    Args:
+        organisation: whose documents these are: a name from a setting, no data.
+        findings: `<findings>` of sub-agents; empty = there are none.
+        advice: of the delegation policy; empty = it has none.
+    """
+    user = "\n".join(
+        part
+        for part in (
+            conversation_element(request.conversation),
+            element("question", plan.standalone_question or request.question),
+            element("query_type", plan.query_type),
+            element("today", request.today.isoformat()),
+            *_asker(request.user),
+            documents_xml(evidence),
+            *(_missing(document) for document in evidence.missing),
+            *((load("answering", "findings"), findings) if findings else ()),
+            *([element("advice", advice)] if advice else ()),
+            # Not escaped: the model has to write these tags as they stand here.
+            f"<output_rules>{load('answering', 'output_rules')}</output_rules>",
+        )
+        if part
+    )
+    return Message(role="system", text=system_prompt(organisation)), Message(role="user", text=user)
+
+
+@cache
+def system_prompt(organisation: str) -> str:
+    """The rules for every question."""
+    types = [name for name in get_args(QueryType) if name != "CONVERSATION"]
+    rules = "\n".join(f"- {name}: {load('answering', f'rules/{name}')}" for name in types)
+    return render(load("answering", "answer"), {"organisation": organisation, "type_rules": rules})
+
+
+def documents_xml(evidence: Evidence) -> str:
+    """`<documents>`: blocks where there are any, else descriptions of documents."""
+    if not evidence.blocks:
+        return documents_with_summaries(
+            evidence.records, evidence.total, evidence.filters, evidence.unmatched
+        )
+    records = {record.doc_id: record for record in evidence.records}
+    return documents_with_blocks(evidence.blocks, records, evidence.whole)
+
+
+def _missing(document: MissingDocument) -> str:
+    nearest = f" Nearest names: {', '.join(document.nearest)}." if document.nearest else ""
+    return element("missing_document", f"{document.reference}.{nearest}")
+
+
+def _asker(user: UserContext) -> list[str]:
+    """What helps to understand the question; never an id, a group or a role."""
+    known = {"asker_name": user.name, "asker_department": user.department}
+    return [element(tag, value) for tag, value in known.items() if value]

@@ -1,0 +1,171 @@
+"""One turn as a step of the loop: what comes before the model speaks, and what its turn leads to.
+
+Before the first turn the delegation policy decides whether sub-agents work on the question. A turn may end
+with a question to the person, or with work for sub-agents: both are stored before the loop goes on.
+"""
+
+from datetime import datetime
+
+from shared.answering.attempt import StepAttempt
+from shared.answering.clarification_steps import (
+    ask_user,
+    expires_at,
+    resume,
+    resumed_before,
+    with_rights,
+)
+from shared.answering.held_calls import delegation_of, held_call, options_of_question, question_of
+from shared.answering.models import HeldResult, Preparation, Turn
+from shared.answering.shown_answer import show_stored
+from shared.answering.steps import (
+    AnswerWritten,
+    DelegationDeferred,
+    LooksFurther,
+    Observation,
+    SubagentsChosen,
+    TakeTurn,
+)
+from shared.answering.turn import Before, TurnAttempt, TurnQuestion, collected_once
+from shared.evidence.reader_text import readable
+from shared.runs.event_log import EventLog
+from shared.runs.events import AnsweredStatus, AskUserEvent, RunEvent, events_of, warning_events
+from shared.runs.evidence import Evidence, StoredPlan
+from shared.runs.models import Clarification, RunRequest
+from shared.subagents.delegation import DelegationOutcome, decide_delegation
+from shared.subagents.policy_input import DelegationRequest
+from shared.subagents.results import Collected
+from shared.tools.tool_calls import observation
+
+MAX_REFUSAL_CHARS = 2000
+
+
+async def known(attempt: StepAttempt, action: TakeTurn) -> Observation | None:
+    """What an earlier attempt at the turn brought; None if something of it is still to be carried out."""
+    stored = await attempt.memory.find_part(action.step, "turn", Turn)
+    if stored is None or held_call(stored) is not None:
+        return None
+    await show_stored(attempt.services.run_log, stored.answer, action.step)
+    return _observed(attempt, stored)
+
+
+async def take_turn(attempt: StepAttempt, action: TakeTurn) -> Observation:
+    """The model's turn, or the choice of sub-agents that work on the question first."""
+    taken = await attempt.memory.find_part(action.step, "turn", Turn) if attempt.is_repeated else None
+    preparation = await attempt.memory.get(action.prepared_step, Preparation)
+    before = await Before.read(attempt, action)
+    request, stored = await attempt.memory.request(), preparation.stored
+    first: list[RunEvent] = []
+    if before.asking_step:
+        stored = await _resumed(attempt, action, before, stored, first)
+    request = request.with_rights_of(stored.asker)
+    time = attempt.time_of(request, stored)
+    collected, advice = Collected(evidence=preparation.evidence or Evidence()), ""
+    if action.delegation_step:
+        collected = await collected_once(attempt, action.delegation_step, collected.evidence)
+    elif not action.earlier and taken is None:
+        decided = await _delegation(attempt, request, stored, collected.evidence, time.began)
+        if not isinstance(decided, DelegationOutcome):
+            return decided
+        first.append(decided.event)
+        advice = decided.advice
+    question = TurnQuestion(request, stored, collected)
+    await before.add_to(question, attempt)
+    turn = TurnAttempt(attempt, action, question, time, before)
+    if taken is None:
+        taken, event_log = await turn.take(first, advice)
+    else:
+        event_log = await attempt.open()
+    if (call := delegation_of(taken)) is not None:
+        asked = DelegationRequest(
+            request,
+            stored,
+            turn.shown,
+            step=action.step,
+            repeated=attempt.is_repeated,
+            tokens=attempt.tokens,
+            began=time.began,
+            call=call,
+        )
+        return await _delegate(attempt, taken, asked, event_log)
+    await _ask(attempt, taken, event_log)
+    return _observed(attempt, taken)
+
+
+async def _resumed(
+    attempt: StepAttempt, action: TakeTurn, before: Before, stored: StoredPlan, first: list[RunEvent]
+) -> StoredPlan:
+    """The plan with the rights of the person who answered; `first` gets what readers learn of that."""
+    is_answered_now = before.asking_step == action.earlier[-1]
+    resuming = resume if is_answered_now else resumed_before
+    before.choice, resumed_at = await resuming(attempt, before.asking_step)
+    renewed = with_rights(stored, await attempt.memory.request(), before.choice, resumed_at)
+    if is_answered_now:
+        choice = before.choice
+        first.append(AnsweredStatus(choice=choice.numbers, timed_out=not choice.said))
+        first += warning_events(renewed.warnings[len(stored.warnings) :])
+    return renewed
+
+
+async def _ask(attempt: StepAttempt, turn: Turn, event_log: EventLog) -> None:
+    """Put the question of a turn to the person, if it asks one and no earlier attempt did."""
+    events = events_of(attempt.written) if attempt.written else ()
+    asked = question_of(turn)
+    if asked is None or any(
+        isinstance(event, AskUserEvent) and event.step == attempt.action.step for event in events
+    ):
+        return
+    clarification = Clarification(
+        question=readable(asked.question.strip()),
+        options=options_of_question(asked),
+        expires_at=expires_at(attempt),
+    )
+    await ask_user(attempt, await attempt.memory.request(), clarification, event_log)
+
+
+async def _delegation(
+    attempt: StepAttempt, request: RunRequest, stored: StoredPlan, evidence: Evidence, began: datetime
+) -> SubagentsChosen | DelegationDeferred | DelegationOutcome:
+    """What the policy decides; its outcome if the model takes its turn at once."""
+    asked = DelegationRequest(
+        request,
+        stored,
+        evidence,
+        step=attempt.action.step,
+        repeated=attempt.is_repeated,
+        tokens=attempt.tokens,
+        began=began,
+    )
+    find = attempt.searches.documents(request).get_many
+    decided = await decide_delegation(asked, attempt.memory, attempt.services, find)
+    if decided.starts and decided.until is not None:
+        await attempt.open(decided.event)
+        return SubagentsChosen(children=decided.starts, until=decided.until)
+    if decided.defer_s is not None:
+        await attempt.open(decided.event)
+        return DelegationDeferred(delay_s=decided.defer_s)
+    return decided
+
+
+async def _delegate(
+    attempt: StepAttempt, turn: Turn, asked: DelegationRequest, event_log: EventLog
+) -> Observation:
+    """Have the policy judge the model's call: its sub-agents, or a refusal that the next turn reads."""
+    find = attempt.searches.documents(asked.request).get_many
+    decided = await decide_delegation(asked, attempt.memory, attempt.services, find)
+    await event_log.write(decided.event)
+    if decided.starts and decided.until is not None:
+        return SubagentsChosen(children=decided.starts, until=decided.until, by_model=True)
+    refusal = HeldResult(text=observation(decided.refusal or {}, MAX_REFUSAL_CHARS))
+    await attempt.memory.put_part(attempt.action.step, "refused", refusal)
+    return _observed(attempt, turn)
+
+
+def _observed(attempt: StepAttempt, turn: Turn) -> Observation:
+    if turn.is_last:
+        return AnswerWritten(abstained=turn.answer.abstained)
+    waits_s = attempt.services.settings.answering.clarification_timeout_s
+    return LooksFurther(
+        calls=len(turn.calls),
+        gaps=len(turn.gaps),
+        answer_timeout_s=waits_s if question_of(turn) is not None else None,
+    )

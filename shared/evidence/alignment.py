@@ -1,0 +1,395 @@
+"""Aligning a quotation with the block that it is taken from. Pure.
+
+A quotation holds where a careful reader would find it in the block. Case, typography, list marks and cell
+borders may differ; words, numbers, units and signs may not (`shared.evidence.words`). It may consist of
+parts: with an ellipsis between them, as sentences, items or rows that were joined, or as a row of a table
+with its header. Each part is words of the block in their order, parts keep that order, and what is left out
+between them, or at their edges, turns no statement round.
+"""
+
+import html
+import re
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+from shared.evidence.words import Border, Joint, Word, block_words, quoted_words, shown_form
+
+OMISSION = " … "
+_MAX_PARTS = 12
+_MAX_COMPARISONS = 100_000  # of words, for one quotation in one block; ours need some hundreds
+_MIN_PART_WORDS = 2  # of several parts, unless it is a whole clause or cell
+_MIN_PROOF_CHARS = 8  # shorter quotations prove nothing, unless they hold a number with its unit
+_CONJUNCTIONS = frozenset("and but while whereas und aber während et mais y pero e ma".split())
+_ROW = re.compile(r"^[ \t]*\|.*$", re.MULTILINE)
+_RULE = re.compile(r"[\s|:-]+")
+_CELL_BORDER = re.compile(r"(?<!\\)\|")
+_CLOSING = re.compile(r"[.!?…。！？]+(?=[\s\"'”’»)\]]|\Z)")
+
+_LINE_ENDS = {Border.LINE, Border.SENTENCE, Border.PARAGRAPH}
+
+Run = tuple[int, int]
+"""Words of a block by their places, from the first up to the last, without it."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of a Markdown table: the words of its cells, and of the header's; empty without a header."""
+
+    header: tuple[Run, ...]
+    cells: tuple[Run, ...]
+
+    @property
+    def run(self) -> Run:
+        return self.cells[0][0], self.cells[-1][1]
+
+
+class Block:
+    """A text in which quotations are looked for, read once for all of them."""
+
+    def __init__(self, content: str) -> None:
+        self._content = content
+
+    @cached_property
+    def text(self) -> str:
+        """The text as it is shown."""
+        return shown_form(self._content)
+
+    @cached_property
+    def words(self) -> list[Word]:
+        return block_words(self.text)
+
+    @cached_property
+    def places(self) -> dict[str, list[int]]:
+        """Where each form of a word stands."""
+        found: dict[str, list[int]] = {}
+        for place, word in enumerate(self.words):
+            for key in word.keys:
+                found.setdefault(key, []).append(place)
+        return found
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        """The rows of its tables, headers among them, in order."""
+        return list(_rows(self.text, [word.start for word in self.words]))
+
+    @cached_property
+    def _row_of(self) -> dict[int, Row]:
+        return {place: row for row in self.rows for place in range(*row.run)}
+
+    def row_at(self, place: int) -> Row | None:
+        """The row that a word belongs to."""
+        return self._row_of.get(place)
+
+    def shown(self, run: Run) -> str:
+        """The words of a run with what stands between them, and the signs that close it."""
+        start, end = self.words[run[0]].start, self.words[run[1] - 1].end
+        if self.text.startswith(")", end) and self.text.count("(", start, end) > self.text.count(
+            ")", start, end
+        ):
+            end += 1
+        closing = _CLOSING.match(self.text, end)
+        return self.text[start : closing.end() if closing else end]
+
+    def line(self, run: Run) -> str:
+        """The whole line of a row."""
+        start = self.text.rfind("\n", 0, self.words[run[0]].start) + 1
+        end = self.text.find("\n", self.words[run[1] - 1].end)
+        return self.text[start : end if end >= 0 else len(self.text)].strip()
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """Where a quotation stands in a block.
+
+    Attributes:
+        fragments: the block's own words, in order; each stands in one piece on the page.
+        quote: the fragments as they are shown: a line each, `OMISSION` where something is left out.
+        start: of the first fragment, in the block's `text`.
+    """
+
+    fragments: tuple[str, ...]
+    quote: str
+    start: int
+
+
+def align(quote: str, block: Block) -> Alignment | None:
+    """Where `quote` stands in the block; None when a careful reader would not find it there."""
+    shown = shown_form(quote)
+    for text in dict.fromkeys((shown, html.unescape(shown))):  # models escape once too often
+        words = quoted_words(text)
+        if not _proves_something(words):
+            return None
+        readings = [words]
+        if any(" " in word.key for word in words):
+            readings.append(quoted_words(text, groups_digits=False))
+        for reading in readings:
+            runs = _Search(reading, block).runs() or _row_runs(reading, block)
+            if runs:
+                return _alignment(runs, block)
+    return None
+
+
+def normalise(text: str) -> str:
+    """The form in which texts are compared with each other: their words alone."""
+    return " ".join(word.key for word in quoted_words(shown_form(text)))
+
+
+def holds_words(text: str, wanted: str) -> bool:
+    """Whether the words of `wanted` stand in `text` side by side: `5` is not in `15 bar`."""
+    block = Block(text)
+    words = quoted_words(shown_form(wanted))
+    places = range(len(block.words) - len(words) + 1) if words else ()
+    return any(_are_same(words, block.words[place : place + len(words)]) for place in places)
+
+
+def _are_same(ones: Sequence[Word], others: Sequence[Word]) -> bool:
+    return len(ones) == len(others) and all(
+        not set(one.keys).isdisjoint(other.keys) for one, other in zip(ones, others, strict=True)
+    )
+
+
+def _proves_something(words: Sequence[Word]) -> bool:
+    """A short quotation stands anywhere, unless it is a number with a unit or a word."""
+    text = " ".join(word.key for word in words)
+    if len(text) >= _MIN_PROOF_CHARS:
+        return any(character.isalnum() for character in text)
+    has_number = any(word.is_number for word in words)
+    return has_number and any(word.is_unit or word.key.isalpha() or word.is_prefix for word in words)
+
+
+class _Search:
+    """Looks for the words of one quotation in one block, part by part."""
+
+    def __init__(self, quoted: Sequence[Word], block: Block) -> None:
+        self._quoted = quoted
+        self._block = block
+        self._words = block.words
+        self._failed: set[Run] = set()
+        self._comparisons = 0
+
+    def runs(self) -> list[Run] | None:
+        """The parts, in order; None when there is no such alignment."""
+        runs = self._runs_from(0, None, 1) or []
+        ends = [(self._block.row_at(start), self._block.row_at(end - 1)) for start, end in runs]
+        rows = [row.run for pair in ends for row in pair if row is not None]
+        # Halves of two rows say nothing that either says.
+        are_whole = {start for start, _ in rows} <= {start for start, _ in runs} and {
+            end for _, end in rows
+        } <= {end for _, end in runs}
+        return runs if len(set(rows)) <= 1 or are_whole else None
+
+    def _runs_from(self, first: int, before: Run | None, part: int) -> list[Run] | None:
+        """The parts of the quotation from its word `first` on, behind the part `before`."""
+        lower = before[1] if before else 0
+        if part > _MAX_PARTS or (first, lower) in self._failed:
+            return None
+        places = sorted(
+            {place for key in self._quoted[first].keys for place in self._block.places.get(key, ())}
+        )
+        for start in places[bisect_left(places, lower) :]:
+            self._comparisons += start - lower + 1 if before else 1
+            if self._comparisons > _MAX_COMPARISONS:
+                return None
+            if not self._may_begin(start, before, self._quoted[first].joint):
+                continue
+            for last in self._ends(first, start):
+                run = start, start + last - first
+                if not self._may_stand(run, is_alone=last - first == len(self._quoted)):
+                    continue
+                rest = [] if last == len(self._quoted) else self._runs_from(last, run, part + 1)
+                if rest is None or (not rest and not self._may_end(run)):
+                    continue
+                return [run, *rest]
+        self._failed.add((first, lower))
+        return None
+
+    def _ends(self, first: int, start: int) -> Iterator[int]:
+        """Up to which words of the quotation a part may go that begins at `start`, the longest first."""
+        last = first
+        while last < len(self._quoted) and self._goes_on(first, last, start + last - first):
+            last += 1
+        self._comparisons += last - first + 1
+        if last == len(self._quoted):
+            yield last
+            last -= 1
+        yield from (end for end in range(last, first, -1) if self._quoted[end].joint)
+
+    def _goes_on(self, first: int, last: int, place: int) -> bool:
+        """Whether the block's word at `place` is the quotation's next."""
+        if not _are_same(self._words[place : place + 1], self._quoted[last : last + 1]):
+            return False
+        # Paragraphs may stand anywhere on the page: a quotation that runs over their border says so.
+        crosses = last > first and self._words[place].border == Border.PARAGRAPH
+        runs_on = self._block.text[self._words[place].start].islower()
+        return not crosses or bool(self._quoted[last].joint) or runs_on
+
+    def _may_begin(self, start: int, before: Run | None, joint: Joint) -> bool:
+        if self._cuts_quantity(start):
+            return False
+        if before is None:
+            return not any(word.is_negation for word in self._clause_before(start))
+        return before[1] == start or self._may_leave_out((before[1], start), joint)
+
+    def _may_end(self, run: Run) -> bool:
+        """Whether the quotation may end here: not before a negation of its clause."""
+        for word in self._words[run[1] :]:
+            if word.border >= Border.CLAUSE:
+                return True
+            if word.is_negation:
+                return False
+        return True
+
+    def _may_stand(self, run: Run, *, is_alone: bool) -> bool:
+        start, end = run
+        if self._cuts_quantity(end):
+            return False
+        is_long = is_alone or end - start >= _MIN_PART_WORDS
+        return is_long or (self._border(start) >= Border.CLAUSE and self._border(end) >= Border.CLAUSE)
+
+    def _may_leave_out(self, gap: Run, joint: Joint) -> bool:
+        """Whether the words of `gap` may be left out between two parts."""
+        before, after = self._border(gap[0]), self._border(gap[1])
+        if self._block.row_at(gap[0] - 1) is not self._block.row_at(gap[1]):
+            return before >= Border.SENTENCE and after >= Border.SENTENCE
+        if joint == Joint.SIGN and not {before, after} <= _LINE_ENDS:
+            return False
+        borders = {self._border(place) for place in range(gap[0], gap[1] + 1)}
+        if _LINE_ENDS.isdisjoint(borders):
+            return not self._takes_number_from_number(gap) and self._turns_nothing_round(gap)
+        begins_clause = after >= Border.CLAUSE or self._follows_conjunction(gap)
+        is_between_clauses = before >= Border.CLAUSE and begins_clause and not self._is_label(gap[0])
+        return is_between_clauses and self._turns_nothing_round(gap)
+
+    def _turns_nothing_round(self, gap: Run) -> bool:
+        """Whether no negation is taken from the part before the gap, or from the part behind it."""
+        ends = [place for place in range(gap[0], gap[1] + 1) if self._border(place) >= Border.SENTENCE]
+        tail = self._words[gap[0] : ends[0] if ends else gap[1]]
+        head = self._words[ends[-1] if ends else gap[0] : gap[1]]
+        is_whole_before = self._border(gap[0]) >= Border.STRONG
+        is_whole_after = self._border(gap[1]) >= Border.STRONG or self._follows_conjunction(gap)
+        return (is_whole_before or not any(word.is_negation for word in tail)) and (
+            is_whole_after or not any(word.is_negation for word in head)
+        )
+
+    def _follows_conjunction(self, gap: Run) -> bool:
+        """Whether what follows is a clause that stands alone: `…, and lot numbers are missing`."""
+        last = gap[1] - 1
+        return self._words[last].key in _CONJUNCTIONS and self._border(last) >= Border.CLAUSE
+
+    def _is_label(self, end: int) -> bool:
+        """Whether a part that ends here names what it leaves out: `Step 2: …`."""
+        return ":" in self._block.text[self._words[end - 1].end : self._words[end].start]
+
+    def _takes_number_from_number(self, gap: Run) -> bool:
+        """`from 40 million … in 2023` of `from 40 million in 2022 to 48 million in 2023`."""
+        last = self._words[gap[0] - 1]
+        return (last.is_number or last.is_unit) and any(word.is_number for word in self._words[slice(*gap)])
+
+    def _clause_before(self, start: int) -> Iterator[Word]:
+        """The words of the same clause before the one at `start`."""
+        while start > 0 and self._border(start) < Border.CLAUSE:
+            start -= 1
+            yield self._words[start]
+
+    def _cuts_quantity(self, place: int) -> bool:
+        """Whether a cut before the word at `place` takes a sign, a unit or a scale from a number."""
+        if not 0 < place < len(self._words) or self._border(place) > Border.NONE:
+            return False
+        before, after = self._words[place - 1], self._words[place]
+        if before.is_prefix:
+            return after.is_number or after.is_prefix
+        is_quantity = before.is_number or (place > 1 and before.is_unit and self._words[place - 2].is_number)
+        return is_quantity and after.is_unit
+
+    def _border(self, place: int) -> Border:
+        return self._words[place].border if place < len(self._words) else Border.PARAGRAPH
+
+
+def _rows(text: str, starts: Sequence[int]) -> Iterator[Row]:
+    lines = list(_ROW.finditer(text))
+    header: tuple[Run, ...] = ()
+    for place, line in enumerate(lines):
+        cells = tuple(_cells(text, line.span(), starts))
+        following = lines[place + 1] if place + 1 < len(lines) else None
+        if place and text[lines[place - 1].end() : line.start()].strip("\r") != "\n":
+            header = ()
+        if following is not None and _RULE.fullmatch(following[0]) and cells:
+            header = cells
+            yield Row((), cells)
+        elif cells and cells[0][0] < cells[-1][1]:
+            yield Row(header if len(header) == len(cells) else (), cells)
+
+
+def _cells(text: str, span: Run, starts: Sequence[int]) -> Iterator[Run]:
+    """The words of each cell of a line; an empty cell has none."""
+    borders = [span[0] + border.start() for border in _CELL_BORDER.finditer(text[slice(*span)])]
+    if borders and text[borders[-1] + 1 : span[1]].strip():
+        borders.append(span[1])
+    for left, right in pairwise(borders):
+        yield bisect_left(starts, left), bisect_left(starts, right)
+
+
+def _row_runs(quoted: Sequence[Word], block: Block) -> list[Run] | None:
+    """The row that a quotation gives cell by cell, with or without the cells of the header."""
+    return next(
+        ([row.run] for row in block.rows if row.header and _gives_row(quoted, row, block.words)), None
+    )
+
+
+def _gives_row(quoted: Sequence[Word], row: Row, words: Sequence[Word]) -> bool:
+    """Whether a quotation is cells of the row in order, each whole, alone or behind its header."""
+
+    def holds(place: int, run: Run) -> bool:
+        length = run[1] - run[0]
+        return length > 0 and _are_same(quoted[place : place + length], words[slice(*run)])
+
+    header = (row.header[0][0], row.header[-1][1])
+    place = header[1] - header[0] if holds(0, header) else 0
+    given = 0
+    skipped = False
+    for head, cell in zip(row.header, row.cells, strict=True):
+        if skipped and 0 < place < len(quoted) and not quoted[place].joint:
+            return False
+        after_head = place + head[1] - head[0] if holds(place, head) else place
+        found = next((at for at in (after_head, place) if holds(at, cell)), None)
+        skipped = found is None
+        if found is not None:
+            place = found + cell[1] - cell[0]
+            given += 1
+    return given > 0 and place == len(quoted)
+
+
+def _alignment(runs: Sequence[Run], block: Block) -> Alignment:
+    fragments: list[str] = []
+    quote = ""
+    reached = runs[0][0]
+    shown_rows: list[Row] = []
+    for run in (piece for part in runs for piece in _pieces(part, block)):
+        row = block.row_at(run[0])
+        if row is not None and row in shown_rows:
+            continue
+        lines = [block.shown(run)] if row is None else []
+        if row is not None:
+            is_headed = not row.header or any(known.cells == row.header for known in shown_rows)
+            header = [] if is_headed else [Row((), row.header)]
+            shown_rows += [*header, row]
+            lines = [block.line(shown.run) for shown in (*header, row)]
+        glue = "" if not fragments else "\n" if run[0] == reached or row is not None else OMISSION
+        quote += glue + "\n".join(lines)
+        fragments += lines
+        reached = run[1]
+    return Alignment(tuple(fragments), quote, block.words[runs[0][0]].start)
+
+
+def _pieces(run: Run, block: Block) -> Iterator[Run]:
+    """A run cut where paragraphs and rows end."""
+    start = run[0]
+    for place in range(run[0] + 1, run[1]):
+        is_border = block.words[place].border == Border.PARAGRAPH
+        if is_border or block.row_at(place) is not block.row_at(place - 1):
+            yield start, place
+            start = place
+    yield start, run[1]

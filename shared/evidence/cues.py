@@ -1,0 +1,45 @@
+"""When the words of a recording's text are said: `0:83.2 14:86` = word 0 at 83.2 s, word 14 at 86 s.
+
+Words are what blanks separate. Pure.
+"""
+
+from collections.abc import Iterable, Sequence
+
+Cue = tuple[int, float]
+"""The first word that is said in a cue, counted from 0, and when it begins, in seconds."""
+
+
+def cues_text(cues: Iterable[Cue]) -> str:
+    """The cues as they are stored."""
+    return " ".join(f"{word}:{round(seconds, 1):g}" for word, seconds in cues)
+
+
+def cues_of_part(cues: str, words: Sequence[str], part: Sequence[str], begin: int = 0) -> tuple[str, int]:
+    """The cues of a part of a text, and at which of the text's words the part begins.
+
+    Args:
+        words: of the whole text.
+        part: words that follow each other in it; without cues when they don't.
+        begin: the word from which on it is looked for.
+    """
+    place = next(
+        (at for at in range(begin, len(words)) if list(words[at : at + len(part)]) == list(part)), -1
+    )
+    if place < 0:
+        return "", begin
+    known = _read(cues)
+    said = [(max(word - place, 0), seconds) for word, seconds in known if word < place + len(part)]
+    first = max((at for at, (word, _) in enumerate(said) if word == 0), default=0)
+    return cues_text(said[first:]), place
+
+
+def seconds_at(cues: str, text: str, position: int) -> float | None:
+    """When the word at a position of the text is said; None without cues."""
+    before = text[:position]
+    word = len(before.split()) - bool(before and not before[-1].isspace())
+    return next((seconds for first, seconds in reversed(_read(cues)) if first <= word), None)
+
+
+def _read(cues: str) -> list[Cue]:
+    pairs = (cue.split(":") for cue in cues.split())
+    return [(int(word), float(seconds)) for word, seconds in pairs]

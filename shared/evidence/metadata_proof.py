@@ -1,0 +1,70 @@
+"""What the record of a document says of it, as proof: its author, date, type and the like. Pure."""
+
+from collections.abc import Iterator, Mapping
+
+from shared.evidence.alignment import normalise
+from shared.retrieval.models import DocumentRecord
+
+_NAMES = {
+    "title": ("title",),
+    "author": ("author", "authors", "written by", "by"),
+    "document_type": ("document_type", "document type", "type"),
+    "department": ("department",),
+    "document_date": ("document_date", "document date", "date", "dated"),
+    "upload_date": ("upload_date", "upload date", "uploaded", "added"),
+    "language": ("language",),
+    "version": ("version",),
+    "page_count": ("page_count", "page count", "pages"),
+}
+_SAYS_ITSELF = ("title", "author", "document_date", "upload_date", "department")
+"""What proves something without its name before it; `3` or `en` alone would be found anywhere."""
+
+_MIN_CHARS = 4
+
+
+def prove_metadata(quote: str, record: DocumentRecord) -> str | None:
+    """What a quotation gives of the record, as `author: Jane Doe; date: 2024-05-01`; None for anything else.
+
+    Each value must be whole. Names may be written as the prompt does (`author="Jane Doe"`), or in words.
+    """
+    values = {name: _words(value) for name, value in _values(record).items()}
+    rest = f"{_words(quote)} "
+    said: list[str] = []
+    while rest.strip():
+        found = next(_forms(rest, values), None)
+        if found is None:
+            return None
+        name, length = found
+        said.append(f"{name.removeprefix('document_').replace('_', ' ')}: {_values(record)[name]}")
+        rest = rest[length:]
+    return "; ".join(said) or None
+
+
+def _forms(rest: str, values: Mapping[str, str]) -> Iterator[tuple[str, int]]:
+    """The fields that the words in `rest` begin with, and how many characters say so."""
+    for name, value in values.items():
+        for label in (*_NAMES[name], ""):
+            form = f"{_words(label)} {value} ".lstrip()
+            says_itself = name in _SAYS_ITSELF and len(value) >= _MIN_CHARS
+            if (label or says_itself) and rest.startswith(form):
+                yield name, len(form)
+
+
+def _words(text: str) -> str:
+    return normalise(text.replace("=", " "))
+
+
+def _values(record: DocumentRecord) -> dict[str, str]:
+    """The fields that are known, as a prompt shows them."""
+    values = {
+        "title": record.title,
+        "author": record.author,
+        "document_type": record.document_type,
+        "department": record.department,
+        "document_date": record.printed_date,
+        "upload_date": record.upload_date.date().isoformat(),
+        "language": record.language,
+        "version": str(record.version),
+        "page_count": str(record.page_count) if record.page_count else None,
+    }
+    return {name: value for name, value in values.items() if value}

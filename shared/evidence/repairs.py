@@ -1,0 +1,63 @@
+"""What a model is asked when quotations of its answer were not found: all of a turn in one call."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+
+from pydantic import Field
+
+from shared.evidence.document_prompt import documents_with_blocks
+from shared.platform.models import Model
+from shared.platform.prompts import element
+from shared.retrieval.models import DocumentRecord, Hit
+
+
+@dataclass(frozen=True)
+class FailedQuotation:
+    """A quotation that stands nowhere.
+
+    Attributes:
+        number: by which the model's reply names it.
+        claim: the line of the answer that it was to prove (`shared.evidence.text.last_claim`).
+        doc_id: of the document that was cited.
+    """
+
+    number: int
+    claim: str
+    doc_id: str
+    quote: str
+
+
+class RepairedQuotation(Model):
+    """Another quotation for a claim."""
+
+    number: int = Field(description="The claim's number, as given.")
+    doc_id: str = Field(description="Of the document that the quotation is from.")
+    quote: str | None = Field(description="Copied letter by letter from one block, or null.")
+
+
+class RepairedQuotations(Model):
+    """Structured output of the repair of a turn."""
+
+    quotations: tuple[RepairedQuotation, ...] = Field(description="One for each claim.")
+
+
+def repair_input(
+    failed: Sequence[FailedQuotation], hits: Sequence[Hit], records: Mapping[str, DocumentRecord]
+) -> str | None:
+    """The user message of the repair: the claims, then the documents that they cite and no others.
+
+    None when there is nothing to repair from: no block of a cited document is among `hits`.
+    """
+    cited = {failure.doc_id for failure in failed}
+    shown = [hit for hit in hits if hit.doc_id in cited]
+    known = {hit.doc_id for hit in shown}
+    claims = [_claim(failure) for failure in failed if failure.doc_id in known]
+    if not claims:
+        return None
+    return "\n".join(("<claims>", *claims, "</claims>", documents_with_blocks(shown, records)))
+
+
+def _claim(failure: FailedQuotation) -> str:
+    said = element("statement", failure.claim) + element("wrong_quote", failure.quote)
+    return f'<claim number="{failure.number}" doc_id="{escape(failure.doc_id)}">{said}</claim>'

@@ -1,0 +1,290 @@
+"""The words of a text as quotations are compared: what typesetting changes is left out. Pure.
+
+A word is the smallest thing that a quotation may not cut: `1,200`, `10-20`, `m³/h`, `non-flammable`. Signs
+that carry meaning are words, too: a minus, a comparison, a currency, the parenthesis of a negative amount.
+Everything else (quotation marks, bullets, cell borders, emphasis) only separates words, and is kept as the
+border between them.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+
+from shared.evidence.text import sentence_ends
+
+
+class Border(IntEnum):
+    """What parts a word from the one before it; a stronger border includes the weaker ones."""
+
+    NONE = 0
+    CLAUSE = 1
+    """A comma, a dash, a parenthesis, the border of a cell."""
+    LINE = 2
+    """The end of a line, unless a sentence surely runs over it."""
+    STRONG = 3
+    """A colon or a semicolon."""
+    SENTENCE = 4
+    """The end of a sentence or of a row."""
+    PARAGRAPH = 5
+    """The end of a paragraph or of an item of a list: what follows may stand elsewhere on the page."""
+
+
+class Joint(IntEnum):
+    """What a quotation writes between two words."""
+
+    NONE = 0
+    SIGN = 1
+    """A sign or a line break: sentences, rows or items may have been joined here."""
+    ELLIPSIS = 2
+    """Something was left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word and where it stands.
+
+    Attributes:
+        keys: the forms in which it may be written; two words are the same if they share one.
+        start, end: in the text.
+    """
+
+    keys: tuple[str, ...]
+    start: int
+    end: int
+    border: Border = Border.NONE
+    joint: Joint = Joint.NONE
+
+    @property
+    def key(self) -> str:
+        return self.keys[0]
+
+    @property
+    def is_number(self) -> bool:
+        return self.key[0].isdigit() or self.key[0] == "."
+
+    @property
+    def is_unit(self) -> bool:
+        """Whether it is a unit or a scale, if a number stands before it."""
+        return self.key in _UNIT_SIGNS or _is_unit(self.key.lower())
+
+    @property
+    def is_prefix(self) -> bool:
+        """Whether the number after it is another one without it."""
+        return self.key in _PREFIXES
+
+    @property
+    def is_negation(self) -> bool:
+        return self.key in _NEGATIONS or self.key.endswith("n't")
+
+
+_UNITS = frozenset(
+    """mm cm dm m km μm nm inch inches ft feet yd mile miles mi g kg mg μg t lb lbs oz ton tons tonne tonnes
+    ms s sec seconds min minute minutes h hr hrs hour hours day days week weeks month months year years bar
+    mbar psi pa hpa kpa mpa gpa v kv mv ma w kw mw gw wh kwh mwh gwh hz khz mhz ghz rpm l ml cl dl hl
+    gal k n kn nm j kj mj db lm lx mol ppm bit bits byte bytes kb mb gb tb px pt dpi percent pct prozent
+    million millions billion billions trillion thousand hundred dozen mio mrd tsd mn bn bps eur usd gbp
+    chf jpy euro euros dollar dollars cent cents pounds tage tagen wochen monate monaten jahre jahren
+    stunden minuten sekunden meter meters metres liter liters litres gramm tonnen grad degrees times
+    fold""".split()
+)
+_UNIT_SIGNS = frozenset(("%", "‰", "°", "°c", "°f", "°k", "′", "″"))
+_UNIT_BASE = re.compile(r"[^/·\d^-]*")  # `m3/h` and `s-1` are units by what they begin with
+
+
+def _is_unit(key: str) -> bool:
+    base = _UNIT_BASE.match(key)
+    return base is not None and base[0] in _UNITS
+
+
+_CURRENCIES = "$€£¥¢₹₽₩₺฿₫₪₦₴₱"
+_PREFIXES = frozenset("-+±∓~≈<>≤≥≠(" + _CURRENCIES)
+_NEGATIONS = frozenset(
+    """no not never without nor neither none nobody nothing nowhere cannot unless except excluding hardly
+    kein keine keinen keinem keiner keines nicht nichts nie niemals niemand ohne weder außer ne pas jamais
+    aucun aucune sans ni nunca sin ningún ninguna ninguno senza nessun nessuna non 不 没 無 无
+    未 非""".split()
+)
+
+_MARKS = (  # that no letter before them has taken in: accents, Hebrew and Arabic points, vowels of India
+    "\u0300-\u036f\u0483-\u0489\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed"
+    "\u0900-\u0963\u0966-\u109f"
+)
+_L = rf"(?:[^\W_]++|[⁺⁻{_MARKS}]++)++"
+_BREAK = r"[-‐\x02\ufffe][ \t]*\r?\n[ \t]*(?=[^\W\d_])|[\x02\ufffe][ \t]*\n?[ \t]*(?=[^\W\d_])"
+_CONNECTED = "|".join(
+    (
+        rf"(?P<broken>{_BREAK})",
+        r"(?<=\d)(?:[-‐‑‒–—−\x02\ufffe]\s?|\s[-‐‑‒–—−]\s)(?=\d)",  # a range, however it is spaced
+        r"(?<=\d)[,:'’](?=\d)",
+        r"(?<=\d)[\u00a0\u2009\u202f](?=\d{3}(?!\d))",
+        r"['’ʼ‐‑–&@·_/⁄-](?=[^\W_])",
+        r"(?<![a-zß-ÿ\d])\.(?=[^\W_])|\.(?=[^\W_A-ZÀ-Þ])",  # not where a blank is missing: `end.Next`
+        r"\^[-+−]?(?=\d)",
+    )
+)
+_SPACED_GROUP = r"(?<![\d.,])\d{1,3}(?: \d{3})+(?![\d])|\d+ \d+[/⁄]\d+(?!\d)|"
+_NUMBER_AHEAD = rf"\s?[{_CURRENCIES}]?\s?\.?\d"
+_SIGNS = "|".join(
+    (
+        rf"[-−–‒](?=[{_CURRENCIES}]?\.?\d)|(?<=\S[ ])[-−–‒](?=[ ]\d)",  # a minus, but no bullet
+        rf"[<>≤≥≈~±∓+≠](?={_NUMBER_AHEAD})",
+        rf"\((?=\s?[{_CURRENCIES}]?\s?\d[\d.,'’ ]*+\s?%?[\s|]*\))",  # a negative amount
+        r"\[(?=\s?[^\W_])",  # what an editor put in
+        r"°\s?[CFK]?(?![^\W_])",
+        r"(?<!=)=(?!=)",
+        rf"[%‰§&@×÷∞√→←′″✓✔✗✘☐☑☒{_CURRENCIES}]",
+    )
+)
+_ELLIPSIS = re.compile(r"…|\.{3}|\. \. \.")
+_WORD_TAIL = r"(?:\+{1,2}|#|-(?=[\s.,;:)]|\Z))?+(?![^\W_])"
+
+
+def _pattern(numbers: str) -> re.Pattern[str]:
+    word = rf"(?:{numbers}(?:(?<![\d.])\.(?=\d))?{_L}(?:(?:{_CONNECTED}){_L})*+)(?:{_WORD_TAIL})?"
+    return re.compile(rf"(?P<word>{word})|{_SIGNS}")
+
+
+_GROUPED = _pattern(_SPACED_GROUP)
+_UNGROUPED = _pattern("")
+
+_SOFT_BREAK = re.compile(r"\u00ad[ \t]*\r?\n[ \t]*")
+_RAISED = re.compile("[⁰¹²³⁴-⁹⁺⁻ⁿ①-⒛⓪-⓿❶-➓]+")
+_FOOTNOTE = re.compile(f"(?<=[^\\W\\d_])(?:{_RAISED.pattern})$")
+_LOWERED_AFTER_DIGIT = re.compile(r"(?<=\d)(?=[₀-₉])")
+_FRACTION_AFTER_DIGIT = re.compile(r"(?<=\d)(?=[¼-¾⅐-⅟↉])")
+_SHORT_UNIT = 2  # letters: `km²` is a unit, `Sales²` has a footnote
+_IDEOGRAPH = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+_IDEOGRAPHS = re.compile(f"[{_IDEOGRAPH}]|[^{_IDEOGRAPH}]+")
+_GLUED_UNIT = re.compile(r"(\d[\d.,]*)([^\W\d_].*)")
+_UNIFIED = str.maketrans({**dict.fromkeys("‐‑‒–—−\x02\ufffe", "-"), "’": "'", "ʼ": "'", "⁄": "/"})
+_BROKEN = re.compile(_BREAK)
+_BLANKS = re.compile(r"\s+")
+_LABEL = r"\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)][ \t]"
+_LABEL_AT_START = re.compile(rf"^[ \t]*(?:[-*•] )?{_LABEL}", re.MULTILINE)
+_NEW_PARAGRAPH = re.compile(rf"\n\s*\n|\n[ \t]*(?:[-*+•·▪◦‣●○■□►][ \t]|{_LABEL}|#{{1,6}} )")
+_LABEL_CHARS = 8
+_STOP = re.compile(r"[.!?…。！？][\"'”’»)\]*_]*\Z")
+_LABEL_END = re.compile(r"(?:(?<![^\W_.])[A-Z]|\d)\.\s+[A-Z]")  # `Exhibit A. The`, or only `J. Smith`
+_CLAUSE_SIGN = re.compile(r"[,()\[\]|—–/]|\s-\s")
+
+
+def shown_form(text: str) -> str:
+    """The text without invisible characters: the form in which words are found, and shown."""
+    composed = unicodedata.normalize("NFC", _SOFT_BREAK.sub("", text))
+    if composed.isascii():
+        return composed
+    return composed.translate(
+        {ord(sign): None for sign in set(composed) if unicodedata.category(sign) == "Cf"}
+    )
+
+
+def block_words(text: str) -> list[Word]:
+    """The words of a block, given in its `shown_form`, with the borders between them."""
+    labels = [label.end() for label in _LABEL_AT_START.finditer(text)]  # `2.` may be left out of a quotation
+    sentences = [end for end in sentence_ends(text) if _STOP.search(text, max(0, end - 4), end)]
+    ends = iter(sorted((*labels, *sentences)))
+    end_of_sentence = next(ends, len(text))
+    found: list[Word] = []
+    reached = 0
+    for keys, start, end in _read(text, _GROUPED):
+        while end_of_sentence < reached:
+            end_of_sentence = next(ends, len(text))
+        border = _border(text, reached, start) if found else Border.PARAGRAPH
+        if reached <= end_of_sentence <= start:
+            border = max(border, Border.SENTENCE)
+        found.append(Word(keys, start, end, border))
+        reached = end
+    return found
+
+
+def _border(text: str, reached: int, start: int) -> Border:
+    """What parts the word at `start` from the one that ends at `reached`; ends of sentences aside."""
+    between = text[reached:start]
+    if between == " ":
+        return Border.NONE
+    if "\n" in between:
+        new = _NEW_PARAGRAPH.search(text, reached, start + _LABEL_CHARS)
+        if new is not None and new.start() < start:
+            return Border.PARAGRAPH
+        if "|" in between:
+            return Border.SENTENCE
+    if ":" in between or ";" in between:
+        return Border.STRONG
+    if "\n" in between and not text[start].islower():
+        return Border.LINE
+    is_clause = _CLAUSE_SIGN.search(between) or _LABEL_END.search(text, reached - 1, start + 1)
+    return Border.CLAUSE if is_clause else Border.NONE
+
+
+def quoted_words(text: str, *, groups_digits: bool = True) -> list[Word]:
+    """The words of a quotation, given in its `shown_form`, with what it writes between them.
+
+    Args:
+        groups_digits: whether `1 500` is one number; if not, its blank parts two cells.
+    """
+    found: list[Word] = []
+    reached = 0
+    for keys, start, end in _read(text, _GROUPED if groups_digits else _UNGROUPED):
+        between = text[reached:start]
+        is_signed = bool(between.strip()) or "\n" in between
+        joint = Joint.ELLIPSIS if _ELLIPSIS.search(between) else Joint.SIGN if is_signed else Joint.NONE
+        found.append(Word(keys, start, end, joint=joint))
+        reached = end
+    return found
+
+
+def _read(text: str, pattern: re.Pattern[str]) -> Iterator[tuple[tuple[str, ...], int, int]]:
+    """Keys, start and end of each word."""
+    last = ""
+    for found in pattern.finditer(text):
+        raw, start = found[0], found.start()
+        if found["word"] is None:
+            last = "".join(raw.lower().split()).translate(_UNIFIED)
+            yield (last,), start, found.end()
+            continue
+        for part, at in _parts(raw, start):
+            keys = _keys(part, last)
+            if keys:
+                yield keys, at, at + len(part)
+                last = keys[0]
+
+
+def _parts(raw: str, start: int) -> list[tuple[str, int]]:
+    """A number and the unit that is glued to it are two words; so is each ideograph."""
+    if (glued := _GLUED_UNIT.fullmatch(raw)) and _is_unit(glued[2].lower()):
+        return [(glued[1], start), (glued[2], start + glued.start(2))]
+    if raw.isascii():
+        return [(raw, start)]
+    return [(part[0], start + part.start()) for part in _IDEOGRAPHS.finditer(raw)]
+
+
+def _keys(raw: str, last: str) -> tuple[str, ...]:
+    """The forms of a word; none for a mark of a footnote that stands alone."""
+    if raw.isascii() and " " not in raw and "\n" not in raw:
+        return (_cased(raw, last),)
+    if _RAISED.fullmatch(raw):
+        return (f"^{unicodedata.normalize('NFKC', raw)}",) if last[-1:].isdigit() else ()
+    forms = [raw]
+    if _BROKEN.search(raw):
+        forms = [_BROKEN.sub("", raw), _BROKEN.sub("-", raw)]
+    elif (mark := _FOOTNOTE.search(raw)) and not (mark.start() <= _SHORT_UNIT and last[-1:].isdigit()):
+        forms.append(raw[: mark.start()])
+    return tuple(_cased(_unified(form), last) for form in forms)
+
+
+def _unified(raw: str) -> str:
+    """NFKC makes 102 of 10², and 11/2 of 1½: these get forms of their own first."""
+    marked = _LOWERED_AFTER_DIGIT.sub("_", _FRACTION_AFTER_DIGIT.sub(" ", raw))
+    marked = _RAISED.sub(
+        lambda found: ("^" if marked[: found.start()][-1:].isdigit() else "") + found[0], marked
+    )
+    unified = unicodedata.normalize("NFKC", marked).translate(_UNIFIED)
+    return re.sub(r"\s*-\s*", "-", _BLANKS.sub(" ", unified))
+
+
+def _cased(form: str, last: str) -> str:
+    """In lower case, but for a unit after its number: 5 mW are not 5 MW."""
+    lower = form.lower()
+    return form if last[-1:].isdigit() and len(form) <= 3 and lower in _UNITS else lower

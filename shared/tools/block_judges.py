@@ -1,0 +1,78 @@
+"""The tools that have the model judge found blocks: `grade` sorts them out, `rerank` orders them."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import Field
+
+from shared.platform.language_models.models import CallLimits, ChatModel
+from shared.retrieval.blocks import BlockLookup
+from shared.retrieval.reranking import MAX_SCORE, best_first, grade_passages, score_passages
+from shared.tools.base import Parameters, Query, Tool, ToolResult, named_block
+
+
+@dataclass(frozen=True)
+class BlockJudge(Tool):
+    """A tool that has the model judge blocks, read again with the rights of the user of `blocks`."""
+
+    blocks: BlockLookup
+    chat_model: ChatModel
+    limits: CallLimits
+
+
+BlockIds = Annotated[
+    tuple[Annotated[str, Field(min_length=1, max_length=200)], ...],
+    Field(description="Ids of blocks, as a search returned them; at most 50.", min_length=1, max_length=50),
+]
+
+
+class GradeParameters(Parameters):
+    """Arguments of `grade`."""
+
+    query: Query
+    block_ids: BlockIds
+
+
+class Grade(BlockJudge):
+    """Reads the blocks again with the rights of the user of `blocks`, and has the model grade them."""
+
+    name = "grade"
+    description = "Sort out found blocks that do not help to answer a question; returns those that do."
+    parameters = GradeParameters
+
+    async def _run(self, arguments: GradeParameters) -> ToolResult:
+        hits = await self.blocks.get_many(arguments.block_ids)
+        kept = await grade_passages(arguments.query, hits, self.chat_model, self.limits)
+        return {
+            "results": [named_block(hit) for hit in kept],
+            "result_count": len(kept),
+            "graded_count": len(hits),
+        }
+
+
+class RerankParameters(Parameters):
+    """Arguments of `rerank`."""
+
+    query: Query
+    block_ids: BlockIds
+    top_k: int = Field(default=10, description="How many of the best to return, 1-50.")
+
+
+class Rerank(BlockJudge):
+    """Reads the blocks again with the rights of the user of `blocks`, and has the model score them."""
+
+    name = "rerank"
+    description = (
+        "Order found blocks by how well each answers a question, with a relevance from 0 to 1. "
+        "Worth it when a search found many blocks of about the same score."
+    )
+    parameters = RerankParameters
+
+    async def _run(self, arguments: RerankParameters) -> ToolResult:
+        hits = await self.blocks.get_many(arguments.block_ids)
+        scores = await score_passages(arguments.query, hits, self.chat_model, self.limits)
+        best = best_first(hits, scores)[: max(arguments.top_k, 1)]
+        # A block that the model passed over has no score.
+        relevance = {block_id: score / MAX_SCORE for block_id, score in scores.items()}
+        results = [{**named_block(hit), "relevance": relevance.get(hit.block_id)} for hit in best]
+        return {"results": results, "result_count": len(results)}

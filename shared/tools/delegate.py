@@ -1,0 +1,41 @@
+"""The tool `delegate`: hands a part of a question to a sub-agent. Declared here; the loop carries it out."""
+
+from pydantic import Field
+
+from shared.platform.errors import ConfigurationError
+from shared.runs.models import ProfileName
+from shared.tools.base import Parameters, Tool, ToolResult
+
+
+class DelegateParameters(Parameters):
+    """Arguments of `delegate`."""
+
+    task: str = Field(
+        description="What to find out, standing alone: the sub-agent sees nothing of the conversation.",
+        min_length=1,
+        max_length=2000,
+        pattern=r"\S",
+    )
+    profile: ProfileName = Field(
+        description="doc_reader reads one document in depth, comparator sets several side by side, "
+        "evidence_builder finds the proof of each statement, web_verifier searches the web."
+    )
+    doc_ids: tuple[str, ...] = Field(
+        default=(), max_length=20, description="Documents to work on, by doc_id; empty = it searches all."
+    )
+
+
+class Delegate(Tool):
+    """Only an answer's loop can start sub-agents: the policy judges the call there."""
+
+    name = "delegate"
+    description = (
+        "Have a sub-agent work on a part of the question that needs much reading: a long document, several "
+        "long documents, a statement whose proof is hard to find. It takes 10 to 30 seconds and returns "
+        "findings with their proofs. Not for what one or two searches can answer. Name all documents in one "
+        "call."
+    )
+    parameters = DelegateParameters
+
+    async def _run(self, arguments: DelegateParameters) -> ToolResult:
+        raise ConfigurationError("No sub-agent can be started here.", "Answer with what has been found.")

@@ -1,0 +1,145 @@
+"""The tools that answer from the metadata of documents: list, find, count and get them."""
+
+from dataclasses import dataclass, field
+from typing import Annotated, Literal, get_args
+
+from pydantic import Field
+
+from shared.platform.search import Filters
+from shared.retrieval.documents import DocumentSearch
+from shared.tools.base import Found, Parameters, Query, Tool, ToolResult
+
+
+@dataclass(frozen=True)
+class DocumentTool(Tool):
+    """A tool over the documents that the user of `documents` may read."""
+
+    documents: DocumentSearch
+    found: Found = field(default_factory=Found)
+
+
+DocumentFilters = Annotated[
+    Filters,
+    Field(
+        description="Field name to value, list of values (any of them), or {start, end} for dates. Fields: "
+        "doc_id, project_id, filename, file_type, document_type, department, author, language, tags, "
+        "upload_date, document_date, page_count."
+    ),
+]
+
+
+FacetField = Literal["document_type", "department", "language", "tags", "project_id"]
+
+
+class FacetsParameters(Parameters):
+    """Arguments of `rag_facets`."""
+
+    fields: tuple[FacetField, ...] = Field(
+        default=get_args(FacetField), description="What to count.", min_length=1
+    )
+    filters: DocumentFilters = Field(default_factory=dict)
+    limit: int = Field(default=20, description="How many values of each field, the commonest first, 1-100.")
+
+
+class Facets(DocumentTool):
+    """Counts documents that the user of `documents` may read."""
+
+    name = "rag_facets"
+    description = (
+        "Count documents by type, department, language, tag and project. Shows what values a filter can have."
+    )
+    parameters = FacetsParameters
+
+    async def _run(self, arguments: FacetsParameters) -> ToolResult:
+        fields = tuple(dict.fromkeys(arguments.fields))
+        counted, total = await self.documents.facets(fields, arguments.filters, arguments.limit)
+        shown = {
+            field: [value.model_dump(mode="json") for value in values] for field, values in counted.items()
+        }
+        return {"facets": shown, "document_count": total}
+
+
+# Only the owner may see who else can read a document; hashes and counters don't help a model.
+_HIDDEN = {"access_control_list", "owner_id", "content_hash", "edited_fields", "status_reason"}
+
+
+class GetDocumentParameters(Parameters):
+    """Arguments of `rag_get_document`."""
+
+    doc_id: str = Field(
+        description="The document's id, as other tools return it.", min_length=1, max_length=1000
+    )
+
+
+class GetDocument(DocumentTool):
+    """Gets one document that the user of `documents` may read."""
+
+    name = "rag_get_document"
+    description = "Get a document's title, summary, page count and other attributes."
+    parameters = GetDocumentParameters
+
+    async def _run(self, arguments: GetDocumentParameters) -> ToolResult:
+        record = await self.documents.get(arguments.doc_id)
+        self.found.records.append(record)
+        return {"document": record.model_dump(mode="json", exclude=_HIDDEN)}
+
+
+_SHOWN = {
+    *("doc_id", "filename", "title", "document_type", "upload_date", "document_date", "summary_brief"),
+    *("author", "department", "language", "tags", "page_count"),
+}
+
+
+class MetadataSearchParameters(Parameters):
+    """Arguments of `rag_metadata_search`."""
+
+    query: Query
+    filters: DocumentFilters = Field(default_factory=dict)
+    limit: int = Field(default=10, description="How many documents, 1-100.")
+
+
+class MetadataSearch(DocumentTool):
+    """Searches the metadata of documents that the user of `documents` may read."""
+
+    name = "rag_metadata_search"
+    description = (
+        "Find documents by what is known of them: file name, title, type, department, author, tags, summary. "
+        "For questions on documents themselves; for what they say, search passages."
+    )
+    parameters = MetadataSearchParameters
+
+    async def _run(self, arguments: MetadataSearchParameters) -> ToolResult:
+        found = await self.documents.find(arguments.query, arguments.filters, arguments.limit)
+        self.found.records.extend(found)
+        shown = [record.model_dump(mode="json", include=_SHOWN) for record in found]
+        return {"documents": shown, "count": len(found)}
+
+
+_LISTED = {"doc_id", "filename", "title", "document_type", "upload_date", "summary_brief"}
+
+
+class ListDocumentsParameters(Parameters):
+    """Arguments of `rag_list_documents`."""
+
+    filters: DocumentFilters = Field(default_factory=dict)
+    sort_by: str = Field(
+        default="upload_date",
+        description="upload_date, document_date, filename, title, page_count or document_type.",
+    )
+    limit: int = Field(default=20, description="How many documents, 1-100.")
+
+
+class ListDocuments(DocumentTool):
+    """Lists documents that the user of `documents` may read."""
+
+    name = "rag_list_documents"
+    description = "List documents, newest first unless sorted otherwise, narrowed by filters."
+    parameters = ListDocumentsParameters
+
+    async def _run(self, arguments: ListDocumentsParameters) -> ToolResult:
+        found = await self.documents.list_documents(
+            arguments.filters, sort_by=arguments.sort_by, limit=arguments.limit
+        )
+        self.found.records.extend(found)
+        shown = [record.model_dump(mode="json", include=_LISTED) for record in found]
+        return {"documents": shown, "count": len(found)}

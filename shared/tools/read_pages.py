@@ -1,0 +1,38 @@
+"""The tool `read_pages`: the pages of a document, as they stand."""
+
+from pydantic import Field
+
+from shared.retrieval.blocks import DocumentBlocks
+from shared.tools.base import Found, Parameters, Tool, ToolResult
+from shared.tools.semantic_search import search_results
+
+MAX_PAGES = 10  # of one call
+
+
+class ReadPagesParameters(Parameters):
+    """Arguments of `read_pages`."""
+
+    doc_id: str = Field(description="The document, by doc_id.", min_length=1, max_length=1000)
+    first: int = Field(default=1, ge=1, description="The first page, counted from 1.")
+    last: int = Field(default=1, ge=1, description=f"The last page; at most {MAX_PAGES} pages are read.")
+
+
+class ReadPages(Tool):
+    """Reads pages of documents that the user of `blocks` may read."""
+
+    name = "read_pages"
+    description = (
+        "Read pages of a document in order, to see what stands around a passage, or to read a short document "
+        "whole. A document without pages is one page."
+    )
+    parameters = ReadPagesParameters
+
+    def __init__(self, blocks: DocumentBlocks, found: Found | None = None) -> None:
+        self._blocks = blocks
+        self._found = found or Found()
+
+    async def _run(self, arguments: ReadPagesParameters) -> ToolResult:
+        last = min(max(arguments.last, arguments.first), arguments.first + MAX_PAGES - 1)
+        hits = await self._blocks.pages(arguments.doc_id, arguments.first, last)
+        self._found.hits.extend(hits)
+        return search_results(hits, {})

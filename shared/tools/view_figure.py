@@ -1,0 +1,38 @@
+"""The tool `view_figure`: a picture of a document, for models that see."""
+
+from pydantic import Field
+
+from shared.platform.errors import InvalidQueryError
+from shared.retrieval.blocks import BlockLookup
+from shared.tools.base import Found, Parameters, Tool, ToolResult, named_block
+
+
+class ViewFigureParameters(Parameters):
+    """Arguments of `view_figure`."""
+
+    block_id: str = Field(description="The block of type image, by block_id.", min_length=1, max_length=200)
+
+
+class ViewFigure(Tool):
+    """Looks at pictures of documents that the user of `blocks` may read."""
+
+    name = "view_figure"
+    description = (
+        "Look at the picture of a block of type image, when its caption doesn't tell what is asked, such as "
+        "a value to be read off a curve. The picture follows the result."
+    )
+    parameters = ViewFigureParameters
+
+    def __init__(self, blocks: BlockLookup, found: Found | None = None) -> None:
+        self._blocks = blocks
+        self._found = found or Found()
+
+    async def _run(self, arguments: ViewFigureParameters) -> ToolResult:
+        hit = next(iter(await self._blocks.get_many([arguments.block_id])), None)
+        if hit is None or hit.block_type != "image":
+            raise InvalidQueryError(
+                "There is no picture of this block_id.",
+                "Use the block_id of a block of type image that you were shown.",
+            )
+        self._found.figures.append(hit)
+        return {**named_block(hit), "image_caption": hit.image_caption or ""}

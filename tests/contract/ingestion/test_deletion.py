@@ -1,0 +1,196 @@
+"""Deleted is deleted: nobody finds or sees a document from the moment on, whatever is under way with it."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from shared.access.models import UserContext
+from shared.documents.listing import Wanted, get_document, list_documents
+from shared.documents.requests import UploadRequest
+from shared.documents.state import DocumentState
+from shared.ingestion import acceptance, indexing
+from shared.ingestion.changes import delete
+from shared.ingestion.models import IngestStep, Superseded
+from shared.ingestion.uploads import receive
+from shared.platform.errors import DocumentNotFoundError
+from shared.platform.names import DOCUMENTS
+from shared.platform.search import SearchRequest
+from shared.retrieval.secured_index import SecuredIndex
+from shared.wiring import Services
+from tests.contract.ingestion.driving import (
+    GUIDE,
+    STEPS,
+    Instances,
+    blocks_of,
+    documents_of,
+    ingest,
+    perform,
+)
+from tests.contract.ingestion.models import CountingEmbedder
+from tests.fakes.replaced import Replaced
+
+pytestmark = pytest.mark.contract
+ANNA = UserContext(user_id="anna")
+
+
+async def sent(services: Services, content: str = GUIDE) -> DocumentState:
+    """Anna's file, not yet ingested; the storage is shared, so each test has a name of its own."""
+    name = f"guide-of-{services.settings.search.content_index}.md"
+
+    async def whole() -> AsyncIterator[bytes]:
+        yield content.encode()
+
+    return (await receive(UploadRequest(filename=name), whole(), ANNA, services))[0]
+
+
+async def found(services: Services) -> set[str]:
+    """Contents of all blocks that a search of Anna's finds."""
+    index = SecuredIndex(services.content_index, ANNA)
+    return {str(row["content"]) for row in (await index.search(SearchRequest(top=100))).rows}
+
+
+async def sees(services: Services, doc_id: str) -> bool:
+    """Whether she finds it in her list, or by its id."""
+    listed = await list_documents(ANNA, services, Wanted({}))
+    try:
+        await get_document(doc_id, ANNA, services)
+    except DocumentNotFoundError:
+        return doc_id in {view.doc_id for view in listed.documents}
+    return True
+
+
+def interrupted(
+    services: Services, part: str, method: str, happen: Callable[[], Awaitable[None]]
+) -> Services:
+    """Services of which one lets something happen right after its first call."""
+    inner, happened = getattr(services, part), False
+
+    async def call(*args: Any) -> Any:
+        nonlocal happened
+        result = await getattr(inner, method)(*args)
+        if not happened:
+            happened = True
+            await happen()
+        return result
+
+    parts: dict[str, Any] = {part: Replaced(inner, **{method: call})}
+    return replace(services, **parts)
+
+
+async def is_gone(services: Services, blob_name: str, doc_id: str) -> bool:
+    """Whether nothing at all is left of it."""
+    rows = [*await blocks_of(services, blob_name), *await documents_of(services, blob_name)]
+    return not rows and await services.documents.get(doc_id) is None
+
+
+async def test_no_block_of_a_first_version_is_found_before_all_are_there(services: Services) -> None:
+    state = await sent(services)
+    step = IngestStep(blob_name=state.blob_name, instance_id="one")
+    for act in STEPS[:-1]:
+        reply = await perform(act, step, services)
+        if step.content_hash == "" and hasattr(reply, "content_hash"):
+            step = step.model_copy(update={"content_hash": reply.content_hash})
+    assert await blocks_of(services, state.blob_name)
+    assert await found(services) == set()
+    await perform(STEPS[-1], step, services)
+    assert await found(services)
+
+
+async def test_a_deleted_document_is_seen_by_nobody_before_anything_is_removed(services: Services) -> None:
+    state = await sent(services)
+    await ingest(services, state.blob_name)
+    assert await found(services)
+    assert await sees(services, state.doc_id)
+    await delete(state, services)
+    assert await blocks_of(services, state.blob_name)
+    assert await found(services) == set()
+    assert not await sees(services, state.doc_id)
+    assert (await ingest(services, state.blob_name, "removal")).outcome == "removed"
+    assert await is_gone(services, state.blob_name, state.doc_id)
+
+
+async def test_ingestion_stops_at_its_next_batch_when_its_document_is_deleted(
+    services: Services, embedder: CountingEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(indexing, "EMBED_BATCH", 1)
+    monkeypatch.setattr(acceptance, "MAX_SMALL_BYTES", -1)
+    state = await sent(services)
+
+    async def happen() -> None:
+        await delete(state, services)
+
+    assert (await ingest(interrupted(services, "embedder", "embed", happen), state.blob_name)).outcome == (
+        "superseded"
+    )
+    assert len(embedder.texts) == 1
+    assert not await sees(services, state.doc_id)
+    assert (await ingest(services, state.blob_name, "removal", Instances("one"))).outcome == "removed"
+    assert await is_gone(services, state.blob_name, state.doc_id)
+
+
+@pytest.mark.parametrize(("part", "method"), [("content_index", "upload"), ("documents_index", "upload")])
+async def test_what_is_written_while_the_document_is_deleted_is_taken_back(
+    services: Services, part: str, method: str
+) -> None:
+    state = await sent(services)
+
+    async def happen() -> None:
+        await delete(state, services)
+        assert (await ingest(services, state.blob_name, "removal")).outcome == "removed"
+
+    outcome = (await ingest(interrupted(services, part, method, happen), state.blob_name)).outcome
+    assert outcome == "superseded"
+    assert await found(services) == set()
+    assert await is_gone(services, state.blob_name, state.doc_id)
+
+
+async def test_a_replacement_under_way_ends_with_the_deletion(services: Services) -> None:
+    state = await sent(services)
+    await ingest(services, state.blob_name)
+    await sent(services, GUIDE.replace("16 bar", "20 bar"))
+
+    async def happen() -> None:
+        await delete(state, services)
+        assert await found(services) == set()
+
+    await ingest(interrupted(services, "embedder", "embed", happen), state.blob_name, "two")
+    assert await found(services) == set()
+    await ingest(services, state.blob_name, "removal")
+    assert await is_gone(services, state.blob_name, state.doc_id)
+
+
+async def test_a_file_that_vanished_while_it_was_read_is_removed_by_its_event(services: Services) -> None:
+    state = await sent(services)
+
+    async def happen() -> None:
+        await services.blobs.delete(DOCUMENTS, state.blob_name)
+        assert (await ingest(services, state.blob_name, "event")).outcome == "removed"
+
+    await ingest(interrupted(services, "embedder", "embed", happen), state.blob_name)
+    assert await is_gone(services, state.blob_name, state.doc_id)
+
+
+async def test_a_file_sent_again_before_the_old_one_is_removed_is_a_new_document(services: Services) -> None:
+    state = await sent(services)
+    await ingest(services, state.blob_name)
+    await delete(state, services)
+    again = await sent(services, GUIDE.replace("16 bar", "20 bar"))
+    assert await sees(services, again.doc_id)
+    assert await found(services) == set()
+    assert (await ingest(services, again.blob_name, "two")).outcome == "ready"
+    contents = await found(services)
+    assert any("20 bar" in content for content in contents)
+    assert not any("16 bar" in content for content in contents)
+    (row,) = await documents_of(services, again.blob_name)
+    assert row["version"] == 1
+    assert len(await blocks_of(services, again.blob_name)) == len(contents)
+
+
+async def test_a_step_of_the_old_ingestion_does_nothing_after_the_deletion(services: Services) -> None:
+    state = await sent(services)
+    step = IngestStep(blob_name=state.blob_name, instance_id="one")
+    await perform(STEPS[0], step, services)
+    await delete(state, services)
+    assert isinstance(await perform(STEPS[1], step, services), Superseded)

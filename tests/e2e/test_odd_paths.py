@@ -1,0 +1,66 @@
+"""Odd paths for every route with a parameter: each request gets an answer, and the worker lives on."""
+
+import random
+import socket
+
+import httpx
+import pytest
+
+from local.run_all.stack import LocalStack
+from samples.acl import SampleUser
+from tests.contract.worker.golden import read_golden
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300), pytest.mark.attack("path tricks")]
+
+ODD = ("%0a", "a%0ab", "%0d%0a", "%00", "%2F", "%ff", "..", "%2e%2e", "%", "%e2%80%a8", "a" * 300)
+RANDOM_PATHS = 300
+SEED = 20260115
+# Has nothing that a resolved path could delete.
+VISITOR = SampleUser("visitor", "Visitor", department="", groups=())
+
+
+def routes() -> list[tuple[str, str]]:
+    """Method and template of every route with a parameter, from the bindings of the app."""
+    return sorted(
+        (method, binding["route"])
+        for function in read_golden().values()
+        for binding in function["bindings"]
+        if binding["type"] == "httpTrigger" and "{" in binding["route"]
+        for method in binding["methods"]
+    )
+
+
+def filled(template: str, value: str) -> str:
+    parts = (value if part.startswith("{") else part for part in template.split("/"))
+    return "/" + "/".join(parts)
+
+
+def status_of(stack: LocalStack, method: str, path: str) -> int:
+    """Of a request whose path is sent as it is."""
+    head = f"{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: 0\r\n"
+    with socket.create_connection(("127.0.0.1", stack.ports.http), timeout=60) as connection:
+        connection.sendall(f"{head}authorization: Bearer {stack.token(VISITOR)}\r\n\r\n".encode("latin-1"))
+        return int(connection.recv(64).split()[1])
+
+
+def test_a_line_break_in_an_id_reaches_the_app(stack: LocalStack) -> None:
+    for identifier in ("a%0ab", "%0d%0a"):
+        answer = httpx.get(
+            f"{stack.base_url}/api/documents/{identifier}",
+            headers={"authorization": f"Bearer {stack.token(VISITOR)}"},
+            timeout=60,
+        )
+        assert answer.json()["title"] == "DocumentNotFoundError"
+
+
+def test_every_route_answers_odd_parameters(stack: LocalStack) -> None:
+    chance = random.Random(SEED)
+    asked = [(method, filled(route, odd)) for method, route in routes() for odd in ODD]
+    alphabet = "abc%0a2Ff.-_~:@!$&'()*+,;="
+    for _ in range(RANDOM_PATHS):
+        method, route = chance.choice(routes())
+        asked.append((method, filled(route, "".join(chance.choices(alphabet, k=chance.randint(1, 12))))))
+    answers = {one: status_of(stack, *one) for one in asked}
+    assert len(answers) > RANDOM_PATHS
+    assert {one: status for one, status in answers.items() if status == 500} == {}
+    assert httpx.get(f"{stack.base_url}/api/health", timeout=60).status_code == 200

@@ -1,0 +1,161 @@
+"""A page of the machine's own Chromium, signed in; whatever it complains about fails its test.
+
+The Content-Security-Policy stays on. Requests that leave loopback, errors and violations of the policy are
+collected in `faults`.
+"""
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import (
+    Browser,
+    ConsoleMessage,
+    Dialog,
+    Page,
+    Playwright,
+    Request,
+    expect,
+    sync_playwright,
+)
+
+from scripts.web_build import WEB, build
+from tests.e2e.stack_client import HANG_GUARD_S
+from tests.e2e.teams.browser import find_chromium
+
+PATIENCE_MS = HANG_GUARD_S * 1000
+expect.set_options(timeout=PATIENCE_MS)
+AXE = WEB / "node_modules" / "axe-core" / "axe.min.js"
+WATCH_POLICY = """
+window.violations = [];
+document.addEventListener("securitypolicyviolation", (event) => violations.push(event.violatedDirective));
+"""
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+RUN_AXE = """async (rules) => (await axe.run(document, {runOnly: rules})).violations.map(
+  (one) => one.id + ": " + one.nodes.map((node) => node.html.slice(0, 200)).join(" | "))"""
+# A missing session, or a refusal that a test provokes, is written to the console by the browser itself.
+EXPECTED = re.compile(
+    r"status of (400|401|404|409|412|429|503)|net::ERR_(ABORTED|CONNECTION|EMPTY|INCOMPLETE)"
+)
+
+
+@dataclass
+class Watched:
+    """A page, and what is wrong with it."""
+
+    page: Page
+    faults: list[str] = field(default_factory=list)
+
+    def check(self) -> None:
+        """Raises AssertionError with all faults."""
+        violations = self.page.evaluate("window.violations ?? []")
+        assert self.faults + [f"policy: {one}" for one in violations] == []
+
+    def axe(self) -> list[str]:
+        """Faults of accessibility, by axe's rules for WCAG 2.2 AA."""
+        self.page.evaluate(AXE.read_text(encoding="utf-8"))
+        found: list[str] = self.page.evaluate(RUN_AXE, RULES)
+        return found
+
+
+def require_browser() -> str:
+    """Where Chromium is. Without it a test is skipped; in CI, which installs one, it fails."""
+    found = find_chromium()
+    if found is None:
+        if os.environ.get("CI"):
+            pytest.fail("Chromium is missing")
+        pytest.skip("Chromium is not installed")
+    return found
+
+
+@contextmanager
+def launched() -> Iterator[Browser]:
+    """A browser, with the page built."""
+    executable = require_browser()
+    build()
+    with sync_playwright() as playwright:
+        yield _launch(playwright, executable)
+
+
+def _launch(playwright: Playwright, executable: str) -> Browser:
+    return playwright.chromium.launch(executable_path=executable, args=["--no-sandbox"])
+
+
+@contextmanager
+def opened(
+    browser: Browser,
+    url: str,
+    user: str = "anna",
+    *,
+    width: int = 1440,
+    scheme: Literal["dark", "light"] = "light",
+    locale: str = "en-GB",
+    path: str = "/",
+) -> Iterator[Watched]:
+    """The page, signed in as a sample user; its faults fail the test at the end."""
+    context = browser.new_context(
+        locale=locale, color_scheme=scheme, viewport={"width": width, "height": 900}, reduced_motion="reduce"
+    )
+    context.set_default_timeout(PATIENCE_MS)
+    context.add_init_script(WATCH_POLICY)
+    watched = Watched(context.new_page())
+    _listen(watched)
+    try:
+        watched.page.goto(url + path)
+        watched.page.click(f"button[value={user}]")
+        watched.page.wait_for_selector("main")
+        yield watched
+    except Exception as failed:
+        failed.add_note(f"The page at {watched.page.url} showed:\n{watched.page.inner_text('body')}")
+        failed.add_note(f"Its faults: {watched.faults}")
+        raise
+    watched.check()
+    context.close()
+
+
+def _listen(watched: Watched) -> None:
+    def on_console(message: ConsoleMessage) -> None:
+        if message.type == "error" and not EXPECTED.search(message.text):
+            watched.faults.append(f"console: {message.text}")
+
+    def on_request(request: Request) -> None:
+        if urlsplit(request.url).hostname not in ("127.0.0.1", None):
+            watched.faults.append(f"left loopback: {request.url}")
+
+    def on_dialog(dialog: Dialog) -> None:
+        watched.faults.append("dialog")
+        dialog.dismiss()
+
+    watched.page.on("console", on_console)
+    watched.page.on("request", on_request)
+    watched.page.on("pageerror", lambda error: watched.faults.append(f"error: {error}"))
+    watched.page.on("dialog", on_dialog)
+
+
+def ask(page: Page, question: str) -> None:
+    """Send a question."""
+    page.fill("#question", question)
+    page.press("#question", "Enter")
+
+
+def answered(page: Page, status: str = "completed") -> None:
+    """Wait until the last answer has this status."""
+    page.wait_for_selector(f".turn:last-child [data-status={status}]")
+
+
+def answer_text(page: Page) -> str:
+    """The text of the last answer, as it is shown."""
+    return page.inner_text(".turn:last-child .markdown")
+
+
+def measure(path: Path, **measured: Any) -> None:
+    """Add numbers to the report of `make web-check`."""
+    before = json.loads(path.read_text()) if path.exists() else {}
+    path.write_text(json.dumps({**before, **measured}, indent=2) + "\n", encoding="utf-8")

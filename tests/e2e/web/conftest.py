@@ -1,0 +1,24 @@
+"""A browser for each file of tests of the web page, and the report that they fill."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser
+
+from tests.e2e.web.browser import launched
+
+REPORT = "WEB_CHECK_OUT"
+
+
+@pytest.fixture(scope="module")  # while it runs, no other test of this process can run an event loop
+def browser() -> Iterator[Browser]:
+    with launched() as running:
+        yield running
+
+
+@pytest.fixture
+def report(tmp_path: Path) -> Path:
+    """Where numbers are written: what `make web-check` names, else nowhere that stays."""
+    return Path(os.environ.get(REPORT) or tmp_path / "report.json")

@@ -1,0 +1,172 @@
+"""What people do in the web page, from signing in to deleting a document, against the whole stack."""
+
+from pathlib import Path
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, expect
+
+from local.run_all.stack import LocalStack
+from samples.acl import ANNA
+from tests.e2e.stack_client import eventually
+from tests.e2e.web.browser import answer_text, answered, ask, opened
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+FACT = "What is the maximum operating pressure of the Heron 400?"
+BETWEEN = "What was the revenue in the annual report?"
+
+
+def test_a_quotation_is_shown_on_its_page(stack: LocalStack, browser: Browser) -> None:
+    with opened(browser, stack.base_url) as watched:
+        page = watched.page
+        ask(page, FACT)
+        answered(page)
+        assert "6.5 bar" in answer_text(page)
+        page.click(".markdown .chip")
+        mark = page.locator(".page-picture .mark").first
+        mark.wait_for()
+        box = mark.bounding_box()
+        assert box is not None
+        assert box["width"] > 50
+        expect(page.locator(".page-words")).to_contain_text("6.5 bar")  # to be selected on the picture
+        page.click(".source details summary")
+        expect(page.locator(".elements mark")).to_have_text(page.inner_text(".source .quote"))
+        expect(page.locator(".source")).to_contain_text("department")  # as what the reader may read it
+        page.keyboard.press("Escape")
+        expect(page.locator(".markdown .chip")).to_be_focused()
+        page.reload()
+        expect(page.locator(".markdown")).to_contain_text("6.5 bar")
+        expect(page.locator(".markdown .chip").first).to_be_visible()
+
+
+def test_a_question_back_waits_for_another_browser(stack: LocalStack, browser: Browser) -> None:
+    with opened(browser, stack.base_url) as watched:
+        ask(watched.page, BETWEEN)
+        watched.page.wait_for_selector(".clarification")
+        address = watched.page.url
+    with opened(browser, stack.base_url, path=address.removeprefix(stack.base_url)) as watched:
+        watched.page.wait_for_selector(".clarification")
+        watched.page.wait_for_selector(".thread.current .dot.waiting")
+        watched.page.press(".scroller", "2")
+        answered(watched.page)
+        assert "53.7" in answer_text(watched.page)
+
+
+def test_a_file_becomes_a_document_that_is_corrected_and_deleted(
+    stack: LocalStack, browser: Browser, tmp_path: Path
+) -> None:
+    good, strange = tmp_path / "zeta-notes.md", tmp_path / "strange.xyz"
+    good.write_text("# Zeta notes\n\nThe zeta press weighs 812 kg.\n")
+    strange.write_text("x")
+    with opened(browser, stack.base_url, path="/?view=documents") as watched:
+        page = watched.page
+        page.set_input_files("input[type=file] >> nth=0", [good, strange])
+        page.wait_for_selector("[data-state=failed] >> text=.xyz")
+        page.click("table.documents a >> text=Zeta notes")
+        page.fill(".metadata input >> nth=0", "Zeta press, weights")
+        # Meanwhile somebody else corrects it, too.
+        doc_id = page.url.rpartition("doc=")[2]
+        headers = {"Authorization": f"Bearer {stack.token(ANNA)}"}
+        url = f"{stack.base_url}/api/documents/{doc_id}"
+        assert httpx.patch(url, json={"author": "B. Okafor"}, headers=headers).status_code == 200
+        page.click(".metadata button")
+        page.wait_for_selector(".metadata [role=alert]")
+        expect(page.locator(".metadata")).to_contain_text("B. Okafor")
+        page.click(".metadata button")
+        page.wait_for_selector("table.documents a >> text=Zeta press, weights")
+        page.click("text=Ask about this")
+        page.wait_for_selector(".scoped >> text=zeta-notes.md")
+        ask(page, "What does the zeta press weigh?")
+        answered(page)
+        assert "812 kg" in answer_text(page)
+        page.goto(f"{stack.base_url}/?view=documents&doc={doc_id}")
+        page.click(".button-row >> text=Delete")
+        page.click("dialog >> text=Delete >> nth=-1")
+        page.wait_for_selector("table.documents")
+        assert eventually(lambda: httpx.get(url, headers=headers).status_code == 404)
+
+
+def test_a_folder_is_dropped_and_what_is_large_goes_to_the_storage(
+    stack: LocalStack, browser: Browser, tmp_path: Path
+) -> None:
+    (tmp_path / "drop" / "inner").mkdir(parents=True)
+    (tmp_path / "drop" / "inner" / "omega-notes.md").write_text(
+        "# Omega notes\n\nThe omega press is green.\n"
+    )
+    (tmp_path / "drop" / "omega-scan.png").write_bytes(
+        bytes(17 * 2**20)
+    )  # no picture, and above MAX_UPLOAD_BYTES
+    with opened(browser, stack.base_url) as watched:
+        page = watched.page
+        devtools = page.context.new_cdp_session(page)
+        dropped = {"items": [], "files": [str(tmp_path / "drop")], "dragOperationsMask": 1}
+        for kind in ("dragEnter", "dragOver", "drop"):
+            devtools.send("Input.dispatchDragEvent", {"type": kind, "x": 400, "y": 300, "data": dropped})
+        expect(page.locator(".uploads [data-state=sent]")).to_have_count(2)
+        page.click("table.documents a >> text=Omega notes")
+        doc_id = page.url.rpartition("doc=")[2]
+        headers = {"Authorization": f"Bearer {stack.token(ANNA)}"}
+        detail = httpx.get(f"{stack.base_url}/api/documents/{doc_id}", headers=headers).json()
+        assert detail["folder"] == "drop/inner"
+        page.keyboard.press("Escape")
+        page.click(".facets button >> text=Failed")
+        row = page.locator("table.documents tr", has_text="omega-scan.png")
+        expect(row.locator(".danger-text")).not_to_be_empty()
+        expect(page.locator("table.documents")).not_to_contain_text("Omega notes")
+
+
+def test_threads_are_found_renamed_and_deleted(stack: LocalStack, browser: Browser) -> None:
+    with opened(browser, stack.base_url, "ben") as watched:
+        page = watched.page
+        ask(page, "How many weeks of paid parental leave does Fernhill Pumpworks grant?")
+        answered(page)
+        page.click(".thread.current .menu button")
+        page.click("[role=menuitem] >> text=Rename")
+        page.fill("dialog input", "Parental leave")
+        page.click("dialog >> text=Save")
+        # Only then can anything else be typed. The title before holds these words, too.
+        expect(page.locator("dialog")).to_have_count(0)
+        renamed = page.locator(".thread.current").get_by_text("Parental leave", exact=True)
+        expect(renamed).to_be_visible()
+        page.fill("#thread-search", "no such words")
+        expect(page.locator(".sidebar")).to_contain_text("Nothing found.")
+        page.fill("#thread-search", "leave parental")
+        expect(renamed).to_be_visible()
+        page.fill("#thread-search", "")
+        page.click(".thread.current .menu button")
+        page.click("[role=menuitem] >> text=Delete")
+        page.click("dialog >> text=Delete >> nth=-1")
+        expect(page.locator(".welcome")).to_be_visible()
+        expect(page.locator(".thread").get_by_text("Parental leave", exact=True)).to_have_count(0)
+
+
+def test_an_answer_is_rated_and_told_to_screen_readers(stack: LocalStack, browser: Browser) -> None:
+    with opened(browser, stack.base_url) as watched:
+        page = watched.page
+        ask(page, "At which pressure does the relief valve V1 open?")
+        answered(page)
+        expect(page.locator("[role=status]")).to_contain_text("complete")
+        page.click("[aria-label='Not a good answer']")
+        page.click("dialog >> text=Out of date")
+        page.click("dialog button[type=submit]")
+        expect(page.locator("dialog")).to_have_count(0)
+        expect(page.locator("[aria-label='Not a good answer']")).to_have_attribute("aria-pressed", "true")
+        page.click("[aria-label='Good answer']")
+        expect(page.locator("[aria-label='Good answer']")).to_have_attribute("aria-pressed", "true")
+
+
+def test_a_session_that_ends_keeps_what_was_written(stack: LocalStack, browser: Browser) -> None:
+    with opened(browser, stack.base_url) as watched:
+        page = watched.page
+        page.context.clear_cookies()
+        ask(page, FACT)
+        page.click(".banner a")
+        page.click("button[value=anna]")
+        expect(page.locator("#question")).to_have_value(FACT)
+
+
+def test_who_may_read_nothing_is_told_what_is_missing(stack: LocalStack, browser: Browser) -> None:
+    with opened(browser, stack.base_url) as watched:
+        ask(watched.page, "What is the name of the founder's dog?")
+        answered(watched.page)
+        expect(watched.page.locator(".gap")).to_contain_text("Not in your documents")

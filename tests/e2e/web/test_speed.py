@@ -1,0 +1,63 @@
+"""How large and how quick the page is. Sizes are asserted, times are measured for the report."""
+
+import statistics
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from local.run_all.stack import LocalStack
+from scripts.web_build import WEB
+from tests.e2e.web.browser import answered, ask, measure, opened
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+MAX_JS_KB, MAX_CSS_KB = 60.0, 12.0
+FACT = "What is the maximum operating pressure of the Heron 400?"
+PAINT = """new Promise((tell) => new PerformanceObserver((list) =>
+  list.getEntriesByName("first-contentful-paint").forEach((one) => tell(one.startTime))
+).observe({type: "paint", buffered: true}))"""
+CLICK = """async () => {
+  const started = performance.now();
+  document.querySelector(".turn:last-child .markdown .chip").click();
+  while (!document.querySelector(".page-picture .mark")) await new Promise(requestAnimationFrame);
+  const took = performance.now() - started;
+  document.querySelector(".source-head button:last-child").click();
+  return took;
+}"""
+
+
+def test_it_is_small(report: Path) -> None:
+    sizes = {
+        suffix: round(
+            sum(path.stat().st_size for path in (WEB / "dist/assets").glob(f"*.{suffix}.gz")) / 1000, 1
+        )
+        for suffix in ("js", "css")
+    }
+    measure(report, js_kb=sizes["js"], css_kb=sizes["css"])
+    assert 0 < sizes["js"] <= MAX_JS_KB
+    assert 0 < sizes["css"] <= MAX_CSS_KB
+
+
+def test_how_soon_it_is_there(stack: LocalStack, browser: Browser, report: Path) -> None:
+    with opened(browser, stack.base_url) as watched:
+        page = watched.page
+        paints = []
+        for _ in range(5):
+            page.reload()
+            page.wait_for_selector("#question")
+            paints.append(_first_paint(page))
+        ask(page, FACT)
+        answered(page)
+        page.evaluate(CLICK)
+        clicks = [page.evaluate(CLICK) for _ in range(5)]
+    measure(
+        report,
+        first_paint_ms=round(statistics.median(paints)),
+        citation_click_ms=round(statistics.median(clicks)),
+    )
+
+
+def _first_paint(page: Page) -> float:
+    """When the first words were painted, in milliseconds. That may be told later than they are there."""
+    paint: float = page.evaluate(PAINT)
+    return paint

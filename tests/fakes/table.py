@@ -1,0 +1,88 @@
+"""One table in memory: keys, etags, conditions and transactions as the service has them."""
+
+import itertools
+from collections.abc import AsyncIterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from shared.platform.errors import ConflictError, NotFoundError
+from shared.platform.tables import Change, Entity, Table, revision_of
+from tests.fakes.odata_filter import compile_filter
+
+
+class _Row(dict[str, Any]):
+    """An entity as the SDK gives it: the etag is no property of it."""
+
+    def __init__(self, entity: Mapping[str, Any], etag: str) -> None:
+        super().__init__({name: value for name, value in entity.items() if value is not None})
+        self.metadata = {"etag": etag, "timestamp": datetime.now(UTC)}
+
+
+class InMemoryTable(Table):
+    """What it takes, the stores of the app take: they are the real ones."""
+
+    def __init__(self) -> None:
+        self.rows: dict[tuple[str, str], _Row] = {}
+        self._is_sorted = True
+        self._etags = itertools.count(1)
+
+    async def ensure(self) -> None:
+        """Nothing to do: there is always room."""
+
+    async def get(self, partition_key: str, row_key: str) -> Mapping[str, Any] | None:
+        return self.rows.get((partition_key, row_key))
+
+    async def insert(self, entity: Entity) -> str:
+        return (await self.change([Change("insert", entity)]))[0] or ""
+
+    async def replace(self, entity: Entity, revision: str | None = None) -> str:
+        return (await self.change([Change("replace", entity, revision)]))[0] or ""
+
+    async def merge(self, entity: Entity) -> None:
+        await self.replace({**self.rows.get(_key(entity), {}), **entity})
+
+    async def put(self, entity: Entity) -> None:
+        self._store(entity)
+
+    async def delete(self, partition_key: str, row_key: str, revision: str | None = None) -> None:
+        if (partition_key, row_key) in self.rows:
+            keys = {"PartitionKey": partition_key, "RowKey": row_key}
+            await self.change([Change("delete", keys, revision)])
+
+    async def change(self, changes: Sequence[Change]) -> list[str | None]:
+        for change in changes:
+            self._check(change)
+        return [self._make(change) for change in changes]
+
+    async def query(
+        self, condition: str = "", *, page_size: int | None = None
+    ) -> AsyncIterator[Mapping[str, Any]]:
+        meets = compile_filter(condition or None)
+        for _, row in sorted(self.rows.items()):
+            if meets({**row, "Timestamp": row.metadata["timestamp"]}):
+                yield row
+
+    def _check(self, change: Change) -> None:
+        known = self.rows.get(_key(change.entity))
+        if change.kind == "insert":
+            if known is not None:
+                raise ConflictError("The record exists already.")
+        elif known is None:
+            raise NotFoundError("There is no such record.")
+        elif change.revision not in (None, revision_of(known)):
+            raise ConflictError("The record changed.")
+
+    def _make(self, change: Change) -> str | None:
+        if change.kind != "delete":
+            return self._store(change.entity)
+        del self.rows[_key(change.entity)]
+        return None
+
+    def _store(self, entity: Entity) -> str:
+        row = _Row(entity, f"revision-{next(self._etags)}")
+        self.rows[_key(entity)] = row
+        return revision_of(row)
+
+
+def _key(entity: Entity) -> tuple[str, str]:
+    return str(entity["PartitionKey"]), str(entity["RowKey"])

@@ -1,0 +1,87 @@
+"""A client of Bicep's own compiler: one process (`bicep jsonrpc --stdio`) for all of a session's calls."""
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from tests.architecture.source_tree import ROOT
+
+SUBSCRIPTION = "33333333-3333-3333-3333-333333333333"
+TENANT = "22222222-2222-2222-2222-222222222222"
+NOT_FOUND = (
+    "Bicep's compiler is neither in BICEP, nor on PATH, nor in ../shared/tools: "
+    "az bicep install --version v0.49.2, then BICEP=~/.azure/bin/bicep"
+)
+
+
+def find_compiler() -> Path | None:
+    """Where the compiler is: in BICEP, on PATH, or beside the clone."""
+    named = os.environ.get("BICEP") or shutil.which("bicep")
+    path = Path(named) if named else ROOT.parent / "shared/tools/bicep"
+    return path if path.is_file() else None
+
+
+class Compiler:
+    """Calls are made one after another; each result is the JSON that the compiler answers with."""
+
+    def __init__(self, path: Path) -> None:
+        environment = {**os.environ, "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT": "1"}
+        self._process = subprocess.Popen(
+            [path, "jsonrpc", "--stdio"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+    def compile(self, path: Path) -> dict[str, Any]:
+        """`success`, `diagnostics`, and `contents`, the template as text."""
+        return self._call("compile", path=str(path))
+
+    def predict(self, parameters: Path, group: str | None) -> dict[str, Any]:
+        """What a deployment with these parameters makes: `predictedResources`, `outputs`, `diagnostics`.
+
+        `group` is the resource group that it goes into; None = it goes into the subscription.
+        """
+        scope = {
+            "tenantId": TENANT,
+            "subscriptionId": SUBSCRIPTION,
+            "resourceGroup": group,
+            "location": "swedencentral",
+            "deploymentName": "main",
+        }
+        answer = self._call("getSnapshot", path=str(parameters), metadata=scope, externalInputs=None)
+        snapshot: dict[str, Any] = json.loads(answer["snapshot"])
+        return snapshot
+
+    def graph(self, path: Path) -> dict[str, set[str]]:
+        """For each module or resource of a file, what is made before it."""
+        answer = self._call("getDeploymentGraph", path=str(path))
+        before: dict[str, set[str]] = {node["name"]: set() for node in answer["nodes"]}
+        for edge in answer["edges"]:
+            before[edge["source"]].add(edge["target"])
+        return before
+
+    def _call(self, method: str, **parameters: object) -> dict[str, Any]:
+        request = json.dumps({"jsonrpc": "2.0", "id": 1, "method": f"bicep/{method}", "params": [parameters]})
+        assert self._process.stdin
+        assert self._process.stdout
+        self._process.stdin.write(f"Content-Length: {len(request.encode())}\r\n\r\n{request}".encode())
+        self._process.stdin.flush()
+        length = 0
+        while line := self._process.stdout.readline().strip():
+            name, _, value = line.partition(b":")
+            length = int(value) if name.lower() == b"content-length" else length
+        answer = json.loads(self._process.stdout.read(length))
+        assert "result" in answer, f"{method} {parameters}: {answer}"
+        result: dict[str, Any] = answer["result"]
+        return result

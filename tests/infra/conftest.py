@@ -1,0 +1,76 @@
+"""What Bicep's compiler says of infra/bicep. Without it these tests are skipped; in CI they fail."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pytest
+
+from tests.architecture.source_tree import ROOT
+from tests.infra.compiler import NOT_FOUND, Compiler, find_compiler
+
+ROOTS = ("main.bicep", "modules/event-subscriptions.bicep")
+BICEP = ROOT / "infra/bicep"
+PARAMETERS = ROOT / "tests/infra/parameters"
+SETS = sorted(path.stem for path in PARAMETERS.glob("*.bicepparam"))
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """What a deployment with one set of parameters makes, as the compiler predicts it."""
+
+    resources: list[dict[str, Any]]
+    outputs: dict[str, Any]
+    diagnostics: list[str]
+
+    def of(self, kind: str) -> list[dict[str, Any]]:
+        """All resources of a type, such as `Microsoft.Web/sites`."""
+        return [resource for resource in self.resources if resource["type"] == kind]
+
+    def names(self, kind: str, account: str = "") -> set[str]:
+        """The last parts of the names of a type's resources, below the account whose name begins so."""
+        found = (str(resource["name"]) for resource in self.of(kind))
+        return {name.rpartition("/")[2] for name in found if name.startswith(account)}
+
+    def config(self, name: str) -> dict[str, Any]:
+        """The properties of a configuration of the app: `appsettings` or `authsettingsV2`."""
+        found = (one for one in self.of("Microsoft.Web/sites/config") if one["name"].endswith(f"/{name}"))
+        properties: dict[str, Any] = next(found)["properties"]
+        return properties
+
+    @cached_property
+    def settings(self) -> dict[str, str]:
+        """Settings of the app."""
+        return self.config("appsettings")
+
+
+@pytest.fixture(scope="session")
+def compiler() -> Iterator[Compiler]:
+    path = find_compiler()
+    if path is None:
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(NOT_FOUND)
+    with Compiler(path) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def templates(compiler: Compiler) -> dict[str, dict[str, Any]]:
+    """What the compiler answers for each root."""
+    return {name: compiler.compile(BICEP / name) for name in ROOTS}
+
+
+@pytest.fixture(scope="session")
+def deployments(compiler: Compiler) -> dict[str, Deployment]:
+    """Every set of parameters, by its name."""
+    predicted = {
+        name: compiler.predict(
+            PARAMETERS / f"{name}.bicepparam", "rg-test" if name == "event_subscriptions" else None
+        )
+        for name in SETS
+    }
+    return {
+        name: Deployment(one["predictedResources"], one.get("outputs") or {}, one["diagnostics"])
+        for name, one in predicted.items()
+    }

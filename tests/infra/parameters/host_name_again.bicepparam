@@ -1,0 +1,9 @@
+// The custom host name is bound already.
+using '../../../infra/bicep/main.bicep'
+
+param environmentName = 'test'
+param location = 'swedencentral'
+param authClientId = '11111111-1111-1111-1111-111111111111'
+param openAiLocation = 'swedencentral'
+param customHostName = 'answers.contoso.com'
+param boundHostName = 'answers.contoso.com'

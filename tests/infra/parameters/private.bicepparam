@@ -1,0 +1,9 @@
+// Private endpoints, with the scheduler.
+using '../../../infra/bicep/main.bicep'
+
+param environmentName = 'test'
+param location = 'swedencentral'
+param authClientId = '11111111-1111-1111-1111-111111111111'
+param openAiLocation = 'swedencentral'
+param usePrivateNetwork = true
+param durableBackend = 'DurableTaskScheduler'

@@ -1,0 +1,7 @@
+// What somebody gets who sets nothing but what is required.
+using '../../../infra/bicep/main.bicep'
+
+param environmentName = 'test'
+param location = 'swedencentral'
+param authClientId = '11111111-1111-1111-1111-111111111111'
+param openAiLocation = 'swedencentral'

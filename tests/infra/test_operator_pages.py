@@ -1,0 +1,137 @@
+"""The pages for operators know what is deployed: parameters, alerts, outputs, settings, roles."""
+
+import json
+import re
+import subprocess
+
+from shared.platform.settings import setting_fields
+from tests.architecture.source_tree import ROOT, tracked_files
+
+PAGES = {
+    name: (ROOT / f"docs/{name}.md").read_text(encoding="utf-8")
+    for name in ("deploy", "operate", "troubleshooting", "cost-and-size", "status-and-evidence")
+}
+TEXT = "\n".join(PAGES.values())
+BICEP = ROOT / "infra/bicep"
+MAIN = (BICEP / "main.bicep").read_text(encoding="utf-8")
+PARAMETERS: dict[str, dict[str, str]] = json.loads(
+    (BICEP / "main.parameters.json").read_text(encoding="utf-8")
+)["parameters"]
+
+OF_THE_PLATFORM = {
+    "functionKeys",
+    "groupMembershipClaims",
+    "groundworkInstances",
+    "masterKey",
+    "requestedAccessTokenVersion",
+    "siteScopedCertificatesEnabled",
+    "systemKeys",
+    "workItemQueueVisibilityTimeout",
+}
+
+
+def section(page: str, heading: str) -> str:
+    """From a heading to the next one of its level or above."""
+    level, rest = re.split(rf"^(#+) {re.escape(heading)}$", PAGES[page], maxsplit=1, flags=re.MULTILINE)[1:]
+    return re.split(rf"^#{{1,{len(level)}}} ", rest, maxsplit=1, flags=re.MULTILINE)[0]
+
+
+def test_every_parameter_without_a_default_is_in_the_table() -> None:
+    required = re.findall(r"^param (\w+) \w+$", MAIN, re.MULTILINE)
+    assert len(required) == 4
+    assert [
+        name for name in required if not re.search(rf"`{name}` \| required", section("deploy", "Deploy"))
+    ] == []
+
+
+def test_every_variable_of_the_deployment_is_in_the_table_with_its_parameter() -> None:
+    for parameter, given in PARAMETERS.items():
+        row = rf"^\|[^|]*`{given['value'][2:-1]}`[^|]*\|[^|]*`{parameter}`[^|]*\|"
+        assert re.search(row, section("deploy", "Deploy"), re.MULTILINE), parameter
+
+
+def test_parameters_that_the_page_names_are_there() -> None:
+    files = [path.read_text(encoding="utf-8") for path in BICEP.rglob("*.bicep")]
+    known = {name for text in files for name in re.findall(r"^param (\w+)", text, re.MULTILINE)}
+    host = re.findall(r'"(\w+)":', (ROOT / "host.json").read_text(encoding="utf-8"))
+    named = set(re.findall(r"`([a-z]+[A-Z]\w+)`", TEXT))
+    assert len(named) >= 25
+    assert sorted(named - known - set(host) - OF_THE_PLATFORM) == []
+
+
+def test_every_alert_says_what_it_means_and_where_to_look() -> None:
+    alerts = BICEP / "modules/alerts.bicep"
+    names = re.findall(r"^  (?:  )?name: '([\w-]+)'$", alerts.read_text(encoding="utf-8"), re.MULTILINE)
+    assert {"server-errors", "model-limits", "poison-queues", "failed-orchestrations"} <= set(names)
+    told = section("troubleshooting", "Alerts")
+    assert [name for name in names if name != "operators" and f"| `{name}` | " not in told] == []
+    assert "| the budget | " in told
+
+
+def test_the_events_of_alerts_are_told() -> None:
+    alerts = (BICEP / "modules/alerts.bicep").read_text(encoding="utf-8")
+    events = set(re.findall(r'"([a-z_]+\.[a-z_]+)"', alerts)) - {"poison.found"}
+    assert [event for event in events if f"`{event}`" not in section("troubleshooting", "Alerts")] == []
+
+
+def test_the_roles_of_the_app_are_those_on_the_page() -> None:
+    roles = (BICEP / "modules/roles.bicep").read_text(encoding="utf-8")
+    given = set(re.findall(r"^  \w+: '[0-9a-f-]{36}' // (.+)$", roles, re.MULTILINE))
+    told = re.findall(
+        r"^\| (?!on \|)[^|]+ \| ([A-Z][^|`]+) \|$", section("deploy", "What the app may do"), re.MULTILINE
+    )
+    assert {role for row in told for role in row.split(", ")} == given
+
+
+def test_json_on_the_page_is_json() -> None:
+    texts = re.findall(r"GROUNDWORK_SETTINGS '(\{.+?\})'", TEXT)
+    assert texts
+    for text in texts:
+        json.loads(text)
+
+
+def test_what_azd_is_asked_for_is_an_output() -> None:
+    outputs = set(re.findall(r"^output (\w+)", MAIN, re.MULTILINE))
+    asked = set(re.findall(r"azd env get-value (\w+)", TEXT))
+    assert asked
+    assert asked <= outputs | {"AUTH_CLIENT_ID"}  # the registration's script sets it
+
+
+def test_settings_that_the_page_names_are_settings() -> None:
+    fields = set(setting_fields())
+    variables = {given["value"][2:-1] for given in PARAMETERS.values()}
+    shell = {*re.findall(r"\b([A-Z_]+)=", TEXT), *re.findall(r"\$([A-Z_]+)", TEXT)}
+    of_the_hook = {"GROUNDWORK_SMOKE_TEST", "AZURE_TENANT_ID", "AZURE_SUBSCRIPTION_ID"}
+    named = {name for name in re.findall(r"`([A-Z][A-Z_]{5,})`", TEXT) if "_" in name}
+    assert len(named) >= 15
+    assert sorted(named - fields - variables - shell - of_the_hook) == []
+
+
+def test_what_files_refer_to_is_a_section_of_its_page() -> None:
+    here = "tests/infra/test_operator_pages.py"
+    pattern = re.compile(r'docs/([a-z-]+)\.md,? (?:says how[^"\n]*)?\\?"([^"\\]+)\\?"')
+    texts = [
+        (ROOT / path).read_text(encoding="utf-8")
+        for path in tracked_files()
+        if path.suffix in {".py", ".bicep", ".sh", ".ps1", ".yml"} and str(path) != here
+    ]
+    named = {found for text in texts for found in pattern.findall(text)}
+    assert {("troubleshooting", "Alerts"), ("deploy", "Check it"), ("deploy", "From GitHub")} <= named
+    missing = [
+        (page, heading)
+        for page, heading in named
+        if not re.search(rf"^#+ {re.escape(heading)}$", read_page(page), re.MULTILINE)
+    ]
+    assert missing == []
+
+
+def read_page(name: str) -> str:
+    return (ROOT / f"docs/{name}.md").read_text(encoding="utf-8")
+
+
+def test_shell_on_the_page_is_shell() -> None:
+    scripts = re.findall(r"^```sh\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
+    assert len(scripts) >= 8
+    for script in scripts:
+        told = subprocess.run(["sh", "-n"], input=script, text=True, capture_output=True, check=False)
+        assert told.returncode == 0, f"{told.stderr}\n{script}"

@@ -1,0 +1,37 @@
+"""Snapshots of three deployments: a change of infra/bicep shows what it changes in Azure.
+
+`make infra-check SNAPSHOTS=write` writes them; read the difference before you commit it.
+"""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.infra.conftest import Deployment
+
+pytestmark = pytest.mark.bicep
+
+FOLDER = Path(__file__).parent / "snapshots"
+NAMES = ("event_subscriptions", "everything", "public")
+
+
+def test_there_are_no_others() -> None:
+    assert sorted(path.stem for path in FOLDER.iterdir()) == list(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_deployment_makes_what_its_snapshot_says(deployments: dict[str, Deployment], name: str) -> None:
+    resources = [
+        {key: value for key, value in one.items() if key != "id"}  # name and type say it
+        for one in deployments[name].resources
+        if one["type"] != "Microsoft.Insights/workbooks"  # a file of its own
+    ]
+    made = json.dumps(
+        {"resources": resources, "outputs": deployments[name].outputs}, indent=1, sort_keys=True
+    )
+    path = FOLDER / f"{name}.json"
+    if os.environ.get("SNAPSHOTS") == "write":
+        path.write_text(made + "\n", encoding="utf-8")
+    assert json.loads(path.read_text(encoding="utf-8")) == json.loads(made)

@@ -1,0 +1,42 @@
+"""OpenTelemetry's metrics as a deployment sets them up, kept in memory for one test."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import HistogramDataPoint, InMemoryMetricReader, NumberDataPoint
+
+from shared.quality import recording
+from shared.subagents import metrics
+
+INSTRUMENTS = (recording.instruments_of_process, metrics.instruments_of_process)
+Points = dict[str, list[tuple[dict[str, Any], float]]]
+
+
+@pytest.fixture
+def reader(monkeypatch: pytest.MonkeyPatch) -> Iterator[InMemoryMetricReader]:
+    reader = InMemoryMetricReader()
+    provider = MeterProvider([reader])
+    monkeypatch.setattr("opentelemetry.metrics._internal._METER_PROVIDER", provider)
+    for made in INSTRUMENTS:
+        made.cache_clear()
+    yield reader
+    for made in INSTRUMENTS:
+        made.cache_clear()
+    provider.shutdown()
+
+
+def points(reader: InMemoryMetricReader, meter: str) -> Points:
+    """Each metric's attributes and value; of a histogram the sum. Only this meter has measured anything."""
+    found: Points = {}
+    collected = reader.get_metrics_data()
+    assert collected is not None
+    (scope,) = collected.resource_metrics[0].scope_metrics
+    assert scope.scope.name == meter
+    for metric in scope.metrics:
+        for point in metric.data.data_points:
+            assert isinstance(point, NumberDataPoint | HistogramDataPoint)
+            value = point.value if isinstance(point, NumberDataPoint) else point.sum
+            found.setdefault(metric.name, []).append((dict(point.attributes or {}), value))
+    return found

@@ -1,0 +1,37 @@
+"""Recorded histories replay against today's generators: running instances survive a deployment."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from orchestrations.answer_question import answer_question
+from orchestrations.ingest_document import ingest_document
+from orchestrations.reply_in_channel import reply_in_channel
+from orchestrations.run_sub_agent import run_sub_agent
+from orchestrations.summarize_documents import summarize_document, summarize_documents
+from tests.replay.recording import recorded_orchestrator, replay_recording
+
+HISTORIES = sorted((Path(__file__).parent.parent / "histories").glob("*.json"))
+ORCHESTRATORS = {
+    generator.__name__: generator
+    for generator in (
+        answer_question,
+        ingest_document,
+        reply_in_channel,
+        run_sub_agent,
+        summarize_document,
+        summarize_documents,
+    )
+}
+
+
+@pytest.mark.parametrize("path", HISTORIES, ids=lambda path: path.stem)
+def test_running_instances_survive_a_deployment(path: Path) -> None:
+    replay_recording(path, ORCHESTRATORS[recorded_orchestrator(path)])
+
+
+def test_every_orchestration_has_histories() -> None:
+    recorded = Counter(recorded_orchestrator(path) for path in HISTORIES)
+    assert set(recorded) == set(ORCHESTRATORS)
+    assert recorded["answer_question"] >= 4

@@ -1,0 +1,62 @@
+"""Names of groups in access lists, in Azure: ids that tokens carry, or a refusal with a hint."""
+
+import pytest
+
+from shared.access.access_lists import with_ids
+from shared.access.models import UserContext
+from shared.platform.errors import AccessDeniedError, CallerError, DependencyError
+from tests.fakes.directory import InMemoryDirectory
+from tests.fakes.services import fake_settings
+
+GROUP, OTHER = (f"0000000{n}-aaaa-4bbb-8ccc-000000000000" for n in range(2))
+USER = UserContext(user_id=OTHER, org_id="t", department="Legal")
+IN_AZURE = fake_settings(WEBSITE_SITE_NAME="groundwork")
+
+
+@pytest.fixture
+def directory() -> InMemoryDirectory:
+    found = InMemoryDirectory()
+    found.names = {"finance": frozenset({GROUP}), "all": frozenset({GROUP, OTHER})}
+    return found
+
+
+async def test_the_name_of_a_group_becomes_its_id(directory: InMemoryDirectory) -> None:
+    given = ("finance", OTHER.upper(), "org:t", "*", "Legal")
+    assert await with_ids(given, USER, directory, IN_AZURE) == (GROUP, *given[1:])
+
+
+@pytest.mark.parametrize("name", ["nobody", "all", "Finance"])
+async def test_a_name_that_is_not_one_groups_is_refused(directory: InMemoryDirectory, name: str) -> None:
+    with pytest.raises(CallerError, match=name) as refused:
+        await with_ids(("*", name), USER, directory, IN_AZURE)
+    assert "object ids" in refused.value.hints[0]
+
+
+async def test_a_name_is_refused_where_the_directory_does_not_answer(directory: InMemoryDirectory) -> None:
+    directory.fails_with = DependencyError("The directory does not answer.")
+    with pytest.raises(CallerError, match="finance"):
+        await with_ids(("finance",), USER, directory, IN_AZURE)
+    assert await with_ids((GROUP,), USER, directory, IN_AZURE) == (GROUP,)
+
+
+async def test_a_name_may_be_a_department_where_there_are_some(directory: InMemoryDirectory) -> None:
+    settings = fake_settings(WEBSITE_SITE_NAME="groundwork", department_claim="division")
+    assert await with_ids(("Sales", "finance"), USER, directory, settings) == ("Sales", GROUP)
+
+
+async def test_on_this_machine_groups_go_by_their_names(directory: InMemoryDirectory) -> None:
+    assert await with_ids(("engineering",), USER, directory, fake_settings()) == ("engineering",)
+
+
+@pytest.mark.parametrize("principal", ["*", "org:t"])
+async def test_only_people_with_the_role_open_a_document_to_all(
+    directory: InMemoryDirectory, principal: str
+) -> None:
+    settings = fake_settings(publish_role="publisher")
+    with pytest.raises(AccessDeniedError) as refused:
+        await with_ids(("engineering", principal), USER, directory, settings)
+    assert "publisher" in refused.value.hints[0]
+    assert await with_ids(("engineering",), USER, directory, settings) == ("engineering",)
+    publisher = USER.model_copy(update={"roles": ("publisher",)})
+    assert await with_ids((principal,), publisher, directory, settings) == (principal,)
+    assert await with_ids((principal,), USER, directory, fake_settings()) == (principal,)

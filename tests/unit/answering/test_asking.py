@@ -1,0 +1,159 @@
+"""The model asks the person: what it asks, what comes of the answer, and whose rights count then."""
+
+import json
+from typing import Any
+
+import pytest
+
+from shared.access.models import UserContext
+from shared.answering.clarification_steps import answer_clarification
+from shared.answering.effects import perform
+from shared.answering.inline import run_to_end, waits
+from shared.answering.loop import LoopState, observe
+from shared.answering.runs import begin_run, view_run
+from shared.answering.steps import (
+    AnswerArrived,
+    AnswerTimedOut,
+    LooksFurther,
+    Observation,
+    StepInput,
+    TakeTurn,
+)
+from shared.platform.errors import CallerError
+from shared.platform.language_models.models import ModelTurn, ToolCall
+from shared.runs.events import RunEvent
+from shared.runs.models import ChatRequest, ClarificationAnswer, RunView
+from shared.runs.run_store import owned_run
+from shared.wiring import Services
+from tests.fakes.models import ScriptedChatModel
+from tests.fakes.run_log import InMemoryRunLog
+from tests.unit.answering.world import ANNA, plan, world
+
+ANSWER = '<answer>It runs at 15 bar. <cite doc_id="manual" quote="The pump runs at 15 bar."/>'
+
+
+def ask_call(call_id: str = "c1", **arguments: Any) -> ToolCall:
+    given = {"question": "Which pump?", "options": ["the small one", "the large one"], **arguments}
+    return ToolCall(call_id=call_id, name="ask_user", arguments=json.dumps(given))
+
+
+async def asking(*calls: ToolCall, then: str = ANSWER) -> tuple[Services, str, LoopState]:
+    """A run whose model asked."""
+    turn = ModelTurn(text="I need to know.", tool_calls=calls or (ask_call(),))
+    services = await world(chat_model=ScriptedChatModel(plan(), turn, then))
+    request = await begin_run(ChatRequest(question="At what pressure does the pump run?"), ANNA, services)
+    state = await run_to_end(request.run_id, services)
+    assert waits(state)
+    return services, request.run_id, state
+
+
+async def answered(
+    services: Services, run_id: str, state: LoopState, user: UserContext = ANNA, **body: Any
+) -> RunView:
+    """The run after the person's answer; without one after none came."""
+    observation: Observation = AnswerTimedOut()
+    if body:
+        record = await owned_run(run_id, ANNA, services.runs)
+        answer = ClarificationAnswer.model_validate(body)
+        assert await answer_clarification(record, answer, user, services)
+        observation = AnswerArrived()
+    await run_to_end(run_id, services, observe(state, observation))
+    return await view_run(await owned_run(run_id, ANNA, services.runs), services)
+
+
+def told(services: Services) -> dict[str, Any]:
+    """The result of the call as the model read it."""
+    messages = services.chat_model.conversations[-1]  # type: ignore[attr-defined]
+    (result,) = [message.text for message in messages if message.call_id == "c1"]
+    return dict(json.loads(result))
+
+
+def events(services: Services, run_id: str) -> list[RunEvent]:
+    assert isinstance(services.run_log, InMemoryRunLog)
+    return services.run_log.events(run_id)
+
+
+async def test_the_question_is_in_the_stream_and_in_the_run() -> None:
+    services, run_id, _ = await asking()
+    (asked,) = [event for event in events(services, run_id) if event.name == "ASK_USER"]
+    assert asked.data["question"] == "Which pump?"
+    assert [(one["number"], one["title"]) for one in asked.data["options"]] == [
+        (1, "the small one"),
+        (2, "the large one"),
+    ]
+    view = await view_run(await owned_run(run_id, ANNA, services.runs), services)
+    assert view.status == "waiting"
+    assert view.clarification is not None
+    assert view.clarification.question == "Which pump?"
+
+
+@pytest.mark.parametrize(
+    ("body", "result"),
+    [
+        ({"choice": 2}, {"answer": "2", "chosen": ["the large one"]}),
+        ({"text": "the small one"}, {"answer": "the small one", "chosen": ["the small one"]}),
+        ({"text": "the one in Kiel"}, {"answer": "the one in Kiel", "chosen": []}),
+        ({}, {"answer": None, "note": "Nobody answered in time. State what you assume, and go on."}),
+    ],
+)
+async def test_the_model_goes_on_with_the_answer(body: dict[str, Any], result: dict[str, Any]) -> None:
+    services, run_id, state = await asking()
+    view = await answered(services, run_id, state, **body)
+    assert view.answer is not None
+    assert view.answer.text == "It runs at 15 bar. (Source: manual.pdf, S. 1)[1]"
+    assert (view.status, view.clarification) == ("completed", None)
+    assert told(services) == {"success": True, **result}
+    (status,) = [event.data for event in events(services, run_id) if event.data.get("state") == "answered"]
+    assert status["timed_out"] == (not body)
+
+
+async def test_a_question_without_options_takes_any_words_and_no_number() -> None:
+    services, run_id, state = await asking(ask_call(options=[]))
+    with pytest.raises(CallerError):
+        await answered(services, run_id, state, choice=1)
+    await answered(services, run_id, state, text="5")
+    assert told(services)["answer"] == "5"
+
+
+async def test_the_rights_of_whoever_answers_count_for_what_was_found_before_too() -> None:
+    services, run_id, state = await asking(then="<answer>I cannot say.")
+    before = services.chat_model.conversations[0]  # type: ignore[attr-defined]
+    assert "15 bar" in before[1].text
+    view = await answered(services, run_id, state, UserContext(user_id="anna"), choice=1)
+    after = services.chat_model.conversations[-1]  # type: ignore[attr-defined]
+    assert "15 bar" not in "".join(message.text for message in after)
+    assert view.answer is not None
+    assert view.answer.citations == ()
+
+
+async def test_the_person_is_asked_once() -> None:
+    second = ModelTurn(tool_calls=(ask_call("c2", question="And which valve?"),))
+    turn = ModelTurn(tool_calls=(ask_call(), ask_call("c3", question="And where?")))
+    services = await world(chat_model=ScriptedChatModel(plan(), turn, second, ANSWER))
+    request = await begin_run(ChatRequest(question="At what pressure?"), ANNA, services)
+    state = await run_to_end(request.run_id, services)
+    assert (await answered(services, request.run_id, state, choice=1)).status == "completed"
+    assert [event.name for event in events(services, request.run_id)].count("ASK_USER") == 1
+    messages = services.chat_model.conversations[-1]  # type: ignore[attr-defined]
+    refusals = {message.call_id for message in messages if "can be asked once" in message.text}
+    assert refusals == {"c2", "c3"}
+
+
+async def test_a_call_with_wrong_arguments_asks_nobody() -> None:
+    turn = ModelTurn(tool_calls=(ask_call(question=""),))
+    services = await world(chat_model=ScriptedChatModel(plan(), turn, ANSWER))
+    request = await begin_run(ChatRequest(question="At what pressure?"), ANNA, services)
+    assert not waits(await run_to_end(request.run_id, services))
+    assert told(services)["type"] == "InvalidQueryError"
+
+
+async def test_a_worker_that_died_before_it_asked_asks_when_it_comes_again() -> None:
+    services, run_id, _ = await asking()
+    assert isinstance(services.run_log, InMemoryRunLog)
+    services.run_log.cut_last(run_id)  # the question was stored, and not sent
+    step = StepInput(run_id=run_id, action=TakeTurn(step=2, prepared_step=1))
+    for _ in range(2):
+        observation = await perform(step, services)
+        assert isinstance(observation, LooksFurther)
+        assert observation.answer_timeout_s
+        assert [event.name for event in events(services, run_id)].count("ASK_USER") == 1

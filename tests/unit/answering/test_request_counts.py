@@ -1,0 +1,70 @@
+"""What a question costs its services (contracts.md, section 8): counts, which are the same on any machine."""
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from shared.access.limits import UserLimitStore
+from shared.answering.effects import perform_metered
+from shared.answering.loop import next_action, observe, start
+from shared.answering.runs import begin_run
+from shared.answering.steps import EndRun, Step, StepInput
+from shared.conversations.thread_store import ThreadStore
+from shared.quality.store import QualityStore
+from shared.runs.models import ChatRequest
+from shared.runs.run_store import RunStore
+from shared.subagents.control import ControlStore
+from shared.subagents.metrics import MetricStore
+from shared.wiring import Services
+from tests.fakes.dying import Death, Mortal
+from tests.fakes.models import ScriptedChatModel
+from tests.fakes.services import fake_settings
+from tests.unit.answering.world import ANNA, plan, world
+
+
+@dataclass
+class Counts:
+    """Calls of each kind."""
+
+    storage: Death = field(default_factory=lambda: Death(at=1_000_000))
+    searches: Death = field(default_factory=lambda: Death(at=1_000_000))
+
+    def over(self, services: Services) -> Services:
+        """The same services, counted. The log's appends and reads are the stream's."""
+
+        def counted(port: Any) -> Any:
+            return Mortal(port, (), self.storage)
+
+        made: dict[str, Any] = {
+            "content_index": Mortal(services.content_index, (), self.searches),
+            "documents_index": Mortal(services.documents_index, (), self.searches),
+            "blobs": counted(services.blobs),
+            "queues": counted(services.queues),
+            "run_log": Mortal(services.run_log, ("create",), self.storage),
+            "runs": RunStore(counted(services.runs._table)),
+            "threads": ThreadStore(counted(services.threads._table)),
+            "quality": QualityStore(counted(services.quality._table)),
+            "user_limits": UserLimitStore(counted(services.user_limits._table)),
+            "subagent_control": ControlStore(counted(services.subagent_control._table)),
+            "subagent_metrics": MetricStore(counted(services.subagent_metrics._table)),
+        }
+        return replace(services, **made)
+
+
+async def test_a_fact_takes_three_activities_two_model_calls_and_few_requests() -> None:
+    question = "At what pressure does the pump run?"
+    cited = '<answer>15 bar. <cite doc_id="manual" quote="The pump runs at 15 bar."/>'
+    model = ScriptedChatModel(plan(standalone_question="", search_queries=(), todo=()), cited)
+    counts = Counts()
+    services = counts.over(await world(chat_model=model, settings=fake_settings()))
+    request = await begin_run(ChatRequest(question=question), ANNA, services)
+    state, activities = start(), 0
+    while not isinstance(action := next_action(state), EndRun):
+        assert isinstance(action, Step)
+        values = {"run_id": request.run_id, "action": action.model_dump(), "tokens": state.tokens}
+        result = await perform_metered(StepInput.model_validate(values), services)
+        state, activities = observe(state, result.observation, result.tokens), activities + 1
+    assert activities == 3
+    assert len(model.prompts) == 2
+    assert len(counts.searches.calls) <= 6, counts.searches.calls
+    assert len(counts.storage.calls) <= 25, Counter(counts.storage.calls)

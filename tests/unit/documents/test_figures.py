@@ -1,0 +1,57 @@
+"""Pictures among search results have an address to follow; a service that signs nothing costs none."""
+
+from shared.documents.figures import image_urls
+from shared.platform.blobs import SignedUrl
+from shared.platform.errors import CallTimeoutError
+from shared.platform.language_models.models import CallLimits
+from shared.retrieval.models import Hit
+from shared.tools.registry import bound_tool
+from shared.wiring import Services
+from tests.fakes.blob_store import InMemoryBlobStore
+from tests.unit.answering.figure_world import picture
+from tests.unit.answering.world import ANNA, world
+
+LIMITS = CallLimits(timeout_s=1)
+QUESTION = "pump curve"
+TEXT = Hit(block_id="manual-1", doc_id="manual", filename="manual.pdf", page_number=1, content="x")
+
+
+class Unsigned(InMemoryBlobStore):
+    """Storage that lets nobody sign."""
+
+    async def read_url(self, container: str, name: str, lifetime_s: float) -> SignedUrl:
+        raise CallTimeoutError("no answer")
+
+
+async def with_pictures(*pictures: Hit, blobs: InMemoryBlobStore | None = None) -> Services:
+    services = await world(blobs=blobs or InMemoryBlobStore())
+    for hit in pictures:
+        (vector,) = await services.embedder.embed([hit.image_caption or ""], LIMITS)
+        row = hit.model_dump(exclude={"score", "content"})
+        readers = {"access_control_list": ["engineering"], "image_caption_vector": list(vector)}
+        await services.content_index.upload([{**row, **readers}])
+    return services
+
+
+async def pictures_of(services: Services) -> list[dict[str, object]]:
+    found = await bound_tool("rag_semantic_search", services, ANNA).execute(query=QUESTION)
+    assert found["success"] is True
+    return [result for result in found["results"] if result["block_type"] == "image"]
+
+
+async def test_a_picture_comes_with_a_signed_address_and_its_caption_and_no_content() -> None:
+    (found,) = await pictures_of(await with_pictures(picture()))
+    assert str(found["image_url"]).startswith(f"memory://figures/manual/{1:064x}.png?")
+    assert found["image_caption"] == "Figure 1: Pump curve of the pump"
+    assert "content" not in found
+
+
+async def test_a_search_succeeds_when_nothing_can_be_signed() -> None:
+    (found,) = await pictures_of(await with_pictures(picture(), blobs=Unsigned()))
+    assert found["image_url"] == f"/api/documents/manual/figures/{1:064x}.png"
+
+
+async def test_only_pictures_that_are_ours_get_an_address() -> None:
+    services = await world()
+    strange = picture(image_url="https://elsewhere/x.png")
+    assert await image_urls([TEXT, strange], services) == {}

@@ -1,0 +1,54 @@
+"""Cursors of the list of documents: what is written is read again, and nothing else is."""
+
+import base64
+from datetime import UTC, datetime
+
+import pytest
+
+from shared.documents.listing import ListPosition, older_than, read_cursor, write_cursor
+from shared.platform.errors import CallerError
+
+NOON = datetime(2026, 5, 1, 12, 0, 0, 250_000, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    "place",
+    [ListPosition(doc_id="a1", filename="Übersicht 'neu'.pdf"), ListPosition(doc_id="b2", upload_date=NOON)],
+)
+def test_what_was_written_is_read_again(place: ListPosition) -> None:
+    assert read_cursor(write_cursor(place)) == place
+
+
+def test_without_a_cursor_the_list_begins() -> None:
+    assert read_cursor("") is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{}",
+        "[1]",
+        "null",
+        '{"doc_id": "a"}',
+        '{"doc_id": "", "filename": "b"}',
+        '{"doc_id": "a", "upload_date": "2026-05-01T12:00:00"}',
+        '{"doc_id": "a", "filename": "b", "upload_date": "2026-05-01T12:00:00Z"}',
+    ],
+)
+def test_what_is_no_place_is_refused(text: str) -> None:
+    with pytest.raises(CallerError):
+        read_cursor(base64.urlsafe_b64encode(text.encode()).decode() or "=")
+
+
+@pytest.mark.parametrize("cursor", ["x", "äöü", "a b", "%00", "eyJ", "-" * 3000, "/+=="])
+def test_what_is_no_cursor_is_refused(cursor: str) -> None:
+    with pytest.raises(CallerError):
+        read_cursor(cursor)
+
+
+def test_a_condition_is_about_one_instant_and_cannot_be_broken_out_of() -> None:
+    assert older_than(NOON, "x' or 1 eq 1") == (
+        "upload_date lt 2026-05-01T12:00:00.250000Z or "
+        "(upload_date eq 2026-05-01T12:00:00.250000Z and doc_id gt 'x'' or 1 eq 1')"
+    )

@@ -1,0 +1,42 @@
+"""Near misses: each is changed, each kind is made, and the app lets none pass that its blocks hold."""
+
+from evals.quotes.blocks import SourceBlock
+from evals.quotes.near_misses import near_misses
+from shared.evidence.alignment import Block, align
+
+BLOCKS = [
+    SourceBlock(
+        "pump.pdf",
+        "The pump of Brightcast Foundry runs at 15 bar and weighs 5 kg in all. It is not made for liquids "
+        "that hold sand or gravel. The contract of 2023 lasts for 30 days after its end.",
+    ),
+    SourceBlock(
+        "press.pdf",
+        "The press of the plant in Leipzig was built in 1992 by its owner. Nobody may enter the hall without "
+        "a helmet and a pair of goggles. A part of 102 millimetres was never found in the plant.",
+    ),
+]
+KINDS = {
+    "digit",
+    "unit",
+    "name",
+    "negation_added",
+    "negation_dropped",
+    "negation_elided",
+    "power",
+    "other_document",
+    "wrong_order",
+}
+
+
+def test_each_kind_is_made_and_none_is_what_the_block_says() -> None:
+    made = near_misses(BLOCKS, per_kind=5)
+    assert {miss.kind for miss in made} == KINDS
+    assert all(miss.quote not in miss.block for miss in made)
+    assert near_misses(BLOCKS, per_kind=5) == made, "the same for the same seed"
+
+
+def test_none_passes() -> None:
+    for seed in range(20):
+        for miss in near_misses(BLOCKS, per_kind=5, seed=seed):
+            assert align(miss.quote, Block(miss.block)) is None, miss

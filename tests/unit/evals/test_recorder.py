@@ -1,0 +1,101 @@
+"""What the recorder keeps of model calls, over its own HTTP, before an endpoint made up here."""
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import httpx
+
+from evals.real.recorder import Endpoint, Recorder, recording
+
+TRACE = "5b8aa5a2d2c872e8321cf37308d69df2"
+USAGE = {"prompt_tokens": 11, "completion_tokens": 3, "prompt_tokens_details": {"cached_tokens": 8}}
+
+
+class _Model(BaseHTTPRequestHandler):
+    """Says its own name; streams if it is asked to."""
+
+    name = ""
+
+    def log_message(self, *_: object) -> None:
+        """Nothing."""
+
+    def do_POST(self) -> None:
+        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        told = {
+            "by": self.name,
+            "model": request["model"],
+            "key": self.headers["Authorization"],
+            "usage": USAGE,
+        }
+        self.send_response(200)
+        if request.get("stream"):
+            self.send_header("Content-Type", "text/event-stream")
+            self.end_headers()
+            chunks = [{"choices": [{"delta": {"content": "Hi"}}]}, {"choices": [], **told}]
+            self.wfile.write("".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks).encode())
+            self.wfile.write(b"data: [DONE]\n\n")
+            return
+        self.send_header("Content-Type", "application/json")
+        self.end_headers()
+        self.wfile.write(json.dumps(told).encode())
+
+
+@contextmanager
+def endpoint(name: str) -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Named", (_Model,), {"name": name}))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}/v1"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@contextmanager
+def recorded() -> Iterator[Recorder]:
+    with (
+        endpoint("local") as local,
+        endpoint("hosted") as hosted,
+        recording(Endpoint(local), Endpoint(hosted, "their-key", "their-model")) as recorder,
+    ):
+        yield recorder
+
+
+def ask(recorder: Recorder, path: str, trace_id: str, **fields: object) -> httpx.Response:
+    headers = {"Authorization": "Bearer our-key", "traceparent": f"00-{trace_id}-00f067aa0ba902b7-01"}
+    body = {"model": "our-model", "messages": [{"role": "user", "content": "Hello"}], **fields}
+    return httpx.post(f"{recorder.url}/v1{path}", json=body, headers=headers, timeout=60)
+
+
+def test_a_watched_question_is_answered_by_the_hosted_endpoint_and_kept() -> None:
+    with recorded() as recorder:
+        recorder.watch(TRACE)
+        told = ask(recorder, "/chat/completions", TRACE).json()
+        assert (told["by"], told["model"], told["key"]) == ("hosted", "their-model", "Bearer their-key")
+        kept = recorder.take(TRACE)
+        assert [(call["tokens_in"], call["tokens_cached"], call["tokens_out"]) for call in kept] == [
+            (11, 8, 3)
+        ]
+        assert kept[0]["request"]["messages"] == [{"role": "user", "content": "Hello"}]
+
+
+def test_a_stream_passes_unchanged_and_its_usage_is_read() -> None:
+    with recorded() as recorder:
+        recorder.watch(TRACE)
+        streamed = ask(recorder, "/chat/completions", TRACE, stream=True)
+        assert streamed.text.endswith("data: [DONE]\n\n")
+        kept = recorder.take(TRACE)[0]
+        assert (kept["tokens_in"], kept["tokens_out"]) == (11, 3)
+        assert kept["first_s"] is not None
+
+
+def test_what_belongs_to_no_question_goes_to_the_stack_s_own_model() -> None:
+    with recorded() as recorder:
+        recorder.watch(TRACE)
+        for path, trace_id in (("/chat/completions", "0" * 31 + "1"), ("/embeddings", TRACE)):
+            told = ask(recorder, path, trace_id).json()
+            assert (told["by"], told["model"], told["key"]) == ("local", "our-model", "Bearer our-key")
+        assert recorder.take(TRACE) == []

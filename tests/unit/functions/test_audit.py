@@ -1,0 +1,112 @@
+"""GET /audit, and what leaves an entry there."""
+
+import json
+from datetime import datetime
+from typing import Any
+
+import pytest
+from starlette.applications import Starlette
+
+from functions import audit, documents, pages, search, uploads, users
+from shared.access.audit_trail import AuditTrail
+from shared.platform.errors import DependencyError
+from shared.platform.tables import Entity
+from shared.platform.telemetry import LOGGER_NAME, pseudonym
+from shared.wiring import Services
+from tests.fakes.table import InMemoryTable
+from tests.unit.functions.conftest import AsUser
+from tests.unit.functions.http_app import IngestingClient, make_app, problem_of
+
+pytestmark = pytest.mark.attack("audit trail")
+
+
+@pytest.fixture
+def app(durable: IngestingClient) -> Starlette:
+    return make_app([audit, documents, pages, search, uploads, users], durable)
+
+
+async def entries(user: AsUser, query: str = "") -> list[dict[str, Any]]:
+    answered = await user("olga", roles=["admin"]).get(f"/audit{query}")
+    assert answered.status_code == 200, answered.text
+    return [one | {"at": datetime.fromisoformat(one["at"])} for one in answered.json()["entries"]]
+
+
+async def uploaded(user: AsUser, durable: IngestingClient, name: str, acl: str) -> str:
+    files: dict[str, Any] = {
+        "acl": (None, acl),
+        "file": (name, b"# Pump\n\nIt runs at 15 bar.", "text/markdown"),
+    }
+    answered = await user("anna").post("/documents", files=files)
+    assert answered.status_code == 202, answered.text
+    await durable.run()
+    return str(answered.json()["doc_id"])
+
+
+async def test_the_trail_is_for_administrators(user: AsUser) -> None:
+    assert problem_of(await user("anna").get("/audit")) == (403, "AccessDeniedError")
+    assert await entries(user) == []
+
+
+async def test_who_read_published_changed_and_deleted_what(user: AsUser, durable: IngestingClient) -> None:
+    doc_id = await uploaded(user, durable, "a.md", "ben")
+    anna, ben = user("anna"), user("ben")
+    assert (await ben.get(f"/documents/{doc_id}/readable")).status_code == 200
+    assert (await ben.get(f"/documents/{doc_id}/content")).status_code == 200
+    assert (await ben.post("/search", json={"query": "15 bar"})).status_code == 200
+    assert (await user("carl").get(f"/documents/{doc_id}/content")).status_code == 404
+    assert (await anna.patch(f"/documents/{doc_id}", json={"title": "P"})).status_code == 200
+    assert (await anna.put(f"/documents/{doc_id}/access", json={"acl": ["*"]})).status_code == 200
+    assert (await anna.delete(f"/documents/{doc_id}")).status_code == 202
+    found = await entries(user)
+    assert [(one["user_id"], one["action"]) for one in reversed(found)] == [
+        ("anna", "upload"),
+        ("ben", "page"),
+        ("ben", "download"),
+        ("ben", "search"),
+        ("anna", "correct"),
+        ("anna", "publish"),
+        ("anna", "delete"),
+    ]
+    assert {tuple(one["doc_ids"]) for one in found} == {(doc_id,)}
+
+
+async def test_the_trail_is_narrowed_and_paged(user: AsUser, durable: IngestingClient) -> None:
+    first = await uploaded(user, durable, "a.md", "*")
+    second = await uploaded(user, durable, "b.md", "anna")
+    assert [one["action"] for one in await entries(user)] == ["upload", "publish"]
+    assert [one["doc_ids"] for one in await entries(user, f"?doc_id={first}")] == [[first]]
+    assert await entries(user, "?user_id=ben") == []
+    assert len(await entries(user, "?action=publish")) == 1
+    olga = user("olga", roles=["admin"])
+    page = (await olga.get("/audit?limit=1")).json()
+    rest = (await olga.get(f"/audit?limit=1&cursor={page['cursor']}")).json()
+    assert [page["entries"][0]["doc_ids"], rest["entries"][0]["doc_ids"]] == [[second], [first]]
+    at = (await entries(user))[0]["at"].isoformat().replace("+00:00", "Z")
+    assert [one["doc_ids"] for one in await entries(user, f"?until={at}")] == [[first]]
+    for wrong in ("cursor=x", "since=yesterday", "action=look", f"since={at}&until={at}", "limit=0"):
+        assert problem_of(await olga.get(f"/audit?{wrong}"))[0] == 400, wrong
+
+
+async def test_an_erasure_is_on_record_without_its_person(user: AsUser) -> None:
+    assert (await user("olga", roles=["admin"]).delete("/users/ben")).status_code == 202
+    (entry,) = await entries(user)
+    assert (entry["user_id"], entry["action"]) == ("olga", "erase_person")
+    assert entry["subject"] == pseudonym("ben")
+
+
+class Down(InMemoryTable):
+    """A table that takes nothing."""
+
+    async def insert(self, entity: Entity) -> str:
+        raise DependencyError("The table is down.")
+
+
+async def test_what_cannot_be_recorded_is_served_and_raises_an_alert(
+    user: AsUser, durable: IngestingClient, services: Services, caplog: pytest.LogCaptureFixture
+) -> None:
+    services.audit = AuditTrail(Down())
+    doc_id = await uploaded(user, durable, "a.md", "ben")
+    assert (await user("ben").get(f"/documents/{doc_id}/content")).status_code == 200
+    lines = [json.loads(one.getMessage()) for one in caplog.records if one.name == LOGGER_NAME]
+    kinds = [line["kind"] for line in lines if line["event"] == "audit.not_kept"]
+    assert kinds == ["upload", "download"]

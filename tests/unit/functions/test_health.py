@@ -1,0 +1,34 @@
+"""Readiness: asked often, looked at rarely, and explained to people who are signed in alone."""
+
+import httpx
+import pytest
+
+from functions import health
+from shared.platform.blobs import BlobProperties
+from shared.platform.errors import DependencyError
+from tests.fakes.services import fake_services
+from tests.unit.functions.http_app import IngestingClient, as_user, connect, make_app, settings_of_tests
+
+
+async def test_strangers_share_one_look_at_the_stores_and_only_known_callers_learn_which_fails(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    services, looked = fake_services(settings=settings_of_tests()), 0
+
+    async def failing(container: str, name: str) -> BlobProperties | None:
+        nonlocal looked
+        looked += 1
+        raise DependencyError("The storage is out of reach.")
+
+    monkeypatch.setattr(services.blobs, "properties", failing)
+    monkeypatch.setattr(health, "_LAST", health._Check())
+    connect(monkeypatch, services)
+    monkeypatch.setattr("shared.wiring.get_services", lambda: services)
+    app = make_app([health], IngestingClient(services))
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://app/api") as nobody:
+        anonymous = [await nobody.get("/health/ready") for _ in range(3)]
+    known = await as_user(app, "anna").get("/health/ready")
+    assert {one.status_code for one in (*anonymous, known)} == {503}
+    assert [one.json()["failed"] for one in anonymous] == [{}, {}, {}]
+    assert known.json()["failed"] == {"storage": DependencyError.code}
+    assert looked == 2, "once for all who are not signed in, and again for the one who is"

@@ -1,0 +1,63 @@
+"""Whose turn it is, and how many texts a request takes."""
+
+import asyncio
+
+import pytest
+
+from shared.ingestion.fair_turns import EmbeddingPace, FairTurns
+from shared.platform.errors import DependencyError
+
+
+async def test_somebody_elses_first_turn_comes_before_a_second_one() -> None:
+    turns, order, go_on = FairTurns(1), list[str](), asyncio.Event()
+
+    async def work(whose: str) -> None:
+        async with turns.turn(whose):
+            order.append(whose)
+            await go_on.wait()
+
+    async def queued(whose: str) -> asyncio.Task[None]:
+        task = asyncio.create_task(work(whose))
+        await asyncio.sleep(0)  # it is waiting before the next one comes
+        return task
+
+    tasks = [await queued(whose) for whose in ("anna", "anna", "anna", "ben", "eva")]
+    go_on.set()
+    await asyncio.gather(*tasks)
+    assert order == ["anna", "ben", "eva", "anna", "anna"]
+
+
+async def test_a_cancelled_waiter_leaves_the_turn_to_others() -> None:
+    turns, go_on = FairTurns(1), asyncio.Event()
+
+    async def work() -> str:
+        async with turns.turn("anna"):
+            await go_on.wait()
+        return "done"
+
+    first, waiting, last = [asyncio.create_task(work()) for _ in range(3)]
+    await asyncio.sleep(0)
+    waiting.cancel()
+    first.cancel()  # it has the turn, which goes to the last one
+    go_on.set()
+    ended = await asyncio.gather(first, waiting, last, return_exceptions=True)
+    assert ended[2] == "done"
+    assert all(isinstance(end, asyncio.CancelledError) for end in ended[:2])
+    async with asyncio.timeout(60), turns.turn("ben"):
+        pass
+
+
+async def test_a_slow_or_failing_service_gets_fewer_texts() -> None:
+    now = 0.0
+    pace = EmbeddingPace(smallest=4, largest=64, wanted_s=3.0, clock=lambda: now)
+    async with pace.measured(64):
+        now += 12.0
+    assert pace.texts == 16
+    with pytest.raises(DependencyError):
+        async with pace.measured(16):
+            raise DependencyError("It took too long.")
+    assert pace.texts == 8
+    for _ in range(3):
+        async with pace.measured(8):
+            now += 0.1
+    assert pace.texts == 64

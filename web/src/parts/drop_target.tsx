@@ -1,0 +1,40 @@
+// Files can be dropped anywhere on the page; they go where documents are uploaded.
+import { useEffect, useState } from "preact/hooks";
+import { go, route } from "../routes";
+import { attempt } from "../stores/notices";
+import { addFiles, filesOfDrop } from "../stores/uploads";
+import { t } from "../words/words";
+
+const IDLE_MS = 150; // a drag says so again and again while it is over the page
+
+export function DropTarget() {
+  const [isOver, setOver] = useState(false);
+  useEffect(() => {
+    let timer = 0;
+    const over = (event: DragEvent) => {
+      if (!event.dataTransfer?.types.includes("Files")) return;
+      event.preventDefault();
+      setOver(true);
+      clearTimeout(timer);
+      timer = window.setTimeout(() => setOver(false), IDLE_MS);
+    };
+    const drop = (event: DragEvent) => {
+      if (!event.dataTransfer?.types.includes("Files")) return;
+      event.preventDefault();
+      setOver(false);
+      const items = event.dataTransfer.items;
+      void attempt(async () => {
+        const files = await filesOfDrop(items);
+        if (route.value.view !== "documents") go({ view: "documents" });
+        addFiles(files);
+      });
+    };
+    window.addEventListener("dragover", over);
+    window.addEventListener("drop", drop);
+    return () => {
+      window.removeEventListener("dragover", over);
+      window.removeEventListener("drop", drop);
+    };
+  }, []);
+  return isOver ? <div class="drop-target">{t("upload.dropHere")}</div> : null;
+}

@@ -1,0 +1,60 @@
+// A button that opens a short list of commands. Arrow keys move, Escape and a click elsewhere close it.
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { IconButton } from "./button";
+import type { IconName } from "./icons";
+
+export interface Command {
+  name: string;
+  act(): void;
+  isDanger?: boolean;
+}
+
+export function Menu({ name, commands, icon = "more" }: { name: string; commands: Command[]; icon?: IconName }) {
+  const [isOpen, setOpen] = useState(false);
+  const root = useRef<HTMLDivElement>(null);
+  const items = () => [...root.current!.querySelectorAll<HTMLButtonElement>("[role=menuitem]")];
+  useLayoutEffect(() => {
+    if (!isOpen) return;
+    items()[0]?.focus();
+    const outside = (event: Event) => root.current?.contains(event.target as Node) || setOpen(false);
+    document.addEventListener("pointerdown", outside);
+    return () => document.removeEventListener("pointerdown", outside);
+  }, [isOpen]);
+  const close = () => {
+    setOpen(false);
+    root.current!.querySelector("button")!.focus();
+  };
+  const onKey = (event: KeyboardEvent) => {
+    if (!isOpen) return;
+    const all = items();
+    const at = all.indexOf(document.activeElement as HTMLButtonElement);
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step) all[(at + step + all.length) % all.length]?.focus();
+    else if (event.key === "Escape") close();
+    else if (event.key === "Tab") return setOpen(false);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  return (
+    <div class="menu" ref={root} onKeyDown={onKey}>
+      <IconButton icon={icon} name={name} aria-haspopup="menu" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)} />
+      {isOpen && (
+        <div class="menu-list" role="menu" aria-label={name}>
+          {commands.map((command) => (
+            <button
+              key={command.name}
+              type="button"
+              role="menuitem"
+              tabIndex={-1}
+              class={command.isDanger ? "danger-text" : ""}
+              onClick={() => (close(), command.act())}
+            >
+              {command.name}
+            </button>
+          ))}
+        </div>
+      )}
+    </div>
+  );
+}

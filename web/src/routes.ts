@@ -1,0 +1,55 @@
+// Where somebody is, in the address, so that links, reloads and signing in again lead back. Addresses hold ids
+// alone, never words of a document or a question: platforms log addresses.
+import { signal } from "@preact/signals";
+
+export type View = "chat" | "documents" | "account";
+
+export interface Route {
+  view: View;
+  thread: string;
+  /** The citation whose source is open: `cite` of the answer of `run`. */
+  run: string;
+  cite: number;
+  /** The document that is open, in the view of documents. */
+  doc: string;
+}
+
+const NOWHERE: Route = { view: "chat", thread: "", run: "", cite: 0, doc: "" };
+const VIEWS: readonly string[] = ["chat", "documents", "account"];
+
+function here(): Route {
+  const query = new URLSearchParams(location.search);
+  const view = query.get("view") ?? "chat";
+  return {
+    view: VIEWS.includes(view) ? (view as View) : "chat",
+    thread: query.get("thread") ?? "",
+    run: query.get("run") ?? "",
+    cite: Number(query.get("cite")) || 0,
+    doc: query.get("doc") ?? "",
+  };
+}
+
+export const route = signal<Route>(here());
+window.addEventListener("popstate", () => (route.value = here()));
+
+export function addressOf(next: Route): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(next)) if (value && value !== NOWHERE[name as keyof Route]) query.set(name, String(value));
+  const text = query.toString();
+  return text ? `${location.pathname}?${text}` : location.pathname;
+}
+
+/** Goes elsewhere: what is not said is left behind. */
+export function go(next: Partial<Route>): void {
+  show({ ...NOWHERE, ...next }, "pushState");
+}
+
+/** Changes a part of the address. `replaceState` adds no step to go back to. */
+export function turn(next: Partial<Route>, how: "pushState" | "replaceState" = "pushState"): void {
+  show({ ...route.value, ...next }, how);
+}
+
+function show(next: Route, how: "pushState" | "replaceState"): void {
+  if (addressOf(next) !== location.pathname + location.search) history[how](null, "", addressOf(next));
+  route.value = next;
+}

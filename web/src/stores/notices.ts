@@ -1,0 +1,58 @@
+// Short messages to the person: shown for a while, and spoken by screen readers from one place.
+import { signal } from "@preact/signals";
+import { CallError } from "../api/request";
+import { t } from "../words/words";
+
+export interface Notice {
+  id: number;
+  text: string;
+  isError: boolean;
+}
+
+export const notices = signal<readonly Notice[]>([]);
+/** What screen readers are told, politely. The log is for tests. */
+export const announcement = signal("");
+export const announced: string[] = [];
+let count = 0;
+const SHOWN_MS = 7000;
+
+export function announce(text: string): void {
+  announced.push(text);
+  // The same words twice would not be spoken again: a blank at the end tells them apart.
+  announcement.value = text === announcement.value ? `${text}\u00a0` : text;
+}
+
+export function notify(text: string, isError = false): void {
+  const notice = { id: (count += 1), text, isError };
+  notices.value = [...notices.value, notice];
+  announce(text);
+  setTimeout(() => dismiss(notice.id), SHOWN_MS);
+}
+
+export function dismiss(id: number): void {
+  notices.value = notices.value.filter((notice) => notice.id !== id);
+}
+
+/** An error in words: the API's own, or ours where it said nothing. */
+export function wordsOf(error: unknown): string {
+  if (!(error instanceof CallError)) {
+    console.error(error);
+    return t("error.unknown");
+  }
+  if (error.status === 0) return t("error.offline");
+  if (error.status === 401) return t("error.signedOut");
+  if (error.status === 412) return t("error.changed");
+  if (error.status === 429) return t("error.busy", { seconds: error.retryAfterS || 10 });
+  return [error.message, ...error.hints].filter(Boolean).join(" ") || t("error.unknown");
+}
+
+/** Does something, and tells what went wrong. Returns whether it went well. */
+export async function attempt(act: () => Promise<unknown>): Promise<boolean> {
+  try {
+    await act();
+    return true;
+  } catch (error) {
+    notify(wordsOf(error), true);
+    return false;
+  }
+}

@@ -1,0 +1,40 @@
+// Who is signed in, what the site allows, and how the page looks. Preferences stay in this browser; nothing of a
+// document does.
+import { effect, signal } from "@preact/signals";
+import { read } from "../api/request";
+import type { Me, SiteView } from "../api/types";
+import { language, type Language } from "../words/words";
+
+export const me = signal<Me | null>(null);
+export const site = signal<SiteView>({ max_question_chars: 8000, max_document_bytes: 1e8, max_request_bytes: 2 ** 24, suffixes: [] });
+
+export type Theme = "auto" | "light" | "dark";
+const THEME = "groundwork.theme";
+const LANGUAGE = "groundwork.language";
+const THEMES: readonly string[] = ["auto", "light", "dark"];
+
+export const theme = signal<Theme>(THEMES.includes(localStorage.getItem(THEME) ?? "") ? (localStorage.getItem(THEME) as Theme) : "auto");
+
+effect(() => {
+  document.documentElement.dataset.theme = theme.value;
+  localStorage.setItem(THEME, theme.value);
+});
+effect(() => {
+  document.documentElement.lang = language.value;
+});
+
+export function speak(wanted: Language): void {
+  language.value = wanted;
+  localStorage.setItem(LANGUAGE, wanted);
+}
+
+export function rememberedLanguage(): void {
+  const kept = localStorage.getItem(LANGUAGE) ?? navigator.language.slice(0, 2);
+  language.value = kept === "de" ? "de" : "en";
+}
+
+export async function begin(): Promise<void> {
+  const [who, what] = await Promise.all([read<Me>("/api/me"), read<SiteView>("/api/site")]);
+  me.value = who;
+  site.value = what;
+}

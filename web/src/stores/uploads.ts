@@ -1,0 +1,139 @@
+// Files on their way: checked before they are sent, two at a time, with the bytes that have left.
+import { signal } from "@preact/signals";
+import { CallError, change, upload } from "../api/request";
+import type { DocumentDetail, UploadTicket } from "../api/types";
+import { bytes, t } from "../words/words";
+import { announce, wordsOf } from "./notices";
+import { me, site } from "./session";
+
+export interface Upload {
+  id: number;
+  file: File;
+  folder: string;
+  state: "waiting" | "sending" | "sent" | "failed";
+  share: number;
+  error: string;
+}
+
+export type Audience = "owner" | "department" | "organisation" | "everyone";
+
+export const uploads = signal<readonly Upload[]>([]);
+export const audience = signal<Audience>("owner");
+export const uploadProject = signal("");
+const AT_ONCE = 2;
+let count = 0;
+const stopping = new Map<number, AbortController>();
+
+export function principalsOf(who: Audience): string[] {
+  const person = me.value;
+  if (who === "department" && person?.department) return [person.department];
+  if (who === "organisation" && person?.org_id) return [`org:${person.org_id}`];
+  return who === "everyone" ? ["*"] : [];
+}
+
+export function addFiles(files: readonly { file: File; folder: string }[]): void {
+  const added = files.map(({ file, folder }): Upload => {
+    const error = refusalOf(file);
+    return { id: (count += 1), file, folder, state: error ? "failed" : "waiting", share: 0, error };
+  });
+  uploads.value = [...uploads.value, ...added];
+  if (added.length) announce(t("announce.uploads", { count: added.length }));
+  next();
+}
+
+export function refusalOf(file: File): string {
+  const suffix = file.name.slice(file.name.lastIndexOf(".")).toLowerCase();
+  if (!site.value.suffixes.includes(suffix)) return t("upload.kind", { suffix });
+  if (file.size > site.value.max_document_bytes) return t("upload.tooLarge", { limit: bytes(site.value.max_document_bytes) });
+  return file.size ? "" : t("upload.empty");
+}
+
+function next(): void {
+  const sending = uploads.value.filter((one) => one.state === "sending").length;
+  for (const one of uploads.value.filter((other) => other.state === "waiting").slice(0, Math.max(0, AT_ONCE - sending))) void start(one);
+}
+
+async function start(one: Upload): Promise<void> {
+  const stop = new AbortController();
+  stopping.set(one.id, stop);
+  set(one.id, { state: "sending", error: "", share: 0 });
+  try {
+    const progress = (share: number) => set(one.id, { share });
+    await (one.file.size > site.value.max_request_bytes ? sendToStorage : sendToApp)(one, progress, stop.signal);
+    set(one.id, { state: "sent", share: 1 });
+  } catch (error) {
+    if (stop.signal.aborted) dismissUpload(one.id);
+    else if (error instanceof CallError && error.status === 429) retryLater(one.id, error.retryAfterS);
+    else set(one.id, { state: "failed", error: wordsOf(error) });
+  }
+  stopping.delete(one.id);
+  next();
+}
+
+function retryLater(id: number, seconds: number): void {
+  set(id, { state: "failed", error: t("error.busy", { seconds: seconds || 10 }) });
+  setTimeout(() => retryUpload(id), (seconds || 10) * 1000);
+}
+
+async function sendToApp(one: Upload, onProgress: (share: number) => void, stop: AbortSignal): Promise<void> {
+  const form = new FormData(); // its fields first: the app reads a form as it comes
+  for (const principal of principalsOf(audience.value)) form.append("acl", principal);
+  if (one.folder) form.append("folder", one.folder);
+  if (uploadProject.value.trim()) form.append("project_id", uploadProject.value.trim());
+  form.append("file", one.file);
+  (await upload("POST", "/api/documents", form, { "idempotency-key": crypto.randomUUID() }, onProgress, stop)) as DocumentDetail;
+}
+
+async function sendToStorage(one: Upload, onProgress: (share: number) => void, stop: AbortSignal): Promise<void> {
+  const ticket = await change<UploadTicket>("POST", "/api/documents/uploads", {
+    filename: one.file.name,
+    folder: one.folder,
+    project_id: uploadProject.value.trim() || null,
+    acl: principalsOf(audience.value),
+    size_bytes: one.file.size,
+  });
+  await upload(ticket.method, ticket.url, one.file, ticket.headers, onProgress, stop);
+}
+
+export function retryUpload(id: number): void {
+  const one = uploads.value.find((upload) => upload.id === id);
+  if (one?.state !== "failed" || refusalOf(one.file)) return;
+  set(id, { state: "waiting" });
+  next();
+}
+
+export function dismissUpload(id: number): void {
+  stopping.get(id)?.abort();
+  uploads.value = uploads.value.filter((one) => one.id !== id);
+}
+
+export function dismissSent(): void {
+  uploads.value = uploads.value.filter((one) => one.state === "waiting" || one.state === "sending");
+}
+
+function set(id: number, change: Partial<Upload>): void {
+  uploads.value = uploads.value.map((one) => (one.id === id ? { ...one, ...change } : one));
+}
+
+/** Files of a drop, those inside of folders with the path that leads to them. */
+export async function filesOfDrop(items: DataTransferItemList): Promise<{ file: File; folder: string }[]> {
+  // All entries are taken before the first wait: the list is empty after it.
+  const entries = [...items].flatMap((item) => item.webkitGetAsEntry() ?? []);
+  return (await Promise.all(entries.map((entry) => filesOfEntry(entry, "")))).flat();
+}
+
+async function filesOfEntry(entry: FileSystemEntry, folder: string): Promise<{ file: File; folder: string }[]> {
+  if (entry.isFile) {
+    const file = await new Promise<File>((resolve, reject) => (entry as FileSystemFileEntry).file(resolve, reject));
+    return file.name.startsWith(".") ? [] : [{ file, folder }];
+  }
+  const reader = (entry as FileSystemDirectoryEntry).createReader();
+  const inside: FileSystemEntry[] = [];
+  for (;;) {
+    const some = await new Promise<FileSystemEntry[]>((resolve, reject) => reader.readEntries(resolve, reject));
+    if (!some.length) break;
+    inside.push(...some);
+  }
+  const path = folder ? `${folder}/${entry.name}` : entry.name;
+  return (await Promise.all(inside.map((one) => filesOfEntry(one, path)))).flat();
+}

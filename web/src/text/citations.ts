@@ -1,0 +1,20 @@
+// Finds the places of an answer's text that point to its sources: `(Source: file.pdf, S. 3)[1]`, or `[1]`. Pure.
+
+export type Piece = { text: string } | { n: number };
+
+const PLACE = /(?:\(Source: [^()\n]{1,300}(?:\([^()\n]{0,100}\)[^()\n]{0,100}){0,9}\)\s?)?\[(\d{1,4})\]/g;
+
+/** The text in pieces; `known`: the numbers that the answer has. */
+export function pieces(text: string, known: ReadonlySet<number>): Piece[] {
+  const found: Piece[] = [];
+  let end = 0;
+  for (const place of text.matchAll(PLACE)) {
+    const n = Number(place[1]);
+    if (!known.has(n)) continue;
+    if (place.index > end) found.push({ text: text.slice(end, place.index) });
+    found.push({ n });
+    end = place.index + place[0].length;
+  }
+  if (end < text.length) found.push({ text: text.slice(end) });
+  return found;
+}

@@ -1,0 +1,150 @@
+// For administrators: quality in use, sub-agents, what failed to be ingested, and whether the stores agree.
+import type { ComponentChildren } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { read } from "../../api/request";
+import type { AuditPage, AuditReport, DocumentList, PoisonList, QualityMetrics, SubagentMetrics } from "../../api/types";
+import { wordsOf } from "../../stores/notices";
+import { dateTime, language, t, tOf, type Key } from "../../words/words";
+
+const HOURS = [24, 168, 720] as const;
+const MOST_SUBAGENT_HOURS = 168; // as the API takes
+
+export function Administration() {
+  const [hours, setHours] = useState<number>(24);
+  return (
+    <section class="administration" aria-labelledby="admin-title">
+      <h2 id="admin-title">{t("admin")}</h2>
+      <label class="inline-field">
+        {t("admin.time")}
+        <select value={hours} onChange={(event) => setHours(Number(event.currentTarget.value))}>
+          {HOURS.map((one) => (
+            <option key={one} value={one}>
+              {t("admin.days", { count: one / 24 })}
+            </option>
+          ))}
+        </select>
+      </label>
+      <Report name={t("admin.quality")} path={`/api/metrics/quality?hours=${hours}`} show={Quality} />
+      <Report name={t("agents")} path={`/api/metrics/subagents?hours=${Math.min(hours, MOST_SUBAGENT_HOURS)}`} show={SubAgents} />
+      <Report name={t("admin.failed")} path="/api/documents?limit=100" show={Failed} />
+      <Report name={t("admin.poison")} path="/api/maintenance/poison" show={Poison} />
+      <Report name={t("admin.trail")} path={`/api/audit?limit=100&since=${sinceHours(hours)}`} show={Trail} />
+      <Report name={t("admin.audit")} path="/api/maintenance/audit" show={Audit} />
+    </section>
+  );
+}
+
+/** A part of the page that reads one address, when it is opened. */
+function Report<T>({ name, path, show }: { name: string; path: string; show(told: T): ComponentChildren }) {
+  const [isOpen, setOpen] = useState(false);
+  const [told, setTold] = useState<T | null>(null);
+  const [error, setError] = useState("");
+  useEffect(() => {
+    if (!isOpen) return;
+    let isWanted = true;
+    read<T>(path).then(
+      (found) => isWanted && (setTold(found), setError("")),
+      (failed) => isWanted && setError(wordsOf(failed)),
+    );
+    return () => {
+      isWanted = false;
+    };
+  }, [isOpen, path]);
+  return (
+    <details class="report" onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>{name}</summary>
+      {isOpen && (error ? <p role="alert">{error}</p> : told ? show(told) : <p class="quiet">{t("loading")}</p>)}
+    </details>
+  );
+}
+
+function Table({ head, rows }: { head: readonly string[]; rows: readonly (readonly ComponentChildren[])[] }) {
+  if (!rows.length) return <p class="quiet">{t("admin.nothing")}</p>;
+  return (
+    <div class="scroll" tabIndex={0} role="group">
+      <table>
+        <thead>
+          <tr>
+            {head.map((one) => (
+              <th key={one} scope="col">
+                {one}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row, index) => (
+            <tr key={index}>
+              {row.map((cell, column) => (
+                <td key={column}>{cell}</td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function number(value: number | null, isShare = false): string {
+  if (value === null) return "–";
+  return value.toLocaleString(language.value, isShare ? { style: "percent", maximumFractionDigits: 1 } : { maximumFractionDigits: 2 });
+}
+
+function Quality(told: QualityMetrics) {
+  const rows = Object.entries(told.measures).map(([name, measure]) => [
+    tOf("measure" as Key, name, name.replaceAll("_", " ")),
+    number(measure.value, (measure.aim ?? measure.value ?? 0) <= 1),
+    number(measure.of),
+    measure.aim === null ? "–" : `${measure.better === "higher" ? "≥" : "≤"} ${number(measure.aim, measure.aim <= 1)}`,
+    measure.met === null ? "–" : t(measure.met ? "yes" : "no"),
+  ]);
+  return <Table head={[t("admin.measure"), t("admin.value"), t("admin.of"), t("admin.aim"), t("admin.met")]} rows={rows} />;
+}
+
+function SubAgents(told: SubagentMetrics) {
+  const rows = told.profiles.map((one) => [
+    tOf("profile", one.profile),
+    number(one.delegations),
+    number(one.success_rate, true),
+    number(one.timeout_rate, true),
+    `${number(one.latency_p50_ms)} / ${number(one.latency_p95_ms)} ms`,
+    number(one.tokens),
+    number(one.citation_coverage, true),
+  ]);
+  const head = ["admin.profile", "admin.runs", "admin.success", "admin.timeouts", "admin.latency", "agent.tokens", "agent.claims"] as const;
+  return <Table head={head.map((key) => t(key))} rows={rows} />;
+}
+
+function Failed(told: DocumentList) {
+  const failed = told.documents.filter((one) => one.status === "failed");
+  return <Table head={[t("document"), t("admin.reason")]} rows={failed.map((one) => [one.filename, one.status_reason])} />;
+}
+
+function Poison(told: PoisonList) {
+  const rows = told.messages.map((one) => [one.queue, one.inserted_at && dateTime(one.inserted_at), one.blob_name ?? one.thread_id ?? "–"]);
+  return <Table head={[t("admin.queue"), t("added"), t("document")]} rows={rows} />;
+}
+
+/** A moment so many hours ago, to the hour: the same address while the page stands. */
+const sinceHours = (hours: number) => new Date((Math.floor(Date.now() / 3.6e6) - hours) * 3.6e6).toISOString();
+
+function Trail(told: AuditPage) {
+  const rows = told.entries.map((one) => [dateTime(one.at), one.user_id, one.action, one.origin, one.doc_ids.join(", ")]);
+  return (
+    <>
+      <Table head={[t("admin.time"), t("admin.who"), t("admin.what"), t("admin.from"), t("document")]} rows={rows} />
+      {told.cursor && <p class="quiet">{t("admin.more")}</p>}
+    </>
+  );
+}
+
+function Audit(told: AuditReport) {
+  const rows = told.differences.map((one) => [one.kind, one.place, one.detail]);
+  return (
+    <>
+      <p>{told.agrees ? t("admin.agrees") : t("admin.differs", { count: told.difference_count })}</p>
+      {rows.length > 0 && <Table head={[t("admin.kind"), t("admin.place"), t("admin.reason")]} rows={rows} />}
+    </>
+  );
+}

@@ -1,0 +1,83 @@
+// The frame of the page: threads on the left, the view in the middle, the source of a citation on the right.
+import { useEffect, useLayoutEffect, useState } from "preact/hooks";
+import { signedOut, signInAddress } from "../api/request";
+import { IconButton } from "../parts/button";
+import { DropTarget } from "../parts/drop_target";
+import { Notices } from "../parts/notices";
+import { route } from "../routes";
+import { t } from "../words/words";
+import { AccountView } from "./account/account_view";
+import { ChatView } from "./chat/chat_view";
+import { HoverCard } from "./chat/hover_card";
+import { DocumentPanel } from "./documents/document_panel";
+import { DocumentsView } from "./documents/documents_view";
+import { KeyHelp } from "./key_help";
+import { Sidebar } from "./sidebar";
+import { SourcePanel } from "./sources/source_panel";
+
+export function App() {
+  const [hasHelp, setHelp] = useState(false);
+  const [hasSidebar, setSidebar] = useState(false); // only where it is not always there
+  const { view, run, cite, thread, doc } = route.value;
+  const hasSource = view === "chat" && run !== "" && cite > 0;
+  const hasDocument = view === "documents" && doc !== "";
+  useEffect(() => setSidebar(false), [view, thread, doc]);
+  useLayoutEffect(() => {
+    const onKey = (event: KeyboardEvent) => onShortcut(event, () => setHelp(true), () => setSidebar(true));
+    document.addEventListener("keydown", onKey);
+    return () => document.removeEventListener("keydown", onKey);
+  }, []);
+  return (
+    <div class={`app${hasSource || hasDocument ? " with-source" : ""}${hasSidebar ? " with-sidebar" : ""}`}>
+      <a class="skip" href="#main">
+        {t("skip")}
+      </a>
+      {signedOut.value && <SignedOut />}
+      <header class="topbar">
+        <IconButton icon="menu" name={t("menu")} aria-expanded={hasSidebar} onClick={() => setSidebar(!hasSidebar)} />
+        <span class="brand">Groundwork</span>
+      </header>
+      <Sidebar onHelp={() => setHelp(true)} />
+      {hasSidebar && <button type="button" class="shade" aria-label={t("close")} onClick={() => setSidebar(false)} />}
+      <main id="main" tabIndex={-1}>
+        {view === "chat" && <ChatView />}
+        {view === "documents" && <DocumentsView />}
+        {view === "account" && <AccountView />}
+      </main>
+      {hasSource && <SourcePanel key={run} />}
+      {hasDocument && <DocumentPanel key={doc} docId={doc} />}
+      {hasHelp && <KeyHelp onClose={() => setHelp(false)} />}
+      <HoverCard />
+      <DropTarget />
+      <Notices />
+    </div>
+  );
+}
+
+function SignedOut() {
+  return (
+    <div class="banner" role="alert">
+      {t("error.signedOut")} <a href={signInAddress()}>{t("signIn")}</a>
+    </div>
+  );
+}
+
+function onShortcut(event: KeyboardEvent, help: () => void, showSidebar: () => void): void {
+  const isWriting = (event.target as Element).closest("input, textarea, select, [contenteditable]") !== null;
+  const hasDialog = document.querySelector("dialog[open]") !== null;
+  if (hasDialog || event.altKey) return;
+  if (event.key.toLowerCase() === "k" && (event.ctrlKey || event.metaKey)) {
+    event.preventDefault();
+    showSidebar();
+    setTimeout(() => document.getElementById("thread-search")?.focus());
+  } else if (event.ctrlKey || event.metaKey) {
+    return;
+  } else if (isWriting) {
+    return;
+  } else if (event.key === "/") {
+    event.preventDefault();
+    document.getElementById("question")?.focus();
+  } else if (event.key === "?") {
+    help();
+  }
+}

@@ -1,0 +1,96 @@
+// The conversation: turns from the oldest that is loaded to the newest, and the composer below.
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { route } from "../../routes";
+import { hasOlder, isConnected, isLoading, loadError, loadOlder, showThread, turns } from "../../stores/chat";
+import { attempt } from "../../stores/notices";
+import { threads } from "../../stores/threads";
+import { t } from "../../words/words";
+import { IconButton } from "../../parts/button";
+import { Composer } from "./composer";
+import { TurnView } from "./turn";
+import { Welcome } from "./welcome";
+
+const NEAR_END_PX = 60;
+
+export function ChatView() {
+  const thread = route.value.thread;
+  const scroller = useRef<HTMLDivElement>(null);
+  const { isFollowing, follow, onScroll } = useFollowing(scroller, thread);
+  // Before anybody can type: showing a thread forgets the turns of the one before.
+  useLayoutEffect(() => void showThread(thread), [thread]);
+  const title = threads.value.find((one) => one.thread_id === thread)?.title ?? "";
+  useEffect(() => {
+    document.title = title ? `${title} – Groundwork` : "Groundwork";
+  }, [title]);
+  const isEmpty = !turns.value.length && !isLoading.value && !loadError.value;
+  return (
+    <div class="chat">
+      <h1 class="unseen">{title || t("newThread")}</h1>
+      <div class="scroller" ref={scroller} onScroll={onScroll} tabIndex={0} role="region" aria-label={t("conversation")}>
+        <div class="turns">
+          {hasOlder.value && <Older scroller={scroller} />}
+          {isLoading.value && <p class="quiet">{t("loading")}</p>}
+          {loadError.value && <p role="alert">{loadError.value}</p>}
+          {isEmpty && <Welcome />}
+          {turns.value.map((turn) => (
+            <TurnView key={turn.key} turn={turn} />
+          ))}
+        </div>
+      </div>
+      {!isFollowing && (
+        <div class="to-end">
+          <IconButton icon="back" name={t("toEnd")} onClick={follow} />
+        </div>
+      )}
+      {!isConnected.value && <p class="connection">{t("reconnecting")}</p>}
+      <Composer onSend={follow} />
+    </div>
+  );
+}
+
+/** Keeps the end in view while it grows, until somebody scrolls up. */
+function useFollowing(scroller: { current: HTMLDivElement | null }, thread: string) {
+  const [isFollowing, setFollowing] = useState(true);
+  const following = useRef(true);
+  const last = useRef(0);
+  const set = (value: boolean) => {
+    following.current = value;
+    setFollowing(value);
+  };
+  const toEnd = () => {
+    const element = scroller.current!;
+    element.scrollTop = element.scrollHeight;
+    last.current = element.scrollTop;
+  };
+  useLayoutEffect(() => {
+    set(true);
+    const observer = new ResizeObserver(() => following.current && toEnd());
+    observer.observe(scroller.current!.firstElementChild!);
+    observer.observe(scroller.current!);
+    return () => observer.disconnect();
+  }, [thread]);
+  const onScroll = () => {
+    const element = scroller.current!;
+    const isUp = element.scrollTop < last.current - 1;
+    last.current = element.scrollTop;
+    const isAtEnd = element.scrollHeight - element.clientHeight - element.scrollTop < NEAR_END_PX;
+    if (isAtEnd !== following.current && (isAtEnd || isUp)) set(isAtEnd);
+  };
+  const follow = () => (set(true), toEnd());
+  return { isFollowing, follow, onScroll };
+}
+
+function Older({ scroller }: { scroller: { current: HTMLDivElement | null } }) {
+  const onClick = () =>
+    attempt(async () => {
+      const element = scroller.current!;
+      const fromEnd = element.scrollHeight - element.scrollTop;
+      await loadOlder();
+      requestAnimationFrame(() => (element.scrollTop = element.scrollHeight - fromEnd));
+    });
+  return (
+    <button type="button" class="button quiet-button" onClick={onClick}>
+      {t("older")}
+    </button>
+  );
+}

@@ -1,0 +1,48 @@
+// The number of a source in the text. A pointer over it shows the quotation; a click opens the page.
+import type { Citation } from "../../api/types";
+import { route, turn } from "../../routes";
+import { moment, t } from "../../words/words";
+import { hideCard, showCard } from "./hover_card";
+
+export function placeOf(citation: Citation): string {
+  if (citation.start_seconds !== null) return moment(citation.start_seconds);
+  return citation.page_number === null ? "" : t("page", { page: String(citation.page_number) });
+}
+
+/** `web`: a page from outside, whose quotation stands on a stored copy. */
+export function isOutside(citation: Citation): boolean {
+  return (citation as { kind?: string }).kind === "web";
+}
+
+export function proofOf(citation: Citation): string {
+  if (isOutside(citation)) return t("proof.web");
+  if (citation.kind === "metadata") return t("proof.metadata");
+  if (!citation.quote) return t("proof.none");
+  return citation.verified ? t("proof.verified") : t("proof.unproved");
+}
+
+export function openSource(runId: string, n: number): void {
+  turn({ run: runId, cite: n });
+}
+
+export function Chip({ citation, runId }: { citation: Citation; runId: string }) {
+  const isOpen = route.value.run === runId && route.value.cite === citation.n;
+  const kind = isOutside(citation) ? " outside" : citation.verified ? "" : " unproved";
+  const name = [t("source", { n: String(citation.n) }), citation.filename, placeOf(citation)].filter(Boolean).join(", ");
+  const show = (event: Event) => showCard(citation, event.currentTarget as HTMLElement);
+  return (
+    <button
+      type="button"
+      class={`chip${kind}${isOpen ? " open" : ""}`}
+      aria-label={name}
+      data-cite={`${runId}-${citation.n}`}
+      onMouseEnter={show}
+      onFocus={show}
+      onMouseLeave={hideCard}
+      onBlur={hideCard}
+      onClick={() => (hideCard(), openSource(runId, citation.n))}
+    >
+      {citation.n}
+    </button>
+  );
+}

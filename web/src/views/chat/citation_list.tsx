@@ -1,0 +1,38 @@
+// The documents that an answer cites, each with its places.
+import type { Citation } from "../../api/types";
+import { Icon } from "../../parts/icons";
+import { t } from "../../words/words";
+import { Chip, isOutside } from "./chip";
+
+interface Props {
+  citations: readonly Citation[];
+  runId: string;
+}
+
+export function CitationList({ citations, runId }: Props) {
+  if (!citations.length) return null;
+  const byDocument = new Map<string, Citation[]>();
+  for (const citation of citations) byDocument.set(citation.doc_id, [...(byDocument.get(citation.doc_id) ?? []), citation]);
+  const unproved = citations.filter((citation) => !citation.verified).length;
+  return (
+    <section class="sources" aria-label={t("sources")}>
+      <ul>
+        {[...byDocument].map(([id, cited]) => (
+          <li key={id}>
+            <Icon name={isOutside(cited[0]!) ? "external" : "book"} />
+            <bdi>{cited[0]!.filename}</bdi>
+            {isOutside(cited[0]!) && <span class="tag">{t("outside")}</span>}
+            <span class="chips">
+              {cited.map((citation) => (
+                <Chip key={citation.n} citation={citation} runId={runId} />
+              ))}
+            </span>
+          </li>
+        ))}
+      </ul>
+      <p class="quiet small">
+        {unproved ? t("proof.some", { count: unproved }) : t("proof.all", { count: citations.length })}
+      </p>
+    </section>
+  );
+}

@@ -1,0 +1,98 @@
+// Where a question is written, with what limits it and how deep the work may go.
+import { useState } from "preact/hooks";
+import { IconButton } from "../../parts/button";
+import { Icon } from "../../parts/icons";
+import { ask, draft, isDeep, scope, sendError, turns, write } from "../../stores/chat";
+import { site } from "../../stores/session";
+import { t } from "../../words/words";
+import { ScopeDialog } from "./scope_dialog";
+
+const NEAR_LIMIT = 0.9;
+
+export function Composer({ onSend }: { onSend(): void }) {
+  const [isChoosing, setChoosing] = useState(false);
+  const limit = site.value.max_question_chars;
+  const isTooLong = draft.value.length > limit;
+  const isSending = turns.value.some((turn) => !turn.runId);
+  const isReady = draft.value.trim() !== "" && !isTooLong && !isSending;
+  const send = () => {
+    if (!isReady) return;
+    void ask();
+    requestAnimationFrame(onSend);
+  };
+  const onKey = (event: KeyboardEvent) => {
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+    event.preventDefault();
+    send();
+  };
+  return (
+    <form class="composer" onSubmit={(event) => (event.preventDefault(), send())}>
+      {sendError.value && (
+        <p class="failure" role="alert">
+          {sendError.value}
+        </p>
+      )}
+      <Scoped />
+      <div class="composer-box">
+        <label class="unseen" for="question">
+          {t("question")}
+        </label>
+        <textarea
+          id="question"
+          rows={1}
+          placeholder={t("question")}
+          value={draft.value}
+          aria-invalid={isTooLong}
+          onInput={(event) => write(event.currentTarget.value)}
+          onKeyDown={onKey}
+        />
+        <div class="composer-foot">
+          <button type="button" class="toggle" aria-pressed={isDeep.value} title={t("deepText")} onClick={() => (isDeep.value = !isDeep.value)}>
+            <Icon name="deep" /> {t("deep")}
+          </button>
+          <button type="button" class="toggle" onClick={() => setChoosing(true)}>
+            <Icon name="scope" /> {t("scope")}
+          </button>
+          {draft.value.length > limit * NEAR_LIMIT && (
+            <span class={isTooLong ? "small danger-text" : "small quiet"}>
+              {draft.value.length.toLocaleString()} / {limit.toLocaleString()}
+            </span>
+          )}
+          <span class="grow" />
+          <button type="submit" class="send" aria-label={t("send")} title={t("send")} disabled={!isReady}>
+            <Icon name="send" />
+          </button>
+        </div>
+      </div>
+      {isChoosing && <ScopeDialog onClose={() => setChoosing(false)} />}
+    </form>
+  );
+}
+
+/** What the next question is limited to. */
+function Scoped() {
+  const { projectId, documents } = scope.value;
+  if (!projectId && !documents.length) return null;
+  return (
+    <ul class="scoped" aria-label={t("scope")}>
+      {projectId && (
+        <li>
+          {t("project")}: {projectId}
+          <IconButton icon="close" name={t("remove")} onClick={() => (scope.value = { ...scope.value, projectId: "" })} />
+        </li>
+      )}
+      {documents.map((document) => (
+        <li key={document.id}>
+          <bdi>{document.name}</bdi>
+          <IconButton
+            icon="close"
+            name={t("remove")}
+            onClick={() =>
+              (scope.value = { ...scope.value, documents: documents.filter((one) => one.id !== document.id) })
+            }
+          />
+        </li>
+      ))}
+    </ul>
+  );
+}

@@ -1,0 +1,51 @@
+// The quotation of the source that a pointer or the focus rests on. It comes from the answer: looking is no opening.
+import { signal } from "@preact/signals";
+import { useLayoutEffect, useRef } from "preact/hooks";
+import type { Citation } from "../../api/types";
+import { Quote } from "../sources/quote";
+import { placeOf, proofOf } from "./chip";
+
+const card = signal<{ citation: Citation; at: HTMLElement } | null>(null);
+const DELAY_MS = 120;
+const GAP_PX = 8;
+let timer = 0;
+
+export function showCard(citation: Citation, at: HTMLElement): void {
+  clearTimeout(timer);
+  timer = window.setTimeout(() => (card.value = { citation, at }), DELAY_MS);
+}
+
+export function hideCard(): void {
+  clearTimeout(timer);
+  card.value = null;
+}
+
+export function HoverCard() {
+  const element = useRef<HTMLDivElement>(null);
+  const shown = card.value;
+  useLayoutEffect(() => {
+    if (!shown || !element.current) return;
+    const chip = shown.at.getBoundingClientRect();
+    const { offsetWidth, offsetHeight } = element.current;
+    const isBelow = chip.top < offsetHeight + 2 * GAP_PX;
+    const left = Math.min(Math.max(GAP_PX, chip.left - offsetWidth / 2), innerWidth - offsetWidth - GAP_PX);
+    element.current.style.left = `${left}px`;
+    element.current.style.top = `${isBelow ? chip.bottom + GAP_PX : chip.top - offsetHeight - GAP_PX}px`;
+  }, [shown]);
+  if (!shown) return null;
+  const { citation } = shown;
+  return (
+    <div class="hover-card" ref={element} aria-hidden="true">
+      <div class="hover-card-head">
+        <bdi>{citation.filename}</bdi>
+        <span>{placeOf(citation)}</span>
+      </div>
+      {citation.quote && (
+        <blockquote>
+          <Quote text={citation.quote} />
+        </blockquote>
+      )}
+      <div class={citation.verified ? "proof" : "proof unproved"}>{proofOf(citation)}</div>
+    </div>
+  );
+}

@@ -1,0 +1,92 @@
+// Chooses the project and the documents that questions are limited to.
+import { useEffect, useState } from "preact/hooks";
+import { read } from "../../api/request";
+import type { DocumentFacets, DocumentList } from "../../api/types";
+import { Dialog } from "../../parts/dialog";
+import { scope } from "../../stores/chat";
+import { wordsOf } from "../../stores/notices";
+import { t } from "../../words/words";
+
+const SEARCH_DELAY_MS = 200;
+const MOST = 100; // as the API takes
+
+export function ScopeDialog({ onClose }: { onClose(): void }) {
+  const [words, setWords] = useState("");
+  const [found, setFound] = useState<DocumentList["documents"]>([]);
+  const [projects, setProjects] = useState<readonly string[]>([]);
+  const [error, setError] = useState("");
+  useEffect(() => {
+    read<DocumentFacets>("/api/documents/facets").then(
+      (facets) => setProjects(facets.project_id.map((value) => value.value)),
+      (failed) => setError(wordsOf(failed)),
+    );
+  }, []);
+  useEffect(() => {
+    let isWanted = true; // until other words are looked for
+    const look = () =>
+      read<DocumentList>(`/api/documents?limit=50${words ? `&q=${encodeURIComponent(words)}` : ""}`).then(
+        (list) => isWanted && setFound(list.documents.filter((document) => document.status === "ready")),
+        (failed) => isWanted && setError(wordsOf(failed)),
+      );
+    const timer = setTimeout(look, words ? SEARCH_DELAY_MS : 0);
+    return () => {
+      isWanted = false;
+      clearTimeout(timer);
+    };
+  }, [words]);
+  const chosen = scope.value.documents;
+  const toggle = (id: string, name: string) => {
+    const documents = chosen.some((one) => one.id === id) ? chosen.filter((one) => one.id !== id) : [...chosen, { id, name }];
+    scope.value = { ...scope.value, documents: documents.slice(0, MOST) };
+  };
+  return (
+    <Dialog title={t("scope")} onClose={onClose}>
+      <p class="quiet">{t("scopeText")}</p>
+      {error && <p role="alert">{error}</p>}
+      {projects.length > 0 && (
+        <label class="field">
+          {t("project")}
+          <select
+            value={scope.value.projectId}
+            onChange={(event) => (scope.value = { ...scope.value, projectId: event.currentTarget.value })}
+          >
+            <option value="">{t("allProjects")}</option>
+            {projects.map((project) => (
+              <option key={project}>{project}</option>
+            ))}
+          </select>
+        </label>
+      )}
+      <label class="field">
+        {t("documents")}
+        <input type="search" placeholder={t("searchDocuments")} value={words} onInput={(event) => setWords(event.currentTarget.value)} />
+      </label>
+      <fieldset class="checks tall">
+        <legend class="unseen">{t("documents")}</legend>
+        {found.map((document) => (
+          <label key={document.doc_id}>
+            <input
+              type="checkbox"
+              checked={chosen.some((one) => one.id === document.doc_id)}
+              onChange={() => toggle(document.doc_id, document.filename)}
+            />{" "}
+            <span>
+              {document.title || document.filename}
+              <small>
+                <bdi>{document.filename}</bdi>
+              </small>
+            </span>
+          </label>
+        ))}
+      </fieldset>
+      <footer class="dialog-foot">
+        <button type="button" class="button" onClick={() => (scope.value = { projectId: "", documents: [] })}>
+          {t("clearScope")}
+        </button>
+        <button type="button" class="button primary" onClick={onClose}>
+          {t("done")}
+        </button>
+      </footer>
+    </Dialog>
+  );
+}

@@ -1,0 +1,172 @@
+// One document: how far it is, what it is about, its metadata and who may read it, and what can be done with it.
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { change, send } from "../../api/request";
+import type { DocumentDetail } from "../../api/types";
+import { IconButton } from "../../parts/button";
+import { Confirm } from "../../parts/dialog";
+import { go, turn } from "../../routes";
+import { leaveThread, scope } from "../../stores/chat";
+import { documents, forget, loadDocuments } from "../../stores/documents";
+import { attempt, notify, wordsOf } from "../../stores/notices";
+import { dateTime, t, tOf, type Key } from "../../words/words";
+import { AccessForm } from "./access_form";
+import { Status } from "./documents_view";
+import { MetadataForm } from "./metadata_form";
+
+export interface Known {
+  detail: DocumentDetail;
+  etag: string;
+}
+
+export async function readKnown(docId: string): Promise<Known> {
+  const response = await send("GET", `/api/documents/${docId}`);
+  return { detail: (await response.json()) as DocumentDetail, etag: response.headers.get("etag") ?? "" };
+}
+
+export function DocumentPanel({ docId }: { docId: string }) {
+  const [known, setKnown] = useState<Known | null>(null);
+  const [error, setError] = useState("");
+  const panel = useRef<HTMLElement>(null);
+  const listed = documents.value.find((one) => one.doc_id === docId);
+  const load = () =>
+    readKnown(docId).then(
+      (found) => (setKnown(found), setError("")),
+      (failed) => (setKnown(null), setError(wordsOf(failed))),
+    );
+  useEffect(() => void load(), [docId, listed?.status, listed?.version]);
+  useLayoutEffect(() => panel.current?.focus({ preventScroll: true }), []);
+  const close = () => {
+    turn({ doc: "" });
+    document.querySelector<HTMLElement>(`[data-doc="${CSS.escape(docId)}"]`)?.focus();
+  };
+  const onKey = (event: KeyboardEvent) => {
+    if (event.key === "Escape" && !(event.target as Element).closest("dialog")) close();
+  };
+  return (
+    <aside class="source" ref={panel} tabIndex={-1} aria-label={t("document")} onKeyDown={onKey}>
+      <header class="source-head">
+        <span class="grow" />
+        <IconButton icon="close" name={t("close")} onClick={close} />
+      </header>
+      <div class="source-body">
+        {error && <p role="alert">{error}</p>}
+        {!known && !error && <p class="quiet">{t("loading")}</p>}
+        {known && <Detail known={known} onChange={setKnown} onReload={load} />}
+      </div>
+    </aside>
+  );
+}
+
+interface Props {
+  known: Known;
+  onChange(known: Known): void;
+  onReload(): void;
+}
+
+function Detail({ known, onChange, onReload }: Props) {
+  const { detail } = known;
+  const changed = (next: Known) => {
+    onChange(next);
+    void loadDocuments().catch(() => {});
+  };
+  return (
+    <>
+      <h2>{detail.title || detail.filename}</h2>
+      <p class="small quiet">
+        <bdi>{detail.filename}</bdi>
+        {detail.page_count !== null && ` · ${t("pages", { count: detail.page_count })}`}
+      </p>
+      <div>
+        <Status document={detail} />
+      </div>
+      <Actions detail={detail} onReload={onReload} />
+      {(detail.summary_standard || detail.summary_brief) && <p>{detail.summary_standard || detail.summary_brief}</p>}
+      {detail.access_via.length > 0 && (
+        <p class="small quiet">
+          {t("readableBy")} {detail.access_via.map((one) => tOf("via", one)).join(", ")}
+        </p>
+      )}
+      {detail.may_change && <AccessForm key={`acl-${known.etag}`} known={known} onChange={changed} />}
+      {detail.status === "ready" && (
+        <MetadataForm key={`meta-${detail.doc_id}`} known={known} canChange={detail.may_change} onChange={changed} />
+      )}
+      <History detail={detail} />
+    </>
+  );
+}
+
+function Actions({ detail, onReload }: { detail: DocumentDetail; onReload(): void }) {
+  const [isDeleting, setDeleting] = useState(false);
+  const path = `/api/documents/${detail.doc_id}`;
+  const ask = () => {
+    leaveThread();
+    scope.value = { projectId: "", documents: [{ id: detail.doc_id, name: detail.filename }] };
+    go({});
+    setTimeout(() => document.getElementById("question")?.focus()); // once it is there
+  };
+  const again = () =>
+    attempt(async () => {
+      await change("POST", `${path}/reingest`);
+      onReload();
+    });
+  const remove = () =>
+    attempt(async () => {
+      await send("DELETE", path);
+      forget(detail.doc_id);
+      turn({ doc: "" });
+      notify(t("deleted"));
+    });
+  return (
+    <div class="button-row">
+      {detail.status === "ready" && (
+        <>
+          <button type="button" class="button" onClick={ask}>
+            {t("askThis")}
+          </button>
+          <a class="button" href={`${path}/readable`} target="_blank" rel="noopener">
+            {t("wholeText")}
+          </a>
+          <a class="button" href={`${path}/content`} target="_blank" rel="noopener">
+            {t("file")}
+          </a>
+        </>
+      )}
+      {detail.may_change && (detail.status === "ready" || detail.status === "failed") && (
+        <button type="button" class="button" onClick={again}>
+          {t("reingest")}
+        </button>
+      )}
+      {detail.may_change && (
+        <button type="button" class="button danger-text" onClick={() => setDeleting(true)}>
+          {t("delete")}
+        </button>
+      )}
+      {isDeleting && (
+        <Confirm
+          title={t("delete")}
+          text={t("deleteDocumentText", { name: detail.filename })}
+          action={t("delete")}
+          onYes={remove}
+          onClose={() => setDeleting(false)}
+        />
+      )}
+    </div>
+  );
+}
+
+function History({ detail }: { detail: DocumentDetail }) {
+  if (!detail.history.length) return null;
+  return (
+    <details>
+      <summary class="small">{t("history")}</summary>
+      <ol class="history small">
+        {detail.history.map((phase, index) => (
+          <li key={index}>
+            {tOf("document" as Key, phase.status)} <span class="quiet">{dateTime(phase.at)}</span>
+            {phase.seconds !== null && <span class="quiet"> · {t("seconds", { seconds: Math.round(phase.seconds * 10) / 10 })}</span>}
+          </li>
+        ))}
+      </ol>
+    </details>
+  );
+}

@@ -1,0 +1,74 @@
+// Metadata, and its correction. Whatever somebody else changed meanwhile is shown beside what is being written.
+import { useState } from "preact/hooks";
+import { CallError, send } from "../../api/request";
+import type { DocumentDetail } from "../../api/types";
+import { notify, wordsOf } from "../../stores/notices";
+import { t } from "../../words/words";
+import { readKnown, type Known } from "./document_panel";
+
+const FIELDS = ["title", "document_type", "author", "department", "language", "tags"] as const;
+type Field = (typeof FIELDS)[number];
+type Values = Record<Field, string>;
+
+function valuesOf(detail: DocumentDetail): Values {
+  const text = (field: Field) => (field === "tags" ? detail.tags.join(", ") : (detail[field] ?? ""));
+  return Object.fromEntries(FIELDS.map((field) => [field, text(field)])) as Values;
+}
+
+function sent(field: Field, value: string): unknown {
+  if (field === "tags") return value.split(",").map((tag) => tag.trim()).filter(Boolean);
+  return value.trim() || null;
+}
+
+export function MetadataForm({ known, canChange, onChange }: { known: Known; canChange: boolean; onChange(known: Known): void }) {
+  const [values, setValues] = useState(valuesOf(known.detail));
+  const [base, setBase] = useState(known);
+  const [error, setError] = useState("");
+  const kept = valuesOf(base.detail);
+  const start = valuesOf(known.detail);
+  const changed = FIELDS.filter((field) => values[field] !== kept[field]);
+  const save = async (event: Event) => {
+    event.preventDefault();
+    const body = Object.fromEntries(changed.map((field) => [field, sent(field, values[field])]));
+    try {
+      const path = `/api/documents/${base.detail.doc_id}`;
+      const response = await send("PATCH", path, { body, headers: { "if-match": base.etag } });
+      const next = { detail: (await response.json()) as DocumentDetail, etag: response.headers.get("etag") ?? "" };
+      setBase(next);
+      setValues(valuesOf(next.detail));
+      setError("");
+      onChange(next);
+      notify(t("saved"));
+    } catch (failed) {
+      setError(wordsOf(failed));
+      if (failed instanceof CallError && failed.status === 412) setBase(await readKnown(base.detail.doc_id));
+    }
+  };
+  return (
+    <form class="metadata" onSubmit={save}>
+      <h3>{t("metadata")}</h3>
+      {FIELDS.map((field) => (
+        <label key={field} class="field">
+          <span>
+            {t(field === "title" || field === "author" ? field : `facet.${field}`)}
+            {base.detail.edited_fields.includes(field) && <span class="tag">{t("corrected")}</span>}
+          </span>
+          {canChange ? (
+            <input value={values[field]} onInput={(event) => setValues({ ...values, [field]: event.currentTarget.value })} />
+          ) : (
+            <bdi>{values[field] || "–"}</bdi>
+          )}
+          {base !== known && kept[field] !== start[field] && kept[field] !== values[field] && (
+            <small class="warning-text">{t("nowIs", { value: kept[field] || "–" })}</small>
+          )}
+        </label>
+      ))}
+      {error && <p role="alert">{error}</p>}
+      {canChange && (
+        <button type="submit" class="button primary" disabled={!changed.length}>
+          {t("save")}
+        </button>
+      )}
+    </form>
+  );
+}

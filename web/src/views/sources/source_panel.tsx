@@ -1,0 +1,197 @@
+// The source of a citation: its page as a picture with the quoted words marked, the text, and who may read it.
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { read } from "../../api/request";
+import type { Citation, DocumentDetail, PageView, ReadableView, RunView } from "../../api/types";
+import { IconButton } from "../../parts/button";
+import { Icon } from "../../parts/icons";
+import { route, turn } from "../../routes";
+import { citationsOfTurn, turns } from "../../stores/chat";
+import { wordsOf } from "../../stores/notices";
+import { moment, t, tOf } from "../../words/words";
+import { isOutside, proofOf } from "../chat/chip";
+import { Elements } from "./elements";
+import { PagePicture } from "./page_picture";
+import { Quote } from "./quote";
+
+export function SourcePanel() {
+  const { run, cite } = route.value;
+  const { citations, error } = useCitations(run);
+  const citation = citations.find((one) => one.n === cite);
+  const panel = useRef<HTMLElement>(null);
+  const close = () => {
+    turn({ run: "", cite: 0 });
+    const chip = document.querySelector<HTMLElement>(`[data-cite="${CSS.escape(`${run}-${cite}`)}"]`);
+    chip?.focus({ preventScroll: true });
+  };
+  const step = (by: number) => {
+    const at = citations.findIndex((one) => one.n === cite);
+    const next = citations[at + by];
+    if (next) turn({ cite: next.n }, "replaceState");
+  };
+  useLayoutEffect(() => panel.current?.focus({ preventScroll: true }), []);
+  useLayoutEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      const target = event.target as Element;
+      if (target.closest("dialog")) return;
+      if (event.key === "Escape") return close();
+      if (target.closest("input, textarea, select")) return;
+      if (event.key === "[") step(-1);
+      if (event.key === "]") step(1);
+    };
+    document.addEventListener("keydown", onKey);
+    return () => document.removeEventListener("keydown", onKey);
+  });
+  const at = citations.findIndex((one) => one.n === cite);
+  return (
+    <aside class="source" ref={panel} tabIndex={-1} aria-label={t("sourcePanel")}>
+      <header class="source-head">
+        <IconButton icon="back" name={t("previousCitation")} disabled={at <= 0} onClick={() => step(-1)} />
+        <span class="small">{t("citationOf", { at: String(at + 1), count: citations.length })}</span>
+        <IconButton icon="next" name={t("nextCitation")} disabled={at < 0 || at >= citations.length - 1} onClick={() => step(1)} />
+        <span class="grow" />
+        <IconButton icon="close" name={t("close")} onClick={close} />
+      </header>
+      {citation ? <Source key={`${run}-${cite}`} run={run} citation={citation} /> : <p class="pad quiet">{error || t("loading")}</p>}
+    </aside>
+  );
+}
+
+/** Citations of a run: those of the open thread, else of the run as it is kept. */
+function useCitations(run: string): { citations: readonly Citation[]; error: string } {
+  const [kept, setKept] = useState<readonly Citation[]>([]);
+  const [error, setError] = useState("");
+  const own = turns.value.find((one) => one.runId === run);
+  useEffect(() => {
+    if (own) return;
+    read<RunView>(`/api/runs/${run}`).then(
+      (view) => setKept(view.answer?.citations ?? []),
+      (failed) => setError(wordsOf(failed)),
+    );
+  }, [run, own !== undefined]);
+  return { citations: own ? citationsOfTurn(own) : kept, error };
+}
+
+type Shown = { page: PageView; text: null } | { page: null; text: ReadableView };
+
+function Source({ run, citation }: { run: string; citation: Citation }) {
+  const [shown, setShown] = useState<Shown | null>(null);
+  const [error, setError] = useState("");
+  const isPaged = citation.page_number !== null && citation.url.includes("/pages/");
+  const [page, setPage] = useState(citation.page_number ?? 1);
+  useEffect(() => {
+    const leaving = new AbortController();
+    const isCited = page === (citation.page_number ?? 1);
+    // Only the cited page says what it is opened for: that counts as an opening of the source.
+    const query = isCited ? `run=${run}&n=${citation.n}` : "";
+    const path = `/api/documents/${citation.doc_id}/${isPaged ? `pages/${page}?words=true&` : "readable?"}${query}`;
+    const request = { signal: leaving.signal };
+    const reading = isPaged
+      ? read<PageView>(path, request).then((view): Shown => ({ page: view, text: null }))
+      : read<ReadableView>(path, request).then((view): Shown => ({ page: null, text: view }));
+    reading.then(
+      (view) => (setShown(view), setError("")),
+      (failed) => {
+        if (leaving.signal.aborted) return;
+        setShown(null); // whoever may not read it any more sees nothing of it
+        setError(wordsOf(failed));
+      },
+    );
+    return () => leaving.abort();
+  }, [page]);
+  const view = shown?.page ?? shown?.text ?? null;
+  const cited = view?.cited ?? null;
+  return (
+    <div class="source-body">
+      <h2>
+        <bdi>{view?.title || citation.filename}</bdi>
+      </h2>
+      <p class="small quiet">
+        <bdi>{citation.filename}</bdi>
+        {isOutside(citation) && <span class="tag">{t("outside")}</span>}
+      </p>
+      {citation.quote && (
+        <blockquote class="quote">
+          <Quote text={citation.quote} />
+        </blockquote>
+      )}
+      <p class={citation.verified ? "proof" : "proof unproved"}>
+        {citation.verified && <Icon name="check" />} {proofOf(citation)}
+      </p>
+      {error && <p role="alert">{error}</p>}
+      {cited && !cited.is_marked && <p class="small warning-text">{t("notFoundOnPage")}</p>}
+      {shown?.page && (
+        <>
+          <PagePicture key={shown.page.page_number} page={shown.page} />
+          {shown.page.has_pages && <Pages page={page} count={shown.page.page_count} onGo={setPage} />}
+          <details open={!shown.page.picture}>
+            <summary>{t("textOfPage")}</summary>
+            <Elements elements={shown.page.elements} />
+          </details>
+        </>
+      )}
+      {shown?.text && (
+        <>
+          <Recording view={shown.text} citation={citation} />
+          <Elements elements={shown.text.elements} isScrolled />
+        </>
+      )}
+      {view && <Links docId={citation.doc_id} contentUrl={view.content_url} sourceUrl={view.source_url} />}
+      {!error && <Readers docId={citation.doc_id} />}
+    </div>
+  );
+}
+
+function Pages({ page, count, onGo }: { page: number; count: number; onGo(page: number): void }) {
+  return (
+    <div class="pages">
+      <IconButton icon="back" name={t("previousPage")} disabled={page <= 1} onClick={() => onGo(page - 1)} />
+      <span class="small">{t("pageOf", { page: String(page), count })}</span>
+      <IconButton icon="next" name={t("nextPage")} disabled={page >= count} onClick={() => onGo(page + 1)} />
+    </div>
+  );
+}
+
+function Recording({ view, citation }: { view: ReadableView; citation: Citation }) {
+  if (citation.start_seconds === null || !view.source_url || !/^https?:/.test(citation.url)) return null;
+  return (
+    <p>
+      <a class="button" href={citation.url} target="_blank" rel="noopener noreferrer">
+        <Icon name="external" /> {t("openRecording", { moment: moment(citation.start_seconds) })}
+      </a>
+    </p>
+  );
+}
+
+function Links({ docId, contentUrl, sourceUrl }: { docId: string; contentUrl: string; sourceUrl: string | null }) {
+  return (
+    <p class="links small">
+      <a href={`/api/documents/${docId}/readable`} target="_blank" rel="noopener">
+        {t("wholeText")}
+      </a>
+      <a href={contentUrl} target="_blank" rel="noopener">
+        {t("file")}
+      </a>
+      {sourceUrl && /^https?:/.test(sourceUrl) && (
+        <a href={sourceUrl} target="_blank" rel="noopener noreferrer">
+          {t("origin")}
+        </a>
+      )}
+    </p>
+  );
+}
+
+function Readers({ docId }: { docId: string }) {
+  const [via, setVia] = useState<DocumentDetail["access_via"]>([]);
+  useEffect(() => {
+    read<DocumentDetail>(`/api/documents/${docId}`).then(
+      (detail) => setVia(detail.access_via),
+      () => setVia([]),
+    );
+  }, [docId]);
+  if (!via.length) return null;
+  return (
+    <p class="small quiet">
+      {t("readableBy")} {via.map((one) => tOf("via", one)).join(", ")}
+    </p>
+  );
+}

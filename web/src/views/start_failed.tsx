@@ -1,0 +1,20 @@
+// What is shown when the page cannot begin: nobody is let in, or nothing answers.
+import { signOutAddress } from "../api/request";
+import { t } from "../words/words";
+
+export function StartFailed({ reason }: { reason: string }) {
+  return (
+    <main class="start-failed">
+      <h1>Groundwork</h1>
+      <p role="alert">{reason}</p>
+      <p>
+        <button type="button" class="button primary" onClick={() => location.reload()}>
+          {t("tryAgain")}
+        </button>{" "}
+        <a class="button" href={signOutAddress()}>
+          {t("signOut")}
+        </a>
+      </p>
+    </main>
+  );
+}

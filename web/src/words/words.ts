@@ -1,0 +1,52 @@
+// Words of the page in the reader's language. German has the same keys as English, which the type checks.
+import { signal } from "@preact/signals";
+import { de } from "./de";
+import { en, type Words } from "./en";
+
+export type Language = "en" | "de";
+export type Key = keyof Words;
+export const language = signal<Language>("en");
+const ALL: Record<Language, Words> = { en, de };
+
+/** The words for `key`, with `{name}` replaced. `one|many` chooses by `count`. */
+export function t(key: Key, values: Record<string, string | number> = {}): string {
+  const [one, many] = ALL[language.value][key].split("|") as [string, string?];
+  const text = many !== undefined && values.count !== 1 ? many : one;
+  return text.replace(/\{(\w+)\}/g, (whole, name: string) => {
+    const value = values[name];
+    return typeof value === "number" ? value.toLocaleString(language.value) : (value ?? whole);
+  });
+}
+
+/** A key made of a part that comes from the API; `fallback` where the page does not know it. */
+export function tOf(prefix: string, name: string, fallback = name): string {
+  const key = `${prefix}.${name}`;
+  return key in en ? t(key as Key) : fallback;
+}
+
+/** The browser's own kind of the language, such as en-GB, decides how dates are written. */
+function locale(): string {
+  return navigator.languages.find((one) => one.startsWith(language.value)) ?? language.value;
+}
+
+export function dateTime(iso: string): string {
+  return new Date(iso).toLocaleString(locale(), { dateStyle: "medium", timeStyle: "short" });
+}
+
+export function day(iso: string): string {
+  return new Date(iso).toLocaleDateString(locale(), { dateStyle: "medium" });
+}
+
+export function bytes(size: number): string {
+  const units = ["byte", "kilobyte", "megabyte", "gigabyte"];
+  const power = Math.min(units.length - 1, Math.floor(Math.log10(Math.max(size, 1)) / 3));
+  const format = { style: "unit", unit: units[power], unitDisplay: "short", maximumFractionDigits: power > 1 ? 1 : 0 } as const;
+  return (size / 1000 ** power).toLocaleString(language.value, format);
+}
+
+/** A moment of a recording, as 1:02:03. */
+export function moment(seconds: number): string {
+  const parts = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, Math.floor(seconds) % 60];
+  const shown = parts[0] ? parts : parts.slice(1);
+  return shown.map((part, index) => (index ? String(part).padStart(2, "0") : String(part))).join(":");
+}

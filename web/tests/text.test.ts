@@ -1,0 +1,65 @@
+// Markdown that grows: block by block it is what the whole text is; and places that point to sources.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { lexer } from "marked";
+import { lexBlocks, NO_BLOCKS } from "../src/text/blocks";
+import { pieces } from "../src/text/citations";
+import { framesOf } from "../src/api/stream";
+
+const TEXTS = [
+  "# Title\n\nA paragraph of *words*.\n\n- one\n- two\n  - three\n\n1. a\n2. b\n\nEnd.",
+  "| a | b |\n| --- | --- |\n| 1 | 2 |\n| 3 | 4 |\n\n```js\nlet x = 1;\n\nlet y = 2;\n```\n\n> quoted\n> still\n\nafter",
+  "Line\r\nbreak\r\n\r\n***\n\n<b onclick=alert(1)>x</b>\n\n![f](/api/documents/d/figures/f.png) (Source: a.pdf, S. 2)[1]\n\n* * *\n\n    code\n\nlast",
+  "Setext\n===\n\n* a\n\n* b\n\n  c\n\n+ d\n\n~~~\nopen fence",
+];
+
+test("a text that grows character by character is lexed as the whole", () => {
+  for (const text of TEXTS) {
+    let blocks = NO_BLOCKS;
+    for (let end = 1; end <= text.length; end += 1) {
+      blocks = lexBlocks(blocks, text.slice(0, end));
+      const expected = lexer(text.slice(0, end).replace(/\r\n?/g, "\n")).filter((token) => token.type !== "space");
+      const found = [...blocks.settled, ...blocks.tail].filter((token) => token.type !== "space");
+      assert.deepEqual(found.map((token) => [token.type, token.raw.trim()]), expected.map((token) => [token.type, token.raw.trim()]));
+    }
+  }
+});
+
+test("a text that does not go on with the one before begins anew", () => {
+  const before = lexBlocks(NO_BLOCKS, "a\n\nb\n\nc\n\nd");
+  const after = lexBlocks(before, "other");
+  assert.equal(after.settled.length, 0);
+  assert.equal(after.tail[0]?.raw, "other");
+});
+
+test("places that point to sources become numbers, and nothing else does", () => {
+  const known = new Set([1, 12]);
+  assert.deepEqual(pieces("It is. (Source: a b(1).pdf, S. 3)[1] So.", known), [{ text: "It is. " }, { n: 1 }, { text: " So." }]);
+  assert.deepEqual(pieces("[1][12]", known), [{ n: 1 }, { n: 12 }]);
+  assert.deepEqual(pieces("(Source: a.pdf, S. 3)[7] [x]", known), [{ text: "(Source: a.pdf, S. 3)[7] [x]" }]);
+});
+
+test("a long line of brackets costs no time", () => {
+  const started = performance.now();
+  pieces("(Source: (".repeat(20_000), new Set([1]));
+  assert.ok(performance.now() - started < 2000);
+});
+
+test("events are read wherever the bytes are cut", async () => {
+  const text = 'id: 1\nevent: token\ndata: {"text":"Grüße 🙂"}\n\n: comment\n\nid: 2\r\nevent: complete\r\ndata: {"a":1}\r\n\r\n';
+  const bytes = new TextEncoder().encode(text);
+  for (let cut = 0; cut <= bytes.length; cut += 1) {
+    const body = new ReadableStream<Uint8Array>({
+      start(controller) {
+        for (const part of [bytes.slice(0, cut), bytes.slice(cut)]) if (part.length) controller.enqueue(part);
+        controller.close();
+      },
+    });
+    const frames = [];
+    for await (const frame of framesOf(body)) frames.push(frame);
+    assert.deepEqual(frames, [
+      { id: 1, event: "token", data: { text: "Grüße 🙂" } },
+      { id: 2, event: "complete", data: { a: 1 } },
+    ]);
+  }
+});
