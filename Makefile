@@ -11,7 +11,6 @@ BIN := .venv/bin
 SHELL := /bin/bash
 
 PYTEST := $(BIN)/python -m pytest
-COVERAGE := --cov --cov-report=term --cov-fail-under=90
 
 .PHONY: help web web-check screenshot run demo test e2e soak fmt lint types audit docs ingest-report eval eval-routing eval-comparisons eval-quotes eval-pace eval-steps eval-real budgets kill-subagents kills fuzz load teams-package infra-check bench bench-start bench-search bench-durable bench-ingestion bench-answer bench-delegation bench-quotes journeys clean
 
@@ -33,7 +32,7 @@ screenshot: .set-up-test            ## the README's picture of the web page, tak
 demo: .set-up-run    ## five questions, two users, on free ports; exit code 0 only if everything is proved
 	@$(BIN)/python -m local.run_all --demo $(ARGS)
 
-test: .set-up-test   ## lint, types, and beside them, which has one core, the quick tests with line coverage
+test: .set-up-test   ## lint, types, and beside them, which has one core, the quick tests
 	@$(MAKE) --no-print-directory -j2 lint types .quick-tests
 
 e2e: .set-up-test    ## the tests that start the whole stack, kill things, or take minutes
@@ -149,4 +148,4 @@ clean:               ## remove everything that was installed or made here
 .set-up-test:
 	@$(PYTHON) scripts/set_up.py test
 .quick-tests: .set-up-test
-	$(PYTEST) -n 3 --dist loadfile -m "not e2e and not bicep" $(COVERAGE) $(ARGS)
+	$(PYTEST) -n 3 --dist loadfile -m "not e2e and not bicep" $(ARGS)

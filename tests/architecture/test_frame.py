@@ -5,9 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.architecture.source_tree import imports, is_within, parse, python_files
-
-FILES = python_files()
+from tests.architecture.source_tree import parse, python_files
 
 
 @pytest.mark.parametrize(
@@ -20,16 +18,6 @@ def test_every_module_opens_with_the_rule_of_its_file(room: str) -> None:
         if path.name != "__init__.py" and ast.get_docstring(parse(path)) is None
     ]
     assert silent == []
-
-
-def test_nothing_is_mocked() -> None:
-    mock = "unittest" + ".mock"
-    users = [
-        str(path)
-        for path in FILES
-        if any(is_within(name, mock) or name == "unittest" for _, name in imports(parse(path)))
-    ]
-    assert users == []
 
 
 def test_the_app_only_registers() -> None:
