@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import core_schema
 
 from shared.platform.errors import DefectError, GroundworkError, InvalidQueryError
 from shared.platform.language_models.models import ToolDefinition
@@ -42,11 +44,30 @@ HINTS: Mapping[str, tuple[str, ...]] = {
 """The `type` of every failure (contracts.md, section 2), and what is said when the error has no hint."""
 
 
+class _PlainSchema(GenerateJsonSchema):
+    """Without titles: they repeat the names, and are paid for with every call of a model."""
+
+    def field_title_should_be_set(self, schema: object) -> bool:
+        return False
+
+    def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
+        plain = super().model_schema(schema)
+        plain.pop("title", None)
+        return plain
+
+
 class Parameters(BaseModel):
     """Arguments of a tool call, as a model writes them."""
 
     # Built on first use, as the wire models are: a cold start needs few of the tools.
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, defer_build=True)
+
+    @classmethod
+    def plain_schema(cls) -> dict[str, Any]:
+        """JSON schema of the arguments, as a model sees it."""
+        schema = cls.model_json_schema(schema_generator=_PlainSchema)
+        schema.pop("description", None)  # for readers of the code
+        return schema
 
 
 class Tool(ABC):
@@ -61,7 +82,7 @@ class Tool(ABC):
     @property
     def parameters_schema(self) -> dict[str, Any]:
         """JSON schema of the arguments."""
-        return self.parameters.model_json_schema()
+        return self.parameters.plain_schema()
 
     @property
     def function_tool_schema(self) -> dict[str, Any]:

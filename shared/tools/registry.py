@@ -142,7 +142,7 @@ def answer_tool_definitions() -> tuple[ToolDefinition, ...]:
     """The same as a model sees them: equal for every question, so that they can be cached."""
     return tuple(
         ToolDefinition(
-            name=tool.name, description=tool.description, parameters=tool.parameters.model_json_schema()
+            name=tool.name, description=tool.description, parameters=tool.parameters.plain_schema()
         )
         for tool in _ANSWERING
     )
