@@ -61,6 +61,7 @@ class BlobReferenceConverter(InConverter, binding="blob", trigger="blobTrigger")
 
 blueprint = df.Blueprint()
 CONNECTION = "DocumentsStorage"
+_ROOM_PATIENCE_S = 30.0  # then it is started anyway; other people's events wait behind it meanwhile
 _SUBJECT_START = f"/blobServices/default/containers/{DOCUMENTS}/blobs/"
 
 
@@ -70,11 +71,15 @@ _SUBJECT_START = f"/blobServices/default/containers/{DOCUMENTS}/blobs/"
 @blueprint.durable_client_input(client_name="client")
 async def blob_created(blob: BlobReference, client: df.DurableOrchestrationClient) -> None:
     """A document or a sidecar was written."""
-    from shared.documents.ids import document_of_blob
+    from shared.documents.ids import document_of_blob, is_sidecar, sender_of
     from shared.ingestion.acceptance import is_duplicate_event
+    from shared.ingestion.fair_turns import SHARES
     from shared.wiring import get_services
 
     services = get_services()
+    if not is_sidecar(blob.name):  # a narrower access list never waits
+        # What has started waits before everything else: a thousand files would hold up questions.
+        await SHARES.wait_for_room(sender_of(blob.name), _ROOM_PATIENCE_S)
     async with consumed("blob_created"):
         properties = await services.blobs.properties(DOCUMENTS, blob.name)
         if properties is not None and await is_duplicate_event(properties, services):

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from shared.ingestion.models import IngestReply, IngestStep
     from shared.platform.tracing import TraceLink
 
+    Act = Callable[[IngestTask], Awaitable[IngestReply]]
+
 blueprint = df.Blueprint()
 
 _ENDED = (
@@ -53,7 +55,7 @@ async def ingest_small_document(payload: Payload) -> dict[str, Any]:
     """All the rest, for a small document. Input: IngestStep. Output: SmallDone or a failure."""
     from shared.ingestion.steps import ingest_small
 
-    return await _perform(ingest_small, payload)
+    return await _perform_in_turn(ingest_small, payload)
 
 
 @blueprint.activity_trigger(input_name="payload")
@@ -61,7 +63,7 @@ async def parse_document(payload: Payload) -> dict[str, Any]:
     """Download, parse and chunk. Input: IngestStep. Output: Parsed or a failure."""
     from shared.ingestion.parse_document import parse
 
-    return await _perform(parse, payload)
+    return await _perform_in_turn(parse, payload)
 
 
 @blueprint.activity_trigger(input_name="payload")
@@ -69,7 +71,7 @@ async def describe_document(payload: Payload) -> dict[str, Any]:
     """Make the metadata. Input: IngestStep. Output: Done or a failure."""
     from shared.ingestion.metadata import describe
 
-    return await _perform(describe, payload)
+    return await _perform_in_turn(describe, payload)
 
 
 @blueprint.activity_trigger(input_name="payload")
@@ -85,7 +87,7 @@ async def caption_figures(payload: Payload) -> dict[str, Any]:
     """Caption a range of new figures. Input: IngestStep. Output: Done or a failure."""
     from shared.ingestion.captions import caption
 
-    return await _perform(caption, payload)
+    return await _perform_in_turn(caption, payload)
 
 
 @blueprint.activity_trigger(input_name="payload")
@@ -93,7 +95,7 @@ async def write_blocks(payload: Payload) -> dict[str, Any]:
     """Embed and write a range of new blocks. Input: IngestStep. Output: Done or a failure."""
     from shared.ingestion.indexing import write_blocks as act
 
-    return await _perform(act, payload)
+    return await _perform_in_turn(act, payload)
 
 
 @blueprint.activity_trigger(input_name="payload")
@@ -132,18 +134,29 @@ async def close_document(payload: Payload) -> dict[str, Any]:
     return await _replied("close", request.step, link, close(request, get_services()))
 
 
-async def _perform(
-    act: "Callable[[IngestTask], Awaitable[IngestReply]]", payload: dict[str, Any]
+async def _perform(act: "Act", payload: Payload) -> dict[str, Any]:
+    from shared.ingestion.steps import performed
+
+    return await _performed(act, payload, performed)
+
+
+async def _perform_in_turn(act: "Act", payload: Payload) -> dict[str, Any]:
+    from shared.ingestion.steps import performed_in_turn
+
+    return await _performed(act, payload, performed_in_turn)
+
+
+async def _performed(
+    act: "Act", payload: Payload, perform: "Callable[[Act, IngestTask], Awaitable[IngestReply]]"
 ) -> dict[str, Any]:
     from shared.ingestion.claims import IngestTask
     from shared.ingestion.models import IngestStep
-    from shared.ingestion.steps import performed
     from shared.wiring import get_services
 
     given, link = split(payload)
     step = IngestStep.from_payload(given)
     task = IngestTask(step, get_services())
-    return await _replied(act.__name__, step, link, performed(act, task))
+    return await _replied(act.__name__, step, link, perform(act, task))
 
 
 async def _replied(

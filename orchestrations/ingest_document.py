@@ -4,8 +4,8 @@ Only sequences. One instance at a time works on a document: others leave a note,
 and end; the holder starts again when it finds one. New blocks are written before the document's row, and old
 ones deleted after it.
 
-A step that failed is retried five times if its reply says that this may help; a step that only waits for a
-worker loses no retry by that. The pause is a durable timer, not a sleeping worker.
+A step that failed is retried five times if its reply says that this may help; a step that only waits for its
+turn loses no retry by that. The pause is a durable timer, not a sleeping worker.
 """
 
 from collections.abc import Generator, Sequence
@@ -39,9 +39,9 @@ MIN_FIGURES = 8  # figures an activity captions, four at once: two calls of the 
 MAX_RANGES = 40  # the whole history is replayed at every step: more steps cost more than larger ones
 PAUSES_S = (2, 8, 30, 120, 300)  # together as long as a service usually takes to come back
 MAX_PAUSE_S = 600
-WORKER_PAUSE_S = 30  # before a step that waits for a worker looks again; longer by as much each time
-MAX_WORKER_PAUSE_S = 300
-MAX_WORKER_WAITS = 60  # some five hours; the whole history is replayed at each
+WORKER_PAUSE_S = 10  # before a step that waits for its turn looks again; longer by as much each time
+MAX_WORKER_PAUSE_S = 120
+MAX_WORKER_WAITS = 100  # some three hours; the whole history is replayed at each
 MAX_CONCURRENT_STEPS = 4  # for one document; the embedding service is the bottleneck (unmeasured)
 
 Outcome = tuple[IngestResult, bool]
@@ -164,32 +164,36 @@ def _call_all(
 ) -> Replies:
     """Call an activity for each payload, a few at once, with retries; replies in order."""
     replies = yield from _call_once(context, activity, payloads)
-    tries = waits = 0
+    tries = [0] * len(payloads)
+    waits = 0
     while retryable := {
         position: reply
         for position, reply in enumerate(replies)
         if isinstance(reply, IngestFailure) and reply.retryable
     }:
-        only_waits = waits < MAX_WORKER_WAITS and all(reply.waits for reply in retryable.values())
-        if not only_waits and tries == len(PAUSES_S):
+        is_patient = waits < MAX_WORKER_WAITS
+        failed = [position for position, reply in retryable.items() if not (reply.waits and is_patient)]
+        most = max((tries[position] for position in failed), default=0)
+        if most == len(PAUSES_S):
             break
-        pause_s = min(WORKER_PAUSE_S * (waits + 1), MAX_WORKER_PAUSE_S) if only_waits else PAUSES_S[tries]
-        tries, waits = tries + (not only_waits), waits + only_waits
+        pause_s = PAUSES_S[most] if failed else min(WORKER_PAUSE_S * (waits + 1), MAX_WORKER_PAUSE_S)
+        waits += not failed
+        for position in failed:
+            tries[position] += 1
         asked_s = max(reply.retry_after_s or 0.0 for reply in retryable.values())
         pause = timedelta(seconds=min(max(pause_s, asked_s), MAX_PAUSE_S))
         yield context.create_timer(context.current_utc_datetime + pause)
-        retried = [payloads[position] for position in retryable]
-        if tries == len(PAUSES_S):
-            retried = [
-                payload.model_copy(update={"last_attempt": True})
-                if isinstance(payload, IngestStep)
-                else payload
-                for payload in retried
-            ]
+        retried = [_attempt(payloads[position], tries[position]) for position in retryable]
         answers = yield from _call_once(context, activity, retried)
         for position, answer in zip(retryable, answers, strict=True):
             replies[position] = answer
     return replies
+
+
+def _attempt(payload: ActivityInput, tries: int) -> ActivityInput:
+    if tries == len(PAUSES_S) and isinstance(payload, IngestStep):
+        return payload.model_copy(update={"last_attempt": True})
+    return payload
 
 
 def _call_once(

@@ -73,6 +73,11 @@ def is_upload(blob_name: str) -> bool:
     return blob_name.startswith(f"{UPLOADS}/")
 
 
+def sender_of(blob_name: str) -> str:
+    """Whose file it is, as its path tells: the folder of an uploader; "" for all that came otherwise."""
+    return blob_name.split("/")[1] if is_upload(blob_name) else ""
+
+
 def upload_folder(blob_name: str) -> str | None:
     """The folder that the sender named, "" for none; None of a file that came otherwise."""
     return "/".join(blob_name.split("/")[2:-1]) if is_upload(blob_name) else None

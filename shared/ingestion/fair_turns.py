@@ -1,28 +1,82 @@
-"""Turns that are shared out fairly: the next one goes to the person who had none for longest.
+"""Work that is shared out fairly among people, in one process.
 
-Ingestion takes turns at the embedding service: a question's request waits behind a few of them at most, and
-nobody's large file holds back another person's small one.
+Nobody's many or large files hold back another person's small one: the next turn goes to the person who had
+none for longest, and one person's files never take all places.
 """
 
 import asyncio
 import itertools
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Collection, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
 
-from shared.platform.errors import GroundworkError
+from shared.platform.errors import DependencyError, GroundworkError
 
 _MOST_KNOWN = 1000  # people; of those who had no turn for long it doesn't matter when
 
 
+class NoPlaceFreeError(DependencyError):
+    """All places are taken by other files. Nothing is wrong with this one, nor with a service."""
+
+    def __init__(self) -> None:
+        super().__init__("Other files are being read.", "This one is read after them.")
+
+
+@dataclass(eq=False)
+class Waiter:
+    """Someone's wait for one turn; `granted` is set where the waiter sleeps until then."""
+
+    whose: str
+    granted: asyncio.Future[None] | None = field(default=None, repr=False)
+
+
+class FairOrder:
+    """Who comes next. Decides only; the caller takes the turn, and keeps who has one."""
+
+    def __init__(self, most_of_one: int | None = None) -> None:
+        """`most_of_one`: turns that one person may have at the same time; None = all."""
+        self._most_of_one = most_of_one
+        self._waiting: list[Waiter] = []
+        self._last: dict[str, int] = {}
+        self._numbers = itertools.count(1)
+
+    def add(self, waiter: Waiter) -> None:
+        """Begin to wait."""
+        self._waiting.append(waiter)
+
+    def remove(self, waiter: Waiter) -> None:
+        """Stop waiting."""
+        if waiter in self._waiting:
+            self._waiting.remove(waiter)
+
+    def next(self, at_work: Collection[str]) -> Waiter | None:
+        """The one whose turn it is; None if nobody waits who may have one.
+
+        Args:
+            at_work: people who have a turn now, each as often as they have one.
+        """
+        counts = Counter(at_work) if self._most_of_one is not None else Counter[str]()
+        may = [one for one in self._waiting if counts[one.whose] < (self._most_of_one or 1)]
+        # Of those who had their last turn equally long ago, the first to come.
+        return min(may, key=lambda one: self._last.get(one.whose, 0), default=None)
+
+    def took(self, waiter: Waiter) -> None:
+        """Note that the waiter has its turn."""
+        self.remove(waiter)
+        self._last.pop(waiter.whose, None)
+        self._last[waiter.whose] = next(self._numbers)
+        while len(self._last) > _MOST_KNOWN:
+            del self._last[next(iter(self._last))]
+
+
 class FairTurns:
-    """At most `places` at a time, in one process."""
+    """At most `places` at a time."""
 
     def __init__(self, places: int) -> None:
         self._free = places
-        self._waiting: list[tuple[str, asyncio.Future[None]]] = []
-        self._last: dict[str, int] = {}
-        self._numbers = itertools.count(1)
+        self._order = FairOrder()
 
     @asynccontextmanager
     async def turn(self, whose: str) -> AsyncIterator[None]:
@@ -36,7 +90,8 @@ class FairTurns:
 
     async def _wait(self, whose: str) -> None:
         granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append((whose, granted))
+        waiter = Waiter(whose, granted)
+        self._order.add(waiter)
         self._hand_on()
         try:
             await granted
@@ -45,23 +100,66 @@ class FairTurns:
                 self._free += 1
                 self._hand_on()
             else:
-                self._waiting = [one for one in self._waiting if one[1] is not granted]
+                self._order.remove(waiter)
             raise
 
     def _hand_on(self) -> None:
-        while self._free and self._waiting:
-            # Of those who had their last turn equally long ago, the first to come.
-            chosen = min(self._waiting, key=lambda one: self._last.get(one[0], 0))
-            self._waiting.remove(chosen)
-            whose, granted = chosen
-            if granted.done():
+        while self._free and (chosen := self._order.next(())) is not None:
+            if chosen.granted is None or chosen.granted.done():
+                self._order.remove(chosen)
                 continue
-            self._last.pop(whose, None)
-            self._last[whose] = next(self._numbers)
-            while len(self._last) > _MOST_KNOWN:
-                del self._last[next(iter(self._last))]
+            self._order.took(chosen)
             self._free -= 1
-            granted.set_result(None)
+            chosen.granted.set_result(None)
+
+
+class Shares:
+    """How many steps of ingestions are performed at once, shared out among people.
+
+    Whose share is used up is sent away rather than made to wait: a step that waits takes the place of another
+    person's step, and of a question.
+    """
+
+    def __init__(self, places: int) -> None:
+        self._places = places
+        self._at_work: Counter[str] = Counter()
+
+    def is_full(self, whose: str) -> bool:
+        """Whether a person has as many steps at work as they may: one share is left for who comes next."""
+        people = len(self._at_work.keys() | {whose})
+        return self._at_work[whose] >= max(_LEAST_SHARE, self._places // (people + 1))
+
+    @contextmanager
+    def taken(self, whose: str) -> Iterator[None]:
+        """Have a step at work for the time of the block.
+
+        Raises:
+            NoPlaceFreeError: the person's share is used up.
+        """
+        if self.is_full(whose):
+            raise NoPlaceFreeError
+        self._at_work[whose] += 1
+        try:
+            yield
+        finally:
+            self._at_work[whose] -= 1
+            if not self._at_work[whose]:
+                del self._at_work[whose]
+
+    async def wait_for_room(self, whose: str, patience_s: float) -> None:
+        """Return when the person's share has room, or `patience_s` have passed."""
+        ends = time.monotonic() + patience_s
+        while True:
+            if not self.is_full(whose) or time.monotonic() >= ends:
+                return
+            await asyncio.sleep(_POLL_S)
+
+
+_LEAST_SHARE = 2  # steps
+_POLL_S = 0.1
+SHARES = Shares(
+    24
+)  # of the 32 activities that an instance performs at once (host.json): the rest is for questions
 
 
 class EmbeddingPace:

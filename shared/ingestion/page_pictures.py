@@ -107,7 +107,7 @@ async def _rendered(
         raise DependencyError("Too many pages are being drawn.", "Try again in a moment.", retry_after_s=2)
     blobs, pool = services.blobs, parsers(services.settings.host.instance_memory_mb).pages
     try:
-        async with pool.turn(_MAX_WAITING * RENDER_TIMEOUT_S) as run:
+        async with pool.turn(user.user_id, _MAX_WAITING * RENDER_TIMEOUT_S) as run:
             made = await _drawn(state, page_number, blobs, run)
     except BadDocumentError as failed:
         await page_files.put_failure(blobs, *place, failed)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from shared.access.daily_use import Usage
 from shared.documents import figure_store, page_files
+from shared.documents.ids import sender_of
 from shared.ingestion.acceptance import is_small, pipeline
 from shared.ingestion.claims import MAX_TRIES, PARSED
 from shared.ingestion.models import Layout, PageTexts, Parsed, ParsedFile
@@ -56,7 +57,7 @@ async def parse(task: IngestTask) -> Parsed:
         BadDocumentError, PayloadTooLargeError: the file cannot be ingested, and why.
         NotFoundError: it is gone.
         DependencyError: a service failed, or the file changed while it was read.
-        NoWorkerFreeError: all workers are parsing other files.
+        NoPlaceFreeError: all workers are parsing other files.
     """
     state = await task.enter("parsing")
     format_of(state.filename)
@@ -74,9 +75,10 @@ async def parse(task: IngestTask) -> Parsed:
     is_sent = any(service is not None and suffix in service.suffixes for service in services)
     # Before the file is fetched: an activity that waits for a worker holds no copy. But a file that a parser
     # service reads waits when its answer is there: otherwise a worker would idle for these minutes.
-    async with (pools.sent if is_sent else pool).turn() as run:
+    whose = sender_of(task.step.blob_name)
+    async with (pools.sent if is_sent else pool).turn(whose) as run:
         with TemporaryDirectory(prefix="groundwork-") as folder:
-            return await _parse(task, Path(folder), pool.run if is_sent else run)
+            return await _parse(task, Path(folder), partial(pool.run, whose=whose) if is_sent else run)
 
 
 async def _parse(task: IngestTask, folder: Path, run: RunJob) -> Parsed:

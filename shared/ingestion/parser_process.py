@@ -23,8 +23,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import IO, cast
 
+from shared.ingestion.fair_turns import FairOrder, NoPlaceFreeError, Waiter
 from shared.ingestion.parser_worker import Job, WorkerReply
-from shared.platform.errors import BadDocumentError, DependencyError
+from shared.platform.errors import BadDocumentError
 
 _APP_MB = 768  # the host (300 MB), its Python worker (250 MB), uploads that it holds whole (16 MB each)
 _TEXT_MB = 192  # texts of up to 32 KB; an idle worker takes 45 MB
@@ -51,17 +52,18 @@ Raises BadDocumentError: the file cannot be read, took too long, or crashed the 
 """
 
 
-class NoWorkerFreeError(DependencyError):
-    """All workers are reading other files. Nothing is wrong with this one, nor with a service."""
-
-
 class ParserPool:
-    """Some workers, started when they are needed; each may take `memory_mb`."""
+    """Some workers, started when they are needed; each may take `memory_mb`.
+
+    They are shared out fairly, and one person's files take all but one at most.
+    """
 
     def __init__(self, workers: int, memory_mb: int) -> None:
         self.memory_mb = memory_mb
         self._workers = [_Worker(memory_mb << 20) for _ in range(workers)]
         self._free = deque(self._workers)  # used from its end: the last one to work has started already
+        self._holders: dict[_Worker, str] = {}  # changed by threads too: never read and written in two steps
+        self._order = FairOrder(most_of_one=max(1, workers - 1))
         # Not the event loop's threads: looking up a host's name takes one of those, and there are few.
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="parser")
 
@@ -70,24 +72,26 @@ class ParserPool:
         """Worker processes so far: many mean many crashes."""
         return sum(worker.started for worker in self._workers)
 
-    async def run(self, job: Job, timeout_s: float, patience_s: float = PATIENCE_S) -> None:
-        """Perform one job; the result lies in `job.target`.
+    async def run(self, job: Job, timeout_s: float, patience_s: float = PATIENCE_S, whose: str = "") -> None:
+        """Perform one job of a person; the result lies in `job.target`.
 
         Raises:
             BadDocumentError: the file cannot be read, took longer than `timeout_s`, or crashed the parser.
-            NoWorkerFreeError: no worker became free within `patience_s`.
+            NoPlaceFreeError: no worker became free within `patience_s`.
         """
-        async with self.turn(patience_s) as run:
+        async with self.turn(whose, patience_s) as run:
             await run(job, timeout_s)
 
     @asynccontextmanager
-    async def turn(self, patience_s: float = PATIENCE_S) -> AsyncIterator[RunJob]:
-        """Reserve a worker for some jobs. Don't ask for a second one meanwhile: that could deadlock.
+    async def turn(self, whose: str, patience_s: float = PATIENCE_S) -> AsyncIterator[RunJob]:
+        """Reserve a worker for some jobs of a person.
+
+        Don't ask for a second one meanwhile: that could deadlock.
 
         Raises:
-            NoWorkerFreeError: no worker became free within `patience_s`.
+            NoPlaceFreeError: no worker became free within `patience_s`.
         """
-        worker = await self._free_worker(patience_s)
+        worker = await self._free_worker(whose, patience_s)
         exchange: Future[WorkerReply] | None = None
 
         async def run(job: Job, timeout_s: float) -> None:
@@ -101,18 +105,29 @@ class ParserPool:
             yield run
         finally:
             if exchange is None:
-                self._free.append(worker)
+                self._give_back(worker)
             else:  # the caller may have been cancelled: the worker is free when it has replied
-                exchange.add_done_callback(lambda _: self._free.append(worker))
+                exchange.add_done_callback(lambda _: self._give_back(worker))
 
-    async def _free_worker(self, patience_s: float) -> "_Worker":
+    async def _free_worker(self, whose: str, patience_s: float) -> "_Worker":
         ends = time.monotonic() + patience_s
-        while True:
-            with suppress(IndexError):
-                return self._free.pop()
-            if time.monotonic() >= ends:
-                raise NoWorkerFreeError("Other files are being read.", "This one is read after them.")
-            await asyncio.sleep(_POLL_S)
+        waiter = Waiter(whose)
+        self._order.add(waiter)
+        try:
+            while not self._free or self._order.next(list(self._holders.values())) is not waiter:
+                if time.monotonic() >= ends:
+                    raise NoPlaceFreeError
+                await asyncio.sleep(_POLL_S)
+            self._order.took(waiter)
+            worker = self._free.pop()
+            self._holders[worker] = whose
+            return worker
+        finally:
+            self._order.remove(waiter)
+
+    def _give_back(self, worker: "_Worker") -> None:
+        del self._holders[worker]
+        self._free.append(worker)
 
     def close(self) -> None:
         """End the processes of the workers that are free."""

@@ -5,12 +5,14 @@ from collections.abc import Awaitable, Callable
 from shared.access.daily_use import Usage
 from shared.access.limits import charge
 from shared.documents import figure_store, index_rows, page_files
+from shared.documents.ids import sender_of
 from shared.documents.state import DocumentState
 from shared.ingestion import captions, indexing, metadata
 from shared.ingestion.acceptance import pipeline
 from shared.ingestion.changes import correct
 from shared.ingestion.claims import CHANGES, PARSED, ClaimLostError, IngestTask, now
 from shared.ingestion.copies import is_new_name, same_bytes
+from shared.ingestion.fair_turns import SHARES, NoPlaceFreeError
 from shared.ingestion.models import (
     BLOCK_COUNTS,
     BlockChanges,
@@ -26,7 +28,6 @@ from shared.ingestion.models import (
     Superseded,
 )
 from shared.ingestion.parse_document import parse
-from shared.ingestion.parser_process import NoWorkerFreeError
 from shared.ingestion.rights import apply_rights
 from shared.ingestion.services import IngestionServices
 from shared.platform.errors import ConflictError, DependencyError, GroundworkError, NotFoundError
@@ -43,15 +44,17 @@ async def reply_of(name: str, step: IngestStep, performed: Awaitable[IngestReply
     except ClaimLostError:
         return Superseded()
     except GroundworkError as failed:
-        get_logger().warning(
-            "ingestion.step_failed", step=name, run_id=step.instance_id, error_type=failed.code
-        )
+        waits = isinstance(failed, NoPlaceFreeError)
+        if not waits:
+            get_logger().warning(
+                "ingestion.step_failed", step=name, run_id=step.instance_id, error_type=failed.code
+            )
         return IngestFailure(
             reason=failed.detail[:_MAX_REASON_CHARS],
             hint=" ".join(failed.hints)[:_MAX_REASON_CHARS],
             retryable=failed.retryable,
             retry_after_s=failed.retry_after_s,
-            waits=isinstance(failed, NoWorkerFreeError),
+            waits=waits,
         )
     except Exception:  # noqa: BLE001 - the border: a defect ends this document, visibly, and no other
         get_logger().exception("ingestion.defect", step=name, run_id=step.instance_id)
@@ -69,6 +72,22 @@ async def performed(act: Callable[[IngestTask], Awaitable[IngestReply]], task: I
         owner = task.known.wanted_rights.owner_id if task.known else None
         if owner and task.used != Usage():
             await charge(owner, task.used, task.services.user_limits)
+
+
+async def performed_in_turn(
+    act: Callable[[IngestTask], Awaitable[IngestReply]], task: IngestTask
+) -> IngestReply:
+    """One step that takes long, within its person's share of this instance.
+
+    Raises:
+        NoPlaceFreeError: the share is used up.
+        ClaimLostError: the instance no longer holds the document.
+    """
+    whose = sender_of(task.step.blob_name)
+    if SHARES.is_full(whose):
+        await task.update()  # a document that waits is still held
+    with SHARES.taken(whose):
+        return await performed(act, task)
 
 
 async def ingest_small(task: IngestTask) -> SmallDone:

@@ -1,7 +1,7 @@
 """`ingest_document` on a virtual clock: same actions on every replay, an end whatever the steps answer."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -272,3 +272,10 @@ def test_an_event_that_came_meanwhile_is_followed(changes: dict[str, Answer]) ->
 def test_a_document_dropped_again_while_it_was_removed_is_ingested() -> None:
     run = ingest(accept_document=Accepted(outcome="gone"), remove_document=Closed(again=True))
     assert run.continued_with == {"blob_name": "a.pdf"}
+
+
+def test_a_range_that_waits_beside_one_that_fails_loses_no_try() -> None:
+    planned = Planned(new_count=2 * MIN_RANGE, moved_count=0, kept_count=0, gone_count=0)
+    replies: Iterator[IngestReply] = iter([*[BUSY, WAITS] * len(PAUSES_S), Done(), WAITS, BUSY, Done()])
+    run = ingest(plan_document=planned, write_blocks=lambda _: next(replies))
+    assert run.output["outcome"] == "ready"

@@ -1,10 +1,11 @@
 """Whose turn it is, and how many texts a request takes."""
 
 import asyncio
+from contextlib import ExitStack
 
 import pytest
 
-from shared.ingestion.fair_turns import EmbeddingPace, FairTurns
+from shared.ingestion.fair_turns import EmbeddingPace, FairTurns, NoPlaceFreeError, Shares
 from shared.platform.errors import DependencyError
 
 
@@ -61,3 +62,19 @@ async def test_a_slow_or_failing_service_gets_fewer_texts() -> None:
         async with pace.measured(8):
             now += 0.1
     assert pace.texts == 64
+
+
+async def test_one_persons_steps_leave_a_share_for_others_and_for_who_comes_next() -> None:
+    shares = Shares(12)
+    with ExitStack() as at_work:
+        for _ in range(6):
+            at_work.enter_context(shares.taken("anna"))
+        with pytest.raises(NoPlaceFreeError):
+            at_work.enter_context(shares.taken("anna"))
+        for _ in range(4):
+            at_work.enter_context(shares.taken("ben"))
+        assert shares.is_full("ben")
+        assert not shares.is_full("eva")
+        await shares.wait_for_room("eva", patience_s=3600)
+        await shares.wait_for_room("anna", patience_s=0)
+    assert not shares.is_full("anna")

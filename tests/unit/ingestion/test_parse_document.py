@@ -11,8 +11,9 @@ import pytest
 from shared.documents.ids import document_id
 from shared.ingestion import parse_document
 from shared.ingestion.claims import MAX_TRIES, Claim, IngestTask, is_quarantined
+from shared.ingestion.fair_turns import NoPlaceFreeError
 from shared.ingestion.models import CloseRequest, IngestFailure, IngestReply, IngestStep, Layout, Parsed
-from shared.ingestion.parser_process import NoWorkerFreeError, ParserPool, Parsers, RunJob, parsers
+from shared.ingestion.parser_process import ParserPool, Parsers, RunJob, parsers
 from shared.ingestion.parser_services import LayoutReader, ParserServices
 from shared.ingestion.parser_worker import Job
 from shared.ingestion.steps import close, reply_of
@@ -35,8 +36,8 @@ def workers_end() -> Iterator[None]:
 class Busy(ParserPool):
     """All of its workers are at work."""
 
-    async def _free_worker(self, patience_s: float) -> NoReturn:
-        raise NoWorkerFreeError("Other files are being read.")
+    async def _free_worker(self, whose: str, patience_s: float) -> NoReturn:
+        raise NoPlaceFreeError
 
 
 def use_pool(monkeypatch: pytest.MonkeyPatch, pool: ParserPool) -> None:
@@ -125,7 +126,7 @@ class Ending(ParserPool):
         self.timeouts_s: list[float] = []
 
     @asynccontextmanager
-    async def turn(self, patience_s: float = 0) -> AsyncIterator[RunJob]:
+    async def turn(self, whose: str, patience_s: float = 0) -> AsyncIterator[RunJob]:
         async def run(_: Job, timeout_s: float) -> None:
             self.timeouts_s.append(timeout_s)
             raise asyncio.CancelledError

@@ -99,7 +99,7 @@ async def test_files_that_wait_for_a_worker_hold_no_thread_of_the_event_loop(
     # Looking up names, files and JSON takes such threads, in answers to questions too.
     assert await asyncio.wait_for(asyncio.to_thread(lambda: "done"), timeout=2) == "done"
     ended = await asyncio.gather(*waiting, return_exceptions=True)
-    assert [type(end).__name__ for end in ended].count("NoWorkerFreeError") == 49
+    assert [type(end).__name__ for end in ended].count("NoPlaceFreeError") == 49
 
 
 async def test_a_caller_that_gives_up_keeps_no_worker_from_others(
@@ -209,3 +209,23 @@ async def test_a_picture_that_unfolds_is_refused_within_the_memory_of_a_small_in
         largest = content.getvalue()
     await pool.run(job(tmp_path, "b.png", largest), PATIENCE_S)
     pool.close()
+
+
+async def test_a_persons_second_file_waits_for_somebody_elses_first(
+    tmp_path: Path, markdown_runs: Callable[[str], None]
+) -> None:
+    markdown_runs("time.sleep(0.5)")
+    pool, order = ParserPool(workers=2, memory_mb=384), list[str]()
+
+    async def parse(whose: str, number: int) -> None:
+        folder = tmp_path / f"{whose}{number}"
+        folder.mkdir()
+        async with pool.turn(whose, PATIENCE_S) as run:
+            order.append(whose)
+            with suppress(BadDocumentError):
+                await run(job(folder, "a.md"), PATIENCE_S)
+
+    # Of two workers one is left for Ben, though three of Anna's files wait.
+    await asyncio.gather(*(parse("anna", number) for number in range(4)), parse("ben", 0))
+    pool.close()
+    assert order == ["anna", "ben", "anna", "anna", "anna"]
