@@ -56,7 +56,7 @@ types: .set-up-test  ## mypy --strict
 audit: .set-up-run   ## whether the running local stack's files, states and indexes agree; exit code 0 only then
 	@$(BIN)/python -m local.audit $(ARGS)
 
-docs: .set-up-test   ## write the generated parts of docs/ anew
+docs: .set-up-test   ## rewrite the generated parts of docs/
 	$(BIN)/python -m scripts.settings_table --write
 
 ingest-report: .set-up-run         ## what becomes of every file of a folder: DATA=folder OUT=report.json

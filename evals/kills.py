@@ -120,7 +120,7 @@ class Scene:
 
 
 def shown_text(events: Sequence[StreamEvent]) -> str:
-    """The answer as a reader puts it together: what is begun anew or discarded is dropped."""
+    """The answer as a reader puts it together: text of a restarted or discarded step is dropped."""
     texts: list[tuple[int, str]] = []
     for event in events:
         step = int(event.data.get("step") or 0)
@@ -134,7 +134,7 @@ def shown_text(events: Sequence[StreamEvent]) -> str:
 def asked_while(
     scene: Scene, questions: Sequence[str], strike: Callable[[], float], state: str = "accepted"
 ) -> list[Outcome]:
-    """Ask all at once, strike when each has come to `state`; those that were at work then are told of."""
+    """Ask all at once, strike when each has reached `state`; returns those that were running then."""
     waiting = threading.Semaphore(0)
 
     def watch(event: StreamEvent) -> None:

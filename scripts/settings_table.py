@@ -16,11 +16,11 @@ BEGIN, END = "<!-- begin: made by `make docs` -->", "<!-- end -->"
 
 
 def render_table() -> str:
-    """One row per setting: name, what it is for, default, example."""
-    lines = ["| name | what it is for | default | example |", "|---|---|---|---|"]
+    """One row per setting: name, what it is for, its default and an example."""
+    lines = ["| name | what it is for | default, example |", "|---|---|---|"]
     for variable, field in setting_fields().items():
-        cells = (f"`{variable}`", field.description, _default(field), _example(field))
-        lines.append(f"| {' | '.join(str(cell) for cell in cells)} |")
+        values = "; ".join(filter(None, (_default(field), _example(field))))
+        lines.append(f"| `{variable}` | {field.description} | {values} |")
     return "\n".join(lines)
 
 
@@ -33,7 +33,7 @@ def _default(field: FieldInfo) -> str:
 
 
 def _example(field: FieldInfo) -> str:
-    return f"`{field.examples[0]}`" if field.examples else ""
+    return f"e.g. `{field.examples[0]}`" if field.examples else ""
 
 
 def current_page() -> str:

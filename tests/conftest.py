@@ -67,7 +67,7 @@ def find_free_port() -> int:
     """A loopback port that nothing listens on, and that nobody else is given until it is used.
 
     Below the range from which a system chooses ports by itself, and never one of another worker's: what is
-    found now is opened seconds later, and after a crash anew, by a process that must have this very port.
+    found now is opened seconds later, and after a crash again, by a process that must have this very port.
     """
     return next(_free_ports)
 

@@ -1,6 +1,6 @@
 """What a sub-agent adds to a question beside its model's time, against the same question without sub-agents.
 
-Both are asked of one stack, whose host is started anew in between; taps tell when the model was called.
+Both are asked of one stack, whose host is restarted in between; taps tell when the model was called.
 """
 
 import os
@@ -103,7 +103,7 @@ def _ask(stack: LocalStack, taps: Taps, question: str) -> Asked:
 
 
 def _children(stack: LocalStack, run_id: str) -> list[tuple[float, float]]:
-    """When the parent scheduled each child, and when it was told of its end; seconds since the epoch."""
+    """When the parent scheduled each child, and when it learned of its end; seconds since the epoch."""
     told = httpx.get(f"{stack.base_url}{_PREFIX}/{run_id}", params={"showHistory": "true"}).json()
     ended = [one for one in told["historyEvents"] if one["EventType"] == "SubOrchestrationInstanceCompleted"]
     return [(_moment(one["ScheduledTime"]), _moment(one["Timestamp"])) for one in ended]

@@ -91,7 +91,7 @@ def _row(told: dict[str, float | None]) -> str:
 
 
 def _times(asked: Sequence[Asked], name: str) -> list[float]:
-    """Whoever cancels completes nothing; a reader who hung up saw the end later than it was there."""
+    """A cancelled question completes nothing; a reader who hung up saw the end later than it came."""
     counted = asked if name == "first_event" else [one for one in asked if one.behaviour == "reads"]
     return [took for one in counted if (took := one.since_sent(name)) is not None]
 

@@ -186,7 +186,7 @@ def _views(view: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
 
 
 def _spent(before: Mapping[str, Any], after: Mapping[str, Any]) -> Spent:
-    """What was asked in between. Never by a reset: that would have the faults begin anew with each run."""
+    """What was asked in between. Never by a reset: that would restart the faults with each run."""
     calls = after["calls"]["count"] - before["calls"]["count"]
     latest = after["calls"]["latest"][-calls:] if calls else []
     by_children = [prompt + completion for task, prompt, completion in latest if task in CHILD_TASKS]

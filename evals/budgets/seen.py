@@ -47,7 +47,7 @@ class Seen:
         replay_differs: what was sent again is not what was sent first.
         orchestration_open: its orchestration was at work long after the last event.
         decisions: of the delegation policy, with their reason codes.
-        views: the sub-agents as the run's owner is told of them.
+        views: the sub-agents as the run's owner sees them.
         spent: None when other runs used the model server at the same time.
         largest_seen: tokens of the largest of the server's latest calls, whosever it was: what stands for the
             run's own largest where that is not told apart.

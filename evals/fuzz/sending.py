@@ -37,7 +37,7 @@ class Seen:
     Attributes:
         status: None = no answer.
         complaints: what is not as described.
-        sent: the request, for whoever looks into it; without the identity.
+        sent: the request, for debugging; without the identity.
     """
 
     name: str
@@ -110,7 +110,7 @@ def keep_to_one_line(case: AnyCase) -> None:
 
 
 def shown(case: AnyCase) -> str:
-    """A request, for whoever looks into it; without the identity."""
+    """A request, for debugging; without the identity."""
     return f"{case.method} {case.formatted_path} {case.query or ''} {case.body!r}"[:_MESSAGE_CHARS]
 
 

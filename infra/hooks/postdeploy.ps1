@@ -33,7 +33,7 @@ for ($try = 1; ; $try++) {
     if ($LASTEXITCODE -eq 0) { break }
     [Console]::Error.WriteLine($said)
     if ($said -match 'AuthorizationFailed') {
-        Exit-NoSubscription "Whoever deploys needs Contributor on the resource group $env:AZURE_RESOURCE_GROUP."
+        Exit-NoSubscription "You need Contributor on the resource group $env:AZURE_RESOURCE_GROUP."
     }
     if ($try -eq 20) {
         Exit-NoSubscription 'The last error stands above: does the app start? docs/troubleshooting.md, "Alerts".'

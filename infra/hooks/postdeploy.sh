@@ -26,7 +26,7 @@ until said=$(az deployment group create --output none --only-show-errors \
         "storageName=$CONTENT_STORAGE_NAME" 2>&1); do
     echo "$said" >&2
     case "$said" in
-        *AuthorizationFailed*) ends "Whoever deploys needs Contributor on the resource group $AZURE_RESOURCE_GROUP." ;;
+        *AuthorizationFailed*) ends "You need Contributor on the resource group $AZURE_RESOURCE_GROUP." ;;
     esac
     tries=$((tries - 1))
     if [ "$tries" -eq 0 ]; then

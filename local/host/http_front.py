@@ -89,7 +89,7 @@ def _compile_segment(segment: str, template: str) -> tuple[str, bool]:
     return f"(?P<{name}>{CONSTRAINTS.get(constraint or '', '[^/]+')})", bool(optional)
 
 
-# Of one connection, not of the message; lengths are written by whoever sends it on.
+# Of one connection, not of the message; the sender writes the lengths.
 _HOP_BY_HOP = frozenset({b"connection", b"keep-alive", b"transfer-encoding", b"te", b"upgrade", b"expect"})
 
 

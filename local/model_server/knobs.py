@@ -48,7 +48,7 @@ class Knobs:
         delegate: it hands a question over to a sub-agent when it is advised to.
         overtalk: tokens that a reply is longer, at least, than it is allowed to be.
         chaos: the seed of `chaos.draw`.
-        without, ignore: parts of the protocol (`PARTS`) that are refused, or taken and not heeded.
+        without, ignore: parts of the protocol (`PARTS`) that are refused, or accepted and ignored.
         dialect: how a refusal is worded.
         pace: a class of hosted models (`pace.py`); `hidden`: tokens that it thinks ahead of this reply.
         fenced, think: JSON comes among words and in a fence; thoughts come ahead of what is said.

@@ -25,7 +25,7 @@ from local.model_server.protocol.delivery import (
     wait_whole,
     whole,
 )
-from local.model_server.protocol.endpoint_kinds import check_chat, check_embedding, decorated, heeded
+from local.model_server.protocol.endpoint_kinds import check_chat, check_embedding, decorated, without_ignored
 from local.model_server.protocol.errors import ApiError
 from local.model_server.protocol.in_words import in_fields
 from local.model_server.protocol.overtalk import talk_over
@@ -83,7 +83,7 @@ class ModelServer:
         model = self._admit("chat", deployment or sent.model, CHAT_MODEL, task)
         check_chat(sent, model.knobs)
         model = replace(model, knobs=paced(model.knobs, sent))
-        request = heeded(sent, model.knobs)
+        request = without_ignored(sent, model.knobs)
         loop = asyncio.get_running_loop()
         written, usage = await loop.run_in_executor(self._chat_pool, self._write, request, model.knobs)
         self.stats.count_reply(written.task, usage)

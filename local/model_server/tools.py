@@ -42,7 +42,7 @@ def choose_tool_call(request: ChatRequest, is_tool_loop: bool) -> ToolCall | Non
 
 
 def call_regardless(request: ChatRequest) -> ToolCall:
-    """A call though none is wanted or offered, each a little different: a model that heeds nothing."""
+    """A call though none is wanted or offered, each a little different: a model that ignores instructions."""
     functions = [tool.function for tool in request.tools] or [_ANY_TOOL]
     return _call(_search_of(functions), request, is_tool_loop=True)
 

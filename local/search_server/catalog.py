@@ -13,7 +13,7 @@ from local.search_server.schema import Schema
 from local.search_server.store import IndexStore, open_store
 
 _SUFFIX: Final = ".sqlite"
-# What may change in an existing field without building the index anew.
+# What may change in an existing field without rebuilding the index.
 _CHANGEABLE: Final = {"retrievable", "search_analyzer", "synonym_maps", "fields"}
 
 

@@ -202,7 +202,7 @@ class Index:
             return outcomes
 
     def redefine(self, schema: Schema, etag: str) -> None:
-        """Take a changed definition; documents stay, and what is derived is made anew where it must be."""
+        """Take a changed definition; documents stay, and derived data is rebuilt where necessary."""
         # Readers wait: a view must never join the old schema's column numbers with the new tables.
         with self._write_lock, self._publish_lock:
             derives = _derives_alike(self.schema.definition, schema.definition)

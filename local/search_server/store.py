@@ -108,7 +108,7 @@ def open_store(path: Path) -> tuple[IndexStore, str | None, str | None]:
 
 
 def rebuild_derived_tables(connection: sqlite3.Connection, schema: Schema) -> None:
-    """Make the tables of columns and elements anew from the bodies, for this schema."""
+    """Rebuild the tables of columns and elements from the bodies, for this schema."""
     names = "".join(f", {field.column}" for field in schema.column_fields)
     connection.execute("DROP TABLE IF EXISTS columns")
     connection.execute("DROP TABLE IF EXISTS elements")

@@ -96,10 +96,10 @@ def _by_place(words: Sequence[str], options: Sequence[ClarificationOption]) -> t
 
 
 def _by_words(words: Sequence[str], options: Sequence[ClarificationOption]) -> tuple[int, ...] | None:
-    """The options that bear the most words which not all of them bear; None when no word tells."""
-    bearing = [_words_of(option) for option in options]
-    telling = naming_words(*words) - frozenset.intersection(*bearing)
-    hits = [len(telling & borne) for borne in bearing]
+    """The options that have the most distinguishing words; None if no word distinguishes them."""
+    words_of_options = [_words_of(option) for option in options]
+    distinguishing = naming_words(*words) - frozenset.intersection(*words_of_options)
+    hits = [len(distinguishing & option_words) for option_words in words_of_options]
     if not any(hits):
         return None
     return tuple(option.number for option, hit in zip(options, hits, strict=True) if hit == max(hits))
@@ -118,8 +118,8 @@ def _known(numbers: Sequence[int], options: Sequence[ClarificationOption]) -> tu
 def _bearing(words: Sequence[str], options: Sequence[ClarificationOption]) -> bool:
     """Whether these numbers stand in names and are no places of the list."""
     places = {str(option.number) for option in options}
-    borne = frozenset().union(*(_words_of(option) for option in options))
-    return not set(words) <= places and set(words) <= borne
+    option_words = frozenset().union(*(_words_of(option) for option in options))
+    return not set(words) <= places and set(words) <= option_words
 
 
 def _of_age(options: Sequence[ClarificationOption], age: tuple[str, str]) -> tuple[int, ...]:
@@ -271,12 +271,15 @@ def _told_by_context(
 
 
 def _told_apart(question: str, fitting: Sequence[DocumentRecord]) -> list[DocumentRecord]:
-    """The documents with the most words of the question that not all of them bear; numbers count first."""
-    bearing = [_all_words(record) for record in fitting]
-    telling = naming_words(question) - frozenset.intersection(*bearing)
-    numbers = frozenset(word for word in telling if word.isdigit())
-    for words in (numbers, telling):
-        told = [(record, words & borne) for record, borne in zip(fitting, bearing, strict=True)]
+    """The documents with the most words of the question that distinguish them; numbers count first."""
+    words_of_documents = [_all_words(record) for record in fitting]
+    distinguishing = naming_words(question) - frozenset.intersection(*words_of_documents)
+    numbers = frozenset(word for word in distinguishing if word.isdigit())
+    for words in (numbers, distinguishing):
+        told = [
+            (record, words & document_words)
+            for record, document_words in zip(fitting, words_of_documents, strict=True)
+        ]
         if any(hits for _, hits in told):
             most = max(len(hits) for _, hits in told)
             return [record for record, hits in told if len(hits) == most]
@@ -301,9 +304,9 @@ def _different(fitting: Sequence[DocumentRecord]) -> int:
 def _each_is_told(question: str, fitting: Sequence[DocumentRecord]) -> bool:
     """The question names each by a word of its own: "2023 and 2024"."""
     words = naming_words(question)
-    bearing = [_all_words(record) for record in fitting]
-    shared = frozenset.intersection(*bearing)
-    told = [words & (borne - shared) for borne in bearing]
+    words_of_documents = [_all_words(record) for record in fitting]
+    shared = frozenset.intersection(*words_of_documents)
+    told = [words & (own - shared) for own in words_of_documents]
     return all(told) and len(set(told)) > 1
 
 

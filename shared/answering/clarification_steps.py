@@ -82,7 +82,7 @@ async def ask_user(
 ) -> None:
     """Store a question, mark the run as waiting, then show it with its options.
 
-    In this order: whoever sees the options can answer. A run that waits doesn't count against a limit.
+    In this order, so that people who see the options can answer. Waiting runs don't count against a limit.
     """
     memory, services, step = attempt.memory, attempt.services, attempt.action.step
     asked = await memory.put_clarification(step, asked)

@@ -187,7 +187,7 @@ class GenericRun:
                 raise BudgetExceededError(
                     f"The limit of {step.limit} was reached before there was an answer.",
                     "Ask for less at once.",
-                    "Whoever made the agent can raise its limits.",
+                    "The agent's author can raise its limits.",
                 )
             case _:
                 assert_never(step)

@@ -286,7 +286,7 @@ def _after_failure(state: LoopState, failed: StepFailed) -> LoopState:
             }
         )
     if state.phase == "fail":
-        # Nothing more can be said to anybody; readers learn it from whoever finds the run without an end.
+        # Nothing more can be written; readers learn of it when the run is found without an end.
         return _advance(state, "end")
     return _advance(state, "fail", failure=failed)
 

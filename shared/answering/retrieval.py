@@ -59,7 +59,7 @@ async def resolve_documents(request: RunRequest, stored: StoredPlan, documents: 
         before_that.doc_ids if before_that else (),
         may_ask=not request.doc_ids,
     )
-    # Whoever chose the documents means these, whatever they call them.
+    # A person who chose the documents means these, whatever the question calls them.
     missing = () if request.doc_ids else missing_documents(found)
     return stored.model_copy(
         update={

@@ -1,6 +1,6 @@
 """Begins an orchestration again that its host lost; a run that cannot begin again is closed.
 
-Whoever notices first does it: a reader, a look at the status, a timer. The steps of a run that were done
+The first to notice does it: a reader, a status request, a timer. The steps of a run that were done
 give their stored results, and what was sent of the one that was lost is withdrawn by its next attempt. Time
 begins again with the run; tokens and cost do not.
 """

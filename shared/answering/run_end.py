@@ -75,7 +75,7 @@ async def commit_answer(
         ended = {"status": "completed", "finished_at": datetime.now(UTC), "todo": tuple(action.todo)}
         record = record.model_copy(update=ended)
         await _commit_record(record, answer, services.blobs, services.runs, services.threads)
-    # COMPLETE is sent last: whoever sees it can read the answer everywhere. Remembering comes later anyway.
+    # COMPLETE is sent last: by then the answer can be read everywhere. Remembering comes later anyway.
     complete = event_log.write(_complete(answer, request.thread_id, action.todo))
     background_writes: list[Coroutine[None, None, None]] = [
         record_act(services.audit, _reading(answer, request))
@@ -186,7 +186,7 @@ async def _commit_record(
         RunClosedError: the thread went meanwhile; nothing of the answer stays.
     """
     try:
-        # The thread first: whoever sees the run completed can ask on, and the answer is in the conversation.
+        # The thread first: when the run shows as completed, a follow-up finds the answer in the thread.
         await close_turn(record, answer, threads)
         await runs.replace(record)
     except (RunClosedError, NotFoundError):

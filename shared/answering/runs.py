@@ -91,7 +91,7 @@ async def begin_run(
 async def renew_run(
     run_id: str, user: UserContext, arrived_at: datetime, services: AnsweringServices
 ) -> None:
-    """Have a run that was stored, and never set to work, count as asked now, by whoever asks for it again.
+    """Let a run that was stored but never started count as asked now, by the person who asks for it again.
 
     The same key may come a day later: by then its time would be over, and its asker may have other rights.
     """

@@ -72,7 +72,7 @@ async def _events(
     try:
         async for event in log.follow(run_id, run):
             if event.name == "ASK_USER":
-                await asyncio.wait({run})  # whoever sees the options can answer at once
+                await asyncio.wait({run})  # people who see the options can answer at once
             yield event
     finally:
         run.cancel()

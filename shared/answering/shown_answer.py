@@ -1,8 +1,8 @@
 """Keeping readers and storage in step: what stands in the log as an answer is the answer that is stored.
 
-Two attempts at one step may both write an answer, and the first to store its own wins. Whoever finds, after
-storing or before using an answer, that readers have seen another one withdraws that and shows the right one,
-all in one append.
+Two attempts at one step may both write an answer, and the first to store its own wins. An attempt that
+finds, after storing or before using an answer, that readers have seen another one, withdraws that and shows
+the right one, all in one append.
 """
 
 import uuid

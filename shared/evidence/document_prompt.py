@@ -33,7 +33,7 @@ def web_address(url: str | None) -> str | None:
 def moment_url(url: str | None, seconds: float) -> str | None:
     """The address of a recording, or of our own API, with the moment at which to begin.
 
-    None where `url` is none of ours and no plain web address. Players read `#t=83`; YouTube wants it as a
+    None where `url` is neither the app's nor a plain web address. Players read `#t=83`; YouTube wants it as a
     parameter. Source: Media Fragments URI 1.0, section 4.2.1.
     """
     if not url or not _PLAIN.fullmatch(url):

@@ -1,7 +1,7 @@
 """Work that is shared out fairly among people, in one process.
 
-Nobody's many or large files hold back another person's small one: the next turn goes to the person who had
-none for longest, and one person's files never take all places.
+One person's many or large files never hold back another person's small one: the next turn goes to the
+person who had none for longest, and one person's files never take all places.
 """
 
 import asyncio

@@ -115,7 +115,7 @@ class SearchSettings(SettingsGroup, alias_generator=prefixed("AZURE_SEARCH_")):
     semantic_ranker: bool = Field(
         alias="SEMANTIC_RANKER",
         default=False,  # not every tier and region has it, and each query is charged
-        description="Order results with the search service's semantic ranker, where the service has one.",
+        description="Use the search service's semantic ranker, if it has one.",
     )
 
 
@@ -125,37 +125,37 @@ class StorageSettings(SettingsGroup):
     connection_string: str | None = Field(
         alias="DocumentsStorage",
         default=None,
-        description="Connection string of the storage account with the documents; unset = managed identity "
-        "with the three DocumentsStorage__…ServiceUri settings.",
+        description="Connection string of the documents' storage account; unset = managed identity and "
+        "the three settings DocumentsStorage__….",
         repr=False,
     )
     blob_uri: str | None = Field(
         alias="DocumentsStorage__blobServiceUri",
         default=None,
-        description="Blob endpoint of the storage account, used with managed identity.",
+        description="Blob endpoint of the documents' storage account.",
         examples=["https://NAME.blob.core.windows.net"],
     )
     queue_uri: str | None = Field(
         alias="DocumentsStorage__queueServiceUri",
         default=None,
-        description="Queue endpoint of the same account; the blob trigger needs it.",
+        description="Queue endpoint of the documents' storage account.",
         examples=["https://NAME.queue.core.windows.net"],
     )
     table_uri: str | None = Field(
         alias="DocumentsStorage__tableServiceUri",
         default=None,
-        description="Table endpoint of the same account.",
+        description="Table endpoint of the documents' storage account.",
         examples=["https://NAME.table.core.windows.net"],
     )
     tables_endpoint: str | None = Field(
         default=None,
-        description="Table endpoint of another account, such as Cosmos DB for Table; unset = the storage "
-        "account's.",
+        description="Table endpoint of another account, such as Cosmos DB for Table; unset = the same "
+        "account.",
         examples=["https://NAME.table.cosmos.azure.com"],
     )
     tables_key: str | None = Field(
         default=None,
-        description="Key of the account of TABLES_ENDPOINT; unset = managed identity.",
+        description="Key for TABLES_ENDPOINT; unset = managed identity.",
         repr=False,
     )
 
@@ -180,7 +180,7 @@ class ModelSettings(SettingsGroup):
 
     openai_base_url: str | None = Field(
         default=None,
-        description="Any OpenAI-compatible endpoint; it takes precedence over AZURE_OPENAI_ENDPOINT.",
+        description="Any OpenAI-compatible endpoint; takes precedence over AZURE_OPENAI_ENDPOINT.",
         examples=["https://api.openai.com/v1"],
     )
     openai_api_key: str | None = Field(
@@ -216,70 +216,66 @@ class ModelSettings(SettingsGroup):
         default=None,
         gt=0,
         le=1,
-        description="Median cosine of questions and passages that answer them, by which scores are brought "
-        "to one scale (docs/models.md); unset = by the name of EMBEDDING_MODEL.",
+        description="Median cosine of a question and a passage that answers it (docs/models.md); unset = "
+        "by the name of EMBEDDING_MODEL.",
         examples=["0.44"],
     )
     embedding_timeout_s: float = Field(
         default=120,
         gt=0,
-        description="Timeout for embedding blocks of a document, or a turn that is remembered, in seconds; a "
-        "question's is part of its search.",
+        description="Timeout for embedding blocks or remembered turns, in seconds.",
     )
     embedding_tokenizer_path: str | None = Field(
         default=None,
         description="tokenizer.json of the embedding model, for exact block sizes; needs the package "
-        "tokenizers, which Azure's requirements leave out. Unset = 3.6 characters per token.",
+        "tokenizers, which Azure lacks. Unset = 3.6 characters per token.",
     )
     features: str = Field(
         alias="MODEL_FEATURES",
         default=AUTO,
-        description="Parts of the OpenAI protocol that the endpoint supports, comma separated: "
-        "docs/models.md; auto = learned from what it refuses.",
+        description="Parts of the OpenAI protocol that the endpoint supports (docs/models.md), comma "
+        "separated; auto = the app finds out.",
         examples=["json_object,max_tokens,system_role,images"],
     )
     effort_with_tools: Effort | Literal["auto"] = Field(
         alias="REASONING_EFFORT_TOOLS",
         default="none",
-        description="How much a reasoning model may think in turns with tools: none, minimal, low, medium or "
-        "high; auto = not sent. What the model refuses is replaced: docs/models.md.",
+        description="Reasoning effort in turns with tools: none, minimal, low, medium or high; auto = not "
+        "sent.",
     )
     effort_of_short_calls: Effort | Literal["auto"] = Field(
         alias="REASONING_EFFORT_SHORT",
         default="minimal",
-        description="The same for short calls: plans, repairs of quotations, judgements of passages, "
-        "summaries of turns.",
+        description="The same for short calls, such as plans and repairs of quotations.",
     )
     effort_of_writing: Effort | Literal["auto"] = Field(
         alias="REASONING_EFFORT_WRITING",
         default="low",
-        description="The same for all others: reports of sub-agents, summaries, descriptions of documents.",
+        description="The same for longer texts, such as reports and summaries.",
     )
     reasoning_room_tokens: int = Field(
         default=3_000,  # 700 to 1,400 hidden ones were seen at medium effort
         ge=0,
-        description="Tokens added to the limit of a reply that came empty or cut, which is asked for once "
-        "more: room for hidden reasoning. 0 = it is not asked for again.",
+        description="Tokens added when a reply that came empty or cut is requested once more; 0 = never.",
     )
     input_usd_per_million_tokens: float = Field(
         alias="CHAT_MODEL_INPUT_USD_PER_MILLION_TOKENS",
         default=0.40,  # list price of gpt-4.1-mini, for which the prompts are written
         ge=0,
-        description="Price of a million tokens that CHAT_MODEL reads, in US dollars; sub-agents' budgets "
-        "depend on it.",
+        description="Price of a million tokens that CHAT_MODEL reads, in US dollars; budgets use it.",
     )
     cached_input_usd_per_million_tokens: float | None = Field(
         alias="CHAT_MODEL_CACHED_INPUT_USD_PER_MILLION_TOKENS",
         default=None,
         ge=0,
-        description="The same for tokens that the endpoint has in its cache; unset = no discount.",
+        description="The same for tokens in the endpoint's cache; unset = no discount.",
         examples=["0.10"],
     )
     output_usd_per_million_tokens: float = Field(
         alias="CHAT_MODEL_OUTPUT_USD_PER_MILLION_TOKENS",
         default=1.60,  # as above
         ge=0,
-        description="The same for a million tokens that it writes.",
+        description="The same for tokens that CHAT_MODEL writes.",
     )
 
     @property
@@ -337,26 +333,24 @@ class IngestionSettings(SettingsGroup):
     max_document_bytes: int = Field(
         default=100_000_000,  # six at once fit on an instance's temporary disk (parser_process)
         gt=0,
-        description="A larger file is refused, with the reason in its status.",
+        description="Maximum size of any file, in bytes.",
     )
     max_document_blocks: int = Field(
         default=20_000,  # some 5,000 dense pages, 4.6 million tokens to embed
         gt=0,
-        description="Maximum number of blocks of one document; with MAX_BLOCK_TOKENS it limits what is "
-        "embedded. More end the ingestion as failed.",
+        description="Maximum number of blocks of one document; ingestion of a longer one fails.",
     )
     max_upload_bytes: int = Field(
         default=16 * 1024 * 1024,
         gt=0,
         description=(
-            "Maximum size of a file sent to `POST /documents`, in bytes: the host reads it whole into memory."
-            " Larger ones go straight to storage."
+            "Maximum size of a file sent to `POST /documents`, in bytes; larger ones go straight to storage."
         ),
     )
     parse_timeout_s: float = Field(
         default=300,
         gt=0,
-        description="Timeout for parsing one file, in seconds; files below 4 MB get less, by their size.",
+        description="Timeout for parsing one file, in seconds; files below 4 MB get less.",
     )
     max_figures: int = Field(
         default=200,
@@ -368,14 +362,14 @@ class IngestionSettings(SettingsGroup):
         default=200,
         ge=0,
         le=400,
-        description="Timeout for OCR of one file's scanned pages and pictures by Tesseract, in seconds, on "
-        "top of PARSE_TIMEOUT_S; a page takes about 4. 0 = no OCR.",
+        description="Timeout for OCR of one file by Tesseract, in seconds, on top of PARSE_TIMEOUT_S; a "
+        "page takes about 4. 0 = no OCR.",
     )
     parser_backend: Literal["local", "document_intelligence", "docling"] = Field(
-        default="local", description="Reads the layout of PDFs and pictures; all but local are services."
+        default="local", description="What reads PDFs and pictures; all but local are services."
     )
     text_recognition: Literal["tesseract", "document_intelligence"] = Field(
-        default="tesseract", description="Reads pages without text when PARSER_BACKEND is local."
+        default="tesseract", description="What reads pages without text if PARSER_BACKEND is local."
     )
     parser_service_timeout_s: float = Field(
         default=180,
@@ -403,8 +397,8 @@ class IngestionSettings(SettingsGroup):
     )
     default_access: str = Field(
         default="",
-        description="Principals, comma separated, for documents without an access list of their own; "
-        "empty = the owner alone.",
+        description="Access list, comma separated, of documents that come without one; empty = the owner "
+        "only.",
     )
 
     @model_validator(mode="after")
@@ -441,13 +435,13 @@ class AnsweringSettings(SettingsGroup):
         default=3 * 86400,
         gt=0,
         le=30 * 86400,
-        description="How long to wait for a reply to a clarification, in seconds.",
+        description="How long a clarifying question waits for a reply, in seconds.",
     )
     max_retrieval_attempts: int = Field(
         default=2,
         ge=1,
         le=3,
-        description="Searches for what is missing, the first search included; 1 = gaps are not searched for.",
+        description="Maximum number of searches, the first included; 1 = gaps are not searched for.",
     )
     max_agent_turns: int = Field(
         default=6, ge=1, le=20, description="Maximum number of model turns of one answer."
@@ -464,35 +458,34 @@ class AnsweringSettings(SettingsGroup):
     max_answer_tokens: int = Field(
         default=4000,  # an answer has some 600; the hidden reasoning of a reasoning model counts as well
         gt=0,
-        description="Maximum number of tokens written for an answer, hidden reasoning included.",
+        description="Maximum length of an answer in tokens, hidden reasoning included.",
     )
     answer_blocks: int = Field(
-        default=10, ge=1, le=50, description="Number of blocks that an answer is written from."
+        default=10, ge=1, le=50, description="Number of passages that an answer is written from."
     )
     whole_documents_tokens: int = Field(
         default=10_000,
         ge=0,
-        description="Documents that a question is about fit into the prompt up to this many tokens together, "
-        "for a plain fact up to a quarter of it, and are shown whole; a summary or comparison of more is "
-        "read by sub-agents.",
+        description="Documents that a question is about are shown whole up to this many tokens together; "
+        "for a plain fact, up to a quarter of it.",
     )
     prompt_figures: int = Field(
         default=3,
         ge=0,
         le=3,
-        description="Number of figures found that go into the prompt as pictures, some 1,000 tokens each; "
-        "0 = CHAT_MODEL sees none, also not by `view_figure`. A model that refuses pictures gets none.",
+        description="Number of figures in the prompt as pictures, some 1,000 tokens each; 0 = none, also "
+        "not by `view_figure`.",
     )
     organisation: str = Field(
         default="an organisation",
         min_length=1,
         max_length=100,
-        description="Whose documents these are; the prompts name it.",
+        description="Name of your organisation, for prompts.",
         examples=["Contoso Ltd"],
     )
     default_timezone: TimezoneName = Field(
         default="UTC",
-        description="Time zone of questions that name none: what `today` means in them.",
+        description='Time zone of questions without one: what "today" means.',
         examples=["Europe/Berlin"],
     )
     max_question_chars: int = Field(default=8000, gt=0, description="A longer question is refused (413).")
@@ -506,8 +499,8 @@ class ConversationSettings(SettingsGroup):
         default=6,
         ge=2,
         le=30,
-        description="Number of a thread's latest turns given to a question in full; beyond that, the older "
-        "half is compressed into the thread's summary.",
+        description="Number of a thread's latest turns that a question sees in full; older ones are "
+        "summarised.",
     )
     turn_summary_timeout_s: float = Field(
         default=60, gt=0, description="Timeout for summarising older turns of a thread, in seconds."
@@ -515,8 +508,8 @@ class ConversationSettings(SettingsGroup):
     run_retention_days: int = Field(
         default=30,
         ge=1,
-        description="Days after which a run's events and working memory, and summaries of documents, are "
-        "deleted; a run's answer stays as long as its thread.",
+        description="Days after which runs' events, working memory and summaries of documents are "
+        "deleted; answers stay as long as their thread.",
     )
 
 
@@ -527,7 +520,7 @@ class SummarySettings(SettingsGroup, alias_generator=prefixed("SUMMARY_")):
         default=900,
         gt=0,
         le=6 * 3600,
-        description="Timeout for a summary, in seconds; whatever has been read by then is summarised.",
+        description="Timeout for a summary, in seconds; it then covers what has been read.",
     )
     call_timeout_s: float = Field(
         default=60, gt=0, le=240, description="Timeout for one model call of a summary, in seconds."
@@ -536,34 +529,33 @@ class SummarySettings(SettingsGroup, alias_generator=prefixed("SUMMARY_")):
         default=3000,  # unmeasured: small enough for findings from everywhere, large enough to be few
         ge=300,
         le=100_000,
-        description="Maximum number of tokens of a document that the model reads at once.",
+        description="Number of tokens of a document that the model reads at once.",
     )
     max_windows: int = Field(
         default=120,
         ge=1,
         le=900,
-        description="Maximum number of windows of one document; a longer one is summarised in part, with a "
-        "warning.",
+        description="Maximum number of such windows per document; a longer one is summarised in part.",
     )
     documents_at_once: int = Field(
-        default=4, ge=1, le=20, description="Number of documents of one summary that are read concurrently."
+        default=4, ge=1, le=20, description="Number of documents that a summary reads concurrently."
     )
     output_tokens: int = Field(
         default=4000,  # as for an answer: the hidden reasoning of a reasoning model counts as well
         gt=0,
-        description="Maximum number of tokens written in one model call, hidden reasoning included.",
+        description="Maximum number of tokens written in one call, hidden reasoning included.",
     )
 
 
 class SubagentSettings(SettingsGroup, alias_generator=prefixed("SUBAGENTS_")):
     """Limits of sub-agents (contracts.md, section 4)."""
 
-    enabled: bool = Field(default=True, description="Questions that need deeper work may use sub-agents.")
+    enabled: bool = Field(default=True, description="Allow sub-agents for questions that need deeper work.")
     max_per_request: int = Field(
         default=2, ge=0, le=10, description="Maximum number of sub-agents of one question."
     )
     max_recursion_depth: int = Field(
-        default=1, ge=0, le=3, description="1 = sub-agents start no others; 0 = there are none."
+        default=1, ge=0, le=3, description="1 = sub-agents start no others; 0 = no sub-agents."
     )
     child_timeout_ms: int = Field(
         default=30_000, gt=0, le=14_400_000, description="Timeout of one sub-agent, in milliseconds."
@@ -581,50 +573,49 @@ class SubagentSettings(SettingsGroup, alias_generator=prefixed("SUBAGENTS_")):
         default=750,
         ge=0,
         le=60_000,
-        description="Pause before a retry, and before a deferred decision is repeated, in milliseconds.",
+        description="Pause before a retry or a deferred decision, in milliseconds.",
     )
     child_min_latency_ms: int = Field(
         default=4_000,  # unmeasured: one search and one short turn of a model
         ge=1,
-        description="With less time left, in milliseconds, no sub-agent is started.",
+        description="Time that must be left to start a sub-agent, in milliseconds.",
     )
     reserve_latency_ms: int = Field(
         default=12_000,  # an answer of 600 tokens at 70 a second, its first token, and the commit
         ge=0,
-        description="Time reserved for the main agent, which writes the answer, in milliseconds.",
+        description="Time reserved for the main agent, in milliseconds.",
     )
     reserve_tokens: int = Field(
         default=20_000,  # documents given whole have 10,000, rules and findings 4,000, an answer 4,000
         ge=0,
-        description="Tokens reserved for the main agent, which writes the answer.",
+        description="Tokens reserved for the main agent.",
     )
     max_active: int = Field(
         default=20,  # unmeasured: ten questions with two each
         ge=0,
-        description="Maximum number of sub-agents running at once, over all questions and instances.",
+        description="Maximum number of sub-agents running at once, in all instances.",
     )
     max_queue_depth: int = Field(
         default=20,  # unmeasured: the same as may be active
         ge=1,
-        description="With this many sub-agents waiting, decisions to start one are deferred.",
+        description="Number of waiting sub-agents from which decisions are deferred.",
     )
     restricted_tools_only: bool = Field(
         default=False, description="Sub-agents may use only the tools of SUBAGENTS_RESTRICTED_TOOLS."
     )
     restricted_tools: str = Field(
         default="retrieve_documents,query_metadata",
-        description="Those tools, comma separated: retrieve_documents, query_metadata, web_search.",
+        description="Those tools: retrieve_documents, query_metadata, web_search.",
     )
     compliance_mode: Literal["normal", "strict"] = Field(
         default="normal", description="strict = the restricted tools only, and never the web."
     )
     sensitive_departments: str = Field(
         default="",
-        description="Departments, comma separated: the web is not searched for questions that found their "
-        "documents.",
+        description="Departments whose documents rule out a web search.",
         examples=["Human Resources,Legal"],
     )
-    degraded_mode: bool = Field(default=False, description="Reduced operation: no sub-agents while it is on.")
+    degraded_mode: bool = Field(default=False, description="Switch sub-agents off for a while.")
     circuit_breaker_failure_rate_threshold: float = Field(
         alias="CIRCUIT_BREAKER_FAILURE_RATE_THRESHOLD",
         default=0.35,
@@ -637,13 +628,13 @@ class SubagentSettings(SettingsGroup, alias_generator=prefixed("SUBAGENTS_")):
         default=50,
         ge=1,
         le=1000,
-        description="Number of latest sub-agents that the share is computed over.",
+        description="Number of latest sub-agents that count.",
     )
     circuit_breaker_cooldown_seconds: int = Field(
         alias="CIRCUIT_BREAKER_COOLDOWN_SECONDS",
         default=300,
         ge=1,
-        description="Seconds that the circuit stays open before one is tried.",
+        description="Seconds until an open circuit tries one sub-agent.",
     )
 
     @property
@@ -683,7 +674,7 @@ class ThresholdSettings(SettingsGroup):
         default=0.08,
         ge=0,
         le=1,
-        description="Six passages or more whose best has a smaller lead suggest a sub-agent.",
+        description="A smaller lead of the best of six passages suggests a sub-agent.",
     )
     high_score_spread_clarity: float = Field(
         default=0.15, ge=0, le=1, description="From this lead, the best passage is clearly ahead."
@@ -695,7 +686,7 @@ class BudgetSettings(SettingsGroup):
 
     budget_preset: Literal["default", "tight"] = Field(
         default="default",
-        description="tight = the smallest budgets (docs/settings.md). A budget that you set overrides it.",
+        description="tight = the smallest budgets; a budget that you set overrides it.",
         examples=["tight"],
     )
     max_total_tokens_per_request: int = Field(
@@ -713,21 +704,20 @@ class BudgetSettings(SettingsGroup):
     max_total_latency_ms: int = Field(
         default=60_000,
         gt=0,
-        description="Maximum time from a question's arrival to its stored answer, in milliseconds; longer "
-        "timeouts of its steps are cut to it.",
+        description="Maximum time from question to answer, in milliseconds; timeouts of steps are cut to it.",
     )
     min_remaining_latency_to_delegate_ms: int = Field(
-        default=20_000, ge=0, description="With less time left, in milliseconds, no sub-agent is started."
+        default=20_000, ge=0, description="Time that must be left to start a sub-agent, in milliseconds."
     )
     min_remaining_tokens_to_delegate: int = Field(
         default=26_000,  # the reserve, and one turn over some passages
         ge=0,
-        description="With fewer tokens left, no sub-agent is started.",
+        description="Tokens that must be left to start a sub-agent.",
     )
     min_remaining_cost_to_delegate_usd: float = Field(
         default=0.005,  # unmeasured: one turn of a small model
         ge=0,
-        description="With less money left, in US dollars, no sub-agent is started.",
+        description="Money that must be left to start a sub-agent, in US dollars.",
     )
 
 
@@ -752,15 +742,14 @@ class WebSearchSettings(SettingsGroup, alias_generator=prefixed("WEB_SEARCH_")):
 
     url: _SafeUrl | None = Field(
         default=None,
-        description="Search engine with SearXNG's JSON API; https, or on this machine. "
-        "Unset = the web is never searched.",
+        description="Search engine with SearXNG's JSON API; unset = no web search.",
         examples=["https://NAME/search"],
     )
     key: _HeaderValue | None = Field(
         default=None, description="Key of the search engine, if it needs one.", repr=False
     )
     key_header: _HeaderName = Field(
-        default="X-Api-Key", description="Header that carries the key, unchanged.", examples=["Authorization"]
+        default="X-Api-Key", description="Header that carries the key.", examples=["Authorization"]
     )
 
 
@@ -771,32 +760,29 @@ class LimitSettings(SettingsGroup):
         default=60,  # one a second for hours: no person asks faster, and no faulty script costs more
         ge=0,
         le=100_000,
-        description="Calls that cost (questions, searches, summaries, uploads) per person and minute; "
-        "all at once or spread out. More get a 429. 0 = no limit.",
+        description="Calls that cost (questions, searches, summaries, uploads) per person and minute. "
+        "More get a 429; 0 = no limit, as for all limits below.",
     )
     max_concurrent_runs: int = Field(
         default=5,
         ge=0,
         le=1000,
-        description="Questions and summaries of one person that run concurrently; a run that waits for a "
-        "reply does not count. More get a 429. 0 = no limit.",
+        description="Questions and summaries of one person that run at once; waiting ones don't count.",
     )
     max_open_streams: int = Field(
         default=30,  # browsers open six to one host
         ge=0,
         le=10_000,
-        description="Streams of runs and documents that one person has open in one process. More get a 429. "
-        "0 = no limit.",
+        description="Open streams of one person in one process.",
     )
     # Daily limits are generous: they stop a script that runs all night, and no person (unmeasured).
     max_daily_documents: int = Field(
         default=10_000,
         ge=0,
-        description="Files that one person sends in a day (UTC). More get a 429. 0 = no limit, as for all "
-        "daily limits.",
+        description="Files that one person sends in a day (UTC).",
     )
     max_daily_size_bytes: int = Field(
-        default=20_000_000_000, ge=0, description="Bytes of one person's files that are read in a day."
+        default=20_000_000_000, ge=0, description="Bytes of one person's files read in a day."
     )
     max_daily_parser_seconds: int = Field(
         default=6 * 3600, ge=0, description="Seconds that parsers work on one person's files in a day."
@@ -804,20 +790,17 @@ class LimitSettings(SettingsGroup):
     max_daily_blocks: int = Field(
         default=1_000_000,
         ge=0,
-        description="Blocks embedded of one person's files in a day; each has `MAX_BLOCK_TOKENS` at most.",
+        description="Blocks of one person's files embedded in a day.",
     )
     max_daily_captions: int = Field(
-        default=20_000, ge=0, description="Pictures of one person's files that a model describes in a day."
+        default=20_000, ge=0, description="Pictures of one person's files described in a day."
     )
     max_daily_chat_tokens: int = Field(
         default=20_000_000,
         ge=0,
-        description="Tokens of one person's questions in a day, read and written by all models. It bounds "
-        "their cost, too.",
+        description="Tokens of one person's questions in a day, read and written.",
     )
-    max_daily_page_images: int = Field(
-        default=5000, ge=0, description="Pages that are drawn for one person in a day."
-    )
+    max_daily_page_images: int = Field(default=5000, ge=0, description="Pages drawn for one person in a day.")
 
 
 class TelemetrySettings(SettingsGroup):
@@ -826,14 +809,14 @@ class TelemetrySettings(SettingsGroup):
     otlp_endpoint: _HttpUrl | None = Field(
         alias="OTEL_EXPORTER_OTLP_ENDPOINT",
         default=None,
-        description="Receiver of traces and metrics by OTLP over HTTP, without /v1/traces; unset = none. "
-        "https, or http without headers. Its exporter is not among Azure's requirements.",
+        description="Receiver of traces and metrics by OTLP over HTTP, without /v1/traces. Its exporter "
+        "is not installed in Azure.",
         examples=["http://localhost:4318"],
     )
     otlp_header_list: _Headers | None = Field(
         alias="OTEL_EXPORTER_OTLP_HEADERS",
         default=None,
-        description="Headers for that receiver, such as its key: name=value, comma separated.",
+        description="Headers for the OTLP receiver, such as a key: name=value, comma separated; https only.",
         examples=["x-api-key=KEY"],
         repr=False,
     )
@@ -847,26 +830,24 @@ class TelemetrySettings(SettingsGroup):
     connection_string: _Insights | None = Field(
         alias="APPLICATIONINSIGHTS_CONNECTION_STRING",
         default=None,
-        description="Application Insights resource for traces and metrics; unset = none.",
+        description="Application Insights resource for traces and metrics.",
         examples=["InstrumentationKey=…"],
         repr=False,
     )
     authentication_string: str | None = Field(
         alias="APPLICATIONINSIGHTS_AUTHENTICATION_STRING",
         default=None,
-        description="In the platform's format: Authorization=AAD signs in with the managed identity; "
-        "ClientId= names it.",
+        description="Authorization=AAD signs in with the managed identity; ClientId= names it.",
         examples=["Authorization=AAD"],
     )
     trace_sample_ratio: float = Field(
         default=1.0,
         ge=0,
         le=1,
-        description="Share of the traces begun here that is recorded; a trace that comes with a request is "
-        "recorded if its caller records it.",
+        description="Share of traces that is recorded, unless a caller's traceparent decides.",
     )
     trace_content: bool = Field(
-        default=False, description="Record what models read and write: questions, documents, answers."
+        default=False, description="Record what models read and write. For development only."
     )
 
     @property
@@ -895,37 +876,35 @@ class BotSettings(SettingsGroup, alias_generator=prefixed("BOT_")):
 
     app_id: _EntraId | None = Field(
         default=None,
-        description="Client id of the Azure Bot's identity; unset = POST /api/messages answers 401.",
+        description="Client id of the Azure Bot's identity; unset = no bot.",
         examples=["00000000-0000-0000-0000-000000000000"],
     )
     tenant_id: _EntraId | None = Field(
         default=None,
-        description="Entra tenant of the bot; people of other tenants are refused. Required with BOT_APP_ID.",
+        description="Entra tenant of the bot; others are refused. Required with BOT_APP_ID.",
         examples=["72f988bf-86f1-41af-91ab-2d7cd011db47"],
     )
     cloud: Literal["public", "usgov"] = Field(
         default="public",
-        description="Microsoft cloud of the bot; usgov = Azure Government, with Teams GCC High or DoD. Set "
-        "BOT_ATTACHMENT_HOSTS and GRAPH_ENDPOINT with it.",
+        description="Microsoft cloud of the bot; usgov = GCC High or DoD (docs/teams.md).",
         examples=["usgov"],
     )
     local_anonymous: bool = Field(
         default=False,
-        description="Accept activities without a token from this machine, such as the Agents Playground's; "
-        "not with BOT_APP_ID, refused in Azure.",
+        description="Accept messages without a token from this machine, such as the Agents Playground's; "
+        "refused in Azure.",
     )
     attachment_host_list: _Hosts = Field(
         alias="BOT_ATTACHMENT_HOSTS",
         default=".sharepoint.com,smba.trafficmanager.net",
-        description="Hosts, comma separated, from which files dropped into a chat are fetched; `.NAME` = any "
-        "host below it. Loopback is allowed with BOT_LOCAL_ANONYMOUS only.",
+        description="Hosts from which files dropped into a chat are fetched; `.NAME` = any host below it.",
         examples=["contoso-my.sharepoint.com,smba.trafficmanager.net"],
     )
     stream_seconds: float = Field(
         default=100,  # Teams ends a streamed message after 2 minutes
         gt=0,
         le=110,
-        description="Maximum time to stream one message in a chat, in seconds; a longer one is sent again.",
+        description="Maximum time to stream one message in a chat, in seconds.",
     )
 
     @property
@@ -953,50 +932,49 @@ class IdentitySettings(SettingsGroup):
 
     allowed_tenants: _OneEntraId = Field(
         default="",
-        description="Id of the Entra tenant whose people are admitted; empty = everyone whom App Service "
-        "Authentication admits. Departments and roles have the same names in every tenant, so it is one.",
+        description="The Entra tenant whose people are admitted; empty = everyone whom App Service "
+        "Authentication admits.",
         examples=["72f988bf-86f1-41af-91ab-2d7cd011db47"],
     )
     guests: Literal["named", "members", "refused"] = Field(
         default="named",
-        description="named = guests of a tenant read what is open to them by name, group, or to everyone; "
-        "members = also what is open to the organisation; refused = they are not admitted.",
+        description="named = guests read what is open to them by name, group or `*`; members = also what "
+        "is open to the organisation; refused = no guests.",
     )
     allow_applications: bool = Field(
-        default=False, description="Programs may call as themselves, without a signed-in person."
+        default=False, description="Let programs call as themselves, without a person."
     )
     department_claim: str | None = Field(
         default=None,
-        description="Claim that carries a person's department; unset = `department`, or a directory "
-        "extension of that name.",
+        description="Claim that carries a person's department; unset = `department`.",
         examples=["extension_0123456789abcdef0123456789abcdef_division"],
     )
     group_overage: Literal["resolve", "refuse", "ignore"] = Field(
         default="resolve",
-        description="For people with more groups than fit into a token: look them up in Microsoft Graph, "
-        "refuse the person (403), or ignore their groups.",
+        description="People with more groups than fit into a token: look the groups up in Microsoft Graph "
+        "(resolve), refuse the person (403), or ignore their groups.",
     )
     group_cache_s: int = Field(
         default=300,
         ge=0,
         le=3600,
-        description="How long groups that were looked up are cached, in seconds; 0 = for one request.",
+        description="How long such groups are cached, in seconds.",
     )
     graph_endpoint: _Origin = Field(
         default="https://graph.microsoft.com",
-        description="Microsoft Graph, or that of a national cloud.",
+        description="Address of Microsoft Graph.",
         examples=["https://graph.microsoft.us"],
     )
     graph_timeout_s: float = Field(
         default=5,  # unmeasured: a page takes some tenths of a second, and somebody waits
         gt=0,
         le=30,
-        description="Timeout for looking up a person's groups, all pages and retries included, in seconds.",
+        description="Timeout for looking up a person's groups, in seconds.",
     )
     publish_role: str = Field(
         default="",
-        description="Application role that a person needs to open a document to the organisation or to "
-        "everyone; empty = anyone may who may change the document.",
+        description="Application role that a person needs to open a document to the organisation or "
+        "everyone; empty = none.",
         examples=["publisher"],
     )
     audit_retention_days: int = Field(
@@ -1008,13 +986,12 @@ class IdentitySettings(SettingsGroup):
     dev_token_secret: _Secret | None = Field(
         default=None,
         min_length=32,
-        description="Secret that signs development tokens, 32 random characters or more; refused where the "
-        "app is hosted.",
+        description="Signs development tokens, 32 random characters or more; refused in Azure.",
         repr=False,
     )
     allow_anonymous: bool = Field(
         default=False,
-        description="Search without a user context (tests only; refused where the app is hosted).",
+        description="Search without a user context; for tests only, refused in Azure.",
     )
 
     @property
@@ -1033,33 +1010,26 @@ class HostSettings(SettingsGroup):
         default=180,
         gt=0,
         le=220,
-        description="A stream ends on purpose after this many seconds, to be resumed by Last-Event-ID.",
+        description="Seconds after which a stream ends, to be resumed by Last-Event-ID.",
     )
     instance_memory_mb: int = Field(
         default=2048,
         ge=2048,
-        description="Memory of an instance, in megabytes; set by the deployment. Parser processes share what "
-        "the host and the app leave.",
+        description="Memory of an instance, in megabytes; set by the deployment.",
     )
     public_url: _Origin | None = Field(
         default=None,
-        description="Address of the app in a browser, for links in chats; unset = https://WEBSITE_HOSTNAME.",
+        description="Address of the app in a browser, for links in chats; unset = WEBSITE_HOSTNAME.",
         examples=["https://groundwork.contoso.com"],
     )
     website_hostname: str | None = Field(default=None, description="Set by Azure; the app's own host name.")
-    website_site_name: str | None = Field(
-        default=None, description="Set by Azure; tells that the app runs there."
-    )
+    website_site_name: str | None = Field(default=None, description="Set by Azure: the app runs there.")
     website_auth_enabled: bool = Field(
-        default=False, description="Set by Azure while App Service Authentication guards the app."
+        default=False, description="Set by Azure if App Service Authentication is on."
     )
 
-    container_app_name: str | None = Field(
-        default=None, description="Set by Azure Container Apps; tells that the app runs there."
-    )
-    kubernetes_service_host: str | None = Field(
-        default=None, description="Set by Kubernetes; tells that the app runs there."
-    )
+    container_app_name: str | None = Field(default=None, description="Set by Azure Container Apps.")
+    kubernetes_service_host: str | None = Field(default=None, description="Set by Kubernetes.")
 
     @property
     def is_hosted(self) -> bool:

@@ -135,11 +135,11 @@ def reference_query(reference: str) -> str:
 def spelled_as_named(reference: str, records: Iterable[DocumentRecord]) -> str:
     """The reference with its misspelt words as the documents spell them; a word that one bears stays."""
     named = {word for record in records for word in _WORD.findall(_naming_text(record).casefold())}
-    borne = named | {singular(word) for word in named}
+    known_words = named | {singular(word) for word in named}
 
     def right(found: re.Match[str]) -> str:
         word = found.group().casefold()
-        if word in _FILLERS or word in borne or singular(word) in borne:
+        if word in _FILLERS or word in known_words or singular(word) in known_words:
             return found.group()
         return nearest(word, named) or found.group()
 
@@ -162,8 +162,8 @@ def is_plural(reference: str, records: Iterable[DocumentRecord]) -> bool:
     words = [word for word in _WORD.findall(reference.casefold()) if not word.isdigit()]
     if not words or singular(words[-1]) == words[-1] or words[-1].endswith(_GENITIVE_ENDS):
         return False
-    borne = {word for record in records for word in _WORD.findall(_naming_text(record).casefold())}
-    return words[-1] not in borne and singular(words[-1]) in borne
+    known_words = {word for record in records for word in _WORD.findall(_naming_text(record).casefold())}
+    return words[-1] not in known_words and singular(words[-1]) in known_words
 
 
 def naming_words(*texts: str) -> frozenset[str]:

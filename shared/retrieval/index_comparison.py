@@ -23,7 +23,7 @@ class RowComparison:
     """Two indexes with the same key field. Only `target` is written."""
 
     def __init__(self, source: SearchIndex, target: SearchIndex, key: str, on_page: OnPage) -> None:
-        """`on_page` is told of each page when it is done."""
+        """`on_page` is called with each page when it is done."""
         self._source = source
         self._target = target
         self._key = key

@@ -186,7 +186,7 @@ class IndexMigration:
             definition: with the alias for its name.
             timeout_s: limits one call here, and in the app (SEARCH_TIMEOUT_S), whose writes are waited for.
             settle_s: how long these may take; for tests.
-            on_page: told of each page of rows that was copied or compared.
+            on_page: called with each page of rows that was copied or compared.
         """
         self._alias: str = definition["name"]
         self._definition = definition

@@ -65,8 +65,8 @@ class DelegationOutcome:
     Attributes:
         event: of readers: it tells the decision and its reasons.
         delegation, starts, until: of a decision to delegate: what is stored, the children to start, and the
-            instant at which whoever has not ended is ended. None and empty of any other.
-        defer_s: of a deferred decision on the question itself: seconds after which it is made anew.
+            instant at which sub-agents still running are ended. None and empty for any other.
+        defer_s: for a deferred decision on the question itself: seconds until it is repeated.
         advice: for the prompt, of a `delegate` that is not binding; empty = none.
         refusal: the result of a call of `delegate` that started nobody, as the model reads it.
     """

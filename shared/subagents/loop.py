@@ -102,7 +102,7 @@ def _after_failure(state: ChildState, failed: TurnResult) -> ChildState:
     again = state.model_copy(update={"attempt": state.attempt + 1})
     if failed.retryable and state.attempt < state.start.retry_count:
         return again
-    # From here on nothing more is looked for: whoever takes over reports from what is there.
+    # From here on there is no more searching: the step that takes over reports from what is there.
     attempt = max(state.attempt, state.start.retry_count) + 1
     closing = again.model_copy(update={"attempt": attempt, "closing": True})
     if state.place + 1 < len(state.start.profiles):

@@ -1,4 +1,4 @@
-"""What people are told of sub-agents, in the question's language: English, or German. Pure."""
+"""Messages to people about sub-agents, in the question's language: English or German. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -63,7 +63,7 @@ class Delegation(Model):
     """A decision to delegate, and what it set going. Stored in working memory under its step.
 
     Attributes:
-        asker: as whom its sub-agents search, if the run has waited; None = whoever asked.
+        asker: as whom its sub-agents search, if the run has waited; None = the person who asked.
     """
 
     step: Count

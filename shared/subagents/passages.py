@@ -127,8 +127,8 @@ def fitting_pages(pages: Sequence[WebHit], tokens: int) -> list[WebHit]:
 def repeats_passage(query: str, hits: Iterable[Hit], task: str) -> bool:
     """Whether a query holds five words in a row that stand so in a passage, and not in the task.
 
-    What is searched for on the web is told to strangers; text of a document has no business there, whoever
-    had the model write it.
+    Strangers see what is searched for on the web; text of a document has no business there, even if
+    the model wrote it.
     """
     own = _runs(query) - _runs(task)
     return any(own & _runs(f"{hit.content} {hit.image_caption or ''}") for hit in hits) if own else False

@@ -207,7 +207,7 @@ def _message(context: TurnContext, hits: list[Hit], pages: list[WebHit]) -> str:
 
 
 def _listed(context: TurnContext) -> list[DocumentRecord]:
-    """What tools told of documents, the first ones."""
+    """What tools reported about documents, the first ones."""
     records = context.records
     return [records[doc_id] for doc_id in context.state.listed if doc_id in records][:_MOST_LISTED]
 

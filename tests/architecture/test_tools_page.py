@@ -9,7 +9,7 @@ from tests.architecture.source_tree import ROOT
 from tests.fakes.services import fake_services
 
 PAGE = (ROOT / "docs/extend.md").read_text(encoding="utf-8")
-ROW = re.compile(r"^\| `(\w+)` \|", re.MULTILINE)
+ROW = re.compile(r"^(?:\||-) `(\w+)`", re.MULTILINE)
 
 
 def sections() -> dict[str, str]:

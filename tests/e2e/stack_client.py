@@ -54,7 +54,7 @@ def pdf_of(*lines: str) -> bytes:
 
 
 def client_of(stack: LocalStack, who: SampleUser | str) -> httpx.Client:
-    """A client of the API for a person, or for whoever holds a token."""
+    """A client of the API for a person, or for the holder of a token."""
     token = who if isinstance(who, str) else stack.token(who)
     headers = {"Authorization": f"Bearer {token}"}
     return httpx.Client(base_url=f"{stack.base_url}/api", headers=headers, timeout=HANG_GUARD_S)

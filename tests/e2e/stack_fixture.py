@@ -42,5 +42,5 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStack]:
     with LocalStack(settings_for(folder), PATIENT, environment_without_model()) as running:
         bring_samples(running, ProgressBar())
         _running.append(running)
-        yield running  # whoever came first is torn down last
+        yield running  # the first to start is torn down last
         _running.clear()

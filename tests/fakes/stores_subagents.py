@@ -9,7 +9,7 @@ from tests.fakes.table import InMemoryTable
 
 
 class InMemoryControlStore(ControlStore):
-    """One state; whoever writes what changed meanwhile is refused."""
+    """One state; a write over a newer version is refused."""
 
     def __init__(self) -> None:
         super().__init__(InMemoryTable())

@@ -144,7 +144,7 @@ def test_a_missing_permission_is_named_at_once(deployed: Callable[..., Outcome])
     assert refused.code == 1
     assert len(refused.of("az deployment")) == 1
     assert "(AuthorizationFailed) The client" in refused.said
-    assert "needs Contributor on the resource group rg-test" in refused.said
+    assert "need Contributor on the resource group rg-test" in refused.said
     assert "azd hooks run postdeploy" in refused.said
     assert refused.of("sleep") == refused.of("python3") == []
 

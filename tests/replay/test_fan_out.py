@@ -137,7 +137,7 @@ def test_a_race_of_nobody_ends_at_once() -> None:
 
 
 def test_each_wave_is_one_step_for_the_host_and_no_task_is_sent_twice() -> None:
-    """What was yielded before is not sent again: else the host would start children anew."""
+    """What was yielded before is not sent again: else the host would start children again."""
     run = raced(answer(0, 1), answer(1, 2), answer(2, 3), at_once=2)
     (steps,) = run.recording.episodes[-1].state["actions"]
     kinds = [[part["actionType"] for part in step.get("compoundActions", [])] for step in steps]

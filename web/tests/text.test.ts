@@ -25,7 +25,7 @@ test("a text that grows character by character is lexed as the whole", () => {
   }
 });
 
-test("a text that does not go on with the one before begins anew", () => {
+test("a text that does not continue the one before starts over", () => {
   const before = lexBlocks(NO_BLOCKS, "a\n\nb\n\nc\n\nd");
   const after = lexBlocks(before, "other");
   assert.equal(after.settled.length, 0);

@@ -1,4 +1,4 @@
-"""Endpoints that have less of the protocol: what the knob `without` names is refused, `ignore` not heeded.
+"""Endpoints with less of the protocol: the knob `without` names what is refused, `ignore` what has no effect.
 
 The wordings of refusals are those that real servers have, by `dialect`; the table of servers is in
 docs/models.md of the application that they were collected for.
@@ -71,8 +71,8 @@ def check_embedding(request: EmbeddingRequest, knobs: Knobs) -> None:
             raise _refusal(name, _EMBEDDING_PARAMS[name], name, knobs.dialect)
 
 
-def heeded(request: ChatRequest, knobs: Knobs) -> ChatRequest:
-    """The request without what this endpoint takes and does not heed."""
+def without_ignored(request: ChatRequest, knobs: Knobs) -> ChatRequest:
+    """The request without what this endpoint accepts and ignores."""
     nothing: dict[str, object] = {"tools": (), "max_completion_tokens": None, "stream_options": None}
     update = {name: value for name, value in nothing.items() if name in knobs.ignore}
     if _format(request) in knobs.ignore:

@@ -1,4 +1,4 @@
-"""Makes a reply longer than its limit allows, as a model that does not heed it: it repeats itself. Pure.
+"""Makes a reply longer than its limit allows, as a model that ignores it: it repeats itself. Pure.
 
 JSON stays JSON that its schema allows: the items of its longest list come again and again.
 """

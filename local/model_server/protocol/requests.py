@@ -1,4 +1,4 @@
-"""Bodies of requests, as far as this server heeds them; fields it does not know are ignored."""
+"""Bodies of requests, with the fields that this server uses; others are ignored."""
 
 from typing import Annotated, Literal, TypeVar
 

@@ -38,7 +38,7 @@ MakeModel = Callable[..., OpenAIChatModel]
 
 
 class Verdict(BaseModel):
-    """A schema of nobody's: the server fills it by its types."""
+    """A schema that no prompt of ours uses: the server fills it by its types."""
 
     holds: bool
     grade: Literal["good", "bad"]

@@ -203,7 +203,7 @@ async def test_who_says_what_the_endpoint_has_pays_for_no_refusal(
         await wrong.parse(PLAN, QuestionPlan, LIMITS)
 
 
-async def test_a_limit_that_is_taken_and_not_heeded_goes_by_its_older_name_afterwards(make: Make) -> None:
+async def test_a_limit_that_is_accepted_and_ignored_goes_by_its_older_name_afterwards(make: Make) -> None:
     model, _ = make("openai by key", "ignore=max_completion_tokens")
     short = LIMITS.model_copy(update={"max_output_tokens": 8})
     asked = [Message(role="user", text="Who are you?")]

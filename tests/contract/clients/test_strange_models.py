@@ -269,7 +269,7 @@ async def test_an_endpoint_that_does_not_heed_schemas_is_told_them_in_words_from
         assert "json_schema" not in json.loads(server.bodies[-1])["response_format"]
 
 
-async def test_one_that_has_heeded_a_schema_is_neither_asked_again_nor_told_otherwise(
+async def test_one_that_has_followed_a_schema_is_neither_asked_again_nor_told_otherwise(
     connect: Connect,
 ) -> None:
     answers = [whole('{"holds": true}'), whole("Hello! How can I help?"), whole('{"holds": false}')]

@@ -1,6 +1,6 @@
 """Two people use everything; one is erased: no id and no word of theirs is left, all of the other's is.
 
-Whatever is found below a folder that docs/privacy.md does not name fails, too.
+Whatever is found below a folder that docs/internals/stores.md does not name fails, too.
 """
 
 import base64
@@ -35,7 +35,7 @@ from tests.unit.erasure.lives import Life, live
 
 pytestmark = [pytest.mark.contract, pytest.mark.e2e]  # starts two servers, and looks through all they hold
 
-FOLDERS = set(re.findall(r"`([a-z]+/)`", (ROOT / "docs/privacy.md").read_text(encoding="utf-8")))
+FOLDERS = set(re.findall(r"`([a-z]+/)`", (ROOT / "docs/internals/stores.md").read_text(encoding="utf-8")))
 
 
 class KilledError(BaseException):
@@ -63,7 +63,7 @@ async def empty(azurite: AzuriteServer, queue: str) -> None:
 
 
 async def give_up(azurite: AzuriteServer, user_id: str) -> None:
-    """A message about a turn of theirs that was tried in vain."""
+    """A message about a turn of theirs that failed for good."""
     task = RememberTask(owner_id=user_id, thread_id="t", run_id="r")
     async with QueueClient.from_connection_string(
         azurite.connection_string, f"{TURNS_QUEUE}-poison"

@@ -188,7 +188,7 @@ async def test_blocks_that_come_after_their_document_was_removed_do_not_stay(
     await drop(services, name)
 
     async def happen() -> None:
-        # Whoever ends an instance ends none of its activities: this one writes on.
+        # Ending an instance ends none of its activities: this one writes on.
         await services.blobs.delete(DOCUMENTS, name)
         assert (await ingest(services, name, "remover", Instances("writer"))).outcome == "removed"
 

@@ -1,4 +1,4 @@
-"""What was done behind ingestion's back is made good; what failed leaves nothing behind."""
+"""Changes made behind ingestion's back are repaired; failures leave nothing behind."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Short texts go through in one step: the same end wherever it breaks off, and no event starts it in vain."""
+"""Short texts go through in one step: the same result wherever it breaks off, and no superfluous events."""
 
 import itertools
 from dataclasses import replace

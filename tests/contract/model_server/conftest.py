@@ -25,7 +25,7 @@ def start_server(port: int, *arguments: str) -> subprocess.Popen[str]:
 
 
 def stop_server(process: subprocess.Popen[str]) -> int:
-    """Exit status after SIGTERM; killed when it does not heed it."""
+    """Exit status after SIGTERM; killed when it ignores the signal."""
     process.terminate()
     try:
         process.communicate(timeout=30)

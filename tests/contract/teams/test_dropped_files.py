@@ -1,4 +1,4 @@
-"""A file dropped into a chat becomes a document of whoever dropped it, if it is what its name says."""
+"""A file dropped into a chat becomes a document of the person who dropped it, if it is what its name says."""
 
 from pathlib import Path
 from typing import Any

@@ -24,7 +24,7 @@ async def work() -> None:
         await asyncio.sleep(1.2)
     from opentelemetry import metrics, trace
 
-    # Whoever looks for the process's provider (FastAPI, the SDKs) would add spans with addresses in them.
+    # Libraries that use the process's provider (FastAPI, the SDKs) would add spans with addresses in them.
     assert isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
     metrics.get_meter("test").create_counter("groundwork.test").add(1)
     sys.stdout.write("WORK DONE\n")

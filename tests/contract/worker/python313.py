@@ -35,7 +35,7 @@ def _runs(python: str) -> bool:
 
 
 def worker_python(python313: str) -> str:
-    """The environment's interpreter; the environment is made anew if the requirements have changed."""
+    """The environment's interpreter; the environment is rebuilt if the requirements have changed."""
     requirements = _requirements_for_313()
     key = hashlib.sha256("\n".join((requirements, *WORKER_PACKAGES)).encode()).hexdigest()[:12]
     folder = ROOT / ".local" / f"worker-{key}"
@@ -48,7 +48,7 @@ def worker_python(python313: str) -> str:
             listed = folder / "requirements.txt"
             listed.write_text(requirements, encoding="utf-8")
             _run(str(python), "-m", "pip", "install", *_QUICKLY, *WORKER_PACKAGES)
-            # The file lists everything that is needed; resolving anew would ask for the replaced package
+            # The file lists everything that is needed; resolving again would ask for the replaced package
             # again.
             _run(str(python), "-m", "pip", "install", *_QUICKLY, "--no-deps", "-r", str(listed))
             (folder / "complete").touch()

@@ -1,4 +1,4 @@
-"""`python -m tests.contract.worker.update_golden`: writes the golden file anew from the app as it is now."""
+"""`python -m tests.contract.worker.update_golden`: rewrites the golden file from the app as it is now."""
 
 import sys
 

@@ -164,7 +164,7 @@ def run_of(world: World, name: str) -> str:
 
 
 def keeps_to_own_runs(world: World, name: str, run_ids: set[str]) -> None:
-    """Other tests let people ask, too: whoever asked is the one who may read the run."""
+    """Other tests let people ask, too: only the person who asked may read the run."""
     others = [other for other in PEOPLE if other != name]
     theirs = {runs[other]["run_id"] for runs in (world.runs, world.scoped_runs) for other in others}
     assert run_ids.isdisjoint(theirs), name

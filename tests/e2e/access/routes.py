@@ -152,7 +152,7 @@ def completed(world: World) -> None:
 
 
 def open_links_of(world: World, name: str) -> None:
-    """Links of an answer lead where whoever follows them may read, and nowhere else."""
+    """Links of an answer lead only to what the person who follows them may read."""
     answer = world.runs[name]["answer"]
     links = [(cited["doc_id"], cited["url"]) for cited in answer["citations"]]
     links += [(figure["doc_id"], figure["path"]) for figure in answer["figures"]]
@@ -165,7 +165,7 @@ def open_links_of(world: World, name: str) -> None:
 
 
 def drawn(world: World) -> None:
-    """The picture of a page: for readers of a PDF; whoever reads another file is told that it has none."""
+    """The picture of a page: for readers of a PDF; readers of another file learn that it has none."""
     for name, person in PEOPLE.items():
         caller = world.caller(name)
         absent = caller.get(f"/documents/{ABSENT}/pages/1/image")
@@ -212,7 +212,7 @@ def forgotten(world: World) -> None:
 
 
 def watched(world: World) -> None:
-    """What changed in the last hour, which is everything: each person is told of their own documents."""
+    """What changed in the last hour, which is everything: each person sees their own documents."""
     hour_ago = int((time.time() - 3600) * 1_000_000)
     with ThreadPoolExecutor(len(PEOPLE)) as pool:
         told = pool.map(

@@ -143,9 +143,9 @@ def test_a_summary_of_it_is_withheld_and_none_is_made_anew(world: World, before:
     assert reader.get(path).status_code == 200
     assert MARK not in reader.get(path).text
     made = reader.post("/summaries", json={"doc_ids": [before.doc_id]}).json()
-    anew = f"/summaries/{made['summary_id']}"
-    eventually(lambda: reader.get(anew).json()["status"] == "failed")
-    assert MARK not in reader.get(anew).text
+    again = f"/summaries/{made['summary_id']}"
+    eventually(lambda: reader.get(again).json()["status"] == "failed")
+    assert MARK not in reader.get(again).text
 
 
 def test_memory_keeps_the_question_and_not_the_answer(world: World, before: Before) -> None:

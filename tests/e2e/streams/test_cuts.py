@@ -31,13 +31,13 @@ def test_fifty_cuts_at_random_bytes_lose_nothing_and_repeat_nothing(paced: Local
     assert [is_last(frame) for frame in frames] == [False] * (len(frames) - 1) + [True]
 
 
-def comes_to_write(stack: LocalStack, run_id: str, anew: int = 0) -> bool:
-    """Wait for the first word of the answer, or of one that is begun anew; False = the run has ended."""
+def comes_to_write(stack: LocalStack, run_id: str, restarts: int = 0) -> bool:
+    """Wait for the first word of the answer, or of one that restarted; False = the run has ended."""
     received = b""
     for piece in pieces(stack, events_path(run_id)):
         received += piece
-        frames = frames_of(received.rpartition(b'"state":"restarted"')[2] if anew else received)
-        if received.count(b'"state":"restarted"') >= anew and b"event: token" in b"".join(frames):
+        frames = frames_of(received.rpartition(b'"state":"restarted"')[2] if restarts else received)
+        if received.count(b'"state":"restarted"') >= restarts and b"event: token" in b"".join(frames):
             return not is_last(frames[-1])
     return False
 
@@ -55,7 +55,7 @@ def test_cuts_and_a_killed_host_lose_nothing_and_repeat_nothing(paced: LocalStac
         broken = threads.submit(cutter.read, run_id)
         assert comes_to_write(paced, run_id)
         crash(paced)
-        if comes_to_write(paced, run_id, anew=1):  # a slow reader may hear of it when it is over
+        if comes_to_write(paced, run_id, restarts=1):  # a slow reader may hear of it when it is over
             crash(paced)
         received = broken.result()
     assert cutter.lost > 0

@@ -22,7 +22,7 @@ CONTROL_TABLE = "subagentcontrol"
 
 @contextmanager
 def configured(stack: LocalStack, **changes: str) -> Iterator[LocalStack]:
-    """The same stack, its host started anew with these settings; as it was, afterwards."""
+    """The same stack, its host restarted with these settings, and afterwards without them."""
     before = dict(stack.app_settings)
     forget_control(stack)
     stack.kill_host()

@@ -18,7 +18,7 @@ FAILURES = 10  # the circuit does not open on fewer outcomes
 
 
 def measured(stack: LocalStack) -> dict[str, Any]:
-    """What an administrator is told of the last hour."""
+    """What an administrator sees of the last hour."""
     token = mint_token(ANNA, stack.secrets.token_secret, roles=("admin",))
     status, told = Caller(lambda: stack.ports.http, token).call("GET", "/api/metrics/subagents?hours=1")
     assert status == 200, told

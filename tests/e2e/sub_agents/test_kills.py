@@ -35,7 +35,7 @@ QUESTIONS = (
 
 @dataclass
 class Striker:
-    """Kills the host once a child is at work, a random while later, and starts it anew."""
+    """Kills the host once a child is at work, a random while later, and restarts it."""
 
     stack: LocalStack
     chance: random.Random

@@ -27,7 +27,7 @@ class App:
     current: Mapping[str, str] = field(default_factory=dict)
 
     def use(self, **changes: str) -> "App":
-        """The app with these settings; started anew only if it has others."""
+        """The app with these settings; restarted only if it has others."""
         if changes != self.current or not self.current:
             self.stack.kill_host()
             self.stack.app_settings = {**self.base, **changes}

@@ -345,7 +345,7 @@ async def test_a_run_gives_its_slot_back_however_it_ends() -> None:
 
 
 async def test_a_slot_is_free_by_the_time_that_the_answer_can_be_read() -> None:
-    """Whoever asks again at once is let in."""
+    """A person who asks again at once is let in."""
     services = await world(settings=fake_settings(max_concurrent_runs=1, subagents_enabled=False))
     for _ in range(3):
         await run_to_end(await asked(services), services)

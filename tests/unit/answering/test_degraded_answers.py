@@ -1,4 +1,4 @@
-"""Whatever a model does, whoever asked gets something to read: whole, in part, or in quotations."""
+"""Whatever a model does, the person gets something to read: whole, in part, or in quotations."""
 
 import json
 from collections.abc import AsyncGenerator

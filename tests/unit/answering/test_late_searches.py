@@ -1,4 +1,4 @@
-"""Searches that are late: waited for, begun once more, and then told of honestly; only twice is a failure."""
+"""Searches that are late: waited for, begun once more, then reported honestly; only twice is a failure."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""Runs that waited for a person: then the rights of whoever answered count, not those of days before."""
+"""Runs that waited for a reply: the rights of the person who answered count, not those of days before."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

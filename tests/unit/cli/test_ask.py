@@ -71,7 +71,7 @@ def test_a_broken_stream_is_resumed_after_the_last_event_and_says_so() -> None:
     api = ScriptedApi(
         [token(1, "a"), None, token(2, "b"), httpx.ReadError("broken")],
         [],
-        [httpx.ConnectError("the host starts anew")],
+        [httpx.ConnectError("the host restarts")],
         [CommandError("Not up yet.", status=503)],
         [token(2, "told again"), token(3, "c"), COMPLETE],
     )

@@ -1,4 +1,4 @@
-"""Requests from the description: how many of each call, always the same ones, and what is told of answers."""
+"""Requests from the description: how many of each call, always the same ones, and the report on answers."""
 
 import collections
 import json

@@ -49,7 +49,7 @@ class AskingClient:
         self.states[run_id] = "Completed"
 
     async def _start(self, instance_id: str) -> None:
-        if self.states.get(instance_id) == "Running":  # one that has ended is begun anew
+        if self.states.get(instance_id) == "Running":  # one that has ended is restarted
             raise ConflictError("There is an instance of this id.")
         self.started.append(instance_id)
         self.states[instance_id] = "Running"

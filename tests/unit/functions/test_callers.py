@@ -1,4 +1,4 @@
-"""Who is let in at the routes' door, with which status, and what they are told of themselves."""
+"""Who is admitted to the routes, with which status, and what they learn about themselves."""
 
 from collections.abc import AsyncIterator
 from typing import Any

@@ -103,7 +103,7 @@ async def test_a_cursor_of_somewhere_else_is_refused(user: AsUser) -> None:
 async def test_pages_go_on_behind_the_longest_names_that_the_storage_takes(
     services: Services, user: AsUser
 ) -> None:
-    """An upload's name is shortened; whoever writes into the container gives names of 1,024 characters."""
+    """An upload's name is shortened; names written into the container have up to 1,024 characters."""
     await send(user, "z.md")
     (listed,) = (await user("anna").get("/documents")).json()["documents"]
     sent = await services.documents.get(listed["doc_id"])

@@ -115,7 +115,7 @@ async def test_of_two_access_lists_for_the_same_state_none_takes_the_other_back(
 async def test_an_access_list_that_was_written_and_whose_answer_was_lost_is_no_conflict(
     services: Services, user: AsUser, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The client behind the port sends a write again whose answer did not come, and is told of its own."""
+    """The client behind the port repeats a write whose answer did not come, and conflicts with itself."""
     anna = user("anna")
     seen = {"If-Match": (await anna.put(address + "/access", json={"acl": ["ben"]})).headers["etag"]}
     write = services.blobs.write_version

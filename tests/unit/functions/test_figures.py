@@ -1,4 +1,4 @@
-"""GET /api/documents/{id}/figures/{name}: the picture, for whoever may read the document now."""
+"""GET /api/documents/{id}/figures/{name}: the picture, for people who may read the document now."""
 
 import pytest
 

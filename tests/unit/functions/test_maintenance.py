@@ -1,4 +1,4 @@
-"""Reconciliation and audit: each way in which things can differ is found, and made good."""
+"""Reconciliation and audit: each way in which things can differ is found and repaired."""
 
 import json
 import logging

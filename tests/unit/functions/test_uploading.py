@@ -150,7 +150,7 @@ async def test_a_ticket_is_for_one_file_and_fixes_its_rights_first(
     assert answered.status_code == 201
     ticket = answered.json()
     (sidecar,) = blobs_of(services)
-    # Whoever has the address may set metadata; they say nothing about who owns the file.
+    # Anyone with the address may set metadata; they say nothing about who owns the file.
     name = sidecar.removesuffix(".acl.json")
     await services.blobs.write(DOCUMENTS, name, GUIDE, metadata={"owner_id": "ben", "acl": "*"})
     await durable.start_new("ingest_document", "one", {"blob_name": name})

@@ -141,8 +141,8 @@ async def test_asking_again_changes_nothing_while_it_is_at_work(
     while await handle_queue(services, client):
         pass
     assert (await olga.get("/users/anna/erasure")).json()["status"] == "completed"
-    anew = (await olga.delete("/users/anna?documents=delete")).json()
-    assert anew["asked_at"] > first["asked_at"]
+    again = (await olga.delete("/users/anna?documents=delete")).json()
+    assert again["asked_at"] > first["asked_at"]
 
 
 async def test_a_document_of_theirs_alone_goes_when_that_is_asked_for(

@@ -9,7 +9,7 @@ from local.model_server.app import create_app
 from local.model_server.embedding.service import EmbeddingService
 from local.model_server.knobs import PARTS, parse_knobs
 from local.model_server.plain_chat import CHAT_MODEL
-from local.model_server.protocol.endpoint_kinds import check_chat, check_embedding, decorated, heeded
+from local.model_server.protocol.endpoint_kinds import check_chat, check_embedding, decorated, without_ignored
 from local.model_server.protocol.errors import ApiError
 from local.model_server.protocol.in_words import in_fields
 from local.model_server.protocol.keys import Keys
@@ -62,7 +62,7 @@ def test_embeddings_have_parts_of_their_own() -> None:
 def test_what_is_ignored_is_as_if_nobody_had_asked_for_it() -> None:
     knobs = parse_knobs("ignore=json_schema+tools+max_completion_tokens+stream_options")
     request = chat(**{name: value for part in USING.values() for name, value in part.items()})
-    left = heeded(
+    left = without_ignored(
         request.model_copy(update={"response_format": chat(response_format=SCHEMA).response_format}), knobs
     )
     assert (left.response_format, left.tools, left.max_completion_tokens) == (None, (), None)

@@ -1,4 +1,4 @@
-"""Reports of sub-agents: quotations verbatim, every document told of, and what is open said to be so."""
+"""Reports of sub-agents: quotations verbatim, every document mentioned, and gaps named."""
 
 import json
 from html import escape

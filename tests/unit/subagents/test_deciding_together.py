@@ -127,7 +127,7 @@ async def test_who_was_too_late_for_a_slot_decides_anew() -> None:
 
 async def test_who_loses_every_race_gives_up_and_says_why() -> None:
     class Flickering(InMemoryControlStore):
-        """Whoever looks sees a free slot; whoever takes it finds it taken."""
+        """A look sees a free slot; an attempt to take it finds it taken."""
 
         reads = 0
 

@@ -1,4 +1,4 @@
-"""What the delegation policy is told of a question."""
+"""What the delegation policy learns about a question."""
 
 from dataclasses import replace
 from datetime import UTC, datetime

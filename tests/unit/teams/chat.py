@@ -125,7 +125,7 @@ class Chat:
         return turn
 
     async def run_runs(self) -> None:
-        """Runs that were started, or told of an answer, go on."""
+        """Runs that were started, or got an answer, go on."""
         if not self.runs_are_run:
             return
         for run_id, (name, _) in list(self.orchestrations.started.items()):

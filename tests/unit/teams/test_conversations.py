@@ -37,7 +37,7 @@ async def test_an_activity_that_is_delivered_again_is_answered_once() -> None:
     message = bot.message(QUESTION)
     assert len(await bot.send(message)) == 1
     assert await bot.send(message) == []
-    # Even if whoever keeps the orchestrations has forgotten that one: the message is marked as answered.
+    # Even if the orchestration is forgotten: the message is marked as answered.
     bot.orchestrations.started.pop(f"{reply_key(message)}-reply")
     assert await bot.send(message) == []
     assert len(bot.outbox.said) == 1

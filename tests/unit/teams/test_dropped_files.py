@@ -1,4 +1,4 @@
-"""Files dropped into a chat: stored as the person's, told of when read, asked about; or refused in words."""
+"""Files dropped into a chat: stored as the person's, announced when read, asked about; or refused."""
 
 from datetime import UTC, datetime
 

@@ -71,7 +71,7 @@ async def test_an_answer_is_followed_while_it_is_written() -> None:
 async def test_after_a_crash_in_the_middle_the_whole_is_sent_and_does_not_grow_again() -> None:
     bot, step = await taken()
     await run_to_end(step.run_id, bot.services)
-    bot.outbox.fails_with = [DOWN, DOWN]  # the message that grew cannot end, nor be sent anew
+    bot.outbox.fails_with = [DOWN, DOWN]  # the message that grew cannot end, nor be sent again
     again = await perform_reply(step, bot.deps)
     assert (again.kind, again.attempt, again.delay_s) == ("follow", 1, PAUSES_S[0])
     assert (await perform_reply(again, bot.deps)).kind == "end"

@@ -92,7 +92,7 @@ function Source({ run, citation }: { run: string; citation: Citation }) {
       (view) => (setShown(view), setError("")),
       (failed) => {
         if (leaving.signal.aborted) return;
-        setShown(null); // whoever may not read it any more sees nothing of it
+        setShown(null); // without access any more, nothing of it is shown
         setError(wordsOf(failed));
       },
     );

@@ -1,4 +1,4 @@
-"""docs/privacy.md says of every store of the app what of a person lies there, and how it goes."""
+"""docs/internals/stores.md says of every store of the app what of a person lies there, and how it goes."""
 
 import re
 
@@ -6,7 +6,7 @@ from shared.platform import names
 from shared.platform.settings import setting_fields
 from tests.architecture.source_tree import ROOT
 
-PAGE = (ROOT / "docs/privacy.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/internals/stores.md").read_text(encoding="utf-8")
 ERASED = {"yes", "on request", "by itself", "nothing"}
 
 
