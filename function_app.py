@@ -4,6 +4,7 @@ import azure.durable_functions as df
 import azure.functions as func
 
 from functions import (
+    agents,
     api_page,
     audit,
     background,
@@ -34,6 +35,7 @@ require_settings()
 app = df.DFApp(http_auth_level=func.AuthLevel.ANONYMOUS)
 
 HTTP = (
+    agents,
     api_page,
     audit,
     chat,

@@ -10,7 +10,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 
-from cli import ask, check, documents, identity, metrics, runs, searching, threads, uploading, users
+from cli import agents, ask, check, documents, identity, metrics, runs, searching, threads, uploading, users
 from cli.api import Api
 from cli.commands import Tree
 from cli.completion import register as register_completion
@@ -24,7 +24,19 @@ _PIPE_CLOSED = 141  # as shells count: 128 + SIGPIPE
 def command_tree() -> Tree:
     """Every command, in the order in which help shows them."""
     tree = Tree()
-    for module in (identity, ask, uploading, documents, threads, runs, searching, metrics, users, check):
+    for module in (
+        identity,
+        ask,
+        agents,
+        uploading,
+        documents,
+        threads,
+        runs,
+        searching,
+        metrics,
+        users,
+        check,
+    ):
         module.register(tree)
     register_completion(tree)
     return tree

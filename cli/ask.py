@@ -44,6 +44,7 @@ def register(tree: Tree) -> None:
     asking.add_argument("question", help="`-` reads it from standard input")
     asking.add_argument("--thread", metavar="ID", help="go on in a thread; `last` is the newest one")
     asking.add_argument("--deep", action="store_true", help="ask for deeper work: sub-agents, where it helps")
+    asking.add_argument("--agent", metavar="NAME", help="ask an agent; `agents` lists them")
     asking.add_argument("--project", metavar="ID", help="only documents of a project")
     asking.add_argument("--doc", action="append", metavar="DOC", help="only this document; may be repeated")
     asking.add_argument("--quiet", action="store_true", help="do not tell what goes on meanwhile")
@@ -60,6 +61,8 @@ def ask(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
         body["thread_id"] = thread_id_of(api, given.thread)
     if given.project:
         body["project_id"] = given.project
+    if given.agent:
+        body["agent"] = given.agent
     if given.doc:
         body["doc_ids"] = [resolve(api, name) for name in given.doc]
     display = ProgressDisplay(terminal, is_quiet=given.quiet)

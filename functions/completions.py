@@ -30,7 +30,9 @@ from shared.platform.errors import CallerError, CallTimeoutError, NotFoundError,
 
 if TYPE_CHECKING:
     from functions.http.event_stream import NamedFrame
+    from shared.access.models import UserContext
     from shared.runs.models import RunAnswer, RunView
+    from shared.wiring import Services
 
 blueprint = df.Blueprint()
 
@@ -74,9 +76,10 @@ class _Completion:
 @route(blueprint, "GET", "v1/models")
 async def list_models(req: Request) -> Response:
     """What can be asked, as models."""
-    await caller_and_services(req)
+    user, services = await caller_and_services(req)
     about = {"object": "model", "created": 0, "owned_by": "groundwork"}
-    models = [{"id": name, **about, "description": said} for name, said in MODELS.items()]
+    known = _models_for(user, services)
+    models = [{"id": name, **about, "description": said} for name, said in known.items()]
     return json_response({"object": "list", "data": models})
 
 
@@ -89,16 +92,26 @@ async def complete_chat(req: Request, client: df.DurableOrchestrationClient) -> 
     arrived_at = datetime.now(UTC)
     user, services = await caller_and_services(req)
     body = await read_model(req, CompletionBody)
-    if body.model not in MODELS:
-        raise NotFoundError(f"There is no model {body.model[:64]!r}.", f"Models: {', '.join(MODELS)}.")
+    if body.model not in (models := _models_for(user, services)):
+        raise NotFoundError(f"There is no model {body.model[:64]!r}.", f"Models: {', '.join(models)}.")
     *earlier, last = body.questions or ("",)
     if not last.strip():
         raise CallerError("The last message of the role `user` has no text.", "Send the question in it.")
-    chat = ChatRequest(question=last, deep=body.model == "groundwork-deep")
-    completion = await _begun(Question(req, chat, user, services, client, arrived_at), earlier, body.model)
+    agent = None if body.model in MODELS else body.model
+    chat = ChatRequest(question=last, deep=body.model == "groundwork-deep", agent=agent)
+    question = Question(req, chat, user, services, client, arrived_at, channel="openai")
+    completion = await _begun(question, earlier, body.model)
     if body.stream:
         return event_stream(_chunks(completion), completion.run_id)
     return await _whole(completion)
+
+
+def _models_for(user: "UserContext", services: "Services") -> dict[str, str]:
+    """What the person may ask, with its description: our own models, and agents."""
+    from shared.answering.agent_files import agents_for
+
+    agents = agents_for(user, services.settings, "openai")
+    return {**MODELS, **{agent.name: agent.description for agent in agents}}
 
 
 async def _begun(question: Question, earlier: list[str], model: str) -> _Completion:

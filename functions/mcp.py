@@ -125,7 +125,7 @@ async def _result_of(message: Message, call: "McpCall") -> Mapping[str, Any]:
             "_meta": {"io.modelcontextprotocol/serverInfo": _SERVER},
         },
         "ping": {},
-        "tools/list": {"tools": [tool.described() for tool in TOOLS.values()]},
+        "tools/list": {"tools": [tool.described(call) for tool in TOOLS.values()]},
         "resources/list": {"resources": []},  # documents are found by tools: a list of all would be long
         "resources/templates/list": {"resourceTemplates": [_PAGE]},
     }

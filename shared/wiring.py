@@ -80,11 +80,27 @@ class Services:
     bot_outbox: BotOutbox | None = None
     bot_files: ChannelFiles | None = None
     bot_turns: BotTurnStore | None = None
+    other_models: Callable[[str], ChatModel] | None = None  # by the name of their deployment
     closers: tuple[Callable[[], Awaitable[None]], ...] = ()
 
-    def using(self, *, chat_model: ChatModel | None = None, run_log: RunLog | None = None) -> Services:
-        """The same with another chat model or run log."""
-        return replace(self, chat_model=chat_model or self.chat_model, run_log=run_log or self.run_log)
+    def using(
+        self,
+        *,
+        chat_model: ChatModel | None = None,
+        run_log: RunLog | None = None,
+        settings: Settings | None = None,
+    ) -> Services:
+        """The same with another chat model, run log, or settings."""
+        return replace(
+            self,
+            chat_model=chat_model or self.chat_model,
+            run_log=run_log or self.run_log,
+            settings=settings or self.settings,
+        )
+
+    def chat_model_named(self, name: str) -> ChatModel:
+        """A model of the same endpoint; tests have one for all."""
+        return self.other_models(name) if self.other_models else self.chat_model
 
     async def prepare(self) -> None:
         """Create the containers, tables, queues and indexes that are missing, and new index fields."""
@@ -281,6 +297,7 @@ def build_services(settings: Settings) -> Services:
         directory=_directory(to, settings),
         parser_services=_parser_services(to, settings),
         web_search=_web_search(to, settings),
+        other_models=cache(lambda name: _chat_model(to, settings, name, "the agent's model")),
         closers=(to.close,),
     )
     _add_channels(services, to)

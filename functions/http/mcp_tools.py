@@ -20,6 +20,7 @@ from functions.http.questions import Question, begin_question, view_at_end
 from functions.http.requests import admitted, note_act
 from functions.http.responses import Request
 from shared.access.models import UserContext
+from shared.answering.agent_files import agents_for
 from shared.answering.runs import view_run
 from shared.documents.listing import Wanted, find_documents, list_documents
 from shared.platform.errors import DocumentNotFoundError
@@ -27,6 +28,7 @@ from shared.platform.hashing import digest
 from shared.retrieval.blocks import MAX_TOP_K, DocumentBlocks
 from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.models import DocumentRecord, Hit
+from shared.runs.agents import AGENT_NAME
 from shared.runs.models import ID_PATTERN, ChatRequest, RunView
 from shared.runs.run_store import owned_run
 from shared.tools.base import Parameters, Tool, ToolResult
@@ -80,15 +82,21 @@ class McpTool(Tool):
         self._call = call
 
     @classmethod
-    def described(cls) -> dict[str, Any]:
-        """The tool as `tools/list` shows it."""
+    def described(cls, call: McpCall) -> dict[str, Any]:
+        """The tool as `tools/list` shows it to a caller."""
         return {
             "name": cls.name,
-            "description": cls.description,
+            "description": cls.described_to(call),
             "inputSchema": cls.parameters.model_json_schema(),
             # Asking stores a run, which is the caller's own: nobody else's data changes.
             "annotations": {"readOnlyHint": True, "openWorldHint": False},
         }
+
+    @classmethod
+    def described_to(cls, call: McpCall) -> str:
+        """What it does, in words."""
+        del call
+        return cls.description
 
 
 class SearchParameters(Parameters):
@@ -191,6 +199,9 @@ class AskParameters(Parameters):
     thread_id: str | None = Field(
         default=None, pattern=ID_PATTERN, description="Of an earlier answer, to go on with its conversation."
     )
+    agent: str | None = Field(
+        default=None, pattern=AGENT_NAME, description="Agent to ask; without one all documents are asked."
+    )
 
 
 class Ask(McpTool):
@@ -204,6 +215,13 @@ class Ask(McpTool):
     )
     parameters = AskParameters
 
+    @classmethod
+    def described_to(cls, call: McpCall) -> str:
+        """With the agents that the caller may ask."""
+        agents = agents_for(call.user, call.services.settings, "mcp")
+        named = " ".join(f"{agent.name}: {agent.description.rstrip('.')}." for agent in agents)
+        return f"{cls.description} Agents: {named}" if agents else cls.description
+
     async def _run(self, arguments: AskParameters) -> ToolResult:
         view, is_repeat = await self._asked(arguments, SAME_QUESTION_HOLDS)
         if is_repeat and view.status in ("failed", "cancelled"):
@@ -213,10 +231,12 @@ class Ask(McpTool):
     async def _asked(self, arguments: AskParameters, holds: timedelta) -> tuple[RunView, bool]:
         """The run, and whether an earlier call began it."""
         call = self._call
-        chat = ChatRequest(question=arguments.question, thread_id=arguments.thread_id)
+        chat = ChatRequest(question=arguments.question, thread_id=arguments.thread_id, agent=arguments.agent)
         key = f"mcp-{digest(arguments.model_dump_json())}"
         now = datetime.now(UTC)
-        question = Question(call.request, chat, call.user, call.services, call.client, now, key, holds)
+        question = Question(
+            call.request, chat, call.user, call.services, call.client, now, key, holds, channel="mcp"
+        )
         run_id, begun = await begin_question(question)
         events = _told(question.events(run_id, begun, ANSWER_WITHIN_S), call.progress)
         return await view_at_end(run_id, events, question), begun is None

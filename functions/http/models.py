@@ -379,7 +379,9 @@ class CompletionBody(Model):
 
     model_config = ConfigDict(extra="ignore")
 
-    model: str = Field(max_length=200, description="`groundwork`, or `groundwork-deep` for deeper work.")
+    model: str = Field(
+        max_length=200, description="`groundwork`, `groundwork-deep` for deeper work, or an agent."
+    )
     messages: tuple[ChatMessage, ...] = Field(
         min_length=1, max_length=1000, description="The conversation; its last message is the question."
     )

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from functions.http.event_stream import NamedFrame
     from shared.access.models import UserContext
     from shared.answering.runs import Admit
+    from shared.runs.agents import Channel
     from shared.runs.log_lines import LogSlice
     from shared.runs.models import ChatRequest, ClarificationAnswer, RunRecord, RunView
     from shared.wiring import Services
@@ -38,6 +39,7 @@ class Question:
     Attributes:
         key: what finds the run of the same question again; None = the request's Idempotency-Key, if any.
         key_holds: how long.
+        channel: by which an agent is asked.
     """
 
     request: Request
@@ -48,6 +50,7 @@ class Question:
     arrived_at: datetime
     key: str | None = None
     key_holds: timedelta = _DAY
+    channel: "Channel" = "chat"
 
     @property
     def stream_seconds(self) -> float:
@@ -117,6 +120,7 @@ async def _store(run_id: str, question: Question, *, is_claimed: bool) -> "LogSl
             run_id=run_id,
             admit=admit,
             origin=client_address(question.request),
+            channel=question.channel,
         )
     except TooManyRequestsError:
         raise

@@ -2,6 +2,7 @@
 
 import re
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from functions.http.responses import Request, add_headers
@@ -82,9 +83,15 @@ def require_settings() -> None:
     Raises:
         ConfigurationError: all that is wrong, each with its name, its purpose and an example.
     """
-    get_settings()
+    settings = get_settings()
+    if next((_ROOT / settings.answering.agents_folder).glob("*.agent.md"), None):
+        # Only an app that has agents waits for what reads them.
+        from shared.answering.agent_files import agents_of
+
+        agents_of(settings)
 
 
+_ROOT = Path(__file__).parents[2]
 _DAY = timedelta(hours=24)
 _KEY = re.compile(r"[\x21-\x7e]{1,200}")
 

@@ -98,6 +98,7 @@ def app_settings(
         "AZURE_SEARCH_ENDPOINT": f"http://{HOST}:{ports.search}",
         "AZURE_SEARCH_API_KEY": secrets.search_key,
         "DEV_TOKEN_SECRET": secrets.token_secret,
+        "AGENTS_FOLDER": environment.get("AGENTS_FOLDER", "samples/agents"),
         **{name: environment.get(name, wide) for name, wide in _WIDE_LIMITS.items()},
         **model.settings,
     }

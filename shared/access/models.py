@@ -1,5 +1,6 @@
 """A person, what their token claims, and what the directory knows of them."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Literal
 
@@ -19,6 +20,8 @@ class UserContext(Model):
         groups: ids of every group the person belongs to.
         roles: application roles, such as `admin`; never principals of a document.
         name: what the identity provider calls them, for prompts; it identifies nobody.
+        within: field of documents to the only values that are seen on this occasion; it narrows and grants
+            nothing.
     """
 
     user_id: str
@@ -27,6 +30,7 @@ class UserContext(Model):
     groups: tuple[str, ...] = ()
     roles: tuple[str, ...] = ()
     name: str | None = None
+    within: Mapping[Literal["project_id", "department"], tuple[str, ...]] = Field(default_factory=dict)
 
 
 class Claimed(Model):

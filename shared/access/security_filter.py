@@ -2,7 +2,7 @@
 
 from shared.access.models import UserContext
 from shared.platform.errors import AccessDeniedError
-from shared.platform.odata import search_in
+from shared.platform.odata import all_of, search_in
 
 PUBLIC = "*"
 NOBODYS = ("conversation:", "channel:")
@@ -36,7 +36,9 @@ def security_filter(user: UserContext | None) -> str:
     """
     if user is None:
         raise AccessDeniedError("A search needs a user context.", "Sign in, or bind a user to the tools.")
-    return f"access_control_list/any(acl: {search_in('acl', principals(user))})"
+    readable = f"access_control_list/any(acl: {search_in('acl', principals(user))})"
+    within = (search_in(field, values) for field, values in sorted(user.within.items()))
+    return all_of(readable, *within) or readable
 
 
 def may_read(user: UserContext, access_control_list: tuple[str, ...]) -> bool:

@@ -38,11 +38,25 @@ async def perform_metered(step_input: StepInput, services: AnsweringServices) ->
 
     A call that was lost with its worker counts with what was reserved for it.
     """
+    memory = WorkingMemory(services.blobs, step_input.run_id)
+    services = await _services_of_agent(memory, services)
     meter = TokenMeter(services.settings.budgets.max_total_tokens_per_request - step_input.tokens)
-    reservations = Reservations(WorkingMemory(services.blobs, step_input.run_id), step_input.action.step)
+    reservations = Reservations(memory, step_input.action.step)
     model = MeteredChatModel(services.chat_model, meter, reservations)
     observation = await perform(step_input, services.using(chat_model=model), model.count_lost)
     return StepResult(observation=observation, tokens=meter.used)
+
+
+async def _services_of_agent(memory: WorkingMemory, services: AnsweringServices) -> AnsweringServices:
+    """With the limits and the model of the agent that was asked, if one was."""
+    try:
+        agent = (await memory.request()).agent
+    except GroundworkError:
+        return services  # the step needs the request, too, and says what is wrong
+    if agent is None:
+        return services
+    model = services.chat_model_named(agent.model) if agent.model else None
+    return services.using(settings=agent.limited(services.settings), chat_model=model)
 
 
 async def perform(

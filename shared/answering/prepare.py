@@ -11,7 +11,7 @@ from shared.answering.clarification import question_back
 from shared.answering.clarification_steps import ask_user, expires_at, with_choice
 from shared.answering.listing import gather_documents
 from shared.answering.models import Preparation, Turn
-from shared.answering.planning import names_documents, plan_or_default, todo_items
+from shared.answering.planning import default_plan, names_documents, plan_or_default, todo_items
 from shared.answering.prompt import DOCUMENT_QUESTIONS
 from shared.answering.retrieval import QuestionSearch, resolve_documents
 from shared.answering.shown_answer import show_stored
@@ -40,7 +40,9 @@ from shared.runs.evidence import Evidence, StoredPlan
 from shared.runs.models import Clarification, RunAnswer, RunRequest
 from shared.runs.plan import started
 from shared.runs.step_time import StepTime
+from shared.tools.registry import tools_of
 from shared.tools.searches import caller_limits
+from shared.tools.semantic_search import SemanticSearch
 
 _RESOLVE_S = 15.0  # a few searches for names: they take 20 ms
 
@@ -59,11 +61,13 @@ async def prepare(attempt: StepAttempt, action: Prepare) -> Observation:
     """Plan the question and find its evidence, answer small talk, or ask back."""
     request = await attempt.memory.request()
     time = attempt.time_of(request)
+    thought = ThoughtEvent(text="Reading the question and deciding how to answer it.")
+    if SemanticSearch.name not in tools_of(request.agent):
+        await attempt.open(thought)
+        return await _unsearched(attempt, StoredPlan(plan=default_plan(request.question)))
     search = _search(attempt, request, time)
     try:
-        event_log = await attempt.open(
-            ThoughtEvent(text="Reading the question and deciding how to answer it.")
-        )
+        event_log = await attempt.open(thought)
         limit_s = attempt.services.settings.answering.plan_timeout_s
         stored = await plan_or_default(attempt.services.chat_model, request, time, limit_s, action.tries)
         plan = stored.plan
@@ -72,6 +76,8 @@ async def prepare(attempt: StepAttempt, action: Prepare) -> Observation:
             TodoListStatus(state="done", todo=started(todo_items(plan))),
             *warning_events(stored.warnings),
         )
+        if plan.query_type == "CONVERSATION" and request.agent is not None:
+            return await _unsearched(attempt, stored)  # the agent answers in its own words
         if plan.query_type == "CONVERSATION" and plan.reply.strip():
             return await _reply(attempt, plan.reply.strip(), event_log)
         if names_documents(request, plan):
@@ -118,6 +124,12 @@ async def _reply(attempt: StepAttempt, text: str, event_log: EventLog) -> Observ
     if kept.answer != answer:
         await show_stored(attempt.services.run_log, kept.answer, attempt.action.step)
     return AnswerWritten(abstained=False)
+
+
+async def _unsearched(attempt: StepAttempt, stored: StoredPlan) -> Observation:
+    """The model begins without documents: the agent has no search, or this is no question to documents."""
+    preparation = Preparation(stored=stored, evidence=Evidence())
+    return _observed(attempt, await attempt.memory.put(attempt.action.step, preparation))
 
 
 async def _resolved(

@@ -12,9 +12,11 @@ from shared.conversations.window import conversation_element
 from shared.evidence.document_prompt import documents_with_blocks, documents_with_summaries
 from shared.platform.language_models.models import Message
 from shared.platform.prompts import element, load, render
+from shared.runs.agents import AgentDefinition
 from shared.runs.evidence import Evidence, MissingDocument
 from shared.runs.models import RunRequest
 from shared.runs.plan import QueryType, QuestionPlan
+from shared.tools.semantic_search import SemanticSearch
 
 ORGANISATION = "an organisation"
 DOCUMENT_QUESTIONS: frozenset[QueryType] = frozenset({"LISTING", "METADATA_SEARCH"})
@@ -36,24 +38,37 @@ def first_messages(
         findings: `<findings>` of sub-agents; empty = there are none.
         advice: of the delegation policy; empty = it has none.
     """
+    agent = request.agent
+    has_documents = agent is None or SemanticSearch.name in agent.tools
     user = "\n".join(
         part
         for part in (
             conversation_element(request.conversation),
             element("question", plan.standalone_question or request.question),
-            element("query_type", plan.query_type),
+            element("query_type", plan.query_type) if has_documents else "",
             element("today", request.today.isoformat()),
             *_asker(request.user),
-            documents_xml(evidence),
+            documents_xml(evidence) if has_documents else "",
             *(_missing(document) for document in evidence.missing),
             *((load("answering", "findings"), findings) if findings else ()),
             *([element("advice", advice)] if advice else ()),
             # Not escaped: the model has to write these tags as they stand here.
-            f"<output_rules>{load('answering', 'output_rules')}</output_rules>",
+            ""
+            if request.proof_is_optional
+            else f"<output_rules>{load('answering', 'output_rules')}</output_rules>",
         )
         if part
     )
-    return Message(role="system", text=system_prompt(organisation)), Message(role="user", text=user)
+    return Message(role="system", text=_rules(organisation, agent)), Message(role="user", text=user)
+
+
+def _rules(organisation: str, agent: AgentDefinition | None) -> str:
+    if agent is None:
+        return system_prompt(organisation)
+    about = {"name": agent.name, "instructions": agent.instructions, "organisation": organisation}
+    if agent.proof == "optional":
+        return render(load("answering", "agent_unproved"), about)
+    return f"{system_prompt(organisation)}\n{render(load('answering', 'agent'), about)}"
 
 
 @cache

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 from shared.access.limits import hold, slot_of_run
 from shared.access.models import UserContext
+from shared.answering.agent_files import agent_for
 from shared.answering.clarification_steps import pending_clarification
 from shared.answering.run_end import report_failure
 from shared.answering.services import AnsweringServices
@@ -17,6 +18,7 @@ from shared.platform.errors import ConflictError, NotFoundError, PayloadTooLarge
 from shared.platform.hashing import digest
 from shared.platform.settings import Settings
 from shared.platform.telemetry import note_fields
+from shared.runs.agents import Channel
 from shared.runs.event_log import RunClosedError, StaleAttemptError, open_event_log
 from shared.runs.events import AcceptedStatus, DelegationStatus, RunEvent, events_of, latest_todo
 from shared.runs.fresh_urls import refresh_answer, refresh_views, without_unreadable
@@ -41,6 +43,7 @@ async def begin_run(
     run_id: str | None = None,
     admit: Admit | None = None,
     origin: str = "",
+    channel: Channel = "chat",
 ) -> RunRequest:
     """Store a question and its first event; the caller then starts the orchestration.
 
@@ -51,11 +54,12 @@ async def begin_run(
         run_id: of a run that may have been begun already, in part or whole: then what is not there yet is
             made. None = a new one.
         origin: where the question comes from, for the audit trail.
+        channel: by which an agent is asked.
         admit: awaited beside what nobody can see yet, and before what can be seen; raises to refuse.
 
     Raises:
         PayloadTooLargeError: the question is longer than MAX_QUESTION_CHARS.
-        NotFoundError: the user has no such thread.
+        NotFoundError: the user has no such thread, or may not ask such an agent.
     """
     limit = services.settings.answering.max_question_chars
     if len(chat.question) > limit:
@@ -64,10 +68,12 @@ async def begin_run(
             "Shorten it, or upload the material as a document and ask about that.",
         )
     run_id = run_id or uuid.uuid4().hex
+    agent = agent_for(chat.agent, user, services.settings, channel) if chat.agent else None
     request = RunRequest(
         run_id=run_id,
         thread_id=chat.thread_id or digest("thread", run_id)[:32],  # a repeat begins the same thread
-        user=user,
+        user=agent.narrowed(user) if agent else user,
+        agent=agent,
         question=chat.question,
         project_id=chat.project_id,
         doc_ids=chat.doc_ids,
@@ -97,7 +103,7 @@ async def renew_run(
     """
     memory = WorkingMemory(services.blobs, run_id)
     request = await memory.request()
-    await memory.put_request(request.model_copy(update={"user": user, "created_at": arrived_at}))
+    await memory.put_request(request.with_rights_of(user).model_copy(update={"created_at": arrived_at}))
     await hold(user.user_id, slot_of_run(run_id, services.settings), services.settings, services.user_limits)
 
 
@@ -212,6 +218,7 @@ async def _first_event(request: RunRequest, services: AnsweringServices) -> None
 
 
 def _accepted(request: RunRequest, settings: Settings) -> RunEvent:
+    settings = request.agent.limited(settings) if request.agent else settings
     return AcceptedStatus(
         run_id=request.run_id,
         thread_id=request.thread_id,

@@ -5,6 +5,7 @@ from typing import Protocol, Self
 from shared.access.audit_trail import AuditTrail
 from shared.access.limits import UserLimitStore
 from shared.platform.language_models.models import ChatModel
+from shared.platform.settings import Settings
 from shared.quality.services import QualityServices
 from shared.runs.run_log import RunLog
 from shared.subagents.services import SubagentServices
@@ -16,5 +17,14 @@ class AnsweringServices(QualityServices, SubagentServices, Protocol):
     user_limits: UserLimitStore
     audit: AuditTrail
 
-    def using(self, *, chat_model: ChatModel | None = None, run_log: RunLog | None = None) -> Self:
-        """The same with another chat model or run log."""
+    def using(
+        self,
+        *,
+        chat_model: ChatModel | None = None,
+        run_log: RunLog | None = None,
+        settings: Settings | None = None,
+    ) -> Self:
+        """The same with another chat model, run log, or settings."""
+
+    def chat_model_named(self, name: str) -> ChatModel:
+        """A model of the same endpoint."""

@@ -50,7 +50,8 @@ from shared.runs.evidence import Evidence, StoredPlan
 from shared.runs.models import Choice, RunAnswer, RunRequest, WritingFacts
 from shared.runs.step_time import StepTime
 from shared.subagents.results import Collected, call_result, collect
-from shared.tools.registry import ANSWER_TOOLS, answer_tool_definitions
+from shared.tools.registry import tool_definitions, tools_of
+from shared.tools.semantic_search import SemanticSearch
 from shared.tools.tool_calls import PlannedCall, plan_calls, signature
 
 MAX_CALLS = 6  # of one turn; unmeasured
@@ -74,6 +75,11 @@ class TurnQuestion:
     request: RunRequest
     stored: StoredPlan
     collected: Collected
+
+    @property
+    def tools(self) -> tuple[str, ...]:
+        """Names of those that the model may call."""
+        return tools_of(self.request.agent)
 
     def join(self, more: Collected) -> None:
         """Sub-agents that a turn set to work count with those before the first; the first prompt stays."""
@@ -188,8 +194,8 @@ class TurnAttempt:
         self._time = time
         self._before = before
         self._advice = ""
-        self._may_call = action.may_call and not time.left.is_short
-        self._may_look = action.may_look and self._may_call
+        self._may_call = action.may_call and bool(question.tools) and not time.left.is_short
+        self._may_look = action.may_look and self._may_call and SemanticSearch.name in question.tools
 
     async def take(self, first: Sequence[RunEvent], advice: str) -> tuple[Turn, EventLog]:
         """Make the earlier calls, let the model speak, store its turn.
@@ -293,7 +299,8 @@ class TurnAttempt:
             ),
             repairer=QuoteRepairer(self._services.chat_model, self._repair_limits, question.text),
             words=question.words,
-            needs_proof=question.stored.plan.query_type not in DOCUMENT_QUESTIONS,
+            needs_proof=not question.request.proof_is_optional
+            and question.stored.plan.query_type not in DOCUMENT_QUESTIONS,
             may_look=self._may_look,
             not_searched=frozenset(missing for found in results for missing in found.not_searched),
         )
@@ -307,14 +314,16 @@ class TurnAttempt:
         turns: Sequence[Turn],
         results: Sequence[TurnResults],
     ) -> Turn:
-        """The model's turn. Without anything to write from no model is asked: it could say nothing.
+        """The model's turn. Without anything to write from no model is asked: it could say nothing. An agent
+        may have other tools than documents, and instructions for that case.
 
         Raises:
             ModelFailedError: the model failed, was late, or said nothing.
         """
         gaps = turns[-1].gaps if turns else ()
         nothing_new = bool(turns) and not turns[-1].calls and not results[-1].hits
-        if nothing_new or (self._question.is_empty and not turns):
+        is_agent = self._question.request.agent is not None
+        if nothing_new or (self._question.is_empty and not turns and not is_agent):
             for gap in gaps or (nothing_found(self._question.words, self._question.collected.evidence),):
                 writer.show_gap(gap)
             return await self._finished(writer, ModelTurn())
@@ -385,7 +394,11 @@ class TurnAttempt:
             max_output_tokens=settings.max_answer_tokens,
         )
         pieces = turn_pieces(
-            self._services.chat_model, messages, answer_tool_definitions(), limits, may_call=self._may_call
+            self._services.chat_model,
+            messages,
+            tool_definitions(question.tools),
+            limits,
+            may_call=self._may_call,
         )
         async with aclosing(pieces):
             async for piece in pieces:
@@ -403,8 +416,10 @@ class TurnAttempt:
             for item in earlier.calls
             if item.arguments is not None
         ]
-        left = min(MAX_CALLS, _MAX_TOOL_CALLS - len(made))
-        planned = plan_calls(turn.tool_calls, ANSWER_TOOLS, made, left)
+        agent = self._question.request.agent
+        limit = agent.limits.calls if agent else None
+        left = min(MAX_CALLS, (_MAX_TOOL_CALLS if limit is None else limit) - len(made))
+        planned = plan_calls(turn.tool_calls, self._question.tools, made, left)
         return with_one_held(planned, may_ask=not self._before.asking_step)
 
     def _repair_limits(self) -> CallLimits | None:
@@ -444,6 +459,8 @@ class TurnAttempt:
             raise failed
         get_logger().warning("answer.degraded", run_id=self._attempt.run_id, error_type=failed.code)
         question, words = self._question, self._question.words
+        if question.request.agent and not (evidence.blocks or evidence.records or writer.text):
+            raise failed  # there is nothing to quote, and documents may have nothing to do with it
         if before and before.gaps and writer.text == before.answer.text:
             for gap in before.gaps:  # what was found for them was not read
                 writer.show_gap(gap)

@@ -34,6 +34,8 @@ from shared.runs.models import Clarification, RunRequest
 from shared.subagents.delegation import DelegationOutcome, decide_delegation
 from shared.subagents.policy_input import DelegationRequest
 from shared.subagents.results import Collected
+from shared.tools.delegate import Delegate
+from shared.tools.registry import tools_of
 from shared.tools.tool_calls import observation
 
 MAX_REFUSAL_CHARS = 2000
@@ -62,7 +64,7 @@ async def take_turn(attempt: StepAttempt, action: TakeTurn) -> Observation:
     collected, advice = Collected(evidence=preparation.evidence or Evidence()), ""
     if action.delegation_step:
         collected = await collected_once(attempt, action.delegation_step, collected.evidence)
-    elif not action.earlier and taken is None:
+    elif not action.earlier and taken is None and Delegate.name in tools_of(request.agent):
         decided = await _delegation(attempt, request, stored, collected.evidence, time.began)
         if not isinstance(decided, DelegationOutcome):
             return decided

@@ -488,6 +488,11 @@ class AnsweringSettings(SettingsGroup):
         description='Time zone of questions without one: what "today" means.',
         examples=["Europe/Berlin"],
     )
+    agents_folder: str = Field(
+        default="agents",
+        description="Folder of agents (`NAME.agent.md`), absolute or below the app's; none need be there.",
+        examples=["samples/agents"],
+    )
     max_question_chars: int = Field(default=8000, gt=0, description="A longer question is refused (413).")
 
 

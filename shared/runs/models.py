@@ -10,6 +10,7 @@ from shared.access.models import UserContext
 from shared.evidence.models import AnswerFigure, Citation
 from shared.platform.models import Model
 from shared.platform.timezones import TimezoneName
+from shared.runs.agents import AGENT_NAME, AgentDefinition
 from shared.runs.plan import TodoItem
 
 
@@ -254,6 +255,7 @@ class RunRequest(Model):
         deep: deeper work was asked for, which may take longer and cost more.
         timezone: IANA name of where the asker is.
         origin: address of the asker's client, or the channel, for the audit trail.
+        agent: that was asked, as it was then; None = the one that answers from all documents.
     """
 
     run_id: str
@@ -267,6 +269,7 @@ class RunRequest(Model):
     deep: bool = False
     timezone: str = "UTC"
     origin: str = ""
+    agent: AgentDefinition | None = None
 
     @property
     def today(self) -> date:
@@ -275,7 +278,15 @@ class RunRequest(Model):
 
     def with_rights_of(self, asker: UserContext | None) -> "RunRequest":
         """The same as asked now, after a wait; None = those who asked did not have to wait."""
-        return self if asker is None else self.model_copy(update={"user": asker})
+        if asker is None:
+            return self
+        narrowed = self.agent.narrowed(asker) if self.agent else asker
+        return self.model_copy(update={"user": narrowed})
+
+    @property
+    def proof_is_optional(self) -> bool:
+        """Whether the answer may state what no document proves."""
+        return self.agent is not None and self.agent.proof == "optional"
 
 
 class RunAnswer(Model):
@@ -346,6 +357,9 @@ class ChatRequest(Model):
     project_id: str | None = Field(default=None, max_length=128, description="Limit to one project.")
     doc_ids: tuple[str, ...] = Field(default=(), max_length=100, description="Limit to these documents.")
     deep: bool = Field(default=False, description="Ask for deeper work: sub-agents, where there is cause.")
+    agent: str | None = Field(
+        default=None, pattern=AGENT_NAME, description="Agent to ask; GET /agents lists them."
+    )
     timezone: TimezoneName | None = Field(
         default=None, description="IANA time zone of the asker, such as `Europe/Berlin`: what `today` means."
     )

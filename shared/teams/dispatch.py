@@ -8,6 +8,7 @@ from contextlib import suppress
 
 from shared.access.limits import admit, release, slot_of_run
 from shared.access.models import UserContext
+from shared.answering.agent_files import agents_for, asked_agent
 from shared.answering.clarification import event_name
 from shared.answering.clarification_steps import answer_clarification, pending_clarification
 from shared.answering.runs import begin_run, view_run
@@ -82,7 +83,15 @@ async def show_help(incoming: IncomingMessage) -> ReplyStep:
     if incoming.is_from_person:
         _, without_groups = await incoming.user()
         scope = messages.OF_PERSON_ALONE if without_groups else messages.OF_PERSON
-    return await incoming.finish(messages.HELP, scope[incoming.language])
+    return await incoming.finish(messages.HELP, scope[incoming.language] + await _agents(incoming))
+
+
+async def _agents(incoming: IncomingMessage) -> str:
+    """The agents that can be asked here, as a paragraph of the help; empty if there are none."""
+    user, _ = await incoming.user()
+    agents = agents_for(user, incoming.deps.services.settings, "chat")
+    lines = [f"- **{agent.name}:** {markdown_text(agent.description)}" for agent in agents]
+    return "\n".join(("\n\n" + messages.AGENTS[incoming.language], *lines)) if lines else ""
 
 
 async def _start_new(incoming: IncomingMessage) -> ReplyStep:
@@ -231,7 +240,8 @@ async def _begin(incoming: IncomingMessage, user: UserContext, doc_ids: tuple[st
     if turn is None or turn.thread_id is None:
         turn = await incoming.remember(lambda now: {"thread_id": now.thread_id or own})
     thread_id = turn.thread_id or own
-    question = ChatRequest(question=incoming.message.text, doc_ids=doc_ids)
+    agent, text = asked_agent(incoming.message.text, user, services.settings)
+    question = ChatRequest(question=text, doc_ids=doc_ids, agent=agent)
     if thread_id == own:
         await begin_run(question, user, services, run_id=run_id, origin=incoming.conversation.channel)
         return

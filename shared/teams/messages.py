@@ -38,6 +38,11 @@ HELP: Texts = {
     ),
 }
 
+AGENTS: Texts = {
+    "en": "You can also ask an agent. Begin your message with its name and a colon:\n",
+    "de": "Sie können auch einen Agenten fragen. Beginnen Sie mit seinem Namen und einem Doppelpunkt:\n",
+}
+
 OF_PERSON: Texts = {
     "en": "I read only what you may read. Drop a file here, and it becomes a document only you can read.",
     "de": "Ich lese nur, was Sie lesen dürfen. Dateien, die Sie hier ablegen, können nur Sie lesen.",

@@ -1,6 +1,6 @@
 """Every tool by its name, and how it is bound to a user. A new tool: a class, a line here, one in docs."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 
@@ -15,6 +15,7 @@ from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.filters import BLOCK_FIELDS, DOCUMENT_FIELDS, render_filters
 from shared.retrieval.fusion import relevant_cosine
 from shared.retrieval.secured_index import SecuredIndex
+from shared.runs.agents import AgentDefinition
 from shared.tools.ask_user import AskUser
 from shared.tools.base import Found, Tool
 from shared.tools.block_judges import BlockJudge, Grade, Rerank
@@ -134,17 +135,39 @@ _ANSWERING: tuple[type[Tool], ...] = (
     Delegate,
 )
 ANSWER_TOOLS = tuple(tool.name for tool in _ANSWERING)
-"""The tools that the model has while it answers a question."""
+"""The tools that the model has while it answers a question without an agent."""
+
+_OTHERS: tuple[type[Tool], ...] = (Facets, RewriteQuery, Rerank, Grade)
+_KINDS: Mapping[str, type[Tool]] = {tool.name: tool for tool in (*_ANSWERING, *_OTHERS)}
+"""The tools that an agent may name."""
+
+
+def check_tools(names: Sequence[str]) -> None:
+    """Whether an agent can have these tools.
+
+    Raises:
+        ConfigurationError: there is no such tool, or it is named twice.
+    """
+    for place, name in enumerate(names):
+        if name not in _KINDS:
+            raise ConfigurationError(f"There is no tool {name!r}.", f"Tools: {', '.join(_KINDS)}.")
+        if name in names[:place]:
+            raise ConfigurationError(f"The tool {name} is named twice.")
+
+
+def tools_of(agent: AgentDefinition | None) -> tuple[str, ...]:
+    """The tools that the model may call; without an agent those of every question."""
+    return ANSWER_TOOLS if agent is None else agent.tools
 
 
 @cache
-def answer_tool_definitions() -> tuple[ToolDefinition, ...]:
-    """The same as a model sees them: equal for every question, so that they can be cached."""
+def tool_definitions(names: tuple[str, ...]) -> tuple[ToolDefinition, ...]:
+    """Tools as a model sees them: equal for every question, so that they can be cached."""
     return tuple(
         ToolDefinition(
             name=tool.name, description=tool.description, parameters=tool.parameters.plain_schema()
         )
-        for tool in _ANSWERING
+        for tool in (_KINDS[name] for name in names)
     )
 
 

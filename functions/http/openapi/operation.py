@@ -135,6 +135,7 @@ class Operation:
 
 _TAGS = {  # by the first part of the route
     "chat": "Questions",
+    "agents": "Questions",
     "runs": "Questions",
     "search": "Search",
     "mcp": "Assistants",

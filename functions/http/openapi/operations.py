@@ -84,6 +84,7 @@ from shared.platform.errors import (
 )
 from shared.platform.queues import PoisonList
 from shared.quality.models import QualityMetrics
+from shared.runs.agents import AgentList
 from shared.runs.models import ChatRequest, ClarificationAnswer, Feedback, FeedbackBody, RunView, SourceOpened
 from shared.subagents.metrics import SubagentMetrics
 from shared.summaries.models import SummaryOrder, SummaryView
@@ -188,6 +189,12 @@ OPERATIONS = (
         body=RpcMessage,
         costs=True,
         ends_as=RpcAnswer,
+    ),
+    Operation(
+        "GET agents",
+        "get_agents",
+        "Agents that the caller may ask",
+        json_reply(200, "The agents, by name.", AgentList),
     ),
     Operation(
         "GET v1/models",

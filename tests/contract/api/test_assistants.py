@@ -179,7 +179,7 @@ async def make_openai(stack: LocalStack) -> AsyncIterator[AsyncOpenAI]:
 
 async def test_the_openai_sdk_gets_answers_with_citations(openai: AsyncOpenAI) -> None:
     models = [model.id async for model in openai.models.list()]
-    assert models == ["groundwork", "groundwork-deep"]
+    assert models[:2] == ["groundwork", "groundwork-deep"]
     answer = await openai.chat.completions.create(
         model="groundwork", messages=[{"role": "user", "content": FIRST_QUESTION.text}], temperature=0
     )

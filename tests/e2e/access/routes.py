@@ -299,6 +299,7 @@ ROUTES: Mapping[str, Probe] = {
     "POST chat": asked,
     "POST search": searched,
     "POST mcp": assisted,
+    "GET agents": of_anyone_known("/agents"),
     "GET v1/models": of_anyone_known("/v1/models"),
     "POST v1/chat/completions": completed,
     "GET documents": listed,

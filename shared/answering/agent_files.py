@@ -1,0 +1,154 @@
+"""Agents as files: `NAME.agent.md`, settings in YAML between two lines `---`, then the instructions.
+
+Read once per process. A mistake in any file stops the start, with the file and the line: an agent that was
+half understood could be open to more people than its owner meant.
+"""
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from shared.access.models import UserContext
+from shared.platform.errors import ConfigurationError, NotFoundError
+from shared.platform.settings import Settings
+from shared.runs.agents import AgentDefinition, AgentList, AgentView, Channel
+from shared.tools.registry import check_tools
+
+SUFFIX = ".agent.md"
+_ROOT = Path(__file__).parents[2]
+_FENCE = "---"
+_RESERVED = "groundwork"  # the models of OpenAI's protocol that are no agents begin with it
+
+
+def agents_of(settings: Settings) -> Mapping[str, AgentDefinition]:
+    """The agents of AGENTS_FOLDER by name; none if there is no such folder.
+
+    Raises:
+        ConfigurationError: a file is wrong; the message begins with its path and line.
+    """
+    return _read_folder(settings.answering.agents_folder)
+
+
+def agents_for(user: UserContext, settings: Settings, channel: Channel) -> list[AgentDefinition]:
+    """Those that a person may ask over a channel (`chat`, `mcp` or `openai`)."""
+    found = agents_of(settings).values()
+    return [agent for agent in found if agent.is_open_to(user) and getattr(agent.expose, channel)]
+
+
+def agent_for(name: str, user: UserContext, settings: Settings, channel: Channel) -> AgentDefinition:
+    """The agent of that name.
+
+    Raises:
+        NotFoundError: there is none, or the person may not ask it there: which of both, nobody is told.
+    """
+    agents = {agent.name: agent for agent in agents_for(user, settings, channel)}
+    if name not in agents:
+        known = f"Agents: {', '.join(agents)}." if agents else "You may ask without an agent."
+        raise NotFoundError(f"There is no agent {name[:64]!r}.", known)
+    return agents[name]
+
+
+def asked_agent(text: str, user: UserContext, settings: Settings) -> tuple[str | None, str]:
+    """The agent that a message of a chat begins with (`NAME: question`), and the rest of it."""
+    name, colon, question = text.partition(":")
+    name = name.strip().casefold()
+    named = [agent.name for agent in agents_for(user, settings, "chat") if colon and agent.name == name]
+    return (named[0], question.strip()) if named and question.strip() else (None, text)
+
+
+def list_agents(user: UserContext, settings: Settings) -> AgentList:
+    """Those that a person may ask in chats."""
+    kept = set(AgentView.model_fields)
+    views = (one.model_dump(include=kept) for one in agents_for(user, settings, "chat"))
+    return AgentList(agents=tuple(AgentView.model_validate(view) for view in views))
+
+
+def read_agent(path: Path) -> AgentDefinition:
+    """One agent.
+
+    Raises:
+        ConfigurationError: the file is wrong.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as failed:
+        raise ConfigurationError(f"{path}: it cannot be read ({type(failed).__name__}).") from None
+    ends = [number for number, line in enumerate(lines) if line.rstrip() == _FENCE]
+    if len(ends) < 2 or ends[0] != 0:
+        raise _wrong(path, 1, "settings belong first, between two lines `---`")
+    values, places = _front_matter(path, "\n".join(lines[1 : ends[1]]))
+    return _checked(path, {**values, "instructions": "\n".join(lines[ends[1] + 1 :]).strip()}, places)
+
+
+@cache
+def _read_folder(folder: str) -> Mapping[str, AgentDefinition]:
+    files = sorted((_ROOT / folder).glob(f"*{SUFFIX}"))
+    return {agent.name: agent for agent in (read_agent(path) for path in files)}
+
+
+def _front_matter(path: Path, text: str) -> tuple[dict[str, Any], dict[tuple[str, ...], int]]:
+    """The settings, and the line of each key by its path."""
+    import yaml  # 20 ms that only apps with agents pay for
+
+    try:
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
+        values = yaml.safe_load(text)
+    except yaml.MarkedYAMLError as wrong:
+        line = wrong.problem_mark.line if wrong.problem_mark else 0
+        raise _wrong(path, line + 2, str(wrong.problem or "not YAML")) from None
+    except (yaml.YAMLError, ValueError, RecursionError):
+        raise _wrong(path, 2, "not YAML") from None
+    if not isinstance(values, dict) or not isinstance(root, yaml.MappingNode):
+        raise _wrong(path, 2, "settings are written as `key: value`")
+    places: dict[tuple[str, ...], int] = {}
+    _note_lines(path, root, (), places)
+    return values, places
+
+
+def _note_lines(path: Path, node: Any, above: tuple[str, ...], places: dict[tuple[str, ...], int]) -> None:
+    pairs = node.value if node.id == "mapping" else ()
+    for key, value in pairs:
+        place, line = (*above, str(key.value)), key.start_mark.line + 2
+        if place in places:
+            raise _wrong(path, line, f"{place[-1]} is given twice")
+        places[place] = line
+        _note_lines(path, value, place, places)
+
+
+def _checked(path: Path, values: dict[str, Any], places: dict[tuple[str, ...], int]) -> AgentDefinition:
+    try:
+        agent = AgentDefinition.model_validate(values)
+    except ValidationError as invalid:
+        mistakes = [_mistake(path, error, places) for error in invalid.errors()]
+        raise ConfigurationError("\n".join(mistakes)) from None
+    if agent.name != path.name.removesuffix(SUFFIX):
+        raise _wrong(path, places["name",], f"the file of {agent.name} is named {agent.name}{SUFFIX}")
+    if agent.name.startswith(_RESERVED):
+        raise _wrong(path, places["name",], f"no agent's name begins with {_RESERVED}")
+    try:
+        check_tools(agent.tools)
+    except ConfigurationError as unknown:
+        line = places.get(("tools",), 1)
+        raise _wrong(path, line, f"{unknown.detail} {' '.join(unknown.hints)}") from None
+    return agent
+
+
+def _mistake(path: Path, error: ErrorDetails, places: Mapping[tuple[str, ...], int]) -> str:
+    place = tuple(map(str, error["loc"]))
+    is_unknown = error["type"] == "extra_forbidden" and len(place) == 1
+    hint = f" Settings: {', '.join(AgentDefinition.model_fields)}." if is_unknown else ""
+    line = _line(place, places)
+    return f"{_wrong(path, line, '.'.join(place) + ': ' + error['msg']).detail}{hint}"
+
+
+def _line(place: tuple[str, ...], places: Mapping[tuple[str, ...], int]) -> int:
+    """The line of the innermost key that is written down; 1 for what is missing."""
+    return next((places[place[:end]] for end in range(len(place), 0, -1) if place[:end] in places), 1)
+
+
+def _wrong(path: Path, line: int, message: str) -> ConfigurationError:
+    return ConfigurationError(f"{path}:{line}: {message.rstrip('.')}.")

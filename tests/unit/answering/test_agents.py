@@ -1,0 +1,158 @@
+"""Runs of agents: the loop of every question, with less to see, less to call and less to use."""
+
+from typing import Any
+
+from shared.answering.effects import perform_metered
+from shared.answering.inline import run_to_end
+from shared.answering.runs import begin_run, renew_run, view_run
+from shared.answering.steps import Prepare, StepInput
+from shared.platform.errors import CallTimeoutError
+from shared.platform.language_models.models import Message, ModelTurn, ToolCall
+from shared.runs.agents import AgentDefinition
+from shared.runs.models import ChatRequest, Choice, RunView
+from shared.runs.working_memory import WorkingMemory
+from shared.wiring import Services
+from tests.fakes.models import ScriptedChatModel
+from tests.unit.answering.world import ANNA, BEN, plan, world
+
+CITED = 'It runs at 15 bar. <cite doc_id="manual" quote="The pump runs at 15 bar."/>'
+
+
+def agent(**changes: Any) -> AgentDefinition:
+    values = {
+        "name": "helper",
+        "description": "Helps.",
+        "instructions": "You are kind to pumps.",
+        "tools": ["rag_semantic_search"],
+        "access": ["*"],
+    }
+    return AgentDefinition.model_validate({**values, **changes})
+
+
+async def asked(services: Services, asks: AgentDefinition, question: str = "At what pressure?") -> RunView:
+    """The run of a question to an agent, at its end."""
+    request = await begin_run(ChatRequest(question=question), ANNA, services)
+    memory = WorkingMemory(services.blobs, request.run_id)
+    narrowed = {"agent": asks, "user": asks.narrowed(ANNA)}
+    await memory.put_request(request.model_copy(update=narrowed))
+    await run_to_end(request.run_id, services)
+    record = await services.runs.get(request.run_id)
+    assert record is not None
+    return await view_run(record, services, ANNA)
+
+
+def call(name: str, arguments: str = '{"query": "pump"}') -> ModelTurn:
+    return ModelTurn(tool_calls=(ToolCall(call_id="c", name=name, arguments=arguments),))
+
+
+def material(messages: tuple[Message, ...]) -> str:
+    return "\n".join(message.text for message in messages)
+
+
+async def test_an_agent_proves_its_answer_as_every_answer_does() -> None:
+    model = ScriptedChatModel(plan(), CITED)
+    view = await asked(await world(chat_model=model), agent())
+    assert view.answer is not None
+    assert [cited.verified for cited in view.answer.citations] == [True]
+    system = model.conversations[0][0].text
+    assert "You are kind to pumps." in system
+    assert "from its documents, and from nothing else" in system
+    assert [tool.name for tool in model.tools[0]] == ["rag_semantic_search"]
+
+
+async def test_a_tool_that_it_does_not_have_cannot_be_called() -> None:
+    model = ScriptedChatModel(plan(), call("rag_list_documents", "{}"), CITED)
+    view = await asked(await world(chat_model=model), agent())
+    assert view.answer is not None
+    assert "There is no tool" in model.conversations[1][-1].text
+
+
+async def test_without_search_it_sees_no_document_unasked() -> None:
+    model = ScriptedChatModel(call("rag_list_documents", "{}"), "<answer>The manual.")
+    services = await world(chat_model=model)
+    view = await asked(services, agent(tools=["rag_list_documents"], proof="optional"))
+    assert "15 bar" not in material(model.conversations[0])
+    assert "manual.pdf" in material(model.conversations[1])
+    assert view.answer is not None
+    assert (view.answer.text, view.answer.unsupported_claims) == ("The manual.", 0)
+
+
+async def test_filters_narrow_every_tool() -> None:
+    model = ScriptedChatModel(
+        plan(),
+        call("rag_semantic_search", '{"query": "pump", "filters": {"project_id": "other"}}'),
+        call("rag_list_documents", "{}"),
+        "<answer>Nothing here.",
+    )
+    tools = ["rag_semantic_search", "rag_list_documents"]
+    filtered = agent(tools=tools, proof="optional", filters={"project_id": ["none"]})
+    view = await asked(await world(chat_model=model), filtered)
+    assert view.answer is not None
+    assert view.answer.citations == ()
+    for conversation in model.conversations:
+        assert "15 bar" not in material(conversation)
+        assert "manual.pdf" not in material(conversation)
+
+
+async def test_filters_hold_after_a_wait_and_when_a_run_begins_late() -> None:
+    services = await world()
+    filtered = agent(filters={"department": ["hr"]})
+    request = await begin_run(ChatRequest(question="x"), ANNA, services)
+    memory = WorkingMemory(services.blobs, request.run_id)
+    await memory.put_request(request.model_copy(update={"agent": filtered}))
+    await renew_run(request.run_id, BEN, request.created_at, services)
+    renewed = await memory.request()
+    assert (renewed.user.user_id, renewed.user.within) == ("ben", {"department": ("hr",)})
+    answered = renewed.with_rights_of(Choice(asker=ANNA).asker)
+    assert (answered.user.user_id, answered.user.within) == ("anna", {"department": ("hr",)})
+
+
+async def test_its_limits_end_its_work() -> None:
+    forever = (call("rag_list_documents", f'{{"limit": {number}}}') for number in range(1, 9))
+    model = ScriptedChatModel(*forever)
+    limited = agent(tools=["rag_list_documents"], limits={"turns": 3}, proof="optional")
+    view = await asked(await world(chat_model=model), limited)
+    assert view.status in ("completed", "failed")
+    assert len(model.conversations) <= 4  # the last turn is tried once more
+
+
+async def test_calls_beyond_its_limit_are_refused() -> None:
+    model = ScriptedChatModel(
+        call("rag_list_documents", '{"limit": 1}'), call("rag_list_documents", '{"limit": 2}'), "<answer>One."
+    )
+    limited = agent(tools=["rag_list_documents"], limits={"calls": 1}, proof="optional")
+    await asked(await world(chat_model=model), limited)
+    assert "No more tools can be called" in model.conversations[2][-1].text
+
+
+async def test_limits_only_lower_those_of_the_settings() -> None:
+    settings = (await world()).settings
+    limited = agent(limits={"turns": 20, "tokens": 10**9, "seconds": 10**6}).limited(settings)
+    assert limited.budgets == settings.budgets
+    assert limited.answering.max_agent_turns == settings.answering.max_agent_turns
+
+
+async def test_tokens_of_an_agent_are_counted_against_its_limit() -> None:
+    services = await world()
+    limited = agent(limits={"tokens": 1000})
+    request = await begin_run(ChatRequest(question="x"), ANNA, services)
+    await WorkingMemory(services.blobs, request.run_id).put_request(
+        request.model_copy(update={"agent": limited})
+    )
+    step = StepInput(run_id=request.run_id, action=Prepare(step=1), tokens=1000)
+    result = await perform_metered(step, services)
+    assert result.tokens == 0, "no call is made that there are no tokens for"
+
+
+async def test_its_model_is_asked() -> None:
+    own = ScriptedChatModel("<answer>Hello.")
+    services = await world(other_models={"small": own}.__getitem__)
+    view = await asked(services, agent(tools=[], proof="optional", model="small"))
+    assert view.answer is not None
+    assert view.answer.text == "Hello."
+
+
+async def test_when_its_model_fails_there_is_no_invented_answer() -> None:
+    model = ScriptedChatModel(*(CallTimeoutError("late") for _ in range(9)))
+    view = await asked(await world(chat_model=model), agent(tools=[], proof="optional"))
+    assert (view.status, view.answer) == ("failed", None)
