@@ -27,6 +27,7 @@ from functions import (
     threads,
     uploads,
     users,
+    wrong_address,
 )
 from functions.http.requests import require_settings
 from orchestrations import activities, agent_activities, ingest_activities, orchestrators, payloads
@@ -51,6 +52,7 @@ HTTP = (
     teams,
     threads,
     users,
+    wrong_address,
 )
 DOCUMENTS = (document_events, documents, pages, uploads)
 DURABLE = (orchestrators, activities, agent_activities, ingest_activities, payloads)

@@ -14,11 +14,12 @@ from cli.terminal import Terminal
 Command = Callable[[Any, Terminal, argparse.Namespace], int]
 """Takes the app (None for commands that need none), the terminal and the arguments; returns the exit code."""
 
-_DEFAULTS = {"documents": "list", "threads": "list", "memory": "list"}
+_DEFAULTS = {"documents": "list", "threads": "list", "memory": "list", "runs": "list", "summaries": "list"}
 _GROUPS = {
     "documents": "documents: list, show, change, delete them",
     "threads": "threads of questions: list, show, rename, delete them",
-    "runs": "runs, one for each question: look, follow, answer, cancel, rate",
+    "runs": "runs, one for each question: list, look, follow, answer, cancel, rate",
+    "summaries": "summaries of documents: list, show, delete them",
     "memory": "what is remembered of your questions",
     "users": "users: erase what is kept of one, show who did what (administrators)",
 }

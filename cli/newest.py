@@ -1,4 +1,4 @@
-"""`last` in place of an id: the thread last asked in, and the newest run in it."""
+"""`last` in place of an id: the thread last asked in, the newest run in it, the newest summary."""
 
 from cli.api import Api, segment
 from cli.errors import CommandError
@@ -31,3 +31,17 @@ def run_id_of(api: Api, named: str) -> str:
     if not messages:
         raise CommandError("Nothing was asked in your newest thread.", "Name a run by its id.")
     return str(messages[-1]["run_id"])
+
+
+def summary_id_of(api: Api, named: str) -> str:
+    """The id of a summary, or of the newest one for `last`.
+
+    Raises:
+        CommandError: there is no summary yet.
+    """
+    if named != "last":
+        return named
+    summaries = api.call("GET", "/summaries", params={"limit": 1})["summaries"]
+    if not summaries:
+        raise CommandError("You have no summaries yet.", "Order one first.")
+    return str(summaries[0]["summary_id"])

@@ -1,4 +1,4 @@
-"""`runs`: look at one, follow it, answer what it asks, cancel it, rate its answer."""
+"""`runs`: list them, look at one, follow it, answer what it asks, cancel it, rate its answer."""
 
 import argparse
 import json
@@ -11,6 +11,7 @@ from cli.commands import Tree
 from cli.errors import DONE, CommandError
 from cli.following import ENDS, RunStream
 from cli.newest import run_id_of
+from cli.paging import items_of
 from cli.progress import ProgressDisplay, described
 from cli.terminal import Terminal, moment
 
@@ -19,6 +20,8 @@ _STARS = range(1, 6)
 
 def register(tree: Tree) -> None:
     """The commands of this file."""
+    listing = tree.leaf("runs list", list_runs, "list your runs, newest first")
+    listing.add_argument("--limit", type=int, default=20, metavar="N", help="at most so many")
     showing = tree.leaf("runs show", show_run, "show how far it is, and its answer")
     events = tree.leaf("runs events", show_events, "follow it, from its first event or a later one")
     events.add_argument("--after", type=int, default=0, metavar="N", help="only what comes after this one")
@@ -33,6 +36,20 @@ def register(tree: Tree) -> None:
     rating.add_argument("--comment", metavar="TEXT", help="what you would say about it")
     rating.add_argument("--reason", action="append", metavar="WORD", help="why; may be repeated")
     rating.add_argument("--remove", action="store_true", help="take back what you said")
+
+
+def list_runs(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
+    """Print runs."""
+    found = items_of(api, "/runs", "runs", given.limit)
+    if terminal.as_json:
+        terminal.json(found)
+        return DONE
+    terminal.table(
+        ("Question", "Status", "Asked", "Id"),
+        ((one["question"], one["status"], moment(one["created_at"]), one["run_id"]) for one in found),
+        nothing="There are no runs.",
+    )
+    return DONE
 
 
 def show_run(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:

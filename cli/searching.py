@@ -1,4 +1,4 @@
-"""`search`: passages and figures for a query. `summary`: one summary of several documents."""
+"""`search`: passages and figures for a query. `summary`, `summaries`: summaries of several documents."""
 
 import argparse
 import json
@@ -14,7 +14,9 @@ from cli.api import Api, segment
 from cli.commands import Tree
 from cli.documents import resolve
 from cli.errors import DONE, INTERRUPTED, NO_ANSWER, CommandError
-from cli.terminal import Terminal, clean
+from cli.newest import summary_id_of
+from cli.paging import items_of
+from cli.terminal import Terminal, clean, moment
 
 _LOOK_EVERY_S = 1.0
 _PREVIEW = 600  # characters of a passage
@@ -28,7 +30,20 @@ def register(tree: Tree) -> None:
     searching.add_argument(
         "--filter", action="append", default=[], metavar="NAME=VALUE", help="only such; may be repeated"
     )
+    searching.add_argument(
+        "--tag", action="append", metavar="TAG", help="only documents with it; may be repeated"
+    )
+    searching.add_argument("--language", metavar="CODE", help="only documents in it, such as de")
+    searching.add_argument("--since", metavar="DATE", help="only documents uploaded on that day or later")
+    searching.add_argument("--until", metavar="DATE", help="only documents uploaded on that day or earlier")
     summing = tree.leaf("summary", summarise, "sum up 1-20 documents, every statement with its source")
+    listing = tree.leaf("summaries list", list_summaries, "list your summaries, newest first")
+    listing.add_argument("--limit", type=int, default=20, metavar="N", help="at most so many")
+    showing = tree.leaf("summaries show", show_summary, "show one")
+    deleting = tree.leaf("summaries delete", delete_summary, "delete one and everything made of it")
+    deleting.add_argument("--yes", action="store_true", help="do not ask")
+    for parser in (showing, deleting):
+        parser.add_argument("summary", metavar="SUMMARY", help="its id; `last` is the newest one")
     summing.add_argument("documents", nargs="+", metavar="DOC", help="id, or file name")
     summing.add_argument("--focus", metavar="TEXT", default="", help="a question to look at above all")
     summing.add_argument("--language", metavar="CODE", help="such as de; that of the documents otherwise")
@@ -36,7 +51,8 @@ def register(tree: Tree) -> None:
 
 def search(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
     """Print what is found; 3 when that is nothing."""
-    body = {"query": given.query, "top_k": given.top, "filters": _filters(given.filter)}
+    filters = _filters(given.filter) | _document_filters(given)
+    body = {"query": given.query, "top_k": given.top, "filters": filters}
     found = api.call("POST", "/search", json=body)
     if terminal.as_json:
         terminal.json(found["results"])
@@ -81,6 +97,47 @@ def summarise(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
     return DONE
 
 
+def list_summaries(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
+    """Print summaries."""
+    found = items_of(api, "/summaries", "summaries", given.limit)
+    if terminal.as_json:
+        terminal.json(found)
+        return DONE
+    terminal.table(
+        ("Focus", "Documents", "Status", "Begun", "Id"),
+        (
+            (one["focus"], one["document_count"], one["status"], moment(one["created_at"]), one["summary_id"])
+            for one in found
+        ),
+        nothing="There are no summaries.",
+    )
+    return DONE
+
+
+def show_summary(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
+    """Print one, or how far it is."""
+    view = api.call("GET", f"/summaries/{segment(summary_id_of(api, given.summary))}")
+    if terminal.as_json:
+        terminal.json(view)
+    elif view["result"]:
+        _print(api, terminal, view["result"])
+    else:
+        terminal.say(view.get("error") or f"The summary is {view['status']} ({view['progress']:.0%}).")
+    return DONE
+
+
+def delete_summary(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
+    """Delete one."""
+    terminal.confirm(f"Delete the summary {given.summary}?", is_sure=given.yes)
+    summary_id = summary_id_of(api, given.summary)
+    api.call("DELETE", f"/summaries/{segment(summary_id)}")
+    if terminal.as_json:
+        terminal.json({"summary_id": summary_id, "status": "deleted"})
+    else:
+        terminal.say(f"{summary_id} is deleted.")
+    return DONE
+
+
 def _when_ended(api: Api, terminal: Terminal, path: str, view: dict[str, Any]) -> dict[str, Any]:
     with Live(Text("…"), console=terminal.progress, transient=True, auto_refresh=False) as live:
         while view["status"] == "running":
@@ -112,6 +169,16 @@ def _print(api: Api, terminal: Terminal, result: dict[str, Any]) -> None:
     print_citations(api, terminal, result["citations"])
     for warning in result["warnings"]:
         terminal.say(warning, "yellow")
+
+
+def _document_filters(given: argparse.Namespace) -> dict[str, Any]:
+    end = f"{given.until}T23:59:59Z" if given.until else None
+    filters = {
+        "tags": given.tag,
+        "language": given.language,
+        "upload_date": {"start": given.since, "end": end} if given.since or end else None,
+    }
+    return {name: value for name, value in filters.items() if value}
 
 
 def _filters(given: list[str]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from shared.platform.errors import CallerError
 blueprint = func.Blueprint()
 
 
-@route(blueprint, "GET", "audit")
+@route(blueprint, "GET", "audit", has_query=True)
 async def get_audit_trail(req: Request) -> Response:
     """The audit trail of a time, newest first, narrowed to a person, a document or an action."""
     from functions.http.models import AuditQuery

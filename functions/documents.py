@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 blueprint = func.Blueprint()
 
 
-@route(blueprint, "GET", "documents")
+@route(blueprint, "GET", "documents", has_query=True)
 async def list_documents(req: Request) -> Response:
     """The caller's documents, narrowed by metadata given as query parameters, a page at a time."""
     from functions.http.models import DocumentsQuery
@@ -50,7 +50,7 @@ async def list_documents(req: Request) -> Response:
     return json_response(await listed(user, services, wanted, query.limit, query.cursor))
 
 
-@route(blueprint, "GET", "documents/facets")
+@route(blueprint, "GET", "documents/facets", has_query=True)
 async def document_facets(req: Request) -> Response:
     """Which types, departments, languages, tags and projects the caller's documents have, and how often."""
     from functions.http.models import MetadataQuery
@@ -71,7 +71,7 @@ async def get_document(req: Request) -> Response:
     return tagged_response(req, detail, PASSING)
 
 
-@route(blueprint, "GET", "documents/{doc_id}/content")
+@route(blueprint, "GET", "documents/{doc_id}/content", has_query=True)
 async def get_document_content(req: Request) -> Response:
     """The file itself, as it was dropped in, for anyone who may read it; one `Range` of bytes is honoured."""
     from shared.documents.listing import readable_blob

@@ -8,7 +8,7 @@ from functions.http.responses import Request, Response, json_response, read_quer
 blueprint = func.Blueprint()
 
 
-@route(blueprint, "GET", "memory")
+@route(blueprint, "GET", "memory", has_query=True)
 async def get_memory(req: Request) -> Response:
     """The caller's memories, newest first."""
     from functions.http.models import ListQuery

@@ -10,7 +10,7 @@ from functions.http.responses import Request, Response, json_response, read_quer
 blueprint = func.Blueprint()
 
 
-@route(blueprint, "GET", "metrics/subagents")
+@route(blueprint, "GET", "metrics/subagents", has_query=True)
 async def get_subagent_metrics(req: Request) -> Response:
     """Per profile: how often, how well, how fast, at what cost; and the circuit breaker as it is now."""
     from functions.http.models import MetricsQuery
@@ -30,7 +30,7 @@ async def get_subagent_metrics(req: Request) -> Response:
     )
 
 
-@route(blueprint, "GET", "metrics/quality")
+@route(blueprint, "GET", "metrics/quality", has_query=True)
 async def get_quality_metrics(req: Request) -> Response:
     """How good answers were in use: what people said, opened, and got; each measure with its aim."""
     from functions.http.models import QualityQuery

@@ -158,7 +158,7 @@ def _in_background(call: Coroutine[None, None, None]) -> None:
     task.add_done_callback(_noting.discard)
 
 
-@route(blueprint, "GET", "documents/{doc_id}/pages/{page}")
+@route(blueprint, "GET", "documents/{doc_id}/pages/{page}", has_query=True)
 async def get_document_page(req: Request) -> Response:
     """One page: its picture with the cited passage marked, and its text. HTML, or JSON if accepted."""
     from shared.documents.page_html import page_html
@@ -184,7 +184,7 @@ async def get_document_page(req: Request) -> Response:
     return json_response(view.model_copy(update=signed), headers=_VARYING)
 
 
-@route(blueprint, "GET", "documents/{doc_id}/pages/{page}/image")
+@route(blueprint, "GET", "documents/{doc_id}/pages/{page}/image", has_query=True)
 async def get_document_page_image(req: Request) -> Response:
     """The picture of a PDF's page, drawn when it is asked for first; 304 when the caller has it already."""
     from shared.documents.listing import readable_document
@@ -208,7 +208,7 @@ async def get_document_page_image(req: Request) -> Response:
     return await picture_response(req, parts, blob, media_type)
 
 
-@route(blueprint, "GET", "documents/{doc_id}/readable")
+@route(blueprint, "GET", "documents/{doc_id}/readable", has_query=True)
 async def get_readable_document(req: Request) -> Response:
     """The document's text, a part at a time. HTML, or Markdown or JSON if that is accepted."""
     from shared.documents.page_html import readable_html, readable_markdown

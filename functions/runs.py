@@ -1,4 +1,4 @@
-"""Runs from the outside: look at one, follow it, answer what it asks, cancel it, rate its answer."""
+"""Runs from the outside: list them, read one, follow it, answer what it asks, cancel it, rate its answer."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -6,8 +6,16 @@ import azure.durable_functions as df
 
 from functions.http.event_stream import closer, follow, is_at_the_end, last_event_id, record_ended_run
 from functions.http.questions import deliver_answer
-from functions.http.requests import caller_and_services
-from functions.http.responses import Request, Response, event_stream, json_response, read_model, route
+from functions.http.requests import caller_and_services, caller_of, ready_services
+from functions.http.responses import (
+    Request,
+    Response,
+    event_stream,
+    json_response,
+    read_model,
+    read_query,
+    route,
+)
 from shared.platform.errors import NotFoundError
 from shared.platform.telemetry import get_logger
 
@@ -17,6 +25,18 @@ if TYPE_CHECKING:
     from shared.wiring import Services
 
 blueprint = df.Blueprint()
+
+
+@route(blueprint, "GET", "runs", has_query=True)
+async def list_runs(req: Request) -> Response:
+    """The caller's runs, a page at a time."""
+    from functions.http.models import ListQuery
+    from shared.conversations.run_list import list_runs as listed
+
+    user = await caller_of(req)
+    page = read_query(req, ListQuery)
+    services = await ready_services()
+    return json_response(await listed(user, services.threads, services.runs, page.limit, page.cursor))
 
 
 @route(blueprint, "GET", "runs/{run_id}")

@@ -1,9 +1,16 @@
-"""POST /api/search: the passages and figures that bear on a query, without an answer."""
+"""`/api/search`: the passages and figures that bear on a query, without an answer."""
+
+from typing import TYPE_CHECKING
 
 import azure.functions as func
 
 from functions.http.requests import caller_and_services
-from functions.http.responses import Request, Response, json_response, read_model, route
+from functions.http.responses import Request, Response, json_response, read_model, read_query, route
+
+if TYPE_CHECKING:
+    from functions.http.models import SearchBody
+    from shared.access.models import UserContext
+    from shared.wiring import Services
 
 blueprint = func.Blueprint()
 
@@ -11,14 +18,30 @@ blueprint = func.Blueprint()
 @route(blueprint, "POST", "search")
 async def search(req: Request) -> Response:
     """Hybrid search, trimmed to what the caller may read. An empty result is a success."""
-    from functions.http.models import SearchBody, SearchResults
+    from functions.http.models import SearchBody
+
+    user, services = await caller_and_services(req)
+    return await _found(req, await read_model(req, SearchBody), user, services)
+
+
+@route(blueprint, "GET", "search", has_query=True)
+async def search_by_address(req: Request) -> Response:
+    """The same, with its filters as query parameters."""
+    from functions.http.models import SearchBody, SearchQuery
+
+    user, services = await caller_and_services(req)
+    query = read_query(req, SearchQuery)
+    wanted = SearchBody(query=query.q, top_k=query.top_k, filters=query.filters)
+    return await _found(req, wanted, user, services)
+
+
+async def _found(req: Request, body: "SearchBody", user: "UserContext", services: "Services") -> Response:
+    from functions.http.models import SearchResults
     from functions.http.requests import admitted, note_act
     from shared.documents.figures import image_urls
     from shared.tools.registry import block_search
     from shared.tools.semantic_search import search_results
 
-    user, services = await caller_and_services(req)
-    body = await read_model(req, SearchBody)
     await admitted(req, user, services)
     hits = await block_search(services, user).search([body.query], body.top_k, body.filters)
     await note_act(req, user, services, "search", *dict.fromkeys(hit.doc_id for hit in hits))

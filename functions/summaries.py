@@ -1,4 +1,4 @@
-"""Summaries of documents over HTTP: begin one, look at it, cancel it, delete it. Its owner's alone."""
+"""Summaries over HTTP: begin one, list them, look at one, cancel it, delete it. Its owner's alone."""
 
 import asyncio
 import math
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import azure.durable_functions as df
 
-from functions.http.requests import caller_and_services, note_act
-from functions.http.responses import Request, Response, json_response, read_model, route
+from functions.http.requests import caller_and_services, caller_of, note_act, ready_services
+from functions.http.responses import Request, Response, json_response, read_model, read_query, route
 from shared.platform.errors import GroundworkError, NotFoundError, status_of
 from shared.platform.instances import Instances
 from shared.platform.telemetry import get_logger
@@ -56,6 +56,17 @@ async def create_summary(req: Request, client: df.DurableOrchestrationClient) ->
         await _wait(request, services.blobs, min(wait_s, services.settings.host.stream_seconds))
     view = await view_summary(request, services.documents_index, services.blobs, user)
     return json_response(view, _status_of(view), {"Location": view.status_url})
+
+
+@route(blueprint, "GET", "summaries", has_query=True)
+async def list_summaries(req: Request) -> Response:
+    """The caller's summaries, a page at a time."""
+    from functions.http.models import ListQuery
+    from shared.summaries.own_list import list_summaries as listed
+
+    user = await caller_of(req)
+    page = read_query(req, ListQuery)
+    return json_response(await listed(user, (await ready_services()).blobs, page.limit, page.cursor))
 
 
 @route(blueprint, "GET", "summaries/{summary_id}")

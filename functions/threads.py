@@ -49,7 +49,7 @@ async def create_thread(req: Request) -> Response:
     return json_response(thread, 201, {"Location": f"/api/threads/{thread.thread_id}"})
 
 
-@route(blueprint, "GET", "threads")
+@route(blueprint, "GET", "threads", has_query=True)
 async def get_threads(req: Request) -> Response:
     """The caller's threads, a page at a time."""
     from functions.http.models import ThreadsQuery
@@ -108,7 +108,7 @@ async def clear_thread(req: Request) -> Response:
     return json_response(await cleared(_id_of(req), user, await ready_services()))
 
 
-@route(blueprint, "GET", "threads/{thread_id}/messages")
+@route(blueprint, "GET", "threads/{thread_id}/messages", has_query=True)
 async def get_thread_messages(req: Request) -> Response:
     """The turns of a thread with their answers, a page at a time from the newest."""
     from functions.http.models import MessagesQuery

@@ -28,7 +28,7 @@ async def get_me(req: Request) -> Response:
 MAX_ID_CHARS = 256  # Entra ID's have 36; an id of ours for a conversation 45
 
 
-@route(blueprint, "DELETE", "users/{user_id}")
+@route(blueprint, "DELETE", "users/{user_id}", has_query=True)
 async def erase_user(req: Request) -> Response:
     """Erase what is kept of a person. 202: a queue does it, in passes over a quarter of an hour."""
     from shared.erasure.models import ErasureQuery

@@ -114,6 +114,15 @@ class DocumentsQuery(MetadataQuery):
     )
 
 
+class SearchQuery(MetadataQuery):
+    """Of a search that is sent as an address."""
+
+    q: str = Field(min_length=1, max_length=2000, description="What to look for, in words or as a question.")
+    top_k: Annotated[int, Field(ge=1, le=50), BeforeValidator(_plain)] = Field(
+        default=10, description="How many results at most."
+    )
+
+
 class MetricsQuery(Model):
     """Of the metrics of sub-agents."""
 

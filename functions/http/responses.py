@@ -7,6 +7,7 @@ of them come from here. Bodies become models, errors become RFC 9457 problem det
 import asyncio
 import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, MutableMapping
+from difflib import get_close_matches
 from functools import wraps
 from inspect import signature
 from typing import TYPE_CHECKING, Any, TypeVar, get_origin
@@ -62,26 +63,36 @@ class _AnyPath(PathConvertor):
 register_url_convertor("path", _AnyPath())
 
 API = "api/"  # host.json has no prefix, because the web page stands at the root
+ROUTES: list[tuple[str, str]] = []
+"""Method and address below `/api` of every route that is registered."""
 
 
-def route(blueprint: Any, method: str, path: str, below: str = API) -> Callable[[Handler], Any]:
+def route(
+    blueprint: Any, method: str, path: str, below: str = API, *, has_query: bool = False
+) -> Callable[[Handler], Any]:
     """Register a handler for a method and an address, as `endpoint`; `below` is "" for the web page.
 
     A handler with a parameter `client` gets the client of Durable Functions. Nobody needs a key of the
     platform: `caller_of` says who asks.
+
+    Args:
+        has_query: the handler reads query parameters, by `read_query`. Without it a call that has any is
+            refused; the web page takes any, because links to it gather some on their way.
     """
 
     def register(handler: Handler) -> Any:
-        registered: Any = endpoint(handler)
+        registered: Any = endpoint(handler, has_query=has_query or not below)
         if "client" in signature(handler).parameters:
             registered = blueprint.durable_client_input(client_name="client")(registered)
         anonymous = func.AuthLevel.ANONYMOUS
+        if below == API:
+            ROUTES.append((method, path))
         return blueprint.route(route=below + path, methods=[method], auth_level=anonymous)(registered)
 
     return register
 
 
-def endpoint(handler: Handler) -> Handler:
+def endpoint(handler: Handler, *, has_query: bool = True) -> Handler:
     """Turn what a handler raises into problem details; what nobody expected becomes a bare 500."""
 
     @wraps(handler)
@@ -89,6 +100,8 @@ def endpoint(handler: Handler) -> Handler:
         request = kwargs.get("req") or args[0]
         try:
             _refuse_foreign_page(request)
+            if not has_query:
+                _refuse_unknown(request, ())
             answer = await handler(*args, **kwargs)
         except GroundworkError as error:
             answer = problem(error)
@@ -145,11 +158,12 @@ async def read_model(request: Request, model: type[Body]) -> Body:
 
 
 def read_query(request: Request, model: type[Body]) -> Body:
-    """The parameters of the address that `model` knows, validated; others are left alone.
+    """The query parameters, validated.
 
     Raises:
-        CallerError: one is not of the model's shape; names it.
+        CallerError: one is unknown, or not of the model's shape; names it.
     """
+    _refuse_unknown(request, model.model_fields)
     given = {
         name: [text for text in request.query_params.getlist(name) if text] for name in model.model_fields
     }
@@ -158,6 +172,21 @@ def read_query(request: Request, model: type[Body]) -> Body:
         name: texts if _takes_several(model, name) else texts[-1] for name, texts in given.items() if texts
     }
     return validated(model, lambda: model.model_validate(values))
+
+
+def _refuse_unknown(request: Request, known: Collection[str]) -> None:
+    """A misspelt parameter would otherwise look like one that changes nothing. Raises CallerError."""
+    unknown = next((name for name in request.query_params if name not in known), None)
+    if unknown is None:
+        return
+    nearest = get_close_matches(unknown[:60], known, n=1)
+    if nearest:
+        hint = f"Did you mean {nearest[0]!r}?"
+    elif known:
+        hint = f"Parameters: {', '.join(known)}."
+    else:
+        hint = "This call takes no query parameters."
+    raise CallerError(f"Unknown query parameter {unknown[:60]!r}.", hint)
 
 
 def _takes_several(model: type[BaseModel], name: str) -> bool:

@@ -111,6 +111,26 @@ class ThreadList(Model):
     cursor: str | None = None
 
 
+class RunItem(Model):
+    """A run in a list. Its answer: GET /api/runs/{run_id}."""
+
+    run_id: str
+    thread_id: str
+    question: str
+    status: RunStatus
+    created_at: datetime
+    finished_at: datetime | None
+    error_type: str | None
+
+
+class RunList(Model):
+    """Answer of GET /api/runs, newest first."""
+
+    runs: tuple[RunItem, ...]
+    count: int
+    cursor: str | None = None
+
+
 class ThreadMessage(Model):
     """One turn as its owner sees it: the question, and the answer once it is committed."""
 

@@ -38,6 +38,7 @@ from shared.platform.telemetry import get_logger, pseudonym
 from shared.quality.recording import key_of
 from shared.runs.models import RunRequest
 from shared.summaries.models import SummaryRequest
+from shared.summaries.own_list import forget_list
 from shared.summaries.store import FOLDER as SUMMARIES
 from shared.summaries.store import SummaryStore
 from shared.summaries.summaries import delete_summary
@@ -310,6 +311,7 @@ async def _end(record: ErasureRecord, status: str, blobs: BlobStore) -> None:
 async def _forget_rows(user_id: str, services: ErasureServices) -> ErasedCounts:
     """Remove the rows that are found only by the person's id; the audit trail keeps a pseudonym."""
     await services.audit.pseudonymise(user_id)
+    await forget_list(user_id, services.blobs)
     conversations = 0 if services.bot_turns is None else await services.bot_turns.forget(user_id)
     return ErasedCounts(
         conversations=conversations,

@@ -79,6 +79,13 @@ class DocumentNotFoundError(NotFoundError):
     code = "DocumentNotFoundError"
 
 
+class MethodNotAllowedError(CallerError):
+    """The address is known, but not with this method; `Allow` names those that it takes."""
+
+    code = "MethodNotAllowedError"
+    status = 405
+
+
 class ConflictError(CallerError):
     """The thing changed, or exists, since the caller looked."""
 

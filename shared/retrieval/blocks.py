@@ -22,7 +22,7 @@ from shared.platform.search import Filters, IndexRow, SearchPage, SearchRequest,
 from shared.platform.telemetry import get_logger
 from shared.platform.tokens import tokens_of
 from shared.retrieval.documents import DocumentSearch
-from shared.retrieval.filters import BLOCK_FIELDS, render_filters
+from shared.retrieval.filters import BLOCK_FIELDS, DOCUMENT_FIELDS, SEARCH_FIELDS, render_filters
 from shared.retrieval.fusion import (
     REFERENCE_COSINE,
     BlockPosition,
@@ -64,6 +64,7 @@ FIELDS = (
 _KEYWORD_FIELDS = ("content", "image_caption")
 _VECTOR_FIELDS: Mapping[BlockType, str] = {"text": "content_vector", "image": "image_caption_vector"}
 _READING_ORDER = ("ordinal", "block_id")
+_NO_DOCUMENT = "-"  # no document has this id
 _RERANKER_SCORE = "@search.reranker_score"
 
 Missed = Literal["meaning", "late"]
@@ -153,6 +154,7 @@ class BlockSearch:
         phrasings = [query for query in dict.fromkeys(queries) if query.strip()]
         if not phrasings:
             return []
+        filters = await self._of_blocks(filters)
         condition = render_filters(filters, BLOCK_FIELDS)
         policy = self._degradation
         until = asyncio.get_running_loop().time() + policy.patience_s if policy else None
@@ -172,6 +174,17 @@ class BlockSearch:
             )
         )
         return [Ranking(*of_phrasing) for of_phrasing in zip(phrasings, vectors, found, strict=True)]
+
+    async def _of_blocks(self, filters: Filters) -> Filters:
+        """The filters as blocks have them: what only documents have becomes their ids."""
+        of_documents = {field: value for field, value in filters.items() if field not in BLOCK_FIELDS}
+        if not of_documents or self._documents is None:
+            return filters
+        render_filters(filters, SEARCH_FIELDS)  # names the fields that there are
+        shared = {field: value for field, value in filters.items() if field in DOCUMENT_FIELDS}
+        doc_ids = await self._documents.ids_of(shared)
+        kept = {field: value for field, value in filters.items() if field in BLOCK_FIELDS}
+        return {**kept, "doc_id": tuple(doc_ids) or _NO_DOCUMENT}
 
     async def merge(self, rankings: Sequence[Ranking], top_k: int) -> list[Hit]:
         """The best blocks of all rankings, best first; the first one is of the most important phrasing."""

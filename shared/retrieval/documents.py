@@ -18,6 +18,8 @@ _REFERENCE_FIELDS = ("filename", "title", "document_type")
 _NAMED_CANDIDATES = 50  # more than can be asked about; names that fit more documents narrow nothing
 _MAX_DOCUMENTS = 100
 _MAX_FACET_VALUES = 100
+_PAGE_OF_IDS = 1000  # what the service gives at most
+_MAX_IDS = 5_000  # ids of 24 characters in one filter: 125 kB (unmeasured beyond)
 
 
 class DocumentSearch:
@@ -84,6 +86,29 @@ class DocumentSearch:
             return {}
         request = SearchRequest(filter=search_in("doc_id", doc_ids), top=len(set(doc_ids)))
         return {record.doc_id: record for record in await self._search(request)}
+
+    async def ids_of(self, filters: Filters) -> list[str]:
+        """The ids of all documents that pass the filters.
+
+        Raises:
+            InvalidQueryError: an unknown filter field, or more than 5,000 documents pass.
+        """
+        found: list[str] = []
+        while len(found) <= _MAX_IDS:
+            request = SearchRequest(
+                filter=_ready(filters),
+                select=("doc_id",),
+                order_by=("doc_id",),
+                top=_PAGE_OF_IDS,
+                skip=len(found),
+            )
+            rows = (await self._index.search(request)).rows
+            found += [str(row["doc_id"]) for row in rows]
+            if len(rows) < _PAGE_OF_IDS:
+                return found
+        raise InvalidQueryError(
+            f"More than {_MAX_IDS:,} documents pass these filters.", "Narrow them, or leave them out."
+        )
 
     async def find(self, text: str, filters: Filters, limit: int = 20) -> list[DocumentRecord]:
         """Documents whose names, types, tags, people or summaries match `text`, best first."""

@@ -29,6 +29,8 @@ DOCUMENT_FIELDS = frozenset(
         "page_count",
     }
 )
+SEARCH_FIELDS = BLOCK_FIELDS | DOCUMENT_FIELDS
+"""Of a search for blocks: what blocks don't have is looked up in their documents."""
 _COLLECTIONS = frozenset({"tags"})
 _DATES = frozenset({"upload_date", "document_date"})
 _INSTANT = re.compile(r"\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,7})?)?(Z|[+-]\d{2}:\d{2}))?\Z")

@@ -189,6 +189,28 @@ class SummaryView(Model):
     status_url: str
 
 
+class SummaryItem(Model):
+    """A summary in a list. Its result: GET /api/summaries/{summary_id}."""
+
+    summary_id: str
+    status: SummaryStatus
+    focus: str
+    language: str | None
+    document_count: int
+    created_at: datetime
+    finished_at: datetime | None
+    error_type: str | None
+    status_url: str
+
+
+class SummaryList(Model):
+    """Answer of GET /api/summaries, newest first."""
+
+    summaries: tuple[SummaryItem, ...]
+    count: int
+    cursor: str | None = None
+
+
 class WindowFinding(Model):
     """One finding of a window."""
 

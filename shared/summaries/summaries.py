@@ -26,6 +26,7 @@ from shared.summaries.models import (
     SummaryStart,
     SummaryView,
 )
+from shared.summaries.own_list import add_to_list, all_entries, remove_from_list
 from shared.summaries.result import without_documents
 from shared.summaries.services import SummaryServices
 from shared.summaries.store import FOLDER, SummaryStore
@@ -46,7 +47,9 @@ async def begin_summary(
     """
     order = order.model_copy(update={"doc_ids": tuple(dict.fromkeys(order.doc_ids))})
     made = _request(order, user, services, summary_id)
-    return await SummaryStore(services.blobs, made.summary_id).keep_request(made)
+    stored = await SummaryStore(services.blobs, made.summary_id).keep_request(made)
+    await add_to_list(stored, services.blobs)
+    return stored
 
 
 async def renew_summary(
@@ -59,6 +62,8 @@ async def renew_summary(
     """
     renewed = _request(request.order, user, services, request.summary_id)
     await SummaryStore(services.blobs, request.summary_id).put_request(renewed)
+    await add_to_list(renewed, services.blobs)
+    await remove_from_list(request, services.blobs)
     await hold(
         user.user_id,
         slot_of_summary(request.summary_id, services.settings),
@@ -152,6 +157,7 @@ async def delete_summary(
 ) -> None:
     """Remove it and everything made of it."""
     await forget_instances(request, forget)
+    await remove_from_list(request, blobs)
     await SummaryStore(blobs, request.summary_id).delete()
     await release(request.user.user_id, request.summary_id, settings, user_limits)
 
@@ -173,7 +179,12 @@ async def purge_old_summaries(
     """
     limit = now - timedelta(days=settings.conversations.run_retention_days)
     purged = 0
+    entries = await all_entries(blobs)  # read first: the entry of a summary is written last
     names = [blob.name async for blob in blobs.list_blobs(WORK, FOLDER)]
+    requested = {name.split("/")[1] for name in names if name.endswith("/request.json")}
+    for name, summary_id in entries.items():
+        if summary_id not in requested:
+            await blobs.delete(WORK, name)
     for summary_id in dict.fromkeys(name.removeprefix(FOLDER).partition("/")[0] for name in names):
         store = SummaryStore(blobs, summary_id)
         try:

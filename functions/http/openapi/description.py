@@ -237,8 +237,9 @@ def _parameters(operation: Operation) -> Iterable[Json]:
         yield {"name": name, "in": "path", "required": True, **_shown(named[name])}
     for place, shape in (("query", operation.query), ("header", operation.headers)):
         if shape is not None:
+            required = shape.model_json_schema().get("required", ())
             for name, schema in _fields(shape).items():
-                yield {"name": name, "in": place, "required": False, **_shown(schema)}
+                yield {"name": name, "in": place, "required": name in required, **_shown(schema)}
 
 
 def _headers(names: Iterable[str]) -> Json:

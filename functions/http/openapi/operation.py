@@ -119,10 +119,9 @@ class Operation:
         return (*self._implied_errors(), *self.errors)
 
     def _implied_errors(self) -> Iterator[type[GroundworkError]]:
+        yield CallerError  # of an unknown query parameter at least
         if self.body or self.form:
-            yield from (CallerError, PayloadTooLargeError, SlowBodyError)
-        if self.query:
-            yield CallerError
+            yield from (PayloadTooLargeError, SlowBodyError)
         if "doc_id" in self.names:
             yield DocumentNotFoundError
         if {"run_id", "thread_id", "summary_id"}.intersection(self.names):

@@ -27,6 +27,7 @@ from functions.http.models import (
     RpcMessage,
     RunStreamEvent,
     SearchBody,
+    SearchQuery,
     SearchResults,
     SiteView,
     SummaryHeaders,
@@ -51,6 +52,7 @@ from shared.conversations.models import (
     MemoryList,
     MessageList,
     NewThread,
+    RunList,
     ThreadList,
     ThreadRename,
     ThreadView,
@@ -75,7 +77,6 @@ from shared.erasure.models import ErasureQuery, ErasureView
 from shared.ingestion.models import AuditReport, ReconcileReport
 from shared.platform.errors import (
     BadDocumentError,
-    CallerError,
     ConflictError,
     DocumentNotFoundError,
     InvalidQueryError,
@@ -87,7 +88,7 @@ from shared.quality.models import QualityMetrics
 from shared.runs.agents import AgentList
 from shared.runs.models import ChatRequest, ClarificationAnswer, Feedback, FeedbackBody, RunView, SourceOpened
 from shared.subagents.metrics import SubagentMetrics
-from shared.summaries.models import SummaryOrder, SummaryView
+from shared.summaries.models import SummaryList, SummaryOrder, SummaryView
 from shared.teams.activities import ActivityAnswer, ChannelActivity
 
 OPERATIONS = (
@@ -111,6 +112,13 @@ OPERATIONS = (
         costs=True,
     ),
     Operation(
+        "GET runs",
+        "list_runs",
+        "The caller's runs, newest first",
+        json_reply(200, "A page of runs.", RunList),
+        query=ListQuery,
+    ),
+    Operation(
         "GET runs/{run_id}",
         "get_run",
         "A run: status, todo list, answer",
@@ -124,7 +132,6 @@ OPERATIONS = (
             Reply(200, "The events.", ((STREAM, RunStreamEvent),), ("X-Run-Id",)),
             Reply(204, "The run has ended, and the caller has seen its last event."),
         ),
-        errors=(CallerError,),
         headers=ResumeHeaders,
     ),
     Operation(
@@ -176,6 +183,15 @@ OPERATIONS = (
         json_reply(200, "What was found, best first.", SearchResults),
         errors=(InvalidQueryError,),
         body=SearchBody,
+        costs=True,
+    ),
+    Operation(
+        "GET search",
+        "search_by_address",
+        "The same, with its filters as query parameters",
+        json_reply(200, "What was found, best first.", SearchResults),
+        errors=(InvalidQueryError,),
+        query=SearchQuery,
         costs=True,
     ),
     Operation(
@@ -238,7 +254,6 @@ OPERATIONS = (
         "document_events",
         "How far documents are, as it changes",
         Reply(200, "Documents in work, then each change.", ((STREAM, DocumentStreamEvent),)),
-        errors=(CallerError,),
         headers=ResumeHeaders,
     ),
     Operation(
@@ -363,6 +378,13 @@ OPERATIONS = (
         headers=SummaryHeaders,
         ends_as=SummaryView,
         costs=True,
+    ),
+    Operation(
+        "GET summaries",
+        "list_summaries",
+        "The caller's summaries, newest first",
+        json_reply(200, "A page of summaries.", SummaryList),
+        query=ListQuery,
     ),
     Operation(
         "GET summaries/{summary_id}",
@@ -492,7 +514,6 @@ OPERATIONS = (
         "get_audit_trail",
         "Who read, changed, published or deleted what",
         json_reply(200, "Entries, newest first.", AuditPage),
-        errors=(CallerError,),
         query=AuditQuery,
     ),
     Operation(
@@ -522,7 +543,7 @@ OPERATIONS = (
         "get_erasure",
         "How far the erasure of a person is",
         json_reply(200, "What was erased, and what stays.", ErasureView),
-        errors=(CallerError, NotFoundError),
+        errors=(NotFoundError,),
     ),
     Operation(
         "GET health",

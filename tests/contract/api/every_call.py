@@ -58,6 +58,8 @@ def _questions(user: httpx.Client) -> None:
     asked = user.post("/chat", json={"question": "Summarise the annual report.", "stream": False})
     user.post(f"/runs/{asked.json()['run_id']}/cancel").raise_for_status()
     user.post("/search", json={"query": FIRST_QUESTION.text}).raise_for_status()
+    user.get("/search", params={"q": FIRST_QUESTION.text, "language": "en"}).raise_for_status()
+    assert user.get("/runs").raise_for_status().json()["runs"][0]["run_id"] == asked.json()["run_id"]
 
 
 def _assistants(user: httpx.Client) -> None:
@@ -91,6 +93,8 @@ def _summaries(user: httpx.Client) -> None:
     order = {"doc_ids": [listed[0]["doc_id"]]}
     made = user.post("/summaries", json=order, headers={"Prefer": "wait=60"})
     user.get(f"/summaries/{made.json()['summary_id']}").raise_for_status()
+    listed = user.get("/summaries", params={"limit": "1"}).raise_for_status().json()["summaries"]
+    assert listed[0]["summary_id"] == made.json()["summary_id"]
     user.delete(f"/summaries/{made.json()['summary_id']}").raise_for_status()
     everything = [document["doc_id"] for document in user.get("/documents").json()["documents"]][:20]
     running = user.post("/summaries", json={"doc_ids": everything}).json()["summary_id"]

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import httpx
+
 from shared.platform.hashing import digest
 from tests.contract.worker.golden import api_routes
 from tests.e2e.access.people import (
@@ -86,6 +88,44 @@ def searched(world: World) -> None:
         marks = " ".join(paper.mark for paper in foreign(person))
         nothing = caller.post("/search", json={"query": marks, "filters": {"doc_id": aimed}})
         assert nothing.json() == {"results": [], "result_count": 0}, name
+
+
+def searched_by_address(world: World) -> None:
+    for name, person in PEOPLE.items():
+        caller = world.caller(name)
+        answer = caller.get("/search", params={"q": QUESTION, "top_k": "50", "uploaded_from": "2020-01-01"})
+        shows_no_foreign(person, answer)
+        assert keys_of(world, [hit["doc_id"] for hit in answer.json()["results"]]) == readable(person), name
+        hidden = caller.get("/search", params={"q": QUESTION, "project_id": "hidden"}).json()
+        assert bool(hidden["results"]) == ("project" in readable(person)), name
+
+
+def own_runs_listed(world: World) -> None:
+    for name in PEOPLE:
+        others = {world.runs[other]["run_id"] for other in PEOPLE if other != name}
+        found = ids_listed(world.caller(name), "/runs", "runs", "run_id")
+        assert world.runs[name]["run_id"] in found, name
+        assert not found & others, name
+
+
+def own_summaries_listed(world: World) -> None:
+    for name in PEOPLE:
+        others = {summary_of(world, other) for other in world.summaries if other != name}
+        found = ids_listed(world.caller(name), "/summaries", "summaries", "summary_id")
+        assert (name in world.summaries) <= bool(found), name
+        assert not found & others, name
+
+
+def ids_listed(caller: httpx.Client, path: str, name: str, key: str) -> set[str]:
+    """Of all pages of a list."""
+    found: set[str] = set()
+    cursor = ""
+    while True:
+        page = caller.get(path, params={"limit": "100", "cursor": cursor}).json()
+        found |= {one[key] for one in page[name]}
+        cursor = page["cursor"] or ""
+        if not cursor:
+            return found
 
 
 def asked(world: World) -> None:
@@ -298,6 +338,7 @@ ROUTES: Mapping[str, Probe] = {
     "GET docs/{asset}": for_everybody("/docs/start.js"),
     "POST chat": asked,
     "POST search": searched,
+    "GET search": searched_by_address,
     "POST mcp": assisted,
     "GET agents": of_anyone_known("/agents"),
     "GET v1/models": of_anyone_known("/v1/models"),
@@ -317,6 +358,7 @@ ROUTES: Mapping[str, Probe] = {
     "PUT documents/{doc_id}/access": of_owner("PUT", "/access", body=ACCESS),
     "POST documents/{doc_id}/reingest": of_owner("POST", "/reingest"),
     "DELETE documents/{doc_id}": of_owner("DELETE"),
+    "GET runs": own_runs_listed,
     "GET runs/{run_id}": of_one_person(run_of, "GET", "/runs/{}", 200),
     "GET runs/{run_id}/events": of_one_person(run_of, "GET", "/runs/{}/events", 200),
     "POST runs/{run_id}/answer": of_one_person(run_of, "POST", "/runs/{}/answer", 409, {"choice": 1}),
@@ -326,6 +368,7 @@ ROUTES: Mapping[str, Probe] = {
     "DELETE runs/{run_id}/feedback": of_one_person(run_of, "DELETE", "/runs/{}/feedback", 204),
     "POST runs/{run_id}/openings": of_one_person(run_of, "POST", "/runs/{}/openings", (204, 404), {"n": 1}),
     "POST summaries": summarised,
+    "GET summaries": own_summaries_listed,
     "GET summaries/{summary_id}": of_one_person(summary_of, "GET", "/summaries/{}", 200),
     "POST summaries/{summary_id}/cancel": of_one_person(
         new_summary, "POST", "/summaries/{}/cancel", (200, 409)

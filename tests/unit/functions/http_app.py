@@ -1,6 +1,7 @@
 """The HTTP functions of blueprints as one ASGI app, over services of the test's choice; no host, no ports."""
 
 import json
+import re
 import time
 from collections.abc import Sequence
 from types import SimpleNamespace
@@ -71,7 +72,8 @@ def _route(trigger: Any, handler: Any, client: IngestingClient) -> Route:
         return answered
 
     methods = [getattr(method, "name", method) for method in trigger.methods]
-    return Route(f"/{trigger.route}", answer, methods=methods)
+    path = re.sub(r"\{\*(\w+)\}", r"{\1:path}", trigger.route)
+    return Route(f"/{path}", answer, methods=methods)
 
 
 def settings_of_tests(**changes: Any) -> Any:

@@ -201,9 +201,10 @@ async def test_what_may_not_be_read_is_told_from_what_is_not_there_by_nothing(
     user: AsUser, ben: httpx.AsyncClient, doc_id: str
 ) -> None:
     absent = "0" * 24
-    for suffix in ("/pages/2", "/pages/9", "/pages/2/image", "/readable"):
-        foreign = await user("eve").get(f"/documents/{doc_id}{suffix}", params={"run": RUN, "n": "1"})
-        missing = await user("eve").get(f"/documents/{absent}{suffix}", params={"run": RUN, "n": "1"})
+    cited = f"?run={RUN}&n=1"
+    for suffix in (f"/pages/2{cited}", f"/pages/9{cited}", "/pages/2/image", f"/readable{cited}"):
+        foreign = await user("eve").get(f"/documents/{doc_id}{suffix}")
+        missing = await user("eve").get(f"/documents/{absent}{suffix}")
         assert problem_of(foreign) == problem_of(missing) == (404, "DocumentNotFoundError"), suffix
         assert foreign.text.replace(doc_id, absent) == missing.text
         nobody = user("eve")
