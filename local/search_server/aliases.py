@@ -19,13 +19,10 @@ from local.search_server.http_io import conditions, json_response, read_object
 from local.search_server.index import Index
 from local.search_server.schema import JsonObject
 
-_TABLE = """
-CREATE TABLE IF NOT EXISTS resources (kind TEXT, name TEXT, etag TEXT NOT NULL, body TEXT NOT NULL,
-PRIMARY KEY (kind, name))
-"""
+_TABLE = "CREATE TABLE IF NOT EXISTS aliases (name TEXT PRIMARY KEY, etag TEXT NOT NULL, body TEXT NOT NULL)"
 
 
-class Resources:
+class AliasStore:
     """Every method may be called from any thread.
 
     Raises:
@@ -41,69 +38,62 @@ class Resources:
     def close(self) -> None:
         self._connection.close()
 
-    def all(self, kind: str) -> list[JsonObject]:
+    def all(self) -> list[JsonObject]:
         with self._lock:
-            found = self._connection.execute(
-                "SELECT etag, body FROM resources WHERE kind = ? ORDER BY name", (kind,)
-            ).fetchall()
+            found = self._connection.execute("SELECT etag, body FROM aliases ORDER BY name").fetchall()
         return [_echo(etag, body) for etag, body in found]
 
-    def has(self, kind: str, name: str) -> bool:
+    def has(self, name: str) -> bool:
         with self._lock:
-            return self._row(kind, name) is not None
+            return self._row(name) is not None
 
-    def get(self, kind: str, name: str) -> JsonObject:
+    def get(self, name: str) -> JsonObject:
         with self._lock:
-            row = self._row(kind, name)
+            row = self._row(name)
         if row is None:
-            raise not_found(f"No {kind} with the name '{name}' was found in the service.")
+            raise not_found(f"No alias with the name '{name}' was found in the service.")
         return _echo(*row)
 
-    def create(self, kind: str, body: JsonObject) -> JsonObject:
+    def create(self, body: JsonObject) -> JsonObject:
         name = body.get("name")
         if not isinstance(name, str) or not name:
             raise RequestError("The request is invalid. Details: a name is required.")
         with self._lock:
-            if self._row(kind, name) is not None:
+            if self._row(name) is not None:
                 raise conflict(f"'{name}' already exists.")
-            return self._put(kind, name, body)
+            return self._put(name, body)
 
     def create_or_update(
-        self, kind: str, name: str, body: JsonObject, *, if_match: str | None, if_none_match: str | None
+        self, name: str, body: JsonObject, *, if_match: str | None, if_none_match: str | None
     ) -> tuple[JsonObject, bool]:
         """The stored definition, and whether it is new."""
         with self._lock:
-            row = self._row(kind, name)
+            row = self._row(name)
             check_precondition(row[0] if row else None, if_match, if_none_match)
-            return self._put(kind, name, body), row is None
+            return self._put(name, body), row is None
 
-    def delete(self, kind: str, name: str, *, if_match: str | None, if_none_match: str | None) -> None:
+    def delete(self, name: str, *, if_match: str | None, if_none_match: str | None) -> None:
         with self._lock:
-            row = self._row(kind, name)
+            row = self._row(name)
             if row is None:
-                raise not_found(f"No {kind} with the name '{name}' was found in the service.")
+                raise not_found(f"No alias with the name '{name}' was found in the service.")
             check_precondition(row[0], if_match, if_none_match)
-            self._connection.execute("DELETE FROM resources WHERE kind = ? AND name = ?", (kind, name))
+            self._connection.execute("DELETE FROM aliases WHERE name = ?", (name,))
 
-    def _row(self, kind: str, name: str) -> tuple[str, str] | None:
-        query = "SELECT etag, body FROM resources WHERE kind = ? AND name = ?"
-        row = self._connection.execute(query, (kind, name)).fetchone()
+    def _row(self, name: str) -> tuple[str, str] | None:
+        query = "SELECT etag, body FROM aliases WHERE name = ?"
+        row = self._connection.execute(query, (name,)).fetchone()
         return None if row is None else (str(row[0]), str(row[1]))
 
-    def _put(self, kind: str, name: str, body: JsonObject) -> JsonObject:
+    def _put(self, name: str, body: JsonObject) -> JsonObject:
         etag = new_etag()
         kept = json.dumps({key: value for key, value in body.items() if not key.startswith("@odata.")})
-        self._connection.execute(
-            "INSERT OR REPLACE INTO resources VALUES (?, ?, ?, ?)", (kind, name, etag, kept)
-        )
+        self._connection.execute("INSERT OR REPLACE INTO aliases VALUES (?, ?, ?)", (name, etag, kept))
         return _echo(etag, kept)
 
 
 def _echo(etag: str, body: str) -> JsonObject:
     return {"@odata.etag": etag, **json.loads(body)}
-
-
-KIND = "aliases"
 
 
 def alias_routes() -> list[Route]:
@@ -124,10 +114,10 @@ def served_index(request: Request) -> Index:
         RequestError: 404 neither an index nor an alias of one.
     """
     name = request.path_params["name"]
-    catalog, resources = _catalog(request), _resources(request)
-    if catalog.has(name) or not resources.has(KIND, name):
+    catalog, resources = _catalog(request), _aliases(request)
+    if catalog.has(name) or not resources.has(name):
         return catalog.get(name)
-    return catalog.get(_target(resources.get(KIND, name)))
+    return catalog.get(_target(resources.get(name)))
 
 
 def refuse_name_of_alias(request: Request, name: str) -> None:
@@ -136,7 +126,7 @@ def refuse_name_of_alias(request: Request, name: str) -> None:
     Raises:
         RequestError: 409.
     """
-    if _resources(request).has(KIND, name):
+    if _aliases(request).has(name):
         raise conflict(f"Cannot create index '{name}' because an alias has that name.")
 
 
@@ -146,7 +136,7 @@ def refuse_index_of_alias(request: Request, name: str) -> None:
     Raises:
         RequestError: 400 names the aliases.
     """
-    aliases = [str(alias["name"]) for alias in _resources(request).all(KIND) if _target(alias) == name]
+    aliases = [str(alias["name"]) for alias in _aliases(request).all() if _target(alias) == name]
     if aliases:
         told = ", ".join(sorted(aliases))
         raise RequestError(
@@ -155,17 +145,17 @@ def refuse_index_of_alias(request: Request, name: str) -> None:
 
 
 async def list_aliases(request: Request) -> Response:
-    return json_response({"value": list(_resources(request).all(KIND))})
+    return json_response({"value": list(_aliases(request).all())})
 
 
 async def create_alias(request: Request) -> Response:
     body = await read_object(request)
     _check(request, body)
-    return json_response(_resources(request).create(KIND, body), 201)
+    return json_response(_aliases(request).create(body), 201)
 
 
 async def get_alias(request: Request) -> Response:
-    return json_response(_resources(request).get(KIND, request.path_params["name"]))
+    return json_response(_aliases(request).get(request.path_params["name"]))
 
 
 async def put_alias(request: Request) -> Response:
@@ -174,8 +164,8 @@ async def put_alias(request: Request) -> Response:
         raise RequestError("The alias name in the body differs from the one in the address.")
     _check(request, body)
     if_match, if_none_match = conditions(request)
-    made, is_new = _resources(request).create_or_update(
-        KIND, name, body, if_match=if_match, if_none_match=if_none_match
+    made, is_new = _aliases(request).create_or_update(
+        name, body, if_match=if_match, if_none_match=if_none_match
     )
     return json_response(made, 201 if is_new else 200)
 
@@ -183,7 +173,7 @@ async def put_alias(request: Request) -> Response:
 async def delete_alias(request: Request) -> Response:
     if_match, if_none_match = conditions(request)
     name = request.path_params["name"]
-    _resources(request).delete(KIND, name, if_match=if_match, if_none_match=if_none_match)
+    _aliases(request).delete(name, if_match=if_match, if_none_match=if_none_match)
     return Response(status_code=204)
 
 
@@ -211,6 +201,6 @@ def _catalog(request: Request) -> Catalog:
     return catalog
 
 
-def _resources(request: Request) -> Resources:
-    resources: Resources = request.app.state.resources
-    return resources
+def _aliases(request: Request) -> AliasStore:
+    aliases: AliasStore = request.app.state.aliases
+    return aliases

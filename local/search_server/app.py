@@ -11,12 +11,12 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from local.search_server.aliases import Resources, alias_routes
+from local.search_server.aliases import AliasStore, alias_routes
 from local.search_server.catalog import Catalog
 from local.search_server.document_routes import Stats, document_routes
 from local.search_server.errors import RequestError
 from local.search_server.http_io import OPEN_PATH, WORKER_THREADS, KeyCheck, on_defect, on_request_error
-from local.search_server.index_routes import index_routes, resource_routes
+from local.search_server.index_routes import index_routes
 
 
 def create_app(data_folder: Path, key: str) -> Starlette:
@@ -27,19 +27,18 @@ def create_app(data_folder: Path, key: str) -> Starlette:
         key: what clients must send as `api-key`.
     """
     catalog = Catalog(data_folder)
-    resources = Resources(data_folder / "resources.db")
+    aliases = AliasStore(data_folder / "aliases.db")
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         yield
         catalog.close()
-        resources.close()
+        aliases.close()
 
     app = Starlette(
         routes=[
             *document_routes(),
             *index_routes(),
-            *resource_routes(),
             *alias_routes(),
             Route(OPEN_PATH, health),
         ],
@@ -49,7 +48,7 @@ def create_app(data_folder: Path, key: str) -> Starlette:
     )
     app.state.workers = anyio.CapacityLimiter(WORKER_THREADS)
     app.state.catalog = catalog
-    app.state.resources = resources
+    app.state.aliases = aliases
     app.state.stats = Stats()
     return app
 

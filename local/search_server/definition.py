@@ -91,17 +91,6 @@ class Semantic(WireModel):
     configurations: list[SemanticConfiguration] = []
 
 
-class TextWeights(WireModel):
-    weights: dict[str, float]
-
-
-class ScoringProfile(WireModel):
-    name: str
-    text: TextWeights | None = None
-    functions: list[dict[str, JsonValue]] | None = None
-    function_aggregation: str | None = None
-
-
 class VectorProfile(WireModel):
     name: str
     algorithm: str
@@ -109,11 +98,11 @@ class VectorProfile(WireModel):
     compression: str | None = None
 
 
-Metric = Literal["cosine", "euclidean", "dotProduct"]
+Metric = Literal["cosine"]
 
 
 class HnswParameters(WireModel):
-    """Echoed, and only the metric is used: search here is exact."""
+    """Echoed: search here is exact."""
 
     metric: Metric = "cosine"
     m: int = 4
@@ -130,11 +119,6 @@ class VectorAlgorithm(WireModel):
     kind: Literal["hnsw", "exhaustiveKnn"]
     hnsw_parameters: HnswParameters | None = None
     exhaustive_knn_parameters: ExhaustiveKnnParameters | None = None
-
-    @property
-    def metric(self) -> Metric:
-        parameters = self.hnsw_parameters if self.kind == "hnsw" else self.exhaustive_knn_parameters
-        return parameters.metric if parameters else "cosine"
 
     def with_defaults(self) -> Self:
         if self.kind == "hnsw":
@@ -154,7 +138,7 @@ class IndexDefinition(WireModel):
     name: str
     description: str | None = None
     fields: list[FieldDefinition] = Field(min_length=1)
-    scoring_profiles: list[ScoringProfile] = []
+    scoring_profiles: list[dict[str, JsonValue]] = []
     default_scoring_profile: str | None = None
     cors_options: dict[str, JsonValue] | None = None
     suggesters: list[Suggester] = []
@@ -197,11 +181,8 @@ def check_definition(definition: IndexDefinition) -> None:
     _check_names(definition.fields)
     for field in definition.fields:
         _check_field(field, depth=1)
-    functions = [profile for profile in definition.scoring_profiles if profile.functions]
-    if any(profile.name == definition.default_scoring_profile for profile in functions):
-        raise RequestError(
-            "A default scoring profile with functions is not supported by the local search server."
-        )
+    if definition.default_scoring_profile is not None:
+        raise RequestError("Scoring profiles are kept and not applied: none can be the default here.")
 
 
 def _check_names(fields: list[FieldDefinition]) -> None:

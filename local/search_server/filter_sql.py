@@ -49,30 +49,25 @@ _MIRRORED: Final[dict[type[Node], type[Node]]] = {
     ast.GtE: ast.LtE,
 }
 
-TextMatch = Callable[[list[str]], Sequence[int]]
-
 
 @dataclass(frozen=True)
 class _Scope:
     """What names mean at this point of the tree: inside a lambda only its range variable."""
 
     schema: Schema
-    text_match: TextMatch
     variable: str | None = None
     collection: Field | None = None
 
 
-def compile_filter(schema: Schema, text: str, text_match: TextMatch) -> Sql:
+def compile_filter(schema: Schema, text: str) -> Sql:
     """SQL that selects the slots of `columns` that pass the filter.
-
-    `text_match` answers search.ismatch: from the function's string arguments to the matching slots.
 
     Raises:
         RequestError: 400, not a filter, an unknown or unfilterable field, types that do not fit, or anything
             that this compiler does not know.
     """
     try:
-        condition = _boolean(parse_filter(text), _Scope(schema, text_match))
+        condition = _boolean(parse_filter(text), _Scope(schema))
     except RecursionError:
         raise RequestError("Invalid expression: the filter is nested too deeply.") from None
     if len(condition.values) > MAX_VALUES:
@@ -210,12 +205,6 @@ def _call(node: ast.Call, scope: _Scope) -> Sql:
     name = qualified_name(node.func)
     if name == "search.in":
         return _search_in(node.args, scope)
-    if name == "search.ismatch" and scope.variable is None:
-        slots = scope.text_match(string_arguments(node.args, name))
-        if len(slots) > MAX_VALUES:
-            # More than SQLite takes as parameters; slots are our own integers, so nothing can be injected.
-            return Sql(f"(columns.slot IN ({','.join(str(int(slot)) for slot in slots)}))")
-        return is_one_of("columns.slot", slots)
     raise RequestError(f"Invalid expression: the function '{name}' is not supported in $filter here.")
 
 

@@ -23,8 +23,8 @@ from local.search_server.errors import RequestError, not_found
 from local.search_server.filter_sql import compile_filter
 from local.search_server.schema import Field, Schema
 from local.search_server.store import IndexStore
-from local.search_server.text_index import Mask, Slots, TextIndex, matching_slots
-from local.search_server.text_query import QueryCompiler, TextQuestion, parse_question
+from local.search_server.text_index import Mask, Slots, TextIndex
+from local.search_server.text_query import QueryCompiler, TextQuestion
 from local.search_server.vectors import VectorColumn, VectorRows
 
 
@@ -126,7 +126,7 @@ class View:
         cached = self.snapshot.selections.get(filter_text)
         if cached is not None:
             return cached
-        condition = compile_filter(self.schema, filter_text, self._text_match)
+        condition = compile_filter(self.schema, filter_text)
         try:
             slots = rows.slots_of(self.connection.execute(condition.text, condition.values))
         except sqlite3.OperationalError as error:
@@ -139,22 +139,6 @@ class View:
 
     def compile(self, question: TextQuestion) -> Query:
         return QueryCompiler(self.schema, self.snapshot.layout, question).compile()
-
-    def _text_match(self, arguments: list[str]) -> Sequence[int]:
-        """search.ismatch(text, fields?, query type?, search mode?)."""
-        if not 1 <= len(arguments) <= 4:
-            raise RequestError("Invalid expression: search.ismatch takes one to four strings.")
-        defaults = ["", "", "simple", "any"]
-        text, fields, query_type, mode = arguments + defaults[len(arguments) :]
-        if query_type not in ("simple", "full") or mode not in ("any", "all"):
-            raise RequestError(
-                "Invalid expression: search.ismatch takes 'simple' or 'full', and 'any' or 'all'."
-            )
-        paths = [path.strip() for path in fields.split(",") if path.strip()]
-        question = parse_question(
-            self.schema, text, full=query_type == "full", match_all_words=mode == "all", search_fields=paths
-        )
-        return [int(slot) for slot in matching_slots(self.searcher, self.compile(question))]
 
 
 class Index:
@@ -295,7 +279,7 @@ def _derives_alike(one: IndexDefinition, other: IndexDefinition) -> bool:
 
 
 def _column(connection: sqlite3.Connection, one: Field) -> VectorColumn:
-    column = VectorColumn(one.definition.dimensions or 0, one.metric)
+    column = VectorColumn(one.definition.dimensions or 0)
     for slot, vector in rows.iterate_vectors(connection, one.path):
         column.append(slot, vector)
     return column

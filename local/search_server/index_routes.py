@@ -7,8 +7,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from local.search_server import analyzers
-from local.search_server.aliases import KIND as ALIASES
-from local.search_server.aliases import Resources, refuse_index_of_alias, refuse_name_of_alias, served_index
+from local.search_server.aliases import refuse_index_of_alias, refuse_name_of_alias, served_index
 from local.search_server.catalog import Catalog
 from local.search_server.definition import IndexDefinition
 from local.search_server.errors import RequestError
@@ -20,8 +19,8 @@ from local.search_server.schema import JsonObject
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-KEPT_KINDS = ("synonymmaps", "datasources")
-EMPTY_KINDS = ("indexers", "skillsets")
+
+EMPTY_KINDS = ("synonymmaps", "datasources", "indexers", "skillsets")  # the live tests clean these up
 
 
 def index_routes() -> list[Route]:
@@ -35,22 +34,8 @@ def index_routes() -> list[Route]:
         Route(one + "/search.stats", index_statistics, methods=["GET"]),
         Route(one + "/search.analyze", analyze, methods=["POST"]),
         Route("/servicestats", service_statistics, methods=["GET"]),
+        *(Route(f"/{kind}", list_nothing, methods=["GET"]) for kind in EMPTY_KINDS),
     ]
-
-
-def resource_routes() -> list[Route]:
-    """Synonym maps and data sources are kept; indexers and skillsets do not exist here."""
-    routes = [Route(f"/{kind}", list_nothing, methods=["GET"]) for kind in EMPTY_KINDS]
-    for kind in KEPT_KINDS:
-        one = f"/{kind}('{{name}}')"
-        routes += [
-            Route(f"/{kind}", list_resources, methods=["GET"]),
-            Route(f"/{kind}", create_resource, methods=["POST"]),
-            Route(one, get_resource, methods=["GET"]),
-            Route(one, put_resource, methods=["PUT"]),
-            Route(one, delete_resource, methods=["DELETE"]),
-        ]
-    return routes
 
 
 def catalog_of(request: Request) -> Catalog:
@@ -129,67 +114,20 @@ async def analyze(request: Request) -> Response:
     return json_response({"tokens": tokens})
 
 
-async def service_statistics(request: Request) -> Response:
-    indexes = catalog_of(request).all()
-    sizes = [index.size_bytes() for index in indexes]
-    kept = {kind: len(_resources(request).all(kind)) for kind in KEPT_KINDS}
-    usage = {
-        "documentCount": sum(index.count() for index in indexes),
-        "indexesCount": len(indexes),
-        "storageSize": sum(storage for storage, _ in sizes),
-        "vectorIndexSize": sum(vectors for _, vectors in sizes),
-        "synonymMaps": kept["synonymmaps"],
-        "dataSourcesCount": kept["datasources"],
-        "aliasesCount": len(_resources(request).all(ALIASES)),
-        "indexersCount": 0,
-        "skillsetCount": 0,
-    }
-    counters: JsonObject = {name: {"usage": value, "quota": None} for name, value in usage.items()}
-    return json_response({"counters": counters, "limits": {"maxFieldsPerIndex": None}})
-
-
 async def list_nothing(request: Request) -> Response:
     return json_response({"value": []})
 
 
-async def list_resources(request: Request) -> Response:
-    return json_response({"value": list(_resources(request).all(_kind(request)))})
-
-
-async def create_resource(request: Request) -> Response:
-    return json_response(_resources(request).create(_kind(request), await read_object(request)), 201)
-
-
-async def get_resource(request: Request) -> Response:
-    return json_response(_resources(request).get(_kind(request), request.path_params["name"]))
-
-
-async def put_resource(request: Request) -> Response:
-    if_match, if_none_match = conditions(request)
-    body, is_new = _resources(request).create_or_update(
-        _kind(request),
-        request.path_params["name"],
-        await read_object(request),
-        if_match=if_match,
-        if_none_match=if_none_match,
-    )
-    return json_response(body, 201 if is_new else 200)
-
-
-async def delete_resource(request: Request) -> Response:
-    if_match, if_none_match = conditions(request)
-    name = request.path_params["name"]
-    _resources(request).delete(_kind(request), name, if_match=if_match, if_none_match=if_none_match)
-    return Response(status_code=204)
-
-
-def _resources(request: Request) -> Resources:
-    resources: Resources = request.app.state.resources
-    return resources
-
-
-def _kind(request: Request) -> str:
-    return request.url.path.removeprefix("/").partition("(")[0]
+async def service_statistics(request: Request) -> Response:
+    indexes = catalog_of(request).all()
+    usage = {
+        "documentCount": sum(index.count() for index in indexes),
+        "indexesCount": len(indexes),
+        "storageSize": sum(index.size_bytes()[0] for index in indexes),
+        "vectorIndexSize": sum(index.size_bytes()[1] for index in indexes),
+    }
+    counters: JsonObject = {name: {"usage": value, "quota": None} for name, value in usage.items()}
+    return json_response({"counters": counters, "limits": {"maxFieldsPerIndex": None}})
 
 
 def _echo(index: Index) -> JsonObject:

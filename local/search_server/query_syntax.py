@@ -40,13 +40,9 @@ class Phrase:
 
 @dataclass(frozen=True)
 class Pattern:
-    """Terms of the index that match a regular expression as a whole. Not analyzed, only lower-cased.
-
-    A `handwritten` one is the caller's own; others come from prefixes and wildcards.
-    """
+    """Terms of the index that match a regular expression as a whole. Not analyzed, only lower-cased."""
 
     regex: str
-    handwritten: bool = False
 
 
 @dataclass(frozen=True)
@@ -302,7 +298,7 @@ def _leaf(token: re.Match[str]) -> QueryNode:
     if token["phrase"] is not None:
         return Phrase(_unescape(token["phrase"]), int(token["slop"] or 0))
     if token["regex"] is not None:
-        return Pattern(token["regex"].replace("\\/", "/"), handwritten=True)
+        return Pattern(token["regex"].replace("\\/", "/"))
     raw = token["term"]
     if token["fuzzy"]:
         return Fuzzy(_unescape(raw), _distance(token["fuzzy"][1:], len(raw)))

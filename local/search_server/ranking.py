@@ -132,7 +132,7 @@ def _rank_texts(view: View, asked: _Asked) -> Ranking:
 
 def _rank_vectors(view: View, asked: _Asked) -> Ranking:
     request, query, selection = asked.request, asked.query, asked.selection
-    rankings = [found for one in request.vector_queries for found in _nearest(view, one, request, selection)]
+    rankings = [found for one in request.vector_queries for found in _nearest(view, one, selection)]
     if query is not None:
         recall = max(asked.depth, MIN_TEXT_RECALL, *(one.k for one in request.vector_queries))
         rankings.insert(0, (1.0, best_texts(view, query, selection, recall)))
@@ -143,9 +143,7 @@ def _rank_vectors(view: View, asked: _Asked) -> Ranking:
     return Ranking(sort_slots(view, asked.order, hits) if asked.order else hits, matching)
 
 
-def _nearest(
-    view: View, one: VectorQuery, request: SearchRequest, selection: Selection
-) -> list[tuple[float, Scored]]:
+def _nearest(view: View, one: VectorQuery, selection: Selection) -> list[tuple[float, Scored]]:
     """One weighted ranking per field of a vector query."""
     rankings = []
     for path in one.fields:
@@ -153,12 +151,7 @@ def _nearest(
         if not field.is_vector:
             raise RequestError(f"The field '{path}' in the vector query is not a vector field.")
         vector = _query_vector(one, field)
-        if request.vector_filter_mode == "postFilter":
-            found = view.snapshot.vectors[path].nearest(vector, view.snapshot.alive.mask, one.k)
-            found = [(slot, score) for slot, score in found if selection.mask[slot]]
-        else:
-            found = view.snapshot.vectors[path].nearest(vector, selection.mask, one.k)
-        rankings.append((one.weight, found))
+        rankings.append((one.weight, view.snapshot.vectors[path].nearest(vector, selection.mask, one.k)))
     return rankings
 
 

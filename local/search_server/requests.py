@@ -35,42 +35,26 @@ class SearchRequest(WireModel):
     count: bool = False
     facets: tuple[str, ...] = ()
     filter: str | None = None
-    highlight: CommaList = ()
-    highlight_pre_tag: str = "<em>"
-    highlight_post_tag: str = "</em>"
     minimum_coverage: float | None = Field(default=None, ge=0, le=100)
     orderby: CommaList = ()
     query_type: Literal["simple", "full", "semantic"] = "simple"
-    scoring_profile: str | None = None
-    scoring_parameters: tuple[str, ...] = ()
-    scoring_statistics: Literal["local", "global"] | None = None
-    session_id: str | None = None
-    debug: str | None = None
     semantic_query: str | None = None
     semantic_configuration: str | None = None
     semantic_error_handling: Literal["partial", "fail"] | None = None
     semantic_max_wait_in_milliseconds: int | None = None
     search_fields: CommaList = ()
     search_mode: Literal["any", "all"] = "any"
-    answers: str | None = None
-    captions: str | None = None
     select: CommaList = ()
     skip: int = Field(default=0, ge=0, le=100_000)
     top: int | None = Field(default=None, ge=0)
     vector_queries: tuple[VectorQuery, ...] = ()
-    vector_filter_mode: Literal["preFilter", "postFilter"] = "preFilter"
+    vector_filter_mode: Literal["preFilter"] = "preFilter"
 
 
 class SuggestRequest(WireModel):
     search: str = Field(min_length=1, max_length=100)
     suggester_name: str
     filter: str | None = None
-    fuzzy: bool = False
-    highlight_pre_tag: str = ""
-    highlight_post_tag: str = ""
-    minimum_coverage: float | None = Field(default=None, ge=0, le=100)
-    orderby: CommaList = ()
-    search_fields: CommaList = ()
     select: CommaList = ()
     top: int = Field(default=5, ge=1, le=100)
 
@@ -78,13 +62,8 @@ class SuggestRequest(WireModel):
 class AutocompleteRequest(WireModel):
     search: str = Field(min_length=1, max_length=100)
     suggester_name: str
-    autocomplete_mode: Literal["oneTerm", "twoTerms", "oneTermWithContext"] = "oneTerm"
+    autocomplete_mode: Literal["oneTerm"] = "oneTerm"
     filter: str | None = None
-    fuzzy: bool = False
-    highlight_pre_tag: str = ""
-    highlight_post_tag: str = ""
-    minimum_coverage: float | None = Field(default=None, ge=0, le=100)
-    search_fields: CommaList = ()
     top: int = Field(default=5, ge=1, le=100)
 
 

@@ -12,6 +12,7 @@ from local.search_server.definition import (
     IndexDefinition,
     SemanticConfiguration,
     Suggester,
+    VectorSearch,
     check_definition,
 )
 from local.search_server.errors import RequestError
@@ -27,7 +28,6 @@ class Field:
     path: str
     definition: FieldDefinition
     in_complex_collection: bool
-    metric: str = "cosine"
 
     @property
     def type(self) -> str:
@@ -81,13 +81,15 @@ class Schema:
     def __init__(self, definition: IndexDefinition) -> None:
         check_definition(definition)
         self.definition = definition
-        metrics = _metrics(definition)
+        profiles = _profiles(definition)
         self.fields: dict[str, Field] = {}
         for path, leaf, repeated in _leaves(definition.fields):
-            metric = "cosine"
-            if leaf.type == edm.VECTOR:
-                metric = _metric_of(leaf, metrics)
-            self.fields[path] = Field(len(self.fields), path, leaf, repeated, metric)
+            if leaf.type == edm.VECTOR and leaf.vector_search_profile not in profiles:
+                raise RequestError(
+                    f"The vector field '{leaf.name}' names the unknown vector search profile"
+                    f" '{leaf.vector_search_profile}'."
+                )
+            self.fields[path] = Field(len(self.fields), path, leaf, repeated)
         self.key = next(field for field in self.fields.values() if field.definition.key)
         self._check_references()
 
@@ -144,28 +146,12 @@ class Schema:
                 return configuration
         raise RequestError(f"Unknown semantic configuration '{wanted}'.")
 
-    def weights(self, profile_name: str | None) -> dict[str, float]:
-        """Text weights by field path of a scoring profile, or of the default one."""
-        wanted = profile_name or self.definition.default_scoring_profile
-        if wanted is None:
-            return {}
-        for profile in self.definition.scoring_profiles:
-            if profile.name != wanted:
-                continue
-            if profile.functions:
-                raise RequestError("Scoring functions are not supported by the local search server.")
-            return dict(profile.text.weights) if profile.text else {}
-        raise RequestError(f"Unknown scoring profile '{wanted}'.")
-
     def _check_references(self) -> None:
-        """Suggesters, weights and semantic configurations may only name fields that can serve them."""
+        """Suggesters and semantic configurations may only name fields that can serve them."""
         definition = self.definition
-        searched = [(path, "suggesters") for one in definition.suggesters for path in one.source_fields]
-        weighted = [one.text.weights for one in definition.scoring_profiles if one.text]
-        searched += [(path, "scoringProfiles") for weights in weighted for path in weights]
-        for path, part in searched:
-            if not self.field(path, part).is_text:
-                raise RequestError(f"The field '{path}' in {part} must be searchable text.")
+        for path in (path for one in definition.suggesters for path in one.source_fields):
+            if not self.field(path, "suggesters").is_text:
+                raise RequestError(f"The field '{path}' in suggesters must be searchable text.")
         configurations = definition.semantic.configurations if definition.semantic else []
         for path in (path for one in configurations for path in semantic_paths(one)):
             if edm.STRING not in self.field(path, "semantic").type:
@@ -208,26 +194,13 @@ def _leaves(
             yield from _leaves(field.fields, path + "/", repeated or edm.element_type(field.type) is not None)
 
 
-def _metrics(definition: IndexDefinition) -> dict[str, str]:
-    """Metric by the name of the vector profile."""
-    vector_search = definition.vector_search
-    if vector_search is None:
-        return {}
-    algorithms = {algorithm.name: algorithm.metric for algorithm in vector_search.algorithms or []}
-    metrics: dict[str, str] = {}
+def _profiles(definition: IndexDefinition) -> set[str]:
+    """Names of the vector profiles, each of which names an algorithm."""
+    vector_search = definition.vector_search or VectorSearch()
+    algorithms = {algorithm.name for algorithm in vector_search.algorithms or []}
     for profile in vector_search.profiles or []:
         if profile.algorithm not in algorithms:
             raise RequestError(
                 f"The vector profile '{profile.name}' names the unknown algorithm '{profile.algorithm}'."
             )
-        metrics[profile.name] = algorithms[profile.algorithm]
-    return metrics
-
-
-def _metric_of(leaf: FieldDefinition, metrics: dict[str, str]) -> str:
-    profile = leaf.vector_search_profile
-    if profile not in metrics:
-        raise RequestError(
-            f"The vector field '{leaf.name}' names the unknown vector search profile '{profile}'."
-        )
-    return metrics[profile]
+    return {profile.name for profile in vector_search.profiles or []}

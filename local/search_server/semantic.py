@@ -7,23 +7,19 @@ the n reranked documents. Terms are English stems without stop and question word
 """
 
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from local.search_server import analyzers
 from local.search_server.definition import SemanticConfiguration
-from local.search_server.errors import RequestError
-from local.search_server.passages import mark, passages, terms_of
+from local.search_server.passages import passages, terms_of
 from local.search_server.schema import JsonObject, values_at
 
 MAX_RERANKED: Final = 50  # the service reranks the first 50
 MAX_SCORE: Final = 4.0
 _ANALYZER: Final = analyzers.QUESTION
 _PASSAGE, _DOCUMENT, _TITLE, _RETRIEVAL = 0.55, 0.20, 0.10, 0.15
-_DEFAULT_THRESHOLD: Final = 0.7
-_OPTION: Final = re.compile(r"(none|extractive)(?:\|(.*))?")
 
 
 @dataclass(frozen=True)
@@ -35,21 +31,8 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Reranked:
-    """`coverage` is the best passage's share of the query's term weight, 0 to 1."""
-
     candidate: Candidate
     score: float
-    passage: str
-    coverage: float
-
-
-@dataclass(frozen=True)
-class Extraction:
-    """What `answers` or `captions` ask for."""
-
-    count: int = 1
-    threshold: float = _DEFAULT_THRESHOLD
-    highlight: bool = True
 
 
 class Reranker:
@@ -62,13 +45,12 @@ class Reranker:
 
     def rerank(self, candidates: Sequence[Candidate]) -> list[Reranked]:
         """Best first; equal scores keep the order of retrieval."""
-        texts = [self._texts(candidate.body) for candidate in candidates]
-        whole = [self._found(text) for text in texts]
+        whole = [self._found(self._texts(candidate.body)) for candidate in candidates]
         weights = {term: _weight(term, whole) for term in self._terms}
         best = max((candidate.score for candidate in candidates), default=0.0)
         reranked = []
-        for candidate, text, found in zip(candidates, texts, whole, strict=True):
-            coverage, passage = self._best_passage(candidate.body, weights)
+        for candidate, found in zip(candidates, whole, strict=True):
+            coverage = self._best_passage(candidate.body, weights)
             title = self._found(_strings(candidate.body, self._title))
             retrieval = candidate.score / best if best > 0 else 0.0
             share = (
@@ -77,13 +59,8 @@ class Reranker:
                 + _TITLE * _share(title, weights)
                 + _RETRIEVAL * retrieval
             )
-            reranked.append(
-                Reranked(candidate, MAX_SCORE * share, passage or (text[0] if text else ""), coverage)
-            )
+            reranked.append(Reranked(candidate, MAX_SCORE * share))
         return sorted(reranked, key=lambda one: -one.score)
-
-    def highlighted(self, passage: str) -> str:
-        return mark(passage, _ANALYZER, self._terms.__contains__, ("<em>", "</em>"))[0]
 
     def _texts(self, body: JsonObject) -> list[str]:
         return _strings(body, [*self._title, *self._content, *self._keywords])
@@ -91,63 +68,10 @@ class Reranker:
     def _found(self, texts: Iterable[str]) -> frozenset[str]:
         return frozenset(term for text in texts for term in terms_of(text, _ANALYZER) if term in self._terms)
 
-    def _best_passage(self, body: JsonObject, weights: Mapping[str, float]) -> tuple[float, str]:
-        best, chosen = -1.0, ""
-        for text in _strings(body, self._content or self._title):
-            for passage in passages(text):
-                share = _share(self._found([passage]), weights)
-                if share > best:
-                    best, chosen = share, passage
-        return max(best, 0.0), chosen
-
-
-def parse_extraction(text: str | None, name: str) -> Extraction | None:
-    """`extractive|count-3,threshold-0.7` or `extractive|highlight-false`; None for none.
-
-    Raises:
-        RequestError: 400, anything else.
-    """
-    if text is None:
-        return None
-    found = _OPTION.fullmatch(text)
-    if found is None:
-        raise RequestError(f"Invalid value '{text}' for '{name}'.")
-    if found[1] == "none":
-        return None
-    options = dict(option.split("-", 1) for option in (found[2] or "").split(",") if "-" in option)
-    try:
-        return Extraction(
-            count=int(options.get("count", 1)),
-            threshold=float(options.get("threshold", _DEFAULT_THRESHOLD)),
-            highlight=options.get("highlight", "true").lower() == "true",
-        )
-    except ValueError as error:
-        raise RequestError(f"Invalid value '{text}' for '{name}'.") from error
-
-
-def caption(reranker: Reranker, one: Reranked, extraction: Extraction) -> JsonObject:
-    return {
-        "text": one.passage,
-        "highlights": reranker.highlighted(one.passage) if extraction.highlight else "",
-    }
-
-
-def answers(
-    reranker: Reranker, reranked: Sequence[Reranked], extraction: Extraction, key: str
-) -> list[JsonObject]:
-    """Passages that hold at least the threshold's share of the query, best first; that share is the score."""
-    found = sorted(
-        (one for one in reranked if one.coverage >= extraction.threshold), key=lambda one: -one.coverage
-    )
-    return [
-        {
-            "key": one.candidate.body[key],
-            "text": one.passage,
-            "highlights": reranker.highlighted(one.passage),
-            "score": round(one.coverage, 6),
-        }
-        for one in found[: extraction.count]
-    ]
+    def _best_passage(self, body: JsonObject, weights: Mapping[str, float]) -> float:
+        texts = _strings(body, self._content or self._title)
+        found = (self._found([passage]) for text in texts for passage in passages(text))
+        return max((_share(terms, weights) for terms in found), default=0.0)
 
 
 def _weight(term: str, documents: Sequence[frozenset[str]]) -> float:

@@ -1,8 +1,7 @@
-"""A query's meaning to a tantivy query over chosen fields, and to matchers that find its words in a text."""
+"""A query's meaning as a tantivy query over chosen fields."""
 
-import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final, assert_never
 
 import tantivy
@@ -43,7 +42,6 @@ class TextQuestion:
     node: QueryNode
     fields: tuple[Field, ...]
     default: Occur
-    weights: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def matches_all(self) -> bool:
@@ -117,12 +115,7 @@ class QueryCompiler:
 
     def _across(self, node: Word | Phrase | Pattern | Fuzzy, fields: Sequence[Field]) -> Query | None:
         """The node may match in any of the fields; scores of the fields add up."""
-        found = []
-        for one in fields:
-            query = self._leaf(node, one)
-            if query is not None:
-                weight = self._question.weights.get(one.path, 1.0)
-                found.append(query if weight == 1.0 else Query.boost_query(query, weight))
+        found = [query for one in fields if (query := self._leaf(node, one)) is not None]
         if len(found) <= 1:
             return found[0] if found else None
         return Query.boolean_query([(tantivy.Occur.Should, query) for query in found])
@@ -158,72 +151,5 @@ class QueryCompiler:
         return Query.boolean_query([(occur, query) for query in queries])
 
 
-@dataclass
-class Matcher:
-    """Recognises the terms of a question among the analyzed terms of a text."""
-
-    terms: set[str] = field(default_factory=set)
-    patterns: list[re.Pattern[str]] = field(default_factory=list)
-    fuzzy: list[tuple[str, int]] = field(default_factory=list)
-
-    def matches(self, term: str) -> bool:
-        if term in self.terms or any(pattern.fullmatch(term) for pattern in self.patterns):
-            return True
-        return any(within_distance(term, text, limit) for text, limit in self.fuzzy)
-
-
-def matcher_for(question: TextQuestion, one: Field) -> Matcher:
-    """What to look for in the text of one field; excluded words are not looked for."""
-    matcher = Matcher()
-    _collect(question.node, one, one in question.fields, matcher)
-    return matcher
-
-
-def _collect(node: QueryNode, one: Field, included: bool, matcher: Matcher) -> None:
-    match node:
-        case InField(path=path, node=inner):
-            _collect(inner, one, path == one.path, matcher)
-        case Boost(node=inner):
-            _collect(inner, one, included, matcher)
-        case Group(clauses=clauses):
-            for clause in clauses:
-                if clause.occur is not Occur.MUST_NOT:
-                    _collect(clause.node, one, included, matcher)
-        case Word() | Phrase() | Pattern() | Fuzzy() if included:
-            _collect_leaf(node, one, matcher)
-        case _:
-            pass
-
-
-def _collect_leaf(node: Word | Phrase | Pattern | Fuzzy, one: Field, matcher: Matcher) -> None:
-    match node:
-        case Word(text=text) | Phrase(text=text):
-            matcher.terms.update(analyzers.analyzer(one.search_analyzer).analyze(text))
-        case Pattern(regex=regex, handwritten=handwritten):
-            # Python could take years over a hostile pattern that the index runs in no time.
-            if not handwritten:
-                matcher.patterns.append(re.compile(_lowered(one, regex)))
-        case Fuzzy(text=text, distance=distance):
-            matcher.fuzzy.append((_lowered(one, text), distance))
-
-
 def _lowered(one: Field, text: str) -> str:
     return text if one.search_analyzer in _NOT_LOWERED else text.lower()
-
-
-def within_distance(first: str, second: str, limit: int) -> bool:
-    """Whether at most `limit` insertions, deletions, replacements or swaps of neighbours part the two."""
-    if abs(len(first) - len(second)) > limit:
-        return False
-    before: list[int] = []
-    previous = list(range(len(second) + 1))
-    for row, letter in enumerate(first, start=1):
-        current = [row]
-        for column, other in enumerate(second, start=1):
-            cost = min(
-                previous[column] + 1, current[column - 1] + 1, previous[column - 1] + (letter != other)
-            )
-            swapped = row > 1 and column > 1 and letter == second[column - 2] and other == first[row - 2]
-            current.append(min(cost, before[column - 2] + 1) if swapped else cost)
-        before, previous = previous, current
-    return previous[-1] <= limit

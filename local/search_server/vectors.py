@@ -18,52 +18,35 @@ Matrix = npt.NDArray[np.float32]
 
 @dataclass(frozen=True)
 class VectorRows:
-    """`matrix[i]` belongs to `slots[i]`; slots ascend. For cosine the rows have length 1."""
+    """`matrix[i]`, of length 1, belongs to `slots[i]`; slots ascend."""
 
     matrix: Matrix
     slots: Slots
-    metric: str
 
     def nearest(self, query: Vector, mask: Mask, k: int) -> list[tuple[int, float]]:
         """The k best (slot, score) among the rows whose slot is in the mask, best first.
 
-        Scores: cosine 1 / (1 + (1 - cos)), euclidean 1 / (1 + distance), dotProduct the product itself.
+        Score: 1 / (1 + (1 - cos)).
         """
         chosen = np.flatnonzero(mask[self.slots])
         if not len(chosen) or k <= 0:
             return []
         if len(chosen) < GATHER_BELOW * len(self.slots):
-            similarity = self._similarity(np.take(self.matrix, chosen, axis=0), query)
+            similarity = np.take(self.matrix, chosen, axis=0) @ unit(query)
         else:
-            similarity = self._similarity(self.matrix, query)
+            similarity = self.matrix @ unit(query)
             similarity = similarity if len(chosen) == len(self.slots) else similarity[chosen]
         top = np.argpartition(-similarity, k - 1)[:k] if k < len(chosen) else np.arange(len(chosen))
         slots = self.slots[chosen[top]]
         order = np.lexsort((slots, -similarity[top]))
-        scores = self._scores(similarity[top][order])
+        scores = 1 / (2 - similarity[top][order])
         return [(int(slot), float(score)) for slot, score in zip(slots[order], scores, strict=True)]
-
-    def _similarity(self, rows: Matrix, query: Vector) -> npt.NDArray[np.float32]:
-        """Larger is nearer."""
-        if self.metric == "cosine":
-            return np.asarray(rows @ unit(query), dtype=np.float32)
-        if self.metric == "dotProduct":
-            return np.asarray(rows @ query, dtype=np.float32)
-        return np.asarray(-np.linalg.norm(rows - query, axis=1), dtype=np.float32)
-
-    def _scores(self, similarity: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-        if self.metric == "cosine":
-            return np.asarray(1 / (2 - similarity), dtype=np.float32)
-        return (
-            similarity if self.metric == "dotProduct" else np.asarray(1 / (1 - similarity), dtype=np.float32)
-        )
 
 
 class VectorColumn:
     """The growing rows of one field. One writer at a time; `rows()` is safe to share."""
 
-    def __init__(self, dimensions: int, metric: str) -> None:
-        self._metric = metric
+    def __init__(self, dimensions: int) -> None:
         self._matrix = np.empty((_FIRST_CAPACITY, dimensions), dtype=np.float32)
         self._slots = np.empty(_FIRST_CAPACITY, dtype=np.int64)
         self._count = 0
@@ -72,12 +55,12 @@ class VectorColumn:
         """Slots must ascend. Rows already handed out are never touched."""
         if self._count == len(self._slots):
             self._move_to(2 * self._count, np.arange(self._count))
-        self._matrix[self._count] = unit(vector) if self._metric == "cosine" else vector
+        self._matrix[self._count] = unit(vector)
         self._slots[self._count] = slot
         self._count += 1
 
     def rows(self) -> VectorRows:
-        return VectorRows(self._matrix[: self._count], self._slots[: self._count], self._metric)
+        return VectorRows(self._matrix[: self._count], self._slots[: self._count])
 
     def drop_dead(self, alive: Mask) -> None:
         """Forget rows of deleted documents once they are the majority."""

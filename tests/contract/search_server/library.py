@@ -59,7 +59,6 @@ PARTS: dict[str, Any] = {
             }
         ]
     },
-    "scoringProfiles": [{"name": "titles-first", "text": {"weights": {"title": 50}}}],
 }
 
 

@@ -60,6 +60,16 @@ def test_a_new_field_keeps_the_documents_and_can_be_used_at_once(
     assert [row["a"] for row in made.client.search("words", filter="b eq 7")] == ["old words"]
 
 
+def test_what_would_be_kept_and_not_applied_is_refused(indexes: SearchIndexClient) -> None:
+    boosted = {"name": "refused", "fields": [KEY], "defaultScoringProfile": "p"}
+    distant = _vector_part()
+    distant["vectorSearch"]["algorithms"][0]["hnswParameters"] = {"metric": "euclidean"}
+    for definition in (boosted, {"name": "refused", "fields": [KEY], **distant}):
+        with pytest.raises(HttpResponseError) as refused:
+            indexes.create_index(SearchIndex(definition))
+        assert refused.value.status_code == 400
+
+
 def test_an_existing_field_cannot_change(make_index: MakeIndex, indexes: SearchIndexClient) -> None:
     made = make_index([KEY, {"name": "a", "type": "Edm.String", "filterable": False}])
     changed = {"name": "a", "type": "Edm.String", "filterable": True}

@@ -26,8 +26,6 @@ def test_the_score_of_a_vector_comes_from_its_cosine(books: MadeIndex) -> None:
 def test_a_filter_is_applied_before_the_neighbours_are_counted(books: MadeIndex) -> None:
     query = [near([1.0, 0.2, 0.1, 0.0], k=1)]
     assert list(scores(books, vector_queries=query, filter="genre eq 'nature'")) == ["2"]
-    late = scores(books, vector_queries=query, filter="genre eq 'nature'", vector_filter_mode="postFilter")
-    assert late == {}
 
 
 def test_the_best_of_two_rankings_scores_two_sixtieths(books: MadeIndex) -> None:
