@@ -1,7 +1,7 @@
 """Reranking and grading of passages by a language model (R6).
 
-`rerank` and `grade` return the hits as they were when the model fails; `score_passages` and `grade_passages`
-raise. Passages are judged in batches that run together.
+Passages are judged in batches that run together. `Hit.score` stays what retrieval measured: confidence is
+judged on that scale.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,36 +9,13 @@ from html import escape
 from typing import Literal
 
 from shared.platform.concurrency import run_together
-from shared.platform.errors import DependencyError, ModelFixableError
 from shared.platform.language_models.models import CallLimits, ChatModel, Prompt, StructuredOutput
 from shared.platform.prompts import element, load
-from shared.platform.telemetry import get_logger
 from shared.retrieval.models import Hit, PassageGrades, PassageScores
 
 BATCH = 20  # passages of one call: 10,000 tokens at most; scores are absolute, so batches can be merged
 MAX_SCORE = 10
 _MAX_PASSAGE_CHARS = 2000  # a block of 500 tokens, the largest that chunking makes
-
-
-async def rerank(query: str, hits: Sequence[Hit], chat_model: ChatModel, limits: CallLimits) -> list[Hit]:
-    """The same hits, best first by the model's scores; in their own order when the model fails.
-
-    `Hit.score` stays what retrieval measured: confidence is judged on that scale.
-    """
-    try:
-        return best_first(hits, await score_passages(query, hits, chat_model, limits))
-    except (DependencyError, ModelFixableError) as failed:
-        get_logger().warning("rerank.failed", error_type=failed.code, result_count=len(hits))
-        return list(hits)
-
-
-async def grade(query: str, hits: Sequence[Hit], chat_model: ChatModel, limits: CallLimits) -> list[Hit]:
-    """The relevant hits, in their order; all of them when the model fails."""
-    try:
-        return await grade_passages(query, hits, chat_model, limits)
-    except (DependencyError, ModelFixableError) as failed:
-        get_logger().warning("grade.failed", error_type=failed.code, result_count=len(hits))
-        return list(hits)
 
 
 async def score_passages(
