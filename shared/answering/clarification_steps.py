@@ -42,7 +42,7 @@ async def pending_clarification(record: RunRecord, blobs: BlobStore) -> Clarific
     """What a run waits to be told; None when it does not wait."""
     if record.status != "waiting":
         return None
-    return await WorkingMemory(blobs, record.run_id).clarification(record.ask_step)
+    return await WorkingMemory(blobs, record.run_id).get(record.ask_step, Clarification, "asked")
 
 
 async def answer_clarification(
@@ -63,15 +63,15 @@ async def answer_clarification(
     if not record.ask_step:
         raise ConflictError("The run asks nothing.", "Read its events to see what it does.")
     memory = WorkingMemory(services.blobs, record.run_id)
-    asked = await memory.clarification(record.ask_step)
+    asked = await memory.get(record.ask_step, Clarification, "asked")
     choice = read_answer(answer, asked.options).model_copy(update={"asker": user})
     if record.status == "waiting":
         slot = slot_of_run(record.run_id, services.settings)
         await admit(user, services.settings, services.user_limits, slot=slot)
     if record.status in _ENDED:
-        kept = await memory.find_choice(record.ask_step)
+        kept = await memory.find(record.ask_step, Choice, "answered")
     else:
-        kept = await memory.put_choice(record.ask_step, choice)
+        kept = await memory.put(record.ask_step, choice, "answered")
     if kept is None or (kept.numbers, kept.extra_words) != (choice.numbers, choice.extra_words):
         raise ConflictError("The question was answered already, or is no longer open.", "Ask again.")
     return record.status == "waiting"
@@ -85,7 +85,7 @@ async def ask_user(
     In this order, so that people who see the options can answer. Waiting runs don't count against a limit.
     """
     memory, services, step = attempt.memory, attempt.services, attempt.action.step
-    asked = await memory.put_clarification(step, asked)
+    asked = await memory.put(step, asked, "asked")
     await _set_status(memory.run_id, "waiting", step, services.runs)
     await event_log.write(
         AskUserEvent(question=asked.question, options=asked.options, expires_at=asked.expires_at)
@@ -103,7 +103,7 @@ async def resume(attempt: StepAttempt, ask_step: int) -> tuple[Choice, datetime]
     """The answer to a question, empty when none came, and when the run went on; the same for all attempts."""
     memory, services = attempt.memory, attempt.services
     # The first to be stored counts: an answer that came at the last moment, or that none came.
-    choice = await memory.put_choice(ask_step, Choice())
+    choice = await memory.put(ask_step, Choice(), "answered")
     request = await memory.request()
     await run_together(
         _set_status(memory.run_id, "running", ask_step, services.runs),
@@ -115,14 +115,14 @@ async def resume(attempt: StepAttempt, ask_step: int) -> tuple[Choice, datetime]
         ),
     )
     # One time for all attempts: the run's time counts from it.
-    resumed = await memory.put_part(ask_step, "resumed", Resumed(at=datetime.now(UTC)))
+    resumed = await memory.put(ask_step, Resumed(at=datetime.now(UTC)), "resumed")
     return choice, resumed.at
 
 
 async def resumed_before(attempt: StepAttempt, ask_step: int) -> tuple[Choice, datetime]:
     """The same, of a question that an earlier step went on from."""
-    choice = await attempt.memory.find_choice(ask_step)
-    resumed = await attempt.memory.get_part(ask_step, "resumed", Resumed)
+    choice = await attempt.memory.find(ask_step, Choice, "answered")
+    resumed = await attempt.memory.get(ask_step, Resumed, "resumed")
     return choice or Choice(), resumed.at
 
 

@@ -7,7 +7,7 @@ from typing import assert_never
 
 from shared.answering import prepare, turn_step
 from shared.answering.attempt import StepAttempt
-from shared.answering.metering import MeteredChatModel, Reservations, TokenMeter
+from shared.answering.metering import MeteredChatModel, TokenMeter
 from shared.answering.run_end import commit_step, keep_cancelled, report_step
 from shared.answering.services import AnsweringServices
 from shared.answering.steps import (
@@ -41,8 +41,7 @@ async def perform_metered(step_input: StepInput, services: AnsweringServices) ->
     memory = WorkingMemory(services.blobs, step_input.run_id)
     services = await _services_of_agent(memory, services)
     meter = TokenMeter(services.settings.budgets.max_total_tokens_per_request - step_input.tokens)
-    reservations = Reservations(memory, step_input.action.step)
-    model = MeteredChatModel(services.chat_model, meter, reservations)
+    model = MeteredChatModel(services.chat_model, meter, memory, step_input.action.step)
     observation = await perform(step_input, services.using(chat_model=model), model.count_lost)
     return StepResult(observation=observation, tokens=meter.used)
 

@@ -27,6 +27,7 @@ from shared.platform.language_models.models import (
     StructuredOutput,
     ToolDefinition,
 )
+from shared.platform.models import Model
 from shared.platform.telemetry import usage_told_to
 from shared.platform.tokens import CHARS_PER_TOKEN
 from shared.runs.working_memory import WorkingMemory
@@ -45,20 +46,10 @@ class TokenMeter:
     promised: int = 0
 
 
-@dataclass(frozen=True)
-class Reservations:
-    """What the calls of one step may have cost, as it is stored for another attempt at it."""
+class ReservedTokens(Model):
+    """Tokens that the model calls of a step may have cost, as they are stored for another attempt at it."""
 
-    memory: WorkingMemory
-    step: int
-
-    async def keep(self, tokens: int) -> None:
-        """Store what the step may have cost once the calls at work have ended."""
-        await self.memory.put_reserved(self.step, tokens)
-
-    async def lost(self) -> int:
-        """What earlier attempts at the step may have cost."""
-        return await self.memory.reserved(self.step)
+    tokens: int
 
 
 @dataclass
@@ -94,16 +85,20 @@ class MeteredChatModel(ChatModel):
     Each method raises BudgetExceededError when too few are left for a useful call.
     """
 
-    def __init__(self, model: ChatModel, meter: TokenMeter, reservations: Reservations | None = None) -> None:
-        """`reservations`: None = what a crash loses isn't counted."""
+    def __init__(
+        self, model: ChatModel, meter: TokenMeter, memory: WorkingMemory | None = None, step: int = 0
+    ) -> None:
+        """`memory`: None = what a crash loses isn't counted."""
         self._model = model
         self._meter = meter
-        self._reservations = reservations
+        self._memory = memory
+        self._step = step
 
     async def count_lost(self) -> None:
         """Count what earlier attempts at the step may have cost."""
-        if self._reservations is not None:
-            self._meter.used += await self._reservations.lost()
+        if self._memory is not None:
+            lost = await self._memory.find(self._step, ReservedTokens, "reserved")
+            self._meter.used += lost.tokens if lost else 0
 
     async def parse(
         self, prompt: Prompt, output: type[StructuredOutput], limits: CallLimits
@@ -183,8 +178,9 @@ class MeteredChatModel(ChatModel):
         # Others may be made before this one has ended: passages are put in order by several calls at once.
         self._meter.promised += prompt_tokens + most
         try:
-            if self._reservations is not None:
-                await self._reservations.keep(self._meter.used + self._meter.promised)
+            if self._memory is not None:
+                reserved = ReservedTokens(tokens=self._meter.used + self._meter.promised)
+                await self._memory.write(self._step, reserved, "reserved")
             with usage_told_to(call.report):
                 yield call
         except (CallTimeoutError, ModelFixableError):

@@ -49,7 +49,7 @@ _RESOLVE_S = 15.0  # a few searches for names: they take 20 ms
 
 async def known(attempt: StepAttempt) -> Observation | None:
     """What an earlier attempt at the step brought."""
-    answered = await attempt.memory.find_part(attempt.action.step, "turn", Turn)
+    answered = await attempt.memory.find(attempt.action.step, Turn, "turn")
     if answered is not None:
         await show_stored(attempt.services.run_log, answered.answer, attempt.action.step)
         return AnswerWritten(abstained=False)
@@ -118,9 +118,8 @@ async def _reply(attempt: StepAttempt, text: str, event_log: EventLog) -> Observ
     """Answer what is no question to the documents."""
     answer = RunAnswer(run_id=attempt.run_id, text=text)
     await event_log.write(TokenEvent(text=text))
-    kept = await attempt.memory.put_part(
-        attempt.action.step, "turn", Turn(said=text, answer=answer, is_last=True)
-    )
+    turn = Turn(said=text, answer=answer, is_last=True)
+    kept = await attempt.memory.put(attempt.action.step, turn, "turn")
     if kept.answer != answer:
         await show_stored(attempt.services.run_log, kept.answer, attempt.action.step)
     return AnswerWritten(abstained=False)

@@ -16,7 +16,7 @@ from shared.platform.instances import Instances, is_at_work
 from shared.platform.telemetry import get_logger
 from shared.runs.event_log import is_closed
 from shared.runs.events import ResumedStatus
-from shared.runs.models import RunRecord
+from shared.runs.models import Choice, RunRecord
 from shared.runs.run_log import RunLog
 from shared.runs.run_store import RunStore
 from shared.runs.working_memory import WorkingMemory
@@ -81,7 +81,9 @@ async def _restart(
         return
     await instances.restart(run_id)
     get_logger().warning("run.revived", run_id=run_id)
-    if record.ask_step and await WorkingMemory(services.blobs, run_id).find_choice(record.ask_step):
+    if record.ask_step and await WorkingMemory(services.blobs, run_id).find(
+        record.ask_step, Choice, "answered"
+    ):
         await instances.tell(run_id, event_name(record.ask_step))  # the event went with the history
 
 

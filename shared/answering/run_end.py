@@ -37,7 +37,7 @@ _MESSAGE = "The run was cancelled by its owner."
 
 async def commit_step(attempt: StepAttempt, action: CommitAnswer) -> RunClosed:
     """Store the answer, then send COMPLETE."""
-    turn = await attempt.memory.get_part(action.answer_step, "turn", Turn)
+    turn = await attempt.memory.get(action.answer_step, Turn, "turn")
     event_log = await attempt.open()
     # That nobody wrote between the reading of the log and the mark of this attempt, the mark's append proves.
     shown = attempt.written and shown_text(events_of(attempt.written))

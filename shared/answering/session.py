@@ -49,7 +49,7 @@ async def answer_from_documents(
         except CallerError as unknown:
             yield _asked_again(waiting, unknown)
             return
-        await WorkingMemory(services.blobs, waiting.run_id).put_choice(waiting.state.ask_step, choice)
+        await WorkingMemory(services.blobs, waiting.run_id).put(waiting.state.ask_step, choice, "answered")
         await session.forget()
         run_id, state = waiting.run_id, observe(waiting.state, AnswerArrived())
     async for event in _events(services.using(run_log=MemoryRunLog()), run_id, state, session):
@@ -115,7 +115,7 @@ class _Session:
         return kept if kept and kept.asked.expires_at > datetime.now(UTC) else None
 
     async def keep(self, run_id: str, state: LoopState) -> None:
-        asked = await WorkingMemory(self._blobs, run_id).clarification(state.ask_step)
+        asked = await WorkingMemory(self._blobs, run_id).get(state.ask_step, Clarification, "asked")
         waiting = WaitingRun(run_id=run_id, state=state, asked=asked)
         await write_model(self._blobs, WORK, self._path, waiting)
 

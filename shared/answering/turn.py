@@ -62,10 +62,10 @@ _MAX_THOUGHT_CHARS = 500
 async def collected_once(attempt: StepAttempt, step: int, evidence: Evidence) -> Collected:
     """What the sub-agents of a step brought, the same for all turns; asked of them, and counted, once."""
     memory = attempt.memory
-    kept = await memory.find_part(step, "collected", Collected)
+    kept = await memory.find(step, Collected, "collected")
     if kept is not None:
         return kept
-    return await memory.put_part(step, "collected", await collect(memory, step, evidence, attempt.services))
+    return await memory.put(step, await collect(memory, step, evidence, attempt.services), "collected")
 
 
 @dataclass
@@ -137,10 +137,10 @@ class Before:
     async def read(cls, attempt: StepAttempt, action: TakeTurn) -> "Before":
         """From working memory."""
         memory = attempt.memory
-        turns = [await memory.get_part(step, "turn", Turn) for step in action.earlier]
-        results = [await memory.find_part(step, "results", TurnResults) for step in action.earlier]
+        turns = [await memory.get(step, Turn, "turn") for step in action.earlier]
+        results = [await memory.find(step, TurnResults, "results") for step in action.earlier]
         delegating = [step for step, turn in zip(action.earlier, turns, strict=True) if delegation_of(turn)]
-        brought = [await memory.find_part(step, "collected", Collected) for step in delegating]
+        brought = [await memory.find(step, Collected, "collected") for step in delegating]
         asking = (step for step, turn in zip(action.earlier, turns, strict=True) if question_of(turn))
         return cls(
             turns,
@@ -223,7 +223,7 @@ class TurnAttempt:
         if warnings := self._new_warnings(turn, turns):
             await event_log.write(*warning_events(warnings))
         kept, _ = await run_together(
-            self._memory.put_part(self._action.step, "turn", turn), self._keep_facts(event_log, evidence)
+            self._memory.put(self._action.step, turn, "turn"), self._keep_facts(event_log, evidence)
         )
         # The first to be stored is what this attempt has shown; should another show its own, it repairs it.
         if kept is not turn or not is_shown:
@@ -249,7 +249,7 @@ class TurnAttempt:
                 event_log=event_log,
                 held=await self._held_results(step, turn, event_log),
             )
-            before.results.append(await self._memory.put_part(step, "results", found))
+            before.results.append(await self._memory.put(step, found, "results"))
 
     async def _held_results(self, step: int, turn: Turn, event_log: EventLog) -> dict[str, HeldResult]:
         """What became of the call that the loop carried out after a turn."""
@@ -258,7 +258,7 @@ class TurnAttempt:
             return {}
         if asked := question_of(turn):
             return {call.call.call_id: answer_result(asked, self._before.choice)}
-        refused = await self._memory.find_part(step, "refused", HeldResult)
+        refused = await self._memory.find(step, HeldResult, "refused")
         if refused is not None:
             return {call.call.call_id: refused}
         shown = self.shown
@@ -487,7 +487,7 @@ class TurnAttempt:
     async def _keep_facts(self, event_log: EventLog, evidence: Evidence) -> None:
         """Those of the first turn that wrote something hold for the answer."""
         for step in self._action.earlier:
-            facts = await self._memory.find_facts(step)
+            facts = await self._memory.find(step, WritingFacts, "facts")
             if facts is not None and facts.first_token_ms is not None:
                 break
         else:

@@ -43,7 +43,7 @@ MAX_REFUSAL_CHARS = 2000
 
 async def known(attempt: StepAttempt, action: TakeTurn) -> Observation | None:
     """What an earlier attempt at the turn brought; None if something of it is still to be carried out."""
-    stored = await attempt.memory.find_part(action.step, "turn", Turn)
+    stored = await attempt.memory.find(action.step, Turn, "turn")
     if stored is None or held_call(stored) is not None:
         return None
     await show_stored(attempt.services.run_log, stored.answer, action.step)
@@ -52,7 +52,7 @@ async def known(attempt: StepAttempt, action: TakeTurn) -> Observation | None:
 
 async def take_turn(attempt: StepAttempt, action: TakeTurn) -> Observation:
     """The model's turn, or the choice of sub-agents that work on the question first."""
-    taken = await attempt.memory.find_part(action.step, "turn", Turn) if attempt.is_repeated else None
+    taken = await attempt.memory.find(action.step, Turn, "turn") if attempt.is_repeated else None
     preparation = await attempt.memory.get(action.prepared_step, Preparation)
     before = await Before.read(attempt, action)
     request, stored = await attempt.memory.request(), preparation.stored
@@ -158,7 +158,7 @@ async def _delegate(
     if decided.starts and decided.until is not None:
         return SubagentsChosen(children=decided.starts, until=decided.until, by_model=True)
     refusal = HeldResult(text=observation(decided.refusal or {}, MAX_REFUSAL_CHARS))
-    await attempt.memory.put_part(attempt.action.step, "refused", refusal)
+    await attempt.memory.put(attempt.action.step, refusal, "refused")
     return _observed(attempt, turn)
 
 

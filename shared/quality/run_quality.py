@@ -66,7 +66,7 @@ async def _project_id(memory: WorkingMemory) -> str | None:
 
 
 async def _facts(memory: WorkingMemory, answer_step: int) -> WritingFacts:
-    return (await memory.find_facts(answer_step) if answer_step else None) or WritingFacts()
+    return (await memory.find(answer_step, WritingFacts, "facts") if answer_step else None) or WritingFacts()
 
 
 async def _events(run_id: str, run_log: RunLog) -> list[RunEvent]:
@@ -99,6 +99,6 @@ def writing_facts(event_log: EventLog, since: datetime, figures_available: int) 
 async def keep_facts(memory: WorkingMemory, step: int, facts: WritingFacts) -> None:
     """Keep them with the answer. Never raises: the answer does not depend on it."""
     try:
-        await memory.put_facts(step, facts)
+        await memory.write(step, facts, "facts")
     except GroundworkError as failed:
         get_logger().warning("quality.not_kept", kind="facts", error_type=failed.code)

@@ -8,18 +8,12 @@ from shared.platform.errors import NotFoundError
 from shared.platform.models import Model, Stored
 from shared.platform.names import RUN_LOG, WORK
 from shared.platform.telemetry import note_fields
-from shared.runs.models import Choice, Clarification, RunAnswer, RunRequest, WritingFacts
+from shared.runs.models import RunAnswer, RunRequest
 
 _KEPT = 64  # values in one process: the request, plan and evidence of some twenty runs at once
 
 
 _recent: WeakKeyDictionary[BlobStore, OrderedDict[str, Model]] = WeakKeyDictionary()
-
-
-class ReservedTokens(Model):
-    """Tokens that the model calls of a step may cost."""
-
-    tokens: int
 
 
 class WorkingMemory:
@@ -55,62 +49,24 @@ class WorkingMemory:
         note_fields(thread_id=request.thread_id, user_id=request.user.user_id)
         return request
 
-    async def put(self, step: int, result: Stored) -> Stored:
-        """Keep the result of a step; gives the one that is kept, which may be that of another attempt."""
-        return await self._keep(f"{step:03d}", result)
+    async def put(self, step: int, value: Stored, part: str = "") -> Stored:
+        """Keep a result of a step; gives the one that is kept, which may be that of another attempt."""
+        return await self._keep(_name(step, part), value)
 
-    async def get(self, step: int, kind: type[Stored]) -> Stored:
-        """The result of a step. NotFoundError when it has none."""
-        return await self._read(f"{step:03d}", kind)
+    async def write(self, step: int, value: Model, part: str) -> None:
+        """Keep a result of a step; the last one counts."""
+        await self._write(_name(step, part), value)
 
-    async def find(self, step: int, kind: type[Stored]) -> Stored | None:
-        """The result of a step if an earlier attempt of it got that far."""
-        return await self._find(f"{step:03d}", kind)
+    async def get(self, step: int, kind: type[Stored], part: str = "") -> Stored:
+        """A result of a step. NotFoundError when it has none, or the run was purged."""
+        return await self._read(_name(step, part), kind)
 
-    async def put_part(self, step: int, part: str, value: Stored) -> Stored:
-        """Keep a further result of a step; gives the one that is kept."""
-        return await self._keep(f"{step:03d}-{part}", value)
-
-    async def get_part(self, step: int, part: str, kind: type[Stored]) -> Stored:
-        """A further result of a step. NotFoundError when it is not there."""
-        return await self._read(f"{step:03d}-{part}", kind)
-
-    async def find_part(self, step: int, part: str, kind: type[Stored]) -> Stored | None:
-        """A further result of a step, if it is there."""
-        return await self._find(f"{step:03d}-{part}", kind)
-
-    async def put_facts(self, step: int, facts: WritingFacts) -> None:
-        """Keep what is known of the writing of a step's answer; the last attempt counts."""
-        await self._write(f"{step:03d}-facts", facts)
-
-    async def find_facts(self, step: int) -> WritingFacts | None:
-        """What is known of the writing of a step's answer."""
-        return await self._find(f"{step:03d}-facts", WritingFacts)
-
-    async def put_reserved(self, step: int, tokens: int) -> None:
-        """Keep what the model calls of a step may cost; the last word counts."""
-        await self._write(f"{step:03d}-reserved", ReservedTokens(tokens=tokens))
-
-    async def reserved(self, step: int) -> int:
-        """What the model calls of a step may have cost; 0 when it made none."""
-        found = await self._find(f"{step:03d}-reserved", ReservedTokens)
-        return 0 if found is None else found.tokens
-
-    async def put_clarification(self, ask_step: int, asked: Clarification) -> Clarification:
-        """Keep what a step asked; gives what is kept."""
-        return await self._keep(f"{ask_step:03d}-asked", asked)
-
-    async def clarification(self, ask_step: int) -> Clarification:
-        """What a step asked. NotFoundError when the run was purged."""
-        return await self._read(f"{ask_step:03d}-asked", Clarification)
-
-    async def put_choice(self, ask_step: int, choice: Choice) -> Choice:
-        """Keep the answer to what a step asked; gives the first one."""
-        return await self._keep(f"{ask_step:03d}-answered", choice)
-
-    async def find_choice(self, ask_step: int) -> Choice | None:
-        """The answer to what a step asked, if there is one."""
-        return await self._find(f"{ask_step:03d}-answered", Choice)
+    async def find(self, step: int, kind: type[Stored], part: str = "") -> Stored | None:
+        """A result of a step, if there is one."""
+        try:
+            return await self.get(step, kind, part)
+        except NotFoundError:
+            return None
 
     async def _keep(self, name: str, value: Stored) -> Stored:
         kept = await keep_model(self._blobs, WORK, self._path(name), value)
@@ -129,12 +85,6 @@ class WorkingMemory:
         self._note(name, value)
         return value
 
-    async def _find(self, name: str, kind: type[Stored]) -> Stored | None:
-        try:
-            return await self._read(name, kind)
-        except NotFoundError:
-            return None
-
     def _note(self, name: str, value: Model) -> None:
         self._recent[self._path(name)] = value
         self._recent.move_to_end(self._path(name))
@@ -143,6 +93,10 @@ class WorkingMemory:
 
     def _path(self, name: str) -> str:
         return f"{self.folder}{name}.json"
+
+
+def _name(step: int, part: str) -> str:
+    return f"{step:03d}-{part}" if part else f"{step:03d}"
 
 
 def answer_path(run_id: str) -> str:

@@ -34,7 +34,7 @@ from shared.runs.events import (
     parse_event,
     withdraws_step,
 )
-from shared.runs.models import Clarification, RunAnswer, RunRecord, asker_after_wait
+from shared.runs.models import Choice, Clarification, RunAnswer, RunRecord, asker_after_wait
 from shared.runs.run_log import RunLog, next_piece
 from shared.runs.working_memory import WorkingMemory
 from shared.teams import messages
@@ -109,7 +109,7 @@ async def expire(step: ReplyStep, deps: ReplyDependencies) -> ReplyStep:
     record = await services.runs.get(step.run_id)
     if record is None or record.status == "cancelled":
         return step.end
-    choice = await WorkingMemory(services.blobs, step.run_id).find_choice(step.ask_step)
+    choice = await WorkingMemory(services.blobs, step.run_id).find(step.ask_step, Choice, "answered")
     if choice is not None and choice.said:
         return step.end  # answered: here, where another reply shows the result, or over the API
     memory = ReplyMemory(services.blobs, step.run_id, step.reply_key)
@@ -223,7 +223,7 @@ async def _answer(record: RunRecord, reply: RunReply) -> BotReply:
     services = reply.deps.services
     memory = WorkingMemory(services.blobs, record.run_id)
     request = await memory.request()
-    choice = await memory.find_choice(record.ask_step) if record.ask_step else None
+    choice = await memory.find(record.ask_step, Choice, "answered") if record.ask_step else None
     asker = asker_after_wait(request, choice, datetime.now(UTC)) if choice else None
     reader: UserContext = request.with_rights_of(asker).user
     answer = (await view_run(record, services, reader)).answer

@@ -128,7 +128,7 @@ async def test_an_answer_that_came_before_is_told_again(services: Services) -> N
     long_ago = record.created_at - timedelta(days=2)
     asked = {"ask_step": 3, "created_at": long_ago}
     await services.runs.replace(record.model_copy(update=asked))
-    await WorkingMemory(services.blobs, RUN_ID).put_choice(3, Choice(said="the second", numbers=(2,)))
+    await WorkingMemory(services.blobs, RUN_ID).put(3, Choice(said="the second", numbers=(2,)), "answered")
     host = Host()
     assert await revive(host, services) == "goes_on"
     assert host.asked == [("restart", RUN_ID), ("raise", RUN_ID, "answered-3")]

@@ -45,7 +45,7 @@ async def begun(services: Services, steps: int = 0) -> str:
 async def store(services: Services, run_id: str, text: str) -> None:
     """As another attempt at the turn does."""
     turn = Turn(said=text, answer=RunAnswer(run_id=run_id, text=text), is_last=True)
-    await WorkingMemory(services.blobs, run_id).put_part(2, "turn", turn)
+    await WorkingMemory(services.blobs, run_id).put(2, turn, "turn")
 
 
 def events(services: Services, run_id: str) -> list[RunEvent]:
@@ -66,7 +66,7 @@ async def test_a_cancelled_run_ends_with_its_event_and_no_step_adds_to_it() -> N
     assert (seen[-1].name, seen[-1].data["type"]) == ("ERROR", "RunCancelledError")
     assert isinstance(await perform(StepInput(run_id=run_id, action=WRITE), services), RunClosed)
     assert events(services, run_id) == seen
-    assert await WorkingMemory(services.blobs, run_id).find_part(2, "turn", Turn) is None
+    assert await WorkingMemory(services.blobs, run_id).find(2, Turn, "turn") is None
 
 
 async def test_a_run_that_is_cancelled_while_it_writes_stops_writing() -> None:
@@ -152,7 +152,7 @@ async def test_attempts_side_by_side_leave_one_answer_that_everybody_sees(
     for number, model in enumerate(models):
         model.word = f"says {number}"
     results = await asyncio.gather(*(perform(step, replace(services, chat_model=model)) for model in models))
-    stored = await WorkingMemory(services.blobs, run_id).find_part(2, "turn", Turn)
+    stored = await WorkingMemory(services.blobs, run_id).find(2, Turn, "turn")
     assert stored is not None
     assert shown_text(events(services, run_id)) == stored.answer.text
     assert len({result.model_dump_json() for result in results}) == 1
