@@ -10,7 +10,7 @@ from opentelemetry.sdk.metrics.export import HistogramDataPoint, InMemoryMetricR
 from shared.quality import recording
 from shared.subagents import metrics
 
-INSTRUMENTS = (recording.instruments_of_process, metrics.instruments_of_process)
+INSTRUMENTS = (recording.instruments_of_process, metrics.counter, metrics.histogram)
 Points = dict[str, list[tuple[dict[str, Any], float]]]
 
 

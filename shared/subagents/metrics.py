@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Literal, get_args
@@ -31,7 +31,8 @@ from shared.subagents.models import Delegation
 from shared.subagents.policy_models import Decision, DelegationPolicyOutput
 
 if TYPE_CHECKING:
-    from opentelemetry.metrics import Counter, Histogram
+    from opentelemetry.metrics import Counter as OtelCounter
+    from opentelemetry.metrics import Histogram
 
 Count = Annotated[int, Field(ge=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -130,59 +131,43 @@ class SubagentMetrics(Model):
     control: ControlView | None
 
 
-@dataclass
-class MetricSums:
-    """What records say together: they are added one by one, in any order."""
-
-    decisions: int = 0
-    delegated: int = 0
-    deferred: int = 0
-    chosen: dict[ProfileName, int] = field(default_factory=dict)
-    children: dict[ProfileName, list[ChildRecord]] = field(default_factory=dict)
-
-    def add(self, record: MetricRecord) -> None:
-        """Count it."""
+def by_profile(records: Sequence[MetricRecord]) -> tuple[ProfileMetrics, ...]:
+    """The profiles that were chosen or had a child, in the policy's order."""
+    decisions = [record for record in records if isinstance(record, DecisionRecord)]
+    chosen = Counter(record.profile for record in decisions if record.decision == "delegate")
+    children: defaultdict[ProfileName, list[ChildRecord]] = defaultdict(list)
+    for record in records:
         if isinstance(record, ChildRecord):
-            self.children.setdefault(record.selected, []).append(record)
-        else:
-            self._decide(record)
+            children[record.selected].append(record)
+    return tuple(
+        _profile(profile, chosen[profile], len(decisions), children[profile])
+        for profile in get_args(ProfileName)
+        if chosen[profile] or children[profile]
+    )
 
-    def by_profile(self) -> tuple[ProfileMetrics, ...]:
-        """The profiles that were chosen or had a child, in the policy's order."""
-        return tuple(
-            self._profile(profile)
-            for profile in get_args(ProfileName)
-            if profile in self.chosen or profile in self.children
-        )
 
-    def _decide(self, record: DecisionRecord) -> None:
-        self.decisions += 1
-        self.delegated += record.decision == "delegate"
-        self.deferred += record.decision == "defer"
-        if record.decision == "delegate" and record.profile is not None:
-            self.chosen[record.profile] = self.chosen.get(record.profile, 0) + 1
-
-    def _profile(self, profile: ProfileName) -> ProfileMetrics:
-        delegations, children = self.chosen.get(profile, 0), self.children.get(profile, [])
-        latencies = [child.latency_ms for child in children if child.latency_ms is not None]
-        claims, proved = sum(child.claims for child in children), sum(child.proved for child in children)
-        return ProfileMetrics(
-            profile=profile,
-            delegations=delegations,
-            delegate_rate=delegations / self.decisions if self.decisions else 0.0,
-            children=len(children),
-            success_rate=_share(succeeded(child.status) for child in children),
-            timeout_rate=_share(child.timed_out for child in children),
-            latency_p50_ms=percentile(latencies, 0.50),
-            latency_p95_ms=percentile(latencies, 0.95),
-            tokens=sum(child.tokens for child in children),
-            cost_usd=round(sum(child.cost_usd for child in children), 6),
-            claims=claims,
-            proved=proved,
-            citation_coverage=min(1.0, proved / claims) if claims else None,
-            fallbacks_reduced_profile=sum(child.profile != child.selected for child in children),
-            fallbacks_main_agent=sum(not child.claims for child in children),
-        )
+def _profile(
+    profile: ProfileName, delegations: int, decisions: int, children: Sequence[ChildRecord]
+) -> ProfileMetrics:
+    latencies = [child.latency_ms for child in children if child.latency_ms is not None]
+    claims, proved = sum(child.claims for child in children), sum(child.proved for child in children)
+    return ProfileMetrics(
+        profile=profile,
+        delegations=delegations,
+        delegate_rate=delegations / decisions if decisions else 0.0,
+        children=len(children),
+        success_rate=_share(succeeded(child.status) for child in children),
+        timeout_rate=_share(child.timed_out for child in children),
+        latency_p50_ms=percentile(latencies, 0.50),
+        latency_p95_ms=percentile(latencies, 0.95),
+        tokens=sum(child.tokens for child in children),
+        cost_usd=round(sum(child.cost_usd for child in children), 6),
+        claims=claims,
+        proved=proved,
+        citation_coverage=min(1.0, proved / claims) if claims else None,
+        fallbacks_reduced_profile=sum(child.profile != child.selected for child in children),
+        fallbacks_main_agent=sum(not child.claims for child in children),
+    )
 
 
 def _share(met: Iterable[bool]) -> float | None:
@@ -200,62 +185,41 @@ class MetricStore(HourRecords[MetricRecord]):
 METER = "groundwork.subagents"
 
 
-@dataclass(frozen=True)
-class Instruments:
-    """The instruments; their names, units and attributes are in docs/internals/delegation.md."""
-
-    decisions: Counter
-    ends: Counter
-    duration: Histogram
-    tokens: Histogram
-    cost: Histogram
-    claims: Counter
-
-
-async def count(record: MetricRecord) -> None:
-    """Add a record to the metrics."""
-    instruments = await asyncio.to_thread(instruments_of_process)
-    if isinstance(record, DecisionRecord):
-        instruments.decisions.add(1, {"decision": record.decision, "profile": record.profile or "none"})
-    else:
-        _count_child(instruments, record)
-
-
 @cache
-def instruments_of_process() -> Instruments:
+def counter(name: str, unit: str, description: str) -> OtelCounter:
     """Made once, by whatever provider is set by then (or later: the API's proxies pass it on)."""
     from opentelemetry import metrics
 
-    meter = metrics.get_meter(METER)
-    return Instruments(
-        decisions=meter.create_counter(
-            "groundwork.subagent.decisions", "{decision}", "Decisions to delegate"
-        ),
-        ends=meter.create_counter("groundwork.subagent.ends", "{subagent}", "Sub-agents that ended"),
-        duration=meter.create_histogram("groundwork.subagent.duration", "s", "Time of a sub-agent"),
-        tokens=meter.create_histogram("groundwork.subagent.tokens", "{token}", "Tokens of a sub-agent"),
-        cost=meter.create_histogram("groundwork.subagent.cost", "{USD}", "US dollars of a sub-agent"),
-        claims=meter.create_counter("groundwork.subagent.claims", "{claim}", "Statements of sub-agents"),
-    )
+    return metrics.get_meter(METER).create_counter(name, unit, description)
 
 
-def _count_child(instruments: Instruments, record: ChildRecord) -> None:
+@cache
+def histogram(name: str, unit: str, description: str) -> Histogram:
+    from opentelemetry import metrics
+
+    return metrics.get_meter(METER).create_histogram(name, unit, description)
+
+
+def _count(record: MetricRecord) -> None:
+    """Add a record to the metrics; their names, units and attributes are in docs/internals/delegation.md."""
+    if isinstance(record, DecisionRecord):
+        decided = {"decision": record.decision, "profile": record.profile or "none"}
+        counter("groundwork.subagent.decisions", "{decision}", "Decisions to delegate").add(1, decided)
+        return
     profile = {"profile": record.selected}
-    instruments.ends.add(
-        1,
-        {
-            **profile,
-            "status": record.status,
-            "timed_out": record.timed_out,
-            "reduced": record.profile != record.selected,
-        },
-    )
+    reduced = record.profile != record.selected
+    ended = {**profile, "status": record.status, "timed_out": record.timed_out, "reduced": reduced}
+    counter("groundwork.subagent.ends", "{subagent}", "Sub-agents that ended").add(1, ended)
     if record.latency_ms is not None:
-        instruments.duration.record(record.latency_ms / 1000, profile)
-    instruments.tokens.record(record.tokens, profile)
-    instruments.cost.record(record.cost_usd, profile)
-    instruments.claims.add(record.proved, {**profile, "proved": True})
-    instruments.claims.add(max(0, record.claims - record.proved), {**profile, "proved": False})
+        duration = histogram("groundwork.subagent.duration", "s", "Time of a sub-agent")
+        duration.record(record.latency_ms / 1000, profile)
+    histogram("groundwork.subagent.tokens", "{token}", "Tokens of a sub-agent").record(record.tokens, profile)
+    histogram("groundwork.subagent.cost", "{USD}", "US dollars of a sub-agent").record(
+        record.cost_usd, profile
+    )
+    claims = counter("groundwork.subagent.claims", "{claim}", "Statements of sub-agents")
+    claims.add(record.proved, {**profile, "proved": True})
+    claims.add(max(0, record.claims - record.proved), {**profile, "proved": False})
 
 
 _NOTE_LIMIT_S = 10.0  # some milliseconds are usual; nobody waits, and a starved machine stands still
@@ -295,24 +259,24 @@ async def subagent_metrics(
 ) -> SubagentMetrics:
     """How sub-agents did in the last `hours`. GroundworkError when the records cannot be read."""
     since = now - timedelta(hours=hours)
-    sums, seen, covered = MetricSums(), 0, now
+    records: list[MetricRecord] = []
+    covered = now
     hour = now.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
     # The newest first: what does not fit is what is old.
-    while hour + _HOUR > since and seen < MOST_RECORDS:
-        async for record in subagent_metrics.between(hour, hour):
-            if since <= record.at <= now:
-                sums.add(record)
-                seen += 1
+    while hour + _HOUR > since and len(records) < MOST_RECORDS:
+        found = subagent_metrics.between(hour, hour)
+        records += [record async for record in found if since <= record.at <= now]
         covered = max(hour, since)
         hour -= _HOUR
+    decided = Counter(record.decision for record in records if isinstance(record, DecisionRecord))
     return SubagentMetrics(
         since=covered,
         until=now,
         complete=covered == since,
-        decisions=sums.decisions,
-        delegated=sums.delegated,
-        deferred=sums.deferred,
-        profiles=sums.by_profile(),
+        decisions=decided.total(),
+        delegated=decided["delegate"],
+        deferred=decided["defer"],
+        profiles=by_profile(records),
         control=await _control(settings, subagent_control),
     )
 
@@ -339,7 +303,7 @@ async def _note(subagent_metrics: MetricStore, record: MetricRecord) -> None:
                 return
     except (GroundworkError, TimeoutError) as failed:
         get_logger().warning("subagent_metrics.failed", kind=record.kind, error_type=type(failed).__name__)
-    await count(record)
+    await asyncio.to_thread(_count, record)
 
 
 def _child_record(delegation: Delegation, child: Child, status: ChildStatus) -> ChildRecord:

@@ -24,10 +24,10 @@ from shared.subagents.artifacts import Child, children_of, find_delegation
 from shared.subagents.control import settle
 from shared.subagents.messages import SubagentWords, subagent_words, warning_of
 from shared.subagents.metrics import note_ends
-from shared.subagents.models import Delegation, Finding, FoundProof, SubagentState
+from shared.subagents.models import Delegation, Finding, FoundProof, SubagentEnd, SubagentState
 from shared.subagents.passages import by_document, in_turns
 from shared.subagents.services import SubagentServices
-from shared.subagents.views import end_of, final_status, view_of
+from shared.subagents.views import final_status, view_of
 
 _MOST_FINDINGS = 24  # and no more characters than these: some 1,100 tokens of the main agent's prompt
 _MOST_CHARS = 4_000
@@ -87,7 +87,9 @@ async def collect(
     ended = [(child, final_status(child, now)) for child in children]
     settling = run_in_background(
         settle(
-            services.settings, services.subagent_control, [end_of(child, status) for child, status in ended]
+            services.settings,
+            services.subagent_control,
+            [SubagentEnd(child_id=child.task.child_id, status=status) for child, status in ended],
         )
     )
     await wait_briefly(settling, run_in_background(note_ends(services.subagent_metrics, delegation, ended)))

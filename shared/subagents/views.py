@@ -7,7 +7,7 @@ from shared.platform.blobs import BlobStore
 from shared.runs.models import ChildStatus, RunRecord, SubagentView
 from shared.subagents.artifacts import Child, children_of, delegations_of
 from shared.subagents.messages import SubagentWords, subagent_words
-from shared.subagents.models import Delegation, SubagentEnd, SubagentState
+from shared.subagents.models import Delegation, SubagentState
 from shared.subagents.policy_models import REASON_WORDS
 
 _MOST_UNCERTAIN = 8  # sentences, each no longer than these: a glance, no report
@@ -61,19 +61,6 @@ def final_status(child: Child, now: datetime) -> ChildStatus:
     if child.state is not None and child.state.status != "running":
         return child.state.status
     return "failed" if now < child.task.deadline else "late"
-
-
-def end_of(child: Child, status: ChildStatus) -> SubagentEnd:
-    """Its end, as control and metrics count it."""
-    if child.state is None:
-        return SubagentEnd(child_id=child.task.child_id, status=status)
-    return SubagentEnd(
-        child_id=child.task.child_id,
-        status=status,
-        turns=child.state.turns_ended,
-        tokens=child.state.tokens,
-        cost_usd=child.state.cost_usd,
-    )
 
 
 def _warnings(state: SubagentState, status: ChildStatus, words: SubagentWords) -> tuple[str, ...]:

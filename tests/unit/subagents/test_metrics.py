@@ -149,7 +149,7 @@ async def test_what_is_noted_twice_counts_once() -> None:
     told = await subagent_metrics(
         services.settings, services.subagent_control, services.subagent_metrics, NOW, 1
     )
-    assert (told.decisions, told.delegated, told.profiles[0].children) == (1, 1, 2)
+    assert (told.decisions, told.delegated, told.deferred, told.profiles[0].children) == (1, 1, 0, 2)
 
 
 async def test_records_hold_no_user_no_run_and_no_text() -> None:

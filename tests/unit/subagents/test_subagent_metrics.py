@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from shared.quality.measures import percentile
-from shared.subagents.metrics import ChildRecord, DecisionRecord, MetricRecord, MetricSums, ProfileMetrics
+from shared.subagents.metrics import ChildRecord, DecisionRecord, MetricRecord, ProfileMetrics, by_profile
 
 AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -21,23 +21,15 @@ def child(**values: Any) -> ChildRecord:
     return ChildRecord(key="k", at=AT, **{**usual, **values})
 
 
-def sums(*records: MetricRecord) -> MetricSums:
-    made = MetricSums()
-    for record in records:
-        made.add(record)
-    return made
-
-
 def comparator(*records: MetricRecord) -> ProfileMetrics:
-    (profile,) = sums(*records).by_profile()
+    (profile,) = by_profile(records)
     assert profile.profile == "comparator"
     return profile
 
 
 def test_nothing_ran() -> None:
-    assert sums().by_profile() == ()
-    none = decision(decision="no_delegate", profile=None)
-    assert (sums(none).decisions, sums(none).delegated, sums(none).by_profile()) == (1, 0, ())
+    assert by_profile([]) == ()
+    assert by_profile([decision(decision="no_delegate", profile=None)]) == ()
 
 
 def test_how_often_a_profile_is_chosen() -> None:
@@ -46,9 +38,8 @@ def test_how_often_a_profile_is_chosen() -> None:
         decision(decision="defer", profile=None),
         decision(profile="doc_reader"),
     )
-    made = sums(decision(), *others)
-    assert (made.decisions, made.delegated, made.deferred) == (4, 2, 1)
-    assert [(one.profile, one.delegations, one.delegate_rate) for one in made.by_profile()] == [
+    made = by_profile([decision(), *others])
+    assert [(one.profile, one.delegations, one.delegate_rate) for one in made] == [
         ("doc_reader", 1, 0.25),
         ("comparator", 1, 0.25),
     ]
