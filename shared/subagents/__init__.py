@@ -1,4 +1,4 @@
 """Sub-agents: whether one is used (`policy`), with which profile and budget, and its child run (`turn`).
 
-Pure: budget, findings, messages, policy_models, profiles.
+Pure: budget, findings, policy_models, profiles.
 """

@@ -32,7 +32,8 @@ ArtifactName = Literal[
     "trust_notes",
 ]
 
-GATE_WORDS: dict[ReasonCode, str] = {
+REASON_WORDS: dict[ReasonCode, str] = {
+    # Gates.
     "SUBAGENTS_DISABLED": "Deeper work by sub-agents is switched off here.",
     "SUBAGENTS_UNAVAILABLE": "No sub-agent is installed that could take this on.",
     "RECURSION_LIMIT_REACHED": "A sub-agent does not start another one.",
@@ -43,18 +44,14 @@ GATE_WORDS: dict[ReasonCode, str] = {
     "CIRCUIT_OPEN": "Sub-agents failed too often of late and are paused.",
     "REQUIRED_TOOLS_RESTRICTED": "The tools that this needs are not allowed here.",
     "REQUIRED_TOOLS_UNHEALTHY": "The tools that this needs do not work at the moment.",
-}
-
-NEGATIVE_WORDS: dict[ReasonCode, str] = {
+    # Negative triggers.
     "CONFIDENT_FACT_LOOKUP": "The passage with the answer was found, clearly ahead of all others.",
     "FITS_WHOLE": "The documents are short enough to be read whole.",
     "DEGRADED_MODE": "The system is in reduced operation.",
     "ACTIVE_LIMIT_REACHED": "As many sub-agents as may work at once are at work.",
     "REQUEST_LIMIT_REACHED": "This question has had as many sub-agents as it may have.",
     "CHILD_LATENCY_TOO_SHORT": "The time left is too short for a sub-agent to get anywhere.",
-}
-
-POSITIVE_WORDS: dict[ReasonCode, str] = {
+    # Positive triggers.
     "INTENT_DOC_SUMMARY": "A summary of a document was asked for.",
     "INTENT_COMPARE_DOCS": "A comparison of documents was asked for.",
     "INTENT_EVIDENCE_TRACE": "Proof of statements was asked for.",
@@ -65,17 +62,13 @@ POSITIVE_WORDS: dict[ReasonCode, str] = {
     "DEEP_MODE_REQUESTED": "Deeper work was asked for.",
     "MODEL_REQUESTED": "The assistant asked for help with a part of the question.",
     "PRIOR_FAILURES": "An earlier attempt found no answer.",
-}
-
-NOTE_WORDS: dict[ReasonCode, str] = {
+    # Notes.
     "NO_TRIGGER": "Nothing calls for deeper work.",
     "QUEUE_FULL": "Too many sub-agents are waiting for their turn.",
     "PROFILE_REDUCED": "A simpler sub-agent takes it on, as the one best suited is not at hand.",
     "TOOLS_RESTRICTED": "The sub-agent works with fewer tools than usual.",
     "POLICY_EVAL_ERROR": "Whether deeper work helps could not be decided; the answer does without.",
 }
-
-REASON_WORDS: dict[ReasonCode, str] = {**GATE_WORDS, **NEGATIVE_WORDS, **POSITIVE_WORDS, **NOTE_WORDS}
 """What each reason means, in words for the person who asked."""
 
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]

@@ -22,12 +22,11 @@ from shared.runs.models import ChildStatus, SubagentView
 from shared.runs.working_memory import WorkingMemory
 from shared.subagents.artifacts import Child, children_of, find_delegation
 from shared.subagents.control import settle
-from shared.subagents.messages import SubagentWords, subagent_words, warning_of
 from shared.subagents.metrics import note_ends
 from shared.subagents.models import Delegation, Finding, FoundProof, SubagentEnd, SubagentState
 from shared.subagents.passages import by_document, in_turns
 from shared.subagents.services import SubagentServices
-from shared.subagents.views import final_status, view_of
+from shared.subagents.views import SubagentWords, final_status, subagent_words, view_of, warning_of
 
 _MOST_FINDINGS = 24  # and no more characters than these: some 1,100 tokens of the main agent's prompt
 _MOST_CHARS = 4_000

@@ -8,7 +8,6 @@ sub-agents at their next turn, or at their next event. Expected failures are res
 import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from shared.platform.concurrency import run_together
@@ -217,14 +216,6 @@ def _result_room(context: TurnContext) -> int:
     return result_tokens(context.task.budget, context.spent, report_tokens)
 
 
-@dataclass(frozen=True)
-class _Ending:
-    """How a turn ended."""
-
-    status: TurnStatus
-    error: GroundworkError | None = None
-
-
 async def take_turn(turn: TurnInput, services: SubagentServices) -> TurnResult:
     """Take a turn, or give the result of one that was taken already."""
     store = ChildStore(services.blobs, turn)
@@ -239,7 +230,20 @@ async def take_turn(turn: TurnInput, services: SubagentServices) -> TurnResult:
     except GroundworkError as failed:
         get_logger().warning("sub_agent.not_begun", run_id=turn.run_id, error_type=failed.code)
         return TurnResult(status="failed", retryable=failed.retryable, warnings=("TOOL_FAILED",))
-    return await _Turn(context).take()
+    is_first = context.state.started_at is None
+    beginning = (
+        asyncio.create_task(control.begin(services.subagent_control, turn.child_id)) if is_first else None
+    )
+    try:
+        return await _taken(context, is_first=is_first)
+    except RunClosedError:
+        return _STOPPED
+    except StaleAttemptError:
+        return await _result_of_other(context)
+    finally:
+        if beginning is not None:
+            await asyncio.wait([beginning], timeout=_BOOK_S)
+            beginning.cancel()
 
 
 def _known_result(state: SubagentState | None, turn: TurnInput) -> TurnResult | None:
@@ -269,155 +273,130 @@ async def _turn_context(
     return context
 
 
-class _Turn:
-    """One attempt at one turn."""
+async def _taken(context: TurnContext, *, is_first: bool) -> TurnResult:
+    """One attempt at one turn, stored."""
+    warned = _note_attempt(context)
+    status: TurnStatus = "failed"
+    error: GroundworkError | None = None
+    try:
+        async with asyncio.timeout(max(context.remaining_s - MARGIN_S, 0.0)):
+            status = await _work(context, is_first=is_first)
+    except TimeoutError:
+        context.warn("TIME_OUT")
+        status = "partial"
+    except (RunClosedError, StaleAttemptError):
+        raise
+    except GroundworkError as failed:
+        context.warn(_warning_of(failed))
+        error = failed
+    state = context.state
+    result = TurnResult(
+        status=status,
+        # What took too long once would take its whole time again.
+        retryable=error is not None and error.retryable and not isinstance(error, CallTimeoutError),
+        warnings=tuple(code for code in state.warnings if code not in warned),
+        tokens=state.tokens,
+        cost_usd=round(state.cost_usd, 8),
+        findings=len(state.findings),
+        lost_s=context.lost_s,
+    )
+    return await _stored(context, result, error)
 
-    def __init__(self, context: TurnContext) -> None:
-        self._context = context
-        self._turn = context.turn
-        self._warned = context.state.warnings
-        self._is_first = context.state.started_at is None
 
-    async def take(self) -> TurnResult:
-        store = self._context.services.subagent_control
-        beginning = asyncio.create_task(control.begin(store, self._turn.child_id)) if self._is_first else None
-        self._note_attempt()
+def _note_attempt(context: TurnContext) -> tuple[WarningCode, ...]:
+    """Begin the attempt in the state; the warnings of earlier ones."""
+    turn, state = context.turn, context.state
+    before, warned = state.last_result, state.warnings
+    if turn.attempt and (before is None or before.status != "failed"):
+        context.warn("CRASHED")
+    elif turn.attempt and before and turn.profile == state.profile and not turn.closing:
+        # What a repetition mends is not worth a word; if it does not, this is said again.
+        warned = tuple(code for code in state.warnings if code not in before.warnings)
+        context.change(warnings=warned)
+    if turn.profile != context.task.profile:
+        context.warn("PROFILE_REDUCED")
+    context.change(
+        profile=turn.profile,
+        status="running",
+        started_at=state.started_at or datetime.now(UTC),
+        ended_at=None,
+    )
+    return warned
+
+
+async def _work(context: TurnContext, *, is_first: bool) -> TurnStatus:
+    if is_first:
+        await context.tell_phase("started")
+    await context.tell_phase("turn")
+    if not context.state.is_opened:
         try:
-            ending = await self._ended_in_time()
-            return await self._stored(ending, self._result(ending))
-        except RunClosedError:
-            return _STOPPED
-        except StaleAttemptError:
-            return await self._result_of_other()
-        finally:
-            if beginning is not None:
-                await asyncio.wait([beginning], timeout=_BOOK_S)
-                beginning.cancel()
-
-    def _note_attempt(self) -> None:
-        context, state = self._context, self._context.state
-        before = state.last_result
-        if self._turn.attempt and (before is None or before.status != "failed"):
-            context.warn("CRASHED")
-        elif self._turn.attempt and before and self._turn.profile == state.profile and not self._turn.closing:
-            # What a repetition mends is not worth a word; if it does not, this is said again.
-            context.change(warnings=tuple(code for code in state.warnings if code not in before.warnings))
-            self._warned = context.state.warnings
-        if self._turn.profile != context.task.profile:
-            context.warn("PROFILE_REDUCED")
-        context.change(
-            profile=self._turn.profile,
-            status="running",
-            started_at=state.started_at or datetime.now(UTC),
-            ended_at=None,
-        )
-
-    async def _ended_in_time(self) -> _Ending:
-        try:
-            async with asyncio.timeout(max(self._context.remaining_s - MARGIN_S, 0.0)):
-                return _Ending(await self._work())
-        except TimeoutError:
-            self._context.warn("TIME_OUT")
-            return _Ending("partial")
-        except (RunClosedError, StaleAttemptError):
-            raise
-        except GroundworkError as failed:
-            self._context.warn(_warning_of(failed))
-            return _Ending("failed", failed)
-
-    async def _work(self) -> TurnStatus:
-        context = self._context
-        if self._is_first:
-            await context.tell_phase("started")
-        await context.tell_phase("turn")
-        if not context.state.is_opened:
-            await self._open()
-        if context.state.planned:
-            await make_calls(context)
-        may_look = not self._turn.closing and not context.state.is_covered
-        if may_look and await look_further(context):
-            return "go_on"
-        return await write_report(context)
-
-    async def _open(self) -> None:
-        try:
-            await open_task(self._context)
+            await open_task(context)
         except GroundworkError as failed:
             raise SearchFailedError(failed) from None
-        self._context.change(is_opened=True)
-        await self._context.keep()
+        context.change(is_opened=True)
+        await context.keep()
+    if context.state.planned:
+        await make_calls(context)
+    may_look = not context.turn.closing and not context.state.is_covered
+    if may_look and await look_further(context):
+        return "go_on"
+    return await write_report(context)
 
-    def _result(self, ending: _Ending) -> TurnResult:
-        state = self._context.state
-        error = ending.error
-        return TurnResult(
-            status=ending.status,
-            # What took too long once would take its whole time again.
-            retryable=error is not None and error.retryable and not isinstance(error, CallTimeoutError),
-            warnings=tuple(code for code in state.warnings if code not in self._warned),
-            tokens=state.tokens,
-            cost_usd=round(state.cost_usd, 8),
-            findings=len(state.findings),
-            lost_s=self._context.lost_s,
-        )
 
-    async def _stored(self, ending: _Ending, result: TurnResult) -> TurnResult:
-        context, turn = self._context, self._turn
-        is_over = ending.status != "go_on"
-        status = ending.status if ending.status != "partial" or context.state.findings else "failed"
-        context.change(
-            status=status if is_over else "running",
-            turns_ended=context.state.turns_ended if ending.status == "failed" else turn.turn,
-            last_result=result,
-            last_attempt=turn.attempt,
-            ended_at=datetime.now(UTC) if is_over else None,
-        )
-        self._log(result)
-        try:
-            async with asyncio.timeout(max(context.remaining_s - _STORE_S, _STORE_S)):
-                await context.keep()
-                await self._tell(ending)
-        except (TimeoutError, GroundworkError) as failed:
-            if isinstance(failed, RunClosedError | StaleAttemptError):
-                raise
-            # The report stands as far as it was stored; the next turn needs what this one found.
-            if not is_over:
-                return result.model_copy(update={"status": "failed", "retryable": True})
-        return result
+async def _stored(context: TurnContext, result: TurnResult, error: GroundworkError | None) -> TurnResult:
+    turn, is_over = context.turn, result.status != "go_on"
+    status = result.status if result.status != "partial" or context.state.findings else "failed"
+    context.change(
+        status=status if is_over else "running",
+        turns_ended=context.state.turns_ended if result.status == "failed" else turn.turn,
+        last_result=result,
+        last_attempt=turn.attempt,
+        ended_at=datetime.now(UTC) if is_over else None,
+    )
+    _log(turn, result)
+    try:
+        async with asyncio.timeout(max(context.remaining_s - _STORE_S, _STORE_S)):
+            await context.keep()
+            if result.status == "failed":
+                await context.tell_phase("failed", error_type=error.code if error else None)
+            elif is_over:
+                await context.tell_phase("ended", status=context.state.status)
+    except (TimeoutError, GroundworkError) as failed:
+        if isinstance(failed, RunClosedError | StaleAttemptError):
+            raise
+        # The report stands as far as it was stored; the next turn needs what this one found.
+        if not is_over:
+            return result.model_copy(update={"status": "failed", "retryable": True})
+    return result
 
-    async def _result_of_other(self) -> TurnResult:
-        """What the attempt brings that was quicker: it is waited for as long as it may take."""
-        while self._context.remaining_s > _STORE_S:
-            await asyncio.sleep(_OTHER_POLL_S)
-            with suppress(GroundworkError):
-                state = await self._context.store.state()
-                if state is None:
-                    return _STOPPED  # it was written before: the run was erased, and nobody writes it again
-                known = _known_result(state, self._turn)
-                if known is not None:
-                    return known
-        return _STOPPED
 
-    async def _tell(self, ending: _Ending) -> None:
-        context = self._context
-        if ending.status == "failed":
-            await context.tell_phase("failed", error_type=ending.error.code if ending.error else None)
-        elif ending.status != "go_on":
-            await context.tell_phase("ended", status=context.state.status)
+async def _result_of_other(context: TurnContext) -> TurnResult:
+    """What the attempt brings that was quicker: it is waited for as long as it may take."""
+    while context.remaining_s > _STORE_S:
+        await asyncio.sleep(_OTHER_POLL_S)
+        with suppress(GroundworkError):
+            state = await context.store.state()
+            if state is None:
+                return _STOPPED  # it was written before: the run was erased, and nobody writes it again
+            known = _known_result(state, context.turn)
+            if known is not None:
+                return known
+    return _STOPPED
 
-    def _log(self, result: TurnResult) -> None:
-        get_logger().info(
-            "sub_agent.turn",
-            run_id=self._turn.run_id,
-            child=self._turn.index,
-            profile=self._turn.profile,
-            turn=self._turn.turn,
-            attempt=self._turn.attempt,
-            status=result.status,
-            tokens=result.tokens,
-            findings=result.findings,
-            warnings=list(result.warnings),
-        )
+
+def _log(turn: TurnInput, result: TurnResult) -> None:
+    get_logger().info(
+        "sub_agent.turn",
+        run_id=turn.run_id,
+        child=turn.index,
+        profile=turn.profile,
+        turn=turn.turn,
+        attempt=turn.attempt,
+        status=result.status,
+        tokens=result.tokens,
+        findings=result.findings,
+        warnings=list(result.warnings),
+    )
 
 
 def _warning_of(failed: GroundworkError) -> WarningCode:

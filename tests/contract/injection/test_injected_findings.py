@@ -5,10 +5,9 @@ from xml.etree import ElementTree
 import pytest
 
 from shared.subagents.artifacts import Child
-from shared.subagents.messages import ENGLISH
 from shared.subagents.models import Finding, FoundProof, SubagentState
 from shared.subagents.results import findings_xml, web_section
-from shared.subagents.views import view_of
+from shared.subagents.views import ENGLISH, view_of
 from tests.contract.injection import shown
 from tests.contract.injection.hostile_world import PASSAGES
 from tests.unit.subagents.delegation_requests import comparison, decided, services_with

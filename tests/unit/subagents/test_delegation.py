@@ -6,15 +6,7 @@ import pytest
 
 from shared.runs.models import GateCode, NegativeCode, NoteCode, PositiveCode, ProfileName
 from shared.subagents.policy import decide
-from shared.subagents.policy_models import (
-    GATE_WORDS,
-    NEGATIVE_WORDS,
-    NOTE_WORDS,
-    POSITIVE_WORDS,
-    REASON_WORDS,
-    BudgetAllocation,
-    DelegationPolicyOutput,
-)
+from shared.subagents.policy_models import REASON_WORDS, BudgetAllocation, DelegationPolicyOutput
 from tests.unit.subagents.delegation_cases import FACTS, INPUT, RULES, decided
 
 NOTHING = BudgetAllocation()
@@ -61,13 +53,8 @@ def test_every_trigger_has_a_case() -> None:
 
 
 def test_every_reason_has_words_for_people() -> None:
-    for words, codes in (
-        (GATE_WORDS, GateCode),
-        (NEGATIVE_WORDS, NegativeCode),
-        (POSITIVE_WORDS, PositiveCode),
-        (NOTE_WORDS, NoteCode),
-    ):
-        assert list(words) == list(get_args(codes))
+    kinds = (GateCode, NegativeCode, PositiveCode, NoteCode)
+    assert list(REASON_WORDS) == [code for kind in kinds for code in get_args(kind)]
     assert len(set(REASON_WORDS.values())) == len(REASON_WORDS)
     assert all(text.endswith(".") and "_" not in text for text in REASON_WORDS.values())
 
