@@ -1,4 +1,4 @@
-"""Captions for pictures, made from what can be known without seeing: text around, words in it, size, colours.
+"""Captions for pictures, made from what can be known without seeing: text around, words in it, size.
 
 Each caption says what it is made of, so that nobody takes it for a description by a vision model.
 """
@@ -18,29 +18,14 @@ from local.model_server.text.sentences import split_sentences
 
 OCR_TIMEOUT_S = 10
 MAX_OCR_WORDS = 40
-MAX_COLOURS = 3
 CONTEXT_SENTENCES = 2
-CAPTION_NOTE = "(Local caption: from surrounding text, size, colours and OCR; the content was not seen.)"
+CAPTION_NOTE = "(Local caption: from surrounding text, size and OCR; the content was not seen.)"
 LARGEST_IMAGE_BYTES = 20_000_000  # OpenAI's own limit
 _DATA_URL = re.compile(r"data:image/[\w.+-]+;base64,(.+)", re.DOTALL)
 _FIGURE_LINE = re.compile(
     r"^\s*((?:Figure|Fig\.|Abbildung|Abb\.|Diagram|Chart|Table)\s*\d+[^\n]*)", re.IGNORECASE | re.MULTILINE
 )
 _TAG = re.compile(r"</?[a-z_]+(?:\s[^>]*)?>")
-_NAMED_COLOURS = {
-    "black": (0, 0, 0),
-    "white": (255, 255, 255),
-    "grey": (128, 128, 128),
-    "red": (210, 40, 40),
-    "orange": (240, 150, 30),
-    "yellow": (245, 225, 60),
-    "green": (50, 160, 70),
-    "turquoise": (60, 190, 190),
-    "blue": (40, 90, 200),
-    "purple": (130, 60, 170),
-    "pink": (240, 150, 190),
-    "brown": (130, 85, 45),
-}
 
 
 def describe_images(message: Message, embedder: EmbeddingService) -> str:
@@ -88,28 +73,18 @@ def _decode(url: str) -> bytes | None:
 
 
 def _looks(picture: bytes) -> str:
-    """Size and main colours, as far as pillow can read the picture."""
+    """Its size, as far as pillow can read the picture."""
     try:
         from PIL import Image, UnidentifiedImageError
     except ImportError:
         return "A picture."
     try:
         with Image.open(io.BytesIO(picture)) as image:
+            image.load()
             width, height = image.size
-            small = image.convert("RGB").resize((32, 32))
     except (UnidentifiedImageError, OSError, ValueError, Image.DecompressionBombError):
         return "A picture that cannot be read."
-    pixels = small.quantize(MAX_COLOURS).convert("RGB").getcolors() or []
-    shades = [shade for _, shade in sorted(pixels, key=lambda entry: -entry[0]) if isinstance(shade, tuple)]
-    names = list(dict.fromkeys(_colour_name(shade) for shade in shades))
-    return f"A picture of {width} x {height} pixels, mainly {', '.join(names)}."
-
-
-def _colour_name(shade: tuple[int, ...]) -> str:
-    def distance(name: str) -> int:
-        return sum((one - other) ** 2 for one, other in zip(shade, _NAMED_COLOURS[name], strict=False))
-
-    return min(_NAMED_COLOURS, key=distance)
+    return f"A picture of {width} x {height} pixels."
 
 
 def _read_words(picture: bytes) -> list[str]:
