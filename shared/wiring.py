@@ -14,7 +14,7 @@ from shared.platform.errors import ConfigurationError
 from shared.platform.settings import Settings, get_settings
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
     from azure.search.documents.aio import SearchClient
 
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from shared.teams.inbox import ChannelInbox
     from shared.teams.outbox import BotOutbox
     from shared.teams.store import BotTurnStore
+    from shared.tools.base import Tool
     from shared.tools.web_search import WebSearch
 
 
@@ -81,6 +82,7 @@ class Services:
     bot_files: ChannelFiles | None = None
     bot_turns: BotTurnStore | None = None
     other_models: Callable[[str], ChatModel] | None = None  # by the name of their deployment
+    own_tools: Mapping[str, Tool] = field(default_factory=dict)  # of an agent in a program, by name
     closers: tuple[Callable[[], Awaitable[None]], ...] = ()
 
     def using(
@@ -89,13 +91,15 @@ class Services:
         chat_model: ChatModel | None = None,
         run_log: RunLog | None = None,
         settings: Settings | None = None,
+        own_tools: Mapping[str, Tool] | None = None,
     ) -> Services:
-        """The same with another chat model, run log, or settings."""
+        """The same with other parts."""
         return replace(
             self,
             chat_model=chat_model or self.chat_model,
             run_log=run_log or self.run_log,
             settings=settings or self.settings,
+            own_tools=self.own_tools if own_tools is None else own_tools,
         )
 
     def chat_model_named(self, name: str) -> ChatModel:

@@ -62,8 +62,7 @@ async def make():
         create()
         warm.append(time.perf_counter() - again)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    tools = [tool.name for tool in agent.tools]
-    told = {{"seconds": seconds, "cpu": cpu, "peak": peak, "warm": max(warm), "tools": len(tools)}}
+    told = {{"seconds": seconds, "cpu": cpu, "peak": peak, "warm": max(warm), "tools": len(agent.tools)}}
     print(json.dumps(told))
 
 asyncio.run(make())

@@ -1,50 +1,94 @@
-"""Agents as configuration: a system prompt and a tool set, bound to one user.
+"""Agents in a program of your own: the loop that every channel uses, in one process and bound to one user."""
 
-`create_agent` runs them over the generic loop. `create_rag_agent` answers from documents by the loop that all
-channels use; its prompts replace the generic one whole.
-"""
-
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from pydantic import ValidationError
 
 from shared.access.models import UserContext
-from shared.answering.generic import GenericAgent
+from shared.access.security_filter import principals
+from shared.answering.agent_files import read_agent
 from shared.answering.services import AnsweringServices
-from shared.answering.session import answer_from_documents
-from shared.platform.errors import ConfigurationError
-from shared.runs.events import RunEvent
+from shared.answering.session import answer_message
+from shared.platform.errors import AccessDeniedError, ConfigurationError
+from shared.runs.agents import AgentDefinition, AgentLimits
+from shared.runs.events import CompleteEvent, RunEvent
 from shared.runs.log_lines import EventName
+from shared.runs.models import Conversation, RunAnswer, Turn
 from shared.tools.base import Tool
-from shared.tools.loop import LoopLimits
-from shared.tools.registry import RAG_TOOLS, block_search, bound_tool
+from shared.tools.registry import block_search, check_tools, tools_of
 
-__all__ = ["AGENT_EVENTS", "Agent", "block_search"]
+__all__ = ["AGENT_EVENTS", "Agent", "AgentLimits", "block_search"]
 
 AGENT_EVENTS: frozenset[EventName] = frozenset(
     {"THOUGHT", "ACTION", "TOOL_STARTED", "TOOL_RESULT", "ASK_USER", "COMPLETE", "ERROR"}
 )
+MAX_SESSIONS = 200  # of one agent, which belongs to one user; the least recently used goes first
+MAX_TURNS = 10
+MAX_CHARS = 4000  # of one question or answer
+
+
+class SessionHistory:
+    """Earlier turns by session id, in memory."""
+
+    def __init__(self) -> None:
+        self._sessions: OrderedDict[str, tuple[Turn, ...]] = OrderedDict()
+
+    def of(self, session_id: str | None) -> Conversation:
+        """What was said; nothing in a session that is new."""
+        return Conversation(turns=self._sessions.get(session_id or "", ()))
+
+    def remember(self, session_id: str, question: str, answer: RunAnswer) -> None:
+        """Add a turn at the end; the oldest ones make room."""
+        names = {cited.doc_id: cited.filename for cited in answer.citations}
+        turn = Turn(
+            question=question[:MAX_CHARS],
+            answer=answer.text[:MAX_CHARS],
+            doc_ids=tuple(names),
+            filenames=tuple(names.values()),
+            block_ids=tuple(dict.fromkeys(cited.block_id for cited in answer.citations)),
+        )
+        self._sessions[session_id] = (*self.of(session_id).turns, turn)[-MAX_TURNS:]
+        self._sessions.move_to_end(session_id)
+        while len(self._sessions) > MAX_SESSIONS:
+            self._sessions.popitem(last=False)
 
 
 @dataclass(frozen=True)
 class Agent:
-    """An agent bound to one user. Make it with `create_rag_agent` or `create_agent`."""
+    """An agent bound to one user.
+
+    Attributes:
+        definition: None = the one that answers from all documents.
+    """
 
     services: AnsweringServices
     user: UserContext
-    tools: tuple[Tool, ...]
-    name: str = "rag"
-    generic: GenericAgent | None = None
+    definition: AgentDefinition | None = None
+    sessions: SessionHistory = field(default_factory=SessionHistory, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.user is None:
+            raise AccessDeniedError("An agent needs a user context.", "Bind it to a user.")
+        principals(self.user)
+
+    @property
+    def tools(self) -> tuple[str, ...]:
+        """Names of the tools that it can call."""
+        return tools_of(self.definition)
 
     @classmethod
     def create_rag_agent(cls, services: AnsweringServices, user: UserContext) -> "Agent":
-        """The agent that answers from documents, with every document tool bound to `user`.
+        """The agent that answers from documents.
 
         Raises:
             AccessDeniedError: the user context names nobody.
         """
-        tools = tuple(bound_tool(name, services, user) for name in RAG_TOOLS)
-        return cls(services=services, user=user, tools=tools)
+        return cls(services, user)
 
     @classmethod
     def create_agent(
@@ -55,46 +99,76 @@ class Agent:
         *,
         services: AnsweringServices,
         user: UserContext,
-        limits: LoopLimits | None = None,
+        limits: AgentLimits | None = None,
+        proof: Literal["required", "optional"] = "optional",
     ) -> "Agent":
-        """An agent of your own, over the generic loop.
+        """An agent of your own.
 
         Args:
-            name: what it calls itself.
+            name: lower-case letters, digits and `-`.
             system_prompt: what it is for and how it answers; the rules of the loop are added around it.
-            tools: names of the registry, which are bound to `user` here, or tools that are bound already.
-            limits: turns, calls, tokens and time of one answer.
+            tools: names, which work for `user`, or tools that are bound already.
+            limits: turns, calls, tokens and seconds of one answer, within those of the settings.
+            proof: `required` = it states only what documents prove.
 
         Raises:
-            ConfigurationError: there is no such tool, or two have one name.
+            ConfigurationError: there is no such tool, two have one name, or another argument is wrong.
             AccessDeniedError: the user context names nobody.
         """
-        bound = tuple(bound_tool(tool, services, user) if isinstance(tool, str) else tool for tool in tools)
-        if len({tool.name for tool in bound}) < len(bound):
+        own = {tool.name: tool for tool in tools if isinstance(tool, Tool)}
+        names = [tool if isinstance(tool, str) else tool.name for tool in tools]
+        check_tools([tool for tool in names if tool not in own])
+        if len(set(names)) < len(names):
             raise ConfigurationError(f"Two tools of the agent {name!r} have the same name.")
-        generic = GenericAgent(name, system_prompt, bound, services.chat_model, limits or LoopLimits())
-        return cls(services=services, user=user, tools=bound, name=name, generic=generic)
+        try:
+            definition = AgentDefinition(
+                name=name,
+                description=name,
+                instructions=system_prompt.strip(),
+                tools=tuple(names),
+                limits=limits or AgentLimits(),
+                access=(user.user_id if user else "",),
+                proof=proof,
+            )
+        except ValidationError as invalid:
+            first = invalid.errors()[0]
+            raise ConfigurationError(f"{first['loc'][0]} of an agent: {first['msg']}.") from None
+        return cls(services.using(own_tools=own), user, definition)
+
+    @classmethod
+    def from_file(cls, path: str | Path, *, services: AnsweringServices, user: UserContext) -> "Agent":
+        """The agent of a file `NAME.agent.md`.
+
+        Raises:
+            ConfigurationError: the file is wrong; the message begins with its path and line.
+            AccessDeniedError: the agent is not open to the user.
+        """
+        definition = read_agent(Path(path))
+        if not definition.is_open_to(user):
+            raise AccessDeniedError(f"The agent {definition.name} is not open to this user.")
+        return cls(services, user, definition)
 
     async def execute(self, user_message: str, session_id: str | None = None) -> AsyncIterator[RunEvent]:
-        """Answer a message; yields the seven agent events as they happen, COMPLETE or ERROR last.
+        """Answer a message; yields the seven agent events as they happen, COMPLETE, ERROR or ASK_USER last.
 
-        An agent over documents may end with ASK_USER instead: then the next message of the session is taken
-        as the answer to it.
+        After ASK_USER the next message of the session is taken as the answer to it. Closing the iterator
+        ends the work; what a run stored is deleted when it has ended.
 
         Args:
             user_message: the question, or the answer to what was asked.
-            session_id: the thread it belongs to; None starts a new one.
+            session_id: the conversation it belongs to; None starts a new one.
         """
-        answer = self.generic.answer if self.generic else self._answer_from_documents
-        async with aclosing(answer(user_message, session_id)) as events:
-            async for event in events:
-                yield event
-
-    async def _answer_from_documents(
-        self, user_message: str, session_id: str | None
-    ) -> AsyncGenerator[RunEvent]:
-        events = answer_from_documents(self.services, self.user, user_message, session_id)
+        events = answer_message(
+            self.services,
+            self.user,
+            user_message,
+            session_id,
+            agent=self.definition,
+            conversation=self.sessions.of(session_id),
+        )
         async with aclosing(events):
             async for event in events:
+                if isinstance(event, CompleteEvent) and session_id is not None:
+                    self.sessions.remember(session_id, user_message, event.answer)
                 if event.name in AGENT_EVENTS:
                     yield event

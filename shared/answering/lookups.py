@@ -123,6 +123,8 @@ def _results(
 
 
 def _bound(services: AnsweringServices, request: RunRequest, name: str, found: Found) -> Tool:
+    if name in services.own_tools:
+        return services.own_tools[name]
     if name == Delegate.name:  # its arguments are wrong, else the loop would have carried it out
         return Delegate()
     return bound_tool(name, services, request.user, caller_limits(request), found)

@@ -1,5 +1,6 @@
 """The clients and stores that `shared.answering` uses, a part of `shared.wiring.Services`."""
 
+from collections.abc import Mapping
 from typing import Protocol, Self
 
 from shared.access.audit_trail import AuditTrail
@@ -9,6 +10,7 @@ from shared.platform.settings import Settings
 from shared.quality.services import QualityServices
 from shared.runs.run_log import RunLog
 from shared.subagents.services import SubagentServices
+from shared.tools.base import Tool
 
 
 class AnsweringServices(QualityServices, SubagentServices, Protocol):
@@ -16,6 +18,7 @@ class AnsweringServices(QualityServices, SubagentServices, Protocol):
 
     user_limits: UserLimitStore
     audit: AuditTrail
+    own_tools: Mapping[str, Tool]
 
     def using(
         self,
@@ -23,8 +26,9 @@ class AnsweringServices(QualityServices, SubagentServices, Protocol):
         chat_model: ChatModel | None = None,
         run_log: RunLog | None = None,
         settings: Settings | None = None,
+        own_tools: Mapping[str, Tool] | None = None,
     ) -> Self:
-        """The same with another chat model, run log, or settings."""
+        """The same with other parts."""
 
     def chat_model_named(self, name: str) -> ChatModel:
         """A model of the same endpoint."""

@@ -1,13 +1,15 @@
-"""Answering from documents in process, message by message.
+"""Answering in process, message by message.
 
-A run that asks which document is meant ends its events with ASK_USER, and is kept. The next message of the
-same user in the same session is the answer to it, until it has waited too long; then it is a new question.
+A run leaves nothing behind when it has ended. One that asks something ends its events with ASK_USER, and is
+kept. The next message of the same user in the same session is the answer to it, until it has waited too long;
+then it is a new question.
 """
 
 import asyncio
 import hashlib
 import uuid
 from collections.abc import AsyncGenerator
+from contextlib import aclosing, suppress
 from datetime import UTC, datetime
 
 from shared.access.models import UserContext
@@ -17,13 +19,20 @@ from shared.answering.loop import LoopState, observe
 from shared.answering.services import AnsweringServices
 from shared.answering.steps import AnswerArrived
 from shared.platform.blobs import BlobStore, find_model, write_model
-from shared.platform.errors import CallerError
+from shared.platform.errors import CallerError, GroundworkError
 from shared.platform.models import Model
-from shared.platform.names import WORK
+from shared.platform.names import RUN_LOG, WORK
+from shared.runs.agents import AgentDefinition
 from shared.runs.events import AskUserEvent, RunEvent
 from shared.runs.memory_run_log import MemoryRunLog
-from shared.runs.models import MAX_ANSWER_CHARS, Clarification, ClarificationAnswer, RunRequest
-from shared.runs.working_memory import WorkingMemory
+from shared.runs.models import (
+    MAX_ANSWER_CHARS,
+    Clarification,
+    ClarificationAnswer,
+    Conversation,
+    RunRequest,
+)
+from shared.runs.working_memory import WorkingMemory, answer_path
 
 
 class WaitingRun(Model):
@@ -34,14 +43,30 @@ class WaitingRun(Model):
     asked: Clarification
 
 
-async def answer_from_documents(
-    services: AnsweringServices, user: UserContext, user_message: str, session_id: str | None
+async def answer_message(
+    services: AnsweringServices,
+    user: UserContext,
+    user_message: str,
+    session_id: str | None,
+    *,
+    agent: AgentDefinition | None,
+    conversation: Conversation,
 ) -> AsyncGenerator[RunEvent]:
     """Every event of the answer as it happens; COMPLETE, ERROR or ASK_USER is the last."""
     session = _Session(services.blobs, user, session_id or uuid.uuid4().hex)
     waiting = await session.waiting()
     if waiting is None:
-        run_id, state = await _begun(services.blobs, user, user_message, session.session_id), None
+        request = RunRequest(
+            run_id=uuid.uuid4().hex,
+            thread_id=session.session_id,
+            user=agent.narrowed(user) if agent else user,
+            question=user_message,
+            created_at=datetime.now(UTC),
+            conversation=conversation,
+            agent=agent,
+        )
+        await WorkingMemory(services.blobs, request.run_id).put_request(request)
+        run_id, state = request.run_id, None
     else:
         try:
             answer = ClarificationAnswer(text=user_message.strip()[:MAX_ANSWER_CHARS] or "?")
@@ -52,8 +77,10 @@ async def answer_from_documents(
         await WorkingMemory(services.blobs, waiting.run_id).put(waiting.state.ask_step, choice, "answered")
         await session.forget()
         run_id, state = waiting.run_id, observe(waiting.state, AnswerArrived())
-    async for event in _events(services.using(run_log=MemoryRunLog()), run_id, state, session):
-        yield event
+    events = _events(services.using(run_log=MemoryRunLog()), run_id, state, session)
+    async with aclosing(events):
+        async for event in events:
+            yield event
 
 
 async def _events(
@@ -63,12 +90,13 @@ async def _events(
     assert isinstance(log, MemoryRunLog)  # noqa: S101  # made by the caller above
     await log.create(run_id)
 
-    async def run_and_keep() -> None:
+    async def run_and_keep() -> bool:
         ended = await run_to_end(run_id, services, state)
-        if waits(ended):
+        if is_kept := waits(ended):
             await session.keep(run_id, ended)
+        return is_kept
 
-    run: asyncio.Task[object] = asyncio.create_task(run_and_keep())
+    run = asyncio.create_task(run_and_keep())
     try:
         async for event in log.follow(run_id, run):
             if event.name == "ASK_USER":
@@ -76,18 +104,16 @@ async def _events(
             yield event
     finally:
         run.cancel()
+        await asyncio.wait({run})
+        if run.cancelled() or run.exception() is not None or not run.result():
+            await _forget(run_id, services.blobs)
 
 
-async def _begun(blobs: BlobStore, user: UserContext, question: str, thread_id: str) -> str:
-    request = RunRequest(
-        run_id=uuid.uuid4().hex,
-        thread_id=thread_id,
-        user=user,
-        question=question,
-        created_at=datetime.now(UTC),
-    )
-    await WorkingMemory(blobs, request.run_id).put_request(request)
-    return request.run_id
+async def _forget(run_id: str, blobs: BlobStore) -> None:
+    """Delete what a run has stored; its answer is with its reader."""
+    with suppress(GroundworkError):
+        await WorkingMemory(blobs, run_id).erase()
+        await blobs.delete(RUN_LOG, answer_path(run_id))
 
 
 def _asked_again(waiting: WaitingRun, unknown: CallerError) -> RunEvent:

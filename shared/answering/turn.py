@@ -34,7 +34,7 @@ from shared.evidence.citations import CitationBook
 from shared.evidence.messages import Messages, messages_in
 from shared.platform.concurrency import run_together
 from shared.platform.errors import BudgetExceededError, CallTimeoutError, GroundworkError, ModelFixableError
-from shared.platform.language_models.models import CallLimits, Message, ModelTurn, Picture
+from shared.platform.language_models.models import CallLimits, Message, ModelTurn, Picture, ToolDefinition
 from shared.platform.telemetry import get_logger
 from shared.quality.run_quality import keep_facts, writing_facts
 from shared.retrieval.blocks import BlockLookup
@@ -50,7 +50,7 @@ from shared.runs.evidence import Evidence, StoredPlan
 from shared.runs.models import Choice, RunAnswer, RunRequest, WritingFacts
 from shared.runs.step_time import StepTime
 from shared.subagents.results import Collected, call_result, collect
-from shared.tools.registry import tool_definitions, tools_of
+from shared.tools.registry import tool_definition, tools_of
 from shared.tools.semantic_search import SemanticSearch
 from shared.tools.tool_calls import PlannedCall, plan_calls, signature
 
@@ -208,7 +208,8 @@ class TurnAttempt:
         opening: list[RunEvent] = [*first]
         if not turns:
             opening += warning_events(self._question.collected.warnings)
-            opening.append(ThoughtEvent(text=_thought(self._question.collected.evidence)))
+            if SemanticSearch.name in self._question.tools:
+                opening.append(ThoughtEvent(text=_thought(self._question.collected.evidence)))
         event_log = await self._attempt.open(*opening)
         await self._look_up(event_log)
         results, evidence = self._before.results, self.shown
@@ -396,13 +397,19 @@ class TurnAttempt:
         pieces = turn_pieces(
             self._services.chat_model,
             messages,
-            tool_definitions(question.tools),
+            self._definitions(),
             limits,
             may_call=self._may_call,
         )
         async with aclosing(pieces):
             async for piece in pieces:
                 yield piece
+
+    def _definitions(self) -> list[ToolDefinition]:
+        own = self._services.own_tools
+        return [
+            own[name].definition if name in own else tool_definition(name) for name in self._question.tools
+        ]
 
     async def _pictures(self, figures: Sequence[Hit]) -> tuple[Picture, ...]:
         if not self._services.settings.answering.prompt_figures:

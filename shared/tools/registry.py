@@ -120,9 +120,6 @@ TOOLS: Mapping[str, Callable[[Binding], Tool]] = {
     SearchWeb.name: _search_web,
 }
 
-RAG_TOOLS = tuple(name for name in TOOLS if name != SearchWeb.name)
-"""The tools of `Agent.create_rag_agent`: all but that of the web, which tells outsiders what is asked."""
-
 _ANSWERING: tuple[type[Tool], ...] = (
     SemanticSearch,
     ReadPages,
@@ -161,13 +158,11 @@ def tools_of(agent: AgentDefinition | None) -> tuple[str, ...]:
 
 
 @cache
-def tool_definitions(names: tuple[str, ...]) -> tuple[ToolDefinition, ...]:
-    """Tools as a model sees them: equal for every question, so that they can be cached."""
-    return tuple(
-        ToolDefinition(
-            name=tool.name, description=tool.description, parameters=tool.parameters.plain_schema()
-        )
-        for tool in (_KINDS[name] for name in names)
+def tool_definition(name: str) -> ToolDefinition:
+    """A tool as a model sees it: equal for every question, so that it can be cached."""
+    tool = _KINDS[name]
+    return ToolDefinition(
+        name=tool.name, description=tool.description, parameters=tool.parameters.plain_schema()
     )
 
 

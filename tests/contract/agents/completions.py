@@ -1,4 +1,4 @@
-"""Chat completions as an endpoint of the OpenAI protocol writes them, for a scripted server."""
+"""Streamed chat completions as an endpoint of the OpenAI protocol writes them, for a scripted server."""
 
 import json
 from typing import Any
@@ -8,15 +8,16 @@ from tests.contract.clients.scripted_server import Answer
 USAGE = {"prompt_tokens": 50, "completion_tokens": 10, "total_tokens": 60}
 
 
-def words(text: str | None, *, ending: str = "stop", **message: Any) -> Answer:
+def words(text: str | None, *, ending: str = "stop") -> Answer:
     """A turn in words."""
-    return _completion({"role": "assistant", "content": text, **message}, ending)
+    return _completion({"role": "assistant", "content": text}, ending)
 
 
 def calls(*asked: tuple[str, str], text: str | None = None, same_id: str | None = None) -> Answer:
     """A turn that calls functions: (name, arguments as the model writes them)."""
     listed = [
         {
+            "index": place,
             "id": f"call_{place}" if same_id is None else same_id,
             "type": "function",
             "function": {"name": name, "arguments": arguments},
@@ -26,13 +27,10 @@ def calls(*asked: tuple[str, str], text: str | None = None, same_id: str | None 
     return _completion({"role": "assistant", "content": text, "tool_calls": listed}, "tool_calls")
 
 
-def _completion(message: dict[str, Any], ending: str) -> Answer:
-    body = {
-        "id": "c",
-        "object": "chat.completion",
-        "created": 1,
-        "model": "m",
-        "choices": [{"index": 0, "message": message, "finish_reason": ending, "logprobs": None}],
-        "usage": USAGE,
-    }
-    return Answer(body=json.dumps(body).encode())
+def _completion(delta: dict[str, Any], ending: str) -> Answer:
+    about = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+    said = {**about, "choices": [{"index": 0, "delta": delta, "finish_reason": ending}]}
+    used = {**about, "choices": [], "usage": USAGE}
+    lines = [f"data: {json.dumps(one)}\n\n" for one in (said, used)]
+    body = "".join((*lines, "data: [DONE]\n\n"))
+    return Answer(body=body.encode(), headers={"content-type": "text/event-stream"})

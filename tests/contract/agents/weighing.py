@@ -10,11 +10,9 @@ from shared.answering.agent import Agent
 from shared.platform.errors import DocumentNotFoundError
 from shared.runs.events import RunEvent
 from shared.tools.base import Parameters, Tool, ToolResult
-from shared.tools.loop import LoopLimits
 from tests.contract.clients.scripted_server import ScriptedServer
 
 ANNA = UserContext(user_id="anna")
-QUICK = LoopLimits(max_turns=5, max_tool_calls=6, closing_s=0.5, deadline_s=20)
 
 MakeAgent = Callable[..., Agent]
 

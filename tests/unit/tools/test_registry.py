@@ -8,7 +8,7 @@ import pytest
 from shared.access.models import UserContext
 from shared.platform.errors import AccessDeniedError, ConfigurationError
 from shared.tools.base import HINTS
-from shared.tools.registry import RAG_TOOLS, TOOLS, bound_tool
+from shared.tools.registry import TOOLS, bound_tool
 from tests.fakes.models import ScriptedChatModel
 from tests.fakes.services import fake_services
 from tests.unit.tools.tool_set import ARGUMENTS, tool_for
@@ -119,10 +119,6 @@ def test_every_type_of_error_in_the_contract_has_a_hint() -> None:
         "ToolError",
     }
     assert all(hints and all(hints) for hints in HINTS.values())
-
-
-def test_the_agent_for_documents_has_every_tool_but_that_of_the_web() -> None:
-    assert set(RAG_TOOLS) == set(TOOLS) - {"web_search"}
 
 
 async def test_without_a_search_engine_the_web_is_not_searched() -> None:
