@@ -71,7 +71,8 @@ class Chunk(Model):
         text: what is indexed, shown and quoted.
         place: position among the document's elements at which it begins, from 0.
         heading_path: "3 Safety > 3.2 Valves"; empty when there is none.
-        kind: "table" chunks hold a whole table, or rows of one with its header.
+        kind: "table" chunks hold a whole table, or rows of one with its header; a "card" describes one that
+            can be calculated with.
     """
 
     text: str
@@ -80,7 +81,7 @@ class Chunk(Model):
     page_number: int | None = None
     start_seconds: float | None = None
     cues: str | None = None
-    kind: Literal["text", "table"] = "text"
+    kind: Literal["text", "table", "card"] = "text"
 
 
 class Figure(Model):

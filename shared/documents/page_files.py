@@ -1,7 +1,7 @@
 """What documents are read from by people: their pieces in order, and pictures of pages that were looked at.
 
-Files of the work container, by document and content hash: made for one version, and gone with it. Search and
-answers need none of them.
+Files of the work container, by document and content hash: made for one version, and gone with it. The tables
+that SQL can ask lie there, too (shared/tables/table_files.py).
 """
 
 import asyncio
@@ -22,7 +22,7 @@ async def put_reading(blobs: BlobStore, doc_id: str, content_hash: str, reading:
     """Keep the pieces that the parser left in a file."""
     if reading is not None:
         content = await asyncio.to_thread(reading.read_bytes)
-        await blobs.write(WORK, f"{_folder(doc_id, content_hash)}reading.json", content)
+        await blobs.write(WORK, f"{version_folder(doc_id, content_hash)}reading.json", content)
 
 
 async def get_reading(blobs: BlobStore, doc_id: str, content_hash: str) -> Reading:
@@ -31,7 +31,7 @@ async def get_reading(blobs: BlobStore, doc_id: str, content_hash: str) -> Readi
     Raises:
         NotFoundError: they went with their version.
     """
-    content = await blobs.read(WORK, f"{_folder(doc_id, content_hash)}reading.json")
+    content = await blobs.read(WORK, f"{version_folder(doc_id, content_hash)}reading.json")
     return await asyncio.to_thread(Reading.from_stored, content)
 
 
@@ -86,7 +86,7 @@ async def picture(
 
 async def keep_only(blobs: BlobStore, doc_id: str, content_hash: str) -> None:
     """Remove what belongs to other versions of the document."""
-    kept = _folder(doc_id, content_hash)
+    kept = version_folder(doc_id, content_hash)
     async for found in blobs.list_blobs(WORK, f"{FOLDER}{doc_id}/"):
         if not found.name.startswith(kept):
             await blobs.delete(WORK, found.name)
@@ -100,16 +100,17 @@ async def remove_all(blobs: BlobStore, doc_id: str) -> None:
 def picture_name(doc_id: str, content_hash: str, page_number: int, width_px: int = 0) -> str:
     """The picture's name in the work container; with a width, that of the smaller WebP."""
     ending = f"-{width_px}.webp" if width_px else ".png"
-    return f"{_folder(doc_id, content_hash)}page-{page_number}{ending}"
+    return f"{version_folder(doc_id, content_hash)}page-{page_number}{ending}"
 
 
 def _sheet_name(doc_id: str, content_hash: str, page_number: int) -> str:
-    return f"{_folder(doc_id, content_hash)}page-{page_number}.json"
+    return f"{version_folder(doc_id, content_hash)}page-{page_number}.json"
 
 
 def _failure_name(doc_id: str, content_hash: str, page_number: int) -> str:
-    return f"{_folder(doc_id, content_hash)}failure-{page_number}.json"
+    return f"{version_folder(doc_id, content_hash)}failure-{page_number}.json"
 
 
-def _folder(doc_id: str, content_hash: str) -> str:
+def version_folder(doc_id: str, content_hash: str) -> str:
+    """Where everything of one version lies in the work container."""
     return f"{FOLDER}{doc_id}/{content_hash}/"

@@ -137,7 +137,8 @@ async def finish(task: IngestTask) -> Done:
     rows = [index_rows.moved_row(version.blocks[position], record) for position in positions]
     await services.content_index.merge(rows)
     # Metadata are written last: a document visible in the list must be searchable in full.
-    naming = index_rows.naming_fields(record, version.parsed.chunks)
+    passages = [chunk for chunk in version.parsed.chunks if chunk.kind != "card"]
+    naming = index_rows.naming_fields(record, passages)
     await services.documents_index.upload([{**record.model_dump(mode="json"), **naming}])
     written = state.wanted_rights
     indexed = partial(_indexed, version=version, record=record, settings=services.settings, written=written)
@@ -193,6 +194,7 @@ def make_blocks(
             Block(
                 block_id=block_id(doc_id, text, embedding_model, seen[text]),
                 doc_id=doc_id,
+                block_type="card" if chunk.kind == "card" else "text",
                 page_number=chunk.page_number,
                 ordinal=ordinal,
                 start_seconds=chunk.start_seconds,

@@ -34,6 +34,7 @@ from shared.platform.errors import (
 from shared.platform.language_models.models import CallLimits
 from shared.platform.names import DOCUMENTS
 from shared.platform.telemetry import get_logger
+from shared.tables.table_files import put_tables
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -93,8 +94,9 @@ async def _parse(task: IngestTask, folder: Path, run: RunJob) -> Parsed:
         return Parsed(content_hash=task.content_hash, same_bytes=True)
     _require_tries_left(state)
     check_content(state.filename, magic_bytes)
-    figures, reading = folder / "figures", folder / "reading.json"
+    figures, reading, tables = folder / "figures", folder / "reading.json", folder / "tables"
     await asyncio.to_thread(figures.mkdir)
+    await asyncio.to_thread(tables.mkdir)
     job = ParseJob(
         source=source,
         target=folder / "parsed.json",
@@ -104,6 +106,7 @@ async def _parse(task: IngestTask, folder: Path, run: RunJob) -> Parsed:
         tokenizer_path=settings.models.embedding_tokenizer_path,
         figures=figures,
         reading=reading,
+        tables=tables,
         max_figures=settings.ingestion.max_figures,
         recognition_budget_s=settings.ingestion.ocr_timeout_s,
     )
@@ -115,6 +118,7 @@ async def _parse(task: IngestTask, folder: Path, run: RunJob) -> Parsed:
         spent = Usage(size_bytes=downloaded.size_bytes, parser_seconds=time.monotonic() - began)
         task.used = task.used.plus(spent)
     await page_files.put_reading(task.blobs, state.doc_id, task.content_hash, reading)
+    await put_tables(task.blobs, state.doc_id, task.content_hash, tables)
     if parsed.figures:
         await figure_store.put_new(task.blobs, state.doc_id, parsed.figures, figures)
     await task.put(PARSED, parsed)

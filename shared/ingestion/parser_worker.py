@@ -16,7 +16,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter
 
-from shared.documents.models import Element, ParsedDocument
+from shared.documents.models import Chunk, Element, ParsedDocument
 from shared.documents.page_models import Reading
 from shared.ingestion.chunking import chunk_elements, figures_of
 from shared.ingestion.models import Layout, ParsedFile
@@ -25,6 +25,8 @@ from shared.ingestion.registry import MAGIC_BYTES, Format, LayoutParser, Parser,
 from shared.platform.errors import BadDocumentError, GroundworkError
 from shared.platform.models import Model
 from shared.platform.tokens import token_counter
+from shared.tables.cards import card
+from shared.tables.loader import TableFile
 
 _PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG, prctl(2)
 OPENING_CHARS = 6000
@@ -45,6 +47,7 @@ class ParseJob(Model):
             Tesseract reads them.
         layout: what a parser service found; None = our own parsers find out.
         reading: where the document's elements go, a Reading as JSON; None = they are not kept.
+        tables: an empty folder for the rows of its sheets; None = they are not kept.
     """
 
     kind: Literal["parse"] = "parse"
@@ -60,6 +63,7 @@ class ParseJob(Model):
     page_texts: dict[int, str] | None = None
     layout: Layout | None = None
     reading: Path | None = None
+    tables: Path | None = None
 
 
 class RenderJob(Model):
@@ -145,19 +149,24 @@ def parse_file(job: ParseJob) -> ParsedFile:
     with job.source.open("rb") as file:
         known = check_content(job.filename, file.read(MAGIC_BYTES))
     pages = None if job.page_texts is None else ServicePages(job.page_texts)
-    with open_context(job.figures, job.max_figures, job.recognition_budget_s, pages) as context:
+    tables = TableFile(job.tables, job.filename) if job.tables else None
+    with open_context(job.figures, job.max_figures, job.recognition_budget_s, pages, tables) as context:
         document = _parse(known, job, context)
     elements = document.elements
     if job.reading is not None:
         reading = Reading(elements=elements, page_count=document.page_count)
         job.reading.write_text(reading.model_dump_json(), encoding="utf-8", errors="replace")
-    chunks = chunk_elements(elements, job.max_tokens, token_counter(job.tokenizer_path))
+    count_tokens = token_counter(job.tokenizer_path)
+    chunks = chunk_elements(elements, job.max_tokens, count_tokens)
     if len(chunks) > job.max_blocks:
         raise BadDocumentError(
             f"The document makes {len(chunks):,} blocks; at most {job.max_blocks:,} are indexed.",
             "Split the file, or remove tables that nobody searches.",
         )
-    warnings = document.warnings
+    warnings = (*document.warnings, *(tables.notes if tables else ()))
+    for table in tables.close() if tables else ():
+        text = card(table, job.max_tokens, count_tokens)
+        chunks.append(Chunk(text=text, place=len(elements), page_number=table.page_number, kind="card"))
     if context.figures.left_out and job.max_figures:
         warnings = (*warnings, f"Only the first {job.max_figures} figures were kept (MAX_FIGURES).")
     if not chunks and not warnings:

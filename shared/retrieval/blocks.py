@@ -62,7 +62,12 @@ FIELDS = (
 
 # Not the heading path nor the file name: as fields of equal weight they cost 6 points of hit@1.
 _KEYWORD_FIELDS = ("content", "image_caption")
-_VECTOR_FIELDS: Mapping[BlockType, str] = {"text": "content_vector", "image": "image_caption_vector"}
+_VECTOR_FIELDS: Mapping[BlockType, str] = {
+    "text": "content_vector",
+    "image": "image_caption_vector",
+    "card": "content_vector",
+}
+_PASSAGES = "block_type ne 'card'"
 _READING_ORDER = ("ordinal", "block_id")
 _NO_DOCUMENT = "-"  # no document has this id
 _RERANKER_SCORE = "@search.reranker_score"
@@ -156,13 +161,13 @@ class BlockSearch:
             return []
         filters = await self._of_blocks(filters)
         condition = render_filters(filters, BLOCK_FIELDS)
-        policy = self._degradation
+        passages, policy = all_of(_PASSAGES, condition), self._degradation
         until = asyncio.get_running_loop().time() + policy.patience_s if policy else None
         vectors, (named, pages) = await run_together(
             self._embedded(phrasings),
             run_together(
                 self._named(phrasings[0], filters, until),
-                run_together(*(self._index.search(by_words(text, condition)) for text in phrasings)),
+                run_together(*(self._index.search(by_words(text, passages)) for text in phrasings)),
             ),
         )
         found = await run_together(
@@ -369,7 +374,10 @@ def by_words_and_meaning(text: str, vector: tuple[float, ...], block_ids: Sequen
     return SearchRequest(
         text=keyword_query(text),
         search_fields=_KEYWORD_FIELDS,
-        vectors=tuple(VectorQuery(vector=vector, field=field, k=count) for field in _VECTOR_FIELDS.values()),
+        vectors=tuple(
+            VectorQuery(vector=vector, field=field, k=count)
+            for field in dict.fromkeys(_VECTOR_FIELDS.values())
+        ),
         filter=search_in("block_id", block_ids),
         select=("block_id",),
         top=count,
@@ -465,7 +473,7 @@ class DocumentBlocks:
         all blocks, as if it were one page."""
         on_pages = f"page_number ge {first} and page_number le {last}"
         request = SearchRequest(
-            filter=all_of(f"doc_id eq {quote(doc_id)}", f"({on_pages}) or page_number eq null"),
+            filter=all_of(f"doc_id eq {quote(doc_id)}", _PASSAGES, f"({on_pages}) or page_number eq null"),
             select=FIELDS,
             order_by=_READING_ORDER,
             top=_PAGE_ROWS,
@@ -475,7 +483,10 @@ class DocumentBlocks:
     async def whole(self, doc_id: str) -> list[Hit]:
         """All blocks in reading order; none if there are more than one request gives."""
         request = SearchRequest(
-            filter=f"doc_id eq {quote(doc_id)}", select=FIELDS, order_by=_READING_ORDER, top=_PAGE_ROWS
+            filter=all_of(f"doc_id eq {quote(doc_id)}", _PASSAGES),
+            select=FIELDS,
+            order_by=_READING_ORDER,
+            top=_PAGE_ROWS,
         )
         rows = (await self._index.search(request)).rows
         return [as_hit(row, 0.0) for row in rows] if len(rows) < _PAGE_ROWS else []

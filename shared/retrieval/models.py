@@ -9,7 +9,8 @@ from pydantic import Field
 
 from shared.platform.models import Model
 
-BlockType = Literal["text", "image"]
+BlockType = Literal["text", "image", "card"]
+"""A card describes a table that can be calculated with: it is found as such, and never quoted."""
 HEADING_SEPARATOR = " > "
 
 

@@ -1,4 +1,4 @@
-"""What a parser gets besides its file: a folder for figures, and text recognition.
+"""What a parser gets besides its file: a folder for figures, text recognition, and a place for tables.
 
 One `ParseContext` belongs to one document. Figures are PNG files in the folder, each written once and scaled
 down to what vision models look at. Decorations are not kept: icons, banners, plain areas. A picture that
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from shared.documents.models import Element, Picture
 from shared.ingestion.parsers.ocr import TextRecognition
 from shared.platform.errors import BadDocumentError
+from shared.tables.loader import TableFile
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -143,21 +144,27 @@ class ParseContext:
         figures: where its pictures go.
         recognition: reads its scanned pages, and the words in its pictures.
         service_pages: where its scanned pages come from instead, if a service reads them.
+        tables: where the rows of its sheets go, to be calculated with; None = they are not kept.
     """
 
     figures: FigureFolder = field(default_factory=FigureFolder)
     recognition: TextRecognition = field(default_factory=TextRecognition)
     service_pages: ServicePages | None = None
+    tables: TableFile | None = None
 
 
 @contextmanager
 def open_context(
-    folder: Path, max_figures: int, recognition_budget_s: float, service_pages: ServicePages | None = None
+    folder: Path,
+    max_figures: int,
+    recognition_budget_s: float,
+    service_pages: ServicePages | None = None,
+    tables: TableFile | None = None,
 ) -> Iterator[ParseContext]:
     """A context whose figures go to `folder`, an empty one."""
     recognition = TextRecognition(recognition_budget_s)
     try:
-        yield ParseContext(FigureFolder(folder, max_figures), recognition, service_pages)
+        yield ParseContext(FigureFolder(folder, max_figures), recognition, service_pages, tables)
     finally:
         recognition.close()
 

@@ -86,7 +86,7 @@ _MAX_FIELD_CHARS = 1 << 20
 _DECLARED = re.compile(r"\Asep=(.)\n")  # a line that Excel reads and writes
 
 
-def parse_csv(path: Path, _context: ParseContext | None = None) -> ParsedDocument:
+def parse_csv(path: Path, context: ParseContext | None = None) -> ParsedDocument:
     """The file as a table, its first row as header.
 
     Raises:
@@ -98,7 +98,10 @@ def parse_csv(path: Path, _context: ParseContext | None = None) -> ParsedDocumen
     lines = io.StringIO(text[declared.end() if declared else 0 :])
     csv.field_size_limit(_MAX_FIELD_CHARS)
     warnings: list[str] = []
-    elements = tuple(table_elements(_rows(lines, separator, warnings)))
+    rows: Iterable[Sequence[str]] = _rows(lines, separator, warnings)
+    if context is not None and context.tables is not None:
+        rows = context.tables.reading(rows, decimals="de" if separator == ";" else "en")
+    elements = tuple(table_elements(rows))
     return ParsedDocument(elements=elements, warnings=tuple(warnings))
 
 

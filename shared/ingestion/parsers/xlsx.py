@@ -19,6 +19,7 @@ from shared.ingestion.parsers.office import EXCEL, PART_ERRORS, open_office
 from shared.ingestion.parsers.tables import table_elements
 from shared.ingestion.parsers.text import meaningful_author, meaningful_title
 from shared.platform.errors import BadDocumentError
+from shared.tables.loader import TableFile
 
 if TYPE_CHECKING:
     from openpyxl import Workbook
@@ -33,7 +34,7 @@ _SCAN_BYTES = 4 << 20
 _QUOTED = re.compile(r'"[^"]*"|\[[^\]]*\]|\\.')  # of a number format: text, colours, escaped signs
 
 
-def parse_xlsx(path: Path, _context: ParseContext | None = None) -> ParsedDocument:
+def parse_xlsx(path: Path, context: ParseContext | None = None) -> ParsedDocument:
     """The visible sheets in order.
 
     Raises:
@@ -45,10 +46,10 @@ def parse_xlsx(path: Path, _context: ParseContext | None = None) -> ParsedDocume
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # openpyxl's, on features that hold no text
         with open_office(path, EXCEL, opener) as (workbook, notes):
-            return _read(workbook, path, list(notes))
+            return _read(workbook, path, list(notes), (context or ParseContext()).tables)
 
 
-def _read(workbook: "Workbook", path: Path, notes: list[str]) -> ParsedDocument:
+def _read(workbook: "Workbook", path: Path, notes: list[str], tables: TableFile | None) -> ParsedDocument:
     elements: list[Element] = []
     places = _Places()
     for number, sheet in enumerate(workbook.worksheets, start=1):
@@ -57,7 +58,9 @@ def _read(workbook: "Workbook", path: Path, notes: list[str]) -> ParsedDocument:
             continue
         sheet_start = len(elements)
         try:
-            elements.extend(sheet_elements(places.rows(sheet), number))
+            rows = places.rows(sheet)
+            kept = tables.reading(rows, sheet.title, number) if tables else rows
+            elements.extend(sheet_elements(kept, number))
         except PART_ERRORS:
             notes.append(f"Sheet {sheet.title!r} could not be read to its end.")
         if len(elements) > sheet_start:

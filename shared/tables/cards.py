@@ -1,0 +1,46 @@
+"""A table as text that search finds: its title, columns, types, common values and ranges. Pure."""
+
+from collections.abc import Sequence
+
+from shared.platform.tokens import TokenCounter
+from shared.tables.models import Column, Table
+
+_KINDS = {
+    "text": "text",
+    "integer": "whole number",
+    "number": "number",
+    "percent": "percentage",
+    "money": "money",
+    "date": "date",
+}
+
+
+def card(table: Table, max_tokens: int, count_tokens: TokenCounter) -> str:
+    """The table's card; columns that do not fit are counted."""
+    place = f", sheet {table.sheet}" if table.sheet and table.sheet != table.title else ""
+    lines = [f"Table: {table.title}{place}", f"{table.row_count:,} rows. Columns:"]
+    lines += [_line(column) for column in table.columns]
+    return _fitting(lines, max_tokens, count_tokens)
+
+
+def _fitting(lines: Sequence[str], max_tokens: int, count_tokens: TokenCounter) -> str:
+    sizes = count_tokens(lines)
+    kept, room = 0, max_tokens - max(count_tokens([f"… and {len(lines):,} more columns"]))
+    for size in sizes:
+        if size + 1 > room:
+            break
+        kept, room = kept + 1, room - size - 1
+    shown = list(lines[:kept]) or [lines[0][: max_tokens * 2]]
+    more = len(lines) - len(shown)
+    return "\n".join([*shown, f"… and {more:,} more columns"] if more else shown)
+
+
+def _line(column: Column) -> str:
+    unit = f" in {column.unit}" if column.unit else ""
+    label = f" ({column.label})" if column.label.casefold() != column.name else ""
+    known = ""
+    if column.samples:
+        known = f", such as {'; '.join(column.samples)}"
+    elif column.lowest:
+        known = f", from {column.lowest} to {column.highest}"
+    return f"- {column.name}{label}: {_KINDS[column.kind]}{unit}{known}"

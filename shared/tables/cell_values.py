@@ -1,0 +1,231 @@
+"""What the cells of a column are: numbers, money, percentages, dates, or text. Pure.
+
+A column has a type only if every filled cell fits, and all in one way: German and English decimals, two
+currencies, or days before months and after them in one column make it text. `1.234` alone fits both ways of
+writing; then the table's other columns decide, and last its field separator.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from functools import lru_cache
+from typing import Literal, NamedTuple
+
+from shared.tables.models import ColumnKind
+
+Decimals = Literal["en", "de"]
+Value = str | int | float | None
+
+EMPTY = frozenset(
+    {"", "-", "–", "—", "n/a", "na", "null", "none", "k. a.", "k.a.", "#n/a", "#div/0!", "#wert!"}
+)
+"""What stands for no value, in lower case, in a column that otherwise has a type."""
+
+_CURRENCIES = {"€": "EUR", "$": "USD", "£": "GBP", "eur": "EUR", "usd": "USD", "gbp": "GBP", "chf": "CHF"}
+_UNIT = r"€|\$|£|EUR|USD|GBP|CHF"
+_AMOUNT = re.compile(
+    rf"(?P<open>\()?(?P<sign>[-+−])?\s?(?P<before>{_UNIT})?\s?(?P<sign2>[-−])?"
+    rf"(?P<body>\d[\d.,'’ \u00a0\u202f]*|[.,]\d+)(?P<exponent>[eE][-+]?\d{{1,3}})?"
+    rf"\s?(?P<after>{_UNIT}|%)?(?P<close>\))?",
+    re.IGNORECASE,
+)
+_GROUPED = re.compile(r"\d{1,3}(?:[ '’\u00a0\u202f]\d{3})+(?:[.,]\d+)?")
+_GROUP_SIGNS = re.compile(r"[ '’\u00a0\u202f]")
+_PLAIN = re.compile(r"(-?)((?:0|[1-9][0-9]{0,8})(?:\.(?:[0-9]{1,2}|[0-9]{4,6}))?)")
+_WHOLE = re.compile(r"0|[1-9]\d*")
+_EITHER = re.compile(r"[1-9]\d{0,2}[.,]\d{3}")
+_ENGLISH = re.compile(r"(?:\d{1,3}(?:,\d{3})+|\d*)(?:\.\d+)?")
+_GERMAN = re.compile(r"(?:\d{1,3}(?:\.\d{3})+|\d*)(?:,\d+)?")
+_MAX_DIGITS = 15  # more are an id, and a float would lose some
+
+_DATES = {
+    "iso": (re.compile(r"\d{4}-\d{2}-\d{2}"), "%Y-%m-%d"),
+    "time": (re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(?::\d{2})?"), ""),
+    "dots": (re.compile(r"\d{1,2}\.\d{1,2}\.\d{4}"), "%d.%m.%Y"),
+    "days": (re.compile(r"\d{1,2}/\d{1,2}/\d{4}"), "%d/%m/%Y"),
+    "months": (re.compile(r"\d{1,2}/\d{1,2}/\d{4}"), "%m/%d/%Y"),
+}
+
+
+class _Amount(NamedTuple):
+    """A number as it is written; `decimals` None = either way gives a number, but not the same."""
+
+    body: str
+    unit: str
+    is_negative: bool
+    decimals: Decimals | Literal["any"] | None
+
+
+@dataclass
+class ColumnReader:
+    """Looks at the cells of a column one by one; `kind` and `value` hold once all were seen.
+
+    Attributes:
+        decimals: how its numbers are written, as far as a cell decided it.
+    """
+
+    decimals: Decimals | None = None
+    unit: str = ""
+    _is_number: bool = True
+    _is_whole: bool = True
+    _is_plain: bool = True
+    _has_either: bool = False
+    _units: set[str] = field(default_factory=set)
+    _dates: set[str] = field(default_factory=lambda: set(_DATES))
+    _filled: int = 0
+
+    @property
+    def is_text(self) -> bool:
+        """Whether nothing but text is possible any more."""
+        return not self._is_number and not self._dates
+
+    @property
+    def is_ambiguous(self) -> bool:
+        """Whether its numbers fit two ways of writing."""
+        return self._is_number and self._has_either and self.decimals is None
+
+    def look(self, text: str) -> None:
+        """Take one cell into account."""
+        if self.is_text:
+            return
+        cell = text.strip()
+        if cell.casefold() in EMPTY:
+            self._is_plain = self._is_plain and not cell
+            return
+        self._filled += 1
+        if self._dates:
+            self._dates = {style for style in self._dates if _is_date(cell, style)}
+        if self._is_number:
+            self._look_at_number(cell)
+
+    def _look_at_number(self, cell: str) -> None:
+        amount = _amount(cell)
+        if amount is None or (self._units and amount.unit not in self._units):
+            self._is_number = False
+            return
+        self._units.add(amount.unit)
+        if amount.decimals is None:
+            self._has_either = True
+        elif amount.decimals != "any":
+            if self.decimals not in (None, amount.decimals):
+                self._is_number = False
+            self.decimals = amount.decimals
+        is_whole = _WHOLE.fullmatch(amount.body) is not None
+        self._is_whole = self._is_whole and is_whole
+        self._is_plain = self._is_plain and is_whole and cell == f"{'-' * amount.is_negative}{amount.body}"
+
+    @property
+    def kind(self) -> ColumnKind:
+        """What every filled cell is; text for a column without any."""
+        if not self._filled:
+            return "text"
+        if len(self._dates) == 1 or self._dates == {"iso"}:
+            return "date"
+        if not self._is_number or self._dates:
+            return "text"
+        (unit,) = self._units
+        if unit:
+            return "percent" if unit == "%" else "money"
+        return "integer" if self._is_whole else "number"
+
+    @property
+    def currency(self) -> str:
+        """Of a column of money."""
+        return next(iter(self._units)) if self.kind == "money" else ""
+
+    @property
+    def has_raw(self) -> bool:
+        """Whether cells as written say more than their values."""
+        kind = self.kind
+        return not (kind == "text" or (kind == "date" and "iso" in self._dates) or self._is_plain)
+
+    def converter(self, default: Decimals) -> Callable[[str], Value]:
+        """Turns a cell into its value. `default`: how numbers are written that fit both ways."""
+        kind = self.kind
+        if kind == "text":
+            return lambda text: text or None
+        if kind == "date":
+            (style,) = self._dates
+            return lambda text: _date(text.strip(), style) if text.strip().casefold() not in EMPTY else None
+        decimals = self.decimals or default
+
+        def converted(text: str) -> Value:
+            amount = _amount(text.strip())
+            if amount is None:
+                return None
+            number = _number(amount, "en" if amount.decimals == "any" else decimals)
+            return round(number / 100, 15) if kind == "percent" else number
+
+        return converted
+
+
+def is_number(text: str) -> bool:
+    """Whether a cell holds a number, however it is written."""
+    return _amount(text.strip()) is not None
+
+
+@lru_cache(maxsize=1 << 14)  # cells of a column repeat
+def _amount(cell: str) -> _Amount | None:
+    plain = _PLAIN.fullmatch(cell)
+    if plain is not None:  # most numbers, at a third of the time
+        sign, body = plain.groups()
+        return _Amount(body, "", bool(sign), "any" if body.isdigit() else "en")
+    matched = _AMOUNT.fullmatch(cell)
+    if matched is None or bool(matched["open"]) != bool(matched["close"]):
+        return None
+    units = [unit for unit in (matched["before"], matched["after"]) if unit]
+    signs = [sign for sign in (matched["sign"], matched["sign2"], matched["open"]) if sign]
+    body = matched["body"].strip()
+    if _GROUPED.fullmatch(body):
+        body = _GROUP_SIGNS.sub("", body)
+    decimals = _decimals(body, matched["exponent"])
+    is_fit = len(units) <= 1 and len(signs) <= 1 and sum(map(str.isdigit, body)) <= _MAX_DIGITS
+    if not is_fit or decimals == "none":
+        return None
+    unit = units[0].casefold() if units else ""
+    is_negative = bool(signs) and signs[0] != "+"
+    return _Amount(
+        body + (matched["exponent"] or ""), _CURRENCIES.get(unit, unit), is_negative, decimals or None
+    )
+
+
+def _decimals(body: str, exponent: str | None) -> Decimals | Literal["any", "none", ""]:
+    """How a number is written: "any" for digits alone, "" if both ways fit, "none" if it is no number."""
+    if _WHOLE.fullmatch(body):
+        return "en" if exponent else "any"
+    if exponent:
+        return "en" if _ENGLISH.fullmatch(body) else "none"
+    if _EITHER.fullmatch(body):
+        return ""
+    if body.isdigit():  # a leading zero: an id
+        return "none"
+    if _ENGLISH.fullmatch(body):
+        return "en"
+    return "de" if _GERMAN.fullmatch(body) else "none"
+
+
+def _number(amount: _Amount, decimals: Decimals) -> int | float:
+    group, point = (",", ".") if decimals == "en" else (".", ",")
+    body = amount.body.replace(group, "").replace(point, ".")
+    number = int(body) if body.isdigit() else float(body)
+    return -number if amount.is_negative else number
+
+
+def _is_date(cell: str, style: str) -> bool:
+    pattern, _ = _DATES[style]
+    if not pattern.fullmatch(cell):
+        return False
+    try:
+        _date(cell, style)
+    except ValueError:
+        return False
+    return True
+
+
+def _date(cell: str, style: str) -> str:
+    if style == "time":
+        return datetime.fromisoformat(cell).isoformat(" ")  # as written: a sheet names no zone
+    if style == "iso":
+        return date.fromisoformat(cell).isoformat()
+    return datetime.strptime(cell, _DATES[style][1]).date().isoformat()  # noqa: DTZ007 - as above

@@ -1,0 +1,316 @@
+"""Writes the rows of sheets into a SQLite file, as they pass by on their way to the parser.
+
+A sheet's table begins with the first row of two filled cells; single cells above it are titles. A second
+header row after a blank line begins a new table. Rows of totals are left out: a sum over the column would
+count everything twice. Rows wait as text in a temporary table on the disk until all cells of a column were
+seen, so memory does not grow with the file.
+"""
+
+import re
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from pathlib import Path, PurePosixPath
+
+from shared.tables.cell_values import ColumnReader, Decimals, is_number
+from shared.tables.models import CATALOG, DATABASE, RAW, ROW, Column, Table, TableCatalog, identifier
+
+MAX_TABLES = 50  # of a document: each is a block
+MAX_COLUMNS = 400  # SQLite takes 2,000, and a column may need two
+_MAX_CELL_CHARS = 100_000
+_MAX_LABEL_CHARS = 200
+_MAX_SAMPLE_CHARS = 60
+_SAMPLES = 5
+_BATCH = 1000  # rows
+_MAX_LEFT_OUT = 50
+_TOTAL = re.compile(
+    r"(?:grand |sub|sub-)?totals?|sum|(?:zwischen|gesamt)?summe|gesamt|insgesamt", re.IGNORECASE
+)
+
+
+class TableFile:
+    """The tables of one document, in `folder`. Not a reason to refuse a document: see `notes`."""
+
+    def __init__(self, folder: Path, filename: str) -> None:
+        self.notes: list[str] = []
+        self._folder = folder
+        self._filename = PurePosixPath(filename).stem
+        self._tables: list[Table] = []
+        self._connection: sqlite3.Connection | None = None
+
+    def reading(
+        self,
+        rows: Iterable[Sequence[str]],
+        sheet: str | None = None,
+        page_number: int | None = None,
+        decimals: Decimals = "en",
+    ) -> Iterator[Sequence[str]]:
+        """The same rows; what they hold is in the file once the last one was taken.
+
+        Args:
+            rows: of one sheet, from its first line on, blank ones included.
+            decimals: how numbers are written that fit both ways, if no other column says it.
+        """
+        reader = _SheetReader(_Sheet(sheet, page_number, decimals), sheet or self._filename, self._opened)
+        for line, row in enumerate(rows, start=1):
+            self._keep(reader, line, row)
+            yield row
+        self._keep(reader, 0, None)
+
+    def close(self) -> tuple[Table, ...]:
+        """Write the catalog next to the file, and return its tables; neither is there without a table."""
+        if self._connection is not None:
+            self._connection.commit()
+            self._connection.close()
+        if self._tables:
+            catalog = TableCatalog(tables=tuple(self._tables))
+            (self._folder / CATALOG).write_text(catalog.model_dump_json(), encoding="utf-8")
+        return tuple(self._tables)
+
+    def _keep(self, reader: "_SheetReader", line: int, row: Sequence[str] | None) -> None:
+        try:
+            for pending in reader.take(line, row):
+                if len(self._tables) == MAX_TABLES:
+                    self._give_up(reader, f"Only the first {MAX_TABLES} tables can be calculated with.")
+                    return
+                self._tables.append(pending.finished(len(self._tables) + 1))
+        except _TableError as refused:
+            self._give_up(reader, f"The table {reader.title!r} cannot be calculated with: {refused}")
+        except sqlite3.Error as failed:
+            reason = f"it could not be stored ({type(failed).__name__})."
+            self._give_up(reader, f"The table {reader.title!r} cannot be calculated with: {reason}")
+
+    def _give_up(self, reader: "_SheetReader", note: str) -> None:
+        reader.is_given_up = True
+        if note not in self.notes:
+            self.notes.append(note)
+
+    def _opened(self) -> sqlite3.Connection:
+        if self._connection is None:
+            self._connection = sqlite3.connect(self._folder / DATABASE)
+            for pragma in ("journal_mode=OFF", "synchronous=OFF", "temp_store=FILE"):
+                self._connection.execute(f"PRAGMA {pragma}")
+        return self._connection
+
+
+class _TableError(Exception):
+    """Why a table is left out."""
+
+
+@dataclass(frozen=True)
+class _Sheet:
+    """Where tables stand, and how numbers are written there that fit both ways."""
+
+    name: str | None
+    page_number: int | None
+    decimals: Decimals
+
+
+class _SheetReader:
+    """Finds the tables of one sheet, row by row."""
+
+    def __init__(self, sheet: _Sheet, title: str, connect: Callable[[], sqlite3.Connection]) -> None:
+        self.title = title
+        self.is_given_up = False
+        self._sheet = sheet
+        self._connect = connect
+        self._header: Sequence[str] | None = None  # waits for the next row
+        self._pending: _Pending | None = None
+        self._after_blank = False
+
+    def take(self, line: int, row: Sequence[str] | None) -> Iterator["_Pending"]:
+        """Take one row, None at the end; yields a table when it has come to its end."""
+        if self.is_given_up:
+            return
+        filled = sum(bool(cell.strip()) for cell in row or ())
+        if self._pending is not None and (row is None or self._ends_before(row, filled)):
+            yield self._pending
+            self._pending = None
+        if row is not None and filled:
+            if self._pending is None:
+                self._before_table(line, row, filled)
+            else:
+                self._pending.add(line, row)
+        self._after_blank = not filled
+
+    def _ends_before(self, row: Sequence[str], filled: int) -> bool:
+        """Whether a row begins something else: a note below a blank line, or the next table's header."""
+        if self._pending is None or not self._after_blank or not filled:
+            return False
+        return filled == 1 or (self._pending.has_numbers and self._is_header(row))
+
+    def _before_table(self, line: int, row: Sequence[str], filled: int) -> None:
+        if self._header is None:
+            if filled > 1:
+                self._header = row
+            else:
+                self.title = next(" ".join(cell.split()) for cell in row if cell.strip())[:_MAX_LABEL_CHARS]
+            return
+        header, self._header = self._header, None
+        is_below = _goes_below(header, row)
+        labels = _joined(header, row) if is_below else header
+        self._pending = _Pending(self._connect(), self._sheet, self.title, labels)
+        if not is_below:
+            self._pending.add(line, row)
+
+    @staticmethod
+    def _is_header(row: Sequence[str]) -> bool:
+        return not any(is_number(cell) for cell in row if cell.strip())
+
+
+def _goes_below(header: Sequence[str], row: Sequence[str]) -> bool:
+    """Whether a row is the second line of a header: it names what merged cells above it leave open."""
+    pairs = list(zip_longest(header, row, fillvalue=""))
+    gaps = [below for above, below in pairs if not above.strip()]
+    inner = any(above.strip() for above, _ in pairs[1:]) and any(below.strip() for below in gaps)
+    return inner and not any(is_number(cell) and len(cell.strip()) != 4 for cell in row if cell.strip())
+
+
+def _joined(header: Sequence[str], below: Sequence[str]) -> list[str]:
+    labels, above = [], ""
+    for upper, lower in zip_longest(header, below, fillvalue=""):
+        above = upper.strip() or (above if lower.strip() else "")
+        labels.append(" ".join(filter(None, (above, lower.strip()))))
+    return labels
+
+
+@dataclass
+class _Pending:
+    """A table whose rows are still coming; they wait as text."""
+
+    connection: sqlite3.Connection
+    sheet: _Sheet
+    title: str
+    labels: Sequence[str]
+    has_numbers: bool = False
+    _columns: list[ColumnReader] = field(default_factory=list)
+    _batch: list[list[str | int]] = field(default_factory=list)
+    _left_out: list[int] = field(default_factory=list)
+    _rows: int = 0
+
+    def __post_init__(self) -> None:
+        self.connection.execute("DROP TABLE IF EXISTS temp.waiting")
+        self.connection.execute(f"CREATE TEMP TABLE waiting ({ROW} INTEGER)")
+        self._widen(len(self.labels))
+
+    def add(self, line: int, row: Sequence[str]) -> None:
+        """Keep a row.
+
+        Raises:
+            _TableError: the table is too wide.
+        """
+        cells = [cell[:_MAX_CELL_CHARS] for cell in row]
+        while len(cells) > len(self._columns) and not cells[-1].strip():
+            cells.pop()
+        first = next((cell.strip().rstrip(":") for cell in cells if cell.strip()), "")
+        if _TOTAL.fullmatch(first) and len(self._left_out) < _MAX_LEFT_OUT and self._rows:
+            self._left_out.append(line)
+            return
+        if len(cells) > len(self._columns):
+            self._flush()
+            self._widen(len(cells))
+        cells += [""] * (len(self._columns) - len(cells))
+        for column, cell in zip(self._columns, cells, strict=True):
+            column.look(cell)
+        self.has_numbers = self.has_numbers or any(map(is_number, cells))
+        self._rows += 1
+        self._batch.append([line, *cells])
+        if len(self._batch) == _BATCH:
+            self._flush()
+
+    def finished(self, number: int) -> Table:
+        """Write the table with its types."""
+        self._flush()
+        styles = {column.decimals for column in self._columns if column.decimals and not column.is_text}
+        default = styles.pop() if len(styles) == 1 else self.sheet.decimals
+        columns = [
+            Column(name=name, label=label, kind=read.kind, unit=read.currency, has_raw=read.has_raw)
+            for (name, label), read in zip(self._names(), self._columns, strict=True)
+        ]
+        stored = f"t{number}"
+        self._write(stored, columns, default)
+        return Table(
+            number=number,
+            stored_name=stored,
+            title=self.title,
+            sheet=self.sheet.name,
+            page_number=self.sheet.page_number,
+            row_count=self._rows,
+            columns=tuple(_described(self.connection, stored, column) for column in columns),
+            left_out=tuple(self._left_out),
+        )
+
+    def _write(self, stored: str, columns: Sequence[Column], default: Decimals) -> None:
+        names = [f'"{column.name}" {_TYPES[column.kind]}' for column in columns]
+        names += [f'"{column.name}{RAW}" TEXT' for column in columns if column.has_raw]
+        self.connection.execute(f"CREATE TABLE {stored} ({ROW} INTEGER, {', '.join(names)})")
+        converters = [read.converter(default) for read in self._columns]
+        raw = [place for place, column in enumerate(columns) if column.has_raw]
+        places = ", ".join("?" * (1 + len(columns) + len(raw)))
+        waiting = self.connection.execute("SELECT * FROM temp.waiting ORDER BY rowid")
+        self.connection.executemany(
+            f"INSERT INTO {stored} VALUES ({places})",  # noqa: S608 - our own names and question marks
+            (
+                [line, *(convert(cell or "") for convert, cell in zip(converters, cells, strict=True))]
+                + [cells[place] for place in raw]
+                for line, *cells in waiting
+            ),
+        )
+        self.connection.execute("DROP TABLE temp.waiting")
+
+    def _names(self) -> Iterator[tuple[str, str]]:
+        """The name and the label of each column, no name twice."""
+        seen: set[str] = set()
+        for place, label in enumerate(self.labels, start=1):
+            shown = " ".join(label.split())[:_MAX_LABEL_CHARS]
+            name = base = identifier(shown, f"column_{place}")
+            number = 1
+            while name in seen:
+                number += 1
+                name = f"{base}_{number}"
+            seen.add(name)
+            yield name, shown or f"Column {place}"
+
+    def _widen(self, width: int) -> None:
+        while len(self.labels) > 1 and width == len(self.labels) and not self.labels[-1].strip():
+            self.labels = self.labels[:-1]
+            width -= 1
+        if width > MAX_COLUMNS:
+            raise _TableError(f"it has {width:,} columns; at most {MAX_COLUMNS} are loaded.")
+        self.labels = [*self.labels, *[""] * (width - len(self.labels))]
+        for place in range(len(self._columns), width):
+            self.connection.execute(f"ALTER TABLE temp.waiting ADD COLUMN c{place} TEXT")
+            self._columns.append(ColumnReader())
+
+    def _flush(self) -> None:
+        places = ", ".join("?" * (1 + len(self._columns)))
+        self.connection.executemany(f"INSERT INTO temp.waiting VALUES ({places})", self._batch)  # noqa: S608
+        self._batch.clear()
+
+
+_TYPES = {
+    "text": "TEXT",
+    "integer": "INTEGER",
+    "number": "REAL",
+    "percent": "REAL",
+    "money": "REAL",
+    "date": "TEXT",
+}
+
+
+def _described(connection: sqlite3.Connection, stored: str, column: Column) -> Column:
+    """The column with its commonest values, or its range."""
+    name = f'"{column.name}"'
+    if column.kind == "text":
+        # The names are made by `identifier`.
+        common = f"SELECT {name} FROM {stored} WHERE {name} <> '' GROUP BY 1 ORDER BY count(*) DESC, 1"  # noqa: S608
+        rows = connection.execute(f"{common} LIMIT {_SAMPLES}").fetchall()
+        samples = tuple(" ".join(value.split())[:_MAX_SAMPLE_CHARS] for (value,) in rows)
+        return column.model_copy(update={"samples": samples})
+    lowest, highest = connection.execute(f"SELECT min({name}), max({name}) FROM {stored}").fetchone()  # noqa: S608
+    return column.model_copy(update={"lowest": _shown(lowest), "highest": _shown(highest)})
+
+
+def _shown(value: str | float | None) -> str:
+    return f"{value:.15g}" if isinstance(value, float) else str(value if value is not None else "")

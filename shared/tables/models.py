@@ -1,0 +1,93 @@
+"""A table of a document: its columns, and what it is called in SQL. Pure."""
+
+import re
+from typing import Literal
+
+from shared.platform.hashing import digest
+from shared.platform.models import Model
+
+ColumnKind = Literal["text", "integer", "number", "percent", "money", "date"]
+DATABASE, CATALOG = "tables.sqlite", "tables.json"
+RAW = "__raw"
+ROW = "_row"
+_MAX_NAME_CHARS = 40
+_ID = re.compile(r"([A-Za-z0-9_-]{1,100})\.([1-9][0-9]{0,2})", re.ASCII)
+
+
+class Column(Model):
+    """One column.
+
+    Attributes:
+        name: in SQL.
+        label: in the file.
+        kind: what every filled cell is. A percentage is stored as a fraction, a date as ISO 8601.
+        unit: the currency of money.
+        has_raw: whether `{name}__raw` holds the cells as they are written in the file.
+        samples: the commonest values of a text column.
+        lowest, highest: of every other kind.
+    """
+
+    name: str
+    label: str
+    kind: ColumnKind
+    unit: str = ""
+    has_raw: bool = False
+    samples: tuple[str, ...] = ()
+    lowest: str = ""
+    highest: str = ""
+
+
+class Table(Model):
+    """One table of a document.
+
+    Attributes:
+        number: among the document's tables, from 1.
+        stored_name: in the SQLite file.
+        sheet: None for a file of separated values.
+        page_number: of its sheet, 1-based.
+        left_out: lines of the sheet that are totals of others.
+    """
+
+    number: int
+    stored_name: str
+    title: str
+    sheet: str | None = None
+    page_number: int | None = None
+    row_count: int
+    columns: tuple[Column, ...]
+    left_out: tuple[int, ...] = ()
+
+    @property
+    def hidden_columns(self) -> tuple[str, ...]:
+        """Columns that `*` does not show: the line in the sheet, and cells as written."""
+        return (ROW, *(f"{column.name}{RAW}" for column in self.columns if column.has_raw))
+
+
+class TableCatalog(Model):
+    """The tables of one version of a document."""
+
+    tables: tuple[Table, ...]
+
+
+def table_id(doc_id: str, number: int) -> str:
+    """The id of a table, for tools."""
+    return f"{doc_id}.{number}"
+
+
+def parts_of(table_id: str) -> tuple[str, int] | None:
+    """The document and the number that a table's id names; None if it is no such id."""
+    matched = _ID.fullmatch(table_id)
+    return (matched[1], int(matched[2])) if matched else None
+
+
+def sql_name(doc_id: str, table: Table) -> str:
+    """What SQL calls the table: words of its title, and enough of a hash to tell equal titles apart."""
+    return f"{identifier(table.title, 'table')}_{digest(table_id(doc_id, table.number))[:5]}"
+
+
+def identifier(text: str, default: str) -> str:
+    """Lower-case letters, digits and single underscores, as SQL takes them without quotes."""
+    words = re.sub(r"[\W_]+", "_", text.casefold())[:_MAX_NAME_CHARS].strip("_")
+    if not words:
+        return default
+    return f"c_{words}" if words[0].isdigit() else words

@@ -1,0 +1,83 @@
+"""Columns get the type that every cell fits, and the values that a reader would see in them."""
+
+import pytest
+
+from shared.tables.cell_values import ColumnReader, Decimals
+
+
+def column(*cells: str, default: Decimals = "en") -> tuple[str, list[object]]:
+    """The kind of a column, and its values."""
+    reader = ColumnReader()
+    for cell in cells:
+        reader.look(cell)
+    convert = reader.converter(default)
+    return reader.kind, [convert(cell) for cell in cells]
+
+
+@pytest.mark.parametrize(
+    ("cells", "kind", "values"),
+    [
+        (("1", "20", "-3", ""), "integer", [1, 20, -3, None]),
+        (("1,234.50", "2"), "number", [1234.5, 2]),
+        (("1.234,50", "2"), "number", [1234.5, 2]),
+        (("1.234", "12.5"), "number", [1.234, 12.5]),
+        (("1.234", "12,5"), "number", [1234, 12.5]),
+        (("1.234.567", "5"), "number", [1234567, 5]),
+        (("1 234,5", "2"), "number", [1234.5, 2]),
+        (("1'234.5", "2"), "number", [1234.5, 2]),
+        (("1e-05", "2.5E+3"), "number", [1e-05, 2500.0]),
+        (("(1,200.00)", "3"), "number", [-1200.0, 3]),
+        (("−5", "7"), "integer", [-5, 7]),
+        (("12.5%", "3 %"), "percent", [0.125, 0.03]),
+        (("€ 1.234,50", "€ 2,00"), "money", [1234.5, 2.0]),
+        (("1,234.50 EUR", "-€2.00"), "money", [1234.5, -2.0]),
+        (("$5", "-"), "money", [5, None]),
+        (("2024-01-31", ""), "date", ["2024-01-31", None]),
+        (("31.12.2024", "1.2.2023"), "date", ["2024-12-31", "2023-02-01"]),
+        (("31/12/2024", "01/02/2023"), "date", ["2024-12-31", "2023-02-01"]),
+        (("12/31/2024", "01/02/2023"), "date", ["2024-12-31", "2023-01-02"]),
+        (("2024-01-31T10:00:00",), "date", ["2024-01-31 10:00:00"]),
+    ],
+)
+def test_columns_of_one_kind_are_typed(cells: tuple[str, ...], kind: str, values: list[object]) -> None:
+    assert column(*cells) == (
+        kind,
+        pytest.approx(values) if kind in ("number", "money", "percent") else values,
+    )
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ("1", "one"),
+        ("007", "010"),
+        ("1234567890123456", "2"),
+        ("$5", "€5"),
+        ("$5", "5"),
+        ("5%", "5"),
+        ("1.5", "1,5"),
+        ("01/02/2024", "03/04/2024"),  # days first or months first: nobody can tell
+        ("31/12/2024", "12/31/2024"),
+        ("2024-02-30",),
+        ("(5", "5"),
+        ("", ""),
+        ("n/a", "-"),
+        ("1-2", "3"),
+        ("1.2.3", "4"),
+    ],
+)
+def test_columns_of_several_kinds_stay_text(cells: tuple[str, ...]) -> None:
+    assert column(*cells) == ("text", [cell or None for cell in cells])
+
+
+def test_numbers_that_fit_both_ways_follow_the_default() -> None:
+    assert column("1.234", "5", default="de")[1] == [1234, 5]
+    assert column("1.234", "5", default="en")[1] == [1.234, 5]
+
+
+def test_a_missing_value_has_no_number_but_its_text_is_kept() -> None:
+    reader = ColumnReader()
+    for cell in ("1", "n/a", "3"):
+        reader.look(cell)
+    assert (reader.kind, reader.has_raw) == ("integer", True)
+    assert reader.converter("en")("n/a") is None

@@ -1,0 +1,212 @@
+"""Files of people become tables, or say why not."""
+
+import csv
+import io
+import random
+import sqlite3
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from openpyxl import Workbook
+
+from shared.ingestion.parser_worker import ParseJob, parse_file
+from shared.platform.errors import BadDocumentError
+from shared.tables.loader import MAX_COLUMNS, TableFile
+from shared.tables.models import CATALOG, DATABASE, Table, TableCatalog
+
+Loaded = tuple[Table, list[tuple[Any, ...]]]
+
+
+def loaded(path: Path, folder: Path) -> list[Loaded]:
+    """The tables of a file, each with its rows without what is hidden."""
+    folder.mkdir()
+    job = ParseJob(
+        source=path,
+        target=folder / "parsed.json",
+        filename=path.name,
+        max_tokens=500,
+        max_blocks=20_000,
+        tables=folder,
+    )
+    parse_file(job)
+    if not (folder / CATALOG).exists():
+        return []
+    catalog = TableCatalog.from_stored((folder / CATALOG).read_bytes())
+    with sqlite3.connect(folder / DATABASE) as connection:
+        return [
+            (table, connection.execute(f"SELECT {names(table)} FROM {table.stored_name}").fetchall())
+            for table in catalog.tables
+        ]
+
+
+def names(table: Table) -> str:
+    return ", ".join(f'"{column.name}"' for column in table.columns)
+
+
+def csv_file(folder: Path, text: str | bytes, name: str = "sales.csv") -> Path:
+    path = folder / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def xlsx_file(folder: Path, *sheets: Sequence[Any]) -> Path:
+    book = Workbook()
+    book.remove(book.worksheets[0])
+    for number, rows in enumerate(sheets, start=1):
+        sheet = book.create_sheet(f"Sheet {number}")
+        for row in rows:
+            sheet.append(list(row))
+    path = folder / "book.xlsx"
+    book.save(path)
+    return path
+
+
+def only(path: Path, folder: Path) -> Loaded:
+    (table,) = loaded(path, folder)
+    return table
+
+
+def test_a_csv_file_is_a_table_with_types(tmp_path: Path) -> None:
+    text = "Region,Revenue,Share\nNorth,120,10%\nSouth,80.5,n/a\n"
+    table, rows = only(csv_file(tmp_path, text), tmp_path / "out")
+    assert [(column.name, column.kind) for column in table.columns] == [
+        ("region", "text"),
+        ("revenue", "number"),
+        ("share", "percent"),
+    ]
+    assert rows == [("North", 120.0, 0.1), ("South", 80.5, None)]
+    assert table.columns[0].samples == ("North", "South")
+    assert (table.columns[1].lowest, table.columns[1].highest) == ("80.5", "120")
+
+
+def test_lines_and_cells_as_written_are_kept(tmp_path: Path) -> None:
+    only(csv_file(tmp_path, "a,b\nx,10%\n\ny,20%\n"), tmp_path / "out")
+    with sqlite3.connect(tmp_path / "out" / DATABASE) as connection:
+        assert connection.execute("SELECT _row, b, b__raw FROM t1").fetchall() == [
+            (2, 0.1, "10%"),
+            (4, 0.2, "20%"),
+        ]
+
+
+def test_a_german_file_is_read_as_one(tmp_path: Path) -> None:
+    text = "Monat;Umsatz;Stück\nJan;1.234,50;1.000\nFeb;99,00;2.000\n".encode("cp1252")
+    table, rows = only(csv_file(tmp_path, text), tmp_path / "out")
+    assert rows == [("Jan", 1234.5, 1000), ("Feb", 99.0, 2000)]
+    assert table.columns[2].name == "stück"
+
+
+def test_a_header_of_two_lines_becomes_one(tmp_path: Path) -> None:
+    rows = [["", "2023", "", "2024", ""], ["Region", "Q1", "Q2", "Q1", "Q2"], ["North", 1, 2, 3, 4]]
+    table, found = only(xlsx_file(tmp_path, rows), tmp_path / "out")
+    assert [column.label for column in table.columns] == [
+        "Region",
+        "2023 Q1",
+        "2023 Q2",
+        "2024 Q1",
+        "2024 Q2",
+    ]
+    assert found == [("North", 1, 2, 3, 4)]
+
+
+def test_titles_totals_and_notes_are_no_rows(tmp_path: Path) -> None:
+    rows = [
+        ["Revenue by region"],
+        [],
+        ["Region", "EUR"],
+        ["North", 1],
+        ["South", 2],
+        ["Total", 3],
+        [],
+        ["Source: controlling"],
+    ]
+    table, found = only(xlsx_file(tmp_path, rows), tmp_path / "out")
+    assert (table.title, found, table.left_out) == ("Revenue by region", [("North", 1), ("South", 2)], (6,))
+
+
+def test_a_second_header_below_a_blank_line_begins_a_table(tmp_path: Path) -> None:
+    rows = [["Region", "EUR"], ["North", 1], [], ["Product", "Pieces"], ["Bolt", 7]]
+    first, second = loaded(xlsx_file(tmp_path, rows), tmp_path / "out")
+    assert (first[1], second[1]) == ([("North", 1)], [("Bolt", 7)])
+
+
+def test_each_sheet_is_a_table_with_its_page(tmp_path: Path) -> None:
+    rows = [["a", "b"], [1, 2]]
+    tables = loaded(xlsx_file(tmp_path, rows, rows), tmp_path / "out")
+    assert [(table.sheet, table.page_number) for table, _ in tables] == [("Sheet 1", 1), ("Sheet 2", 2)]
+
+
+def test_equal_and_missing_labels_get_different_names(tmp_path: Path) -> None:
+    table, _ = only(csv_file(tmp_path, "x,x,,2024\n1,2,3,4\n"), tmp_path / "out")
+    assert [column.name for column in table.columns] == ["x", "x_2", "column_3", "c_2024"]
+
+
+def test_a_table_that_is_too_wide_is_left_out_with_its_reason(tmp_path: Path) -> None:
+    file = TableFile(tmp_path, "wide.csv")
+    wide = [str(number) for number in range(MAX_COLUMNS + 1)]
+    assert list(file.reading([wide, wide])) == [wide, wide]
+    assert file.close() == ()
+    assert "401 columns" in file.notes[0]
+
+
+def test_the_card_is_a_piece_of_the_document_that_names_the_columns(tmp_path: Path) -> None:
+    path = csv_file(tmp_path, "Region,Revenue\nNorth,120\n")
+    (tmp_path / "tables").mkdir()
+    job = ParseJob(
+        source=path,
+        target=tmp_path / "parsed.json",
+        filename=path.name,
+        max_tokens=60,
+        max_blocks=9,
+        tables=tmp_path / "tables",
+    )
+    *passages, card = parse_file(job).chunks
+    assert [chunk.kind for chunk in passages] == ["table"]
+    assert card.kind == "card"
+    assert "- revenue: whole number, from 120 to 120" in card.text
+
+
+def messy_rows(chance: random.Random) -> list[list[str]]:
+    """A sheet as people make them: titles, gaps, several kinds in a column, odd widths."""
+    cells = [
+        "",
+        "7",
+        "1.234,5",
+        "1,234.5",
+        "5%",
+        "€ 3",
+        "n/a",
+        "31.12.2024",
+        "2024-02-30",
+        "x" * 300,
+        "=1+",
+        "'",
+        '"q"',
+    ]
+    width = chance.randint(1, 12)
+    rows = [[chance.choice(cells) for _ in range(max(0, width + chance.randint(-2, 2)))] for _ in range(30)]
+    for _ in range(chance.randint(0, 4)):
+        rows.insert(
+            chance.randint(0, len(rows)),
+            chance.choice([[], ["Title"], ["Total", "9"], ["", "2023", "", "2024"]]),
+        )
+    return rows
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_messy_files_load_or_fail_with_a_reason(seed: int, tmp_path: Path) -> None:
+    chance = random.Random(seed)
+    for number in range(100):
+        rows = messy_rows(chance)
+        if number % 10 == 0:
+            path = xlsx_file(tmp_path, rows)
+        else:
+            written = io.StringIO()
+            csv.writer(written, delimiter=chance.choice(",;\t|")).writerows(rows)
+            encoding = chance.choice(["utf-8", "utf-8-sig", "utf-16", "cp1252"])
+            path = csv_file(tmp_path, written.getvalue().encode(encoding, "replace"))
+        with suppress(BadDocumentError):  # it has a reason
+            for table, found in loaded(path, tmp_path / f"out-{number}"):
+                assert len(found) == table.row_count
