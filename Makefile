@@ -12,7 +12,7 @@ SHELL := /bin/bash
 
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: help web web-check screenshot run demo test e2e soak fmt lint types audit docs ingest-report eval eval-routing eval-comparisons eval-quotes eval-pace eval-steps eval-real budgets kill-subagents kills fuzz load teams-package infra-check bench bench-start bench-search bench-durable bench-ingestion bench-answer bench-delegation bench-quotes journeys clean
+.PHONY: help web web-check screenshot run demo test e2e soak fmt lint types audit docs ingest-report eval eval-routing eval-comparisons eval-quotes eval-tables eval-pace eval-steps eval-real budgets kill-subagents kills fuzz load teams-package infra-check bench bench-start bench-search bench-durable bench-ingestion bench-answer bench-delegation bench-quotes journeys clean
 
 help:                ## list the verbs
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -76,6 +76,9 @@ eval-comparisons: .set-up-run      ## are all documents of a comparison cited, w
 
 eval-quotes: .set-up-run           ## what passes as a quotation, near misses of the data sets beside it: DATA=quotations.jsonl OUT=report.json
 	@$(BIN)/python -m evals.quotes --data "$(DATA)" --out "$(OUT)" $(ARGS)
+
+eval-tables: .set-up-test        ## SQL over tables: gold queries, and attacks on the guard: DATA=folder OUT=report.json
+	@$(BIN)/python -m evals.tables --data "$(DATA)" --out "$(OUT)" $(ARGS)
 
 eval-pace: .set-up-run             ## sixty questions of every type at the pace of hosted models, default budgets: OUT=report.json
 	@$(BIN)/python -m evals.pace --out "$(OUT)" $(ARGS)

@@ -207,7 +207,7 @@ class Parsers:
 
     Attributes:
         texts: for short texts, so that they don't wait for minutes of scanned pages.
-        pages: for pictures of pages, which somebody waits for.
+        pages: for pictures of pages and SQL over tables, which somebody waits for.
         sent: files that a parser service reads take a turn here, then one of `files`. It starts no worker.
     """
 

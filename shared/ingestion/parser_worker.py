@@ -1,4 +1,4 @@
-"""The worker process that parses files: `python -c "…; main(…)"`, one JSON line in, one JSON line out.
+"""The worker process that parses files, and runs SQL over tables: one JSON line in, one JSON line out.
 
 A file may crash the worker or hang it; `parser_process` handles that. The worker ends with its host: when its
 input ends, and where the kernel allows also in the middle of a file. It imports little: it starts while
@@ -27,6 +27,7 @@ from shared.platform.models import Model
 from shared.platform.tokens import token_counter
 from shared.tables.cards import card
 from shared.tables.loader import TableFile
+from shared.tables.queries import QueryJob
 
 _PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG, prctl(2)
 OPENING_CHARS = 6000
@@ -76,7 +77,7 @@ class RenderJob(Model):
     page_number: int
 
 
-Job = ParseJob | RenderJob
+Job = ParseJob | RenderJob | QueryJob
 
 
 class WorkerReply(Model):
@@ -102,7 +103,11 @@ def main(memory_bytes: int) -> None:
 
 def _reply(job: Job, memory_bytes: int) -> WorkerReply:
     try:
-        if isinstance(job, RenderJob):
+        if isinstance(job, QueryJob):
+            from shared.tables.sql_worker import answer
+
+            content = answer(job).model_dump_json()
+        elif isinstance(job, RenderJob):
             from shared.ingestion.parsers.pdf_page import render_page
 
             content = render_page(job.source, job.page_number, job.picture).model_dump_json()

@@ -1,0 +1,1 @@
+"""Whether SQL over tables gives what it should."""

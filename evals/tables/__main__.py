@@ -1,0 +1,91 @@
+"""`python -m evals.tables --data sql_defog --out report.json`: gold queries through the guard and the engine.
+
+Each query is also run by the standard library's SQLite, without either: both must give the same rows, but for
+the fifteenth digit of averages. Then the attacks of tests/unit/tables. Exit code 1 when a query differs.
+"""
+
+import argparse
+import json
+import math
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from shared.tables.queries import QueryFile, QueryJob, QueryTable
+from shared.tables.sql_worker import answer
+
+ATTACKS = Path("tests/unit/tables/test_attacks.py")
+
+
+def main() -> int:
+    """Command line. Returns the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m evals.tables", description=__doc__)
+    parser.add_argument("--data", type=Path, required=True, help="a folder with queries.jsonl and db/")
+    parser.add_argument("--out", type=Path, required=True)
+    arguments = parser.parse_args()
+    lines = (arguments.data / "queries.jsonl").read_text(encoding="utf-8").splitlines()
+    gold = [
+        (arguments.data / "db" / line["db"], sql)
+        for line in map(json.loads, lines)
+        for sql in line["gold_sql"]
+    ]
+    different = [(sql, said) for path, sql in gold if (said := difference(path, sql))]
+    report = {"gold": len(gold), "gold_same": len(gold) - len(different), **attacked()}
+    arguments.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    print(json.dumps(report, indent=1))
+    for sql, said in different:
+        print(f"{said}: {sql}", file=sys.stderr)
+    return int(bool(different) or report["attacks_passed"] > 0)
+
+
+def difference(path: Path, sql: str) -> str:
+    """How the app's rows differ from those of SQLite alone; "" when they do not."""
+    reply = answer(
+        QueryJob(target=Path("unused"), sql=sql, files=(QueryFile(path=path, tables=tables(path)),))
+    )
+    if reply.result is None:
+        return reply.refusal.reason if reply.refusal else "no reply"
+    with sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True) as connection:
+        wanted = connection.execute(sql).fetchall()
+    return "" if same(sorted(reply.result.rows, key=repr), sorted(wanted, key=repr)) else "other rows"
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two values, rows or lists of rows are equal, floats but for their last digit."""
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        return len(one) == len(other) and all(map(same, one, other))
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isclose(one, other, rel_tol=1e-12)
+    return bool(one == other)
+
+
+def tables(path: Path) -> tuple[QueryTable, ...]:
+    """Every table of a file."""
+    with sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True) as connection:
+        names = [
+            name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        ]
+        columns = {name: connection.execute(f'PRAGMA table_info("{name}")').fetchall() for name in names}
+    return tuple(
+        QueryTable(
+            name=name, stored_name=name, title=name, columns=tuple(str(one[1]) for one in columns[name])
+        )
+        for name in names
+    )
+
+
+def attacked() -> dict[str, int]:
+    """How many attacks there are, and how many pass."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "attacks.json"
+        command = ["-m", "pytest", "-q", "-m", "attack", "-p", "tests.attack_report", f"--attack-out={out}"]
+        subprocess.run([sys.executable, *command, str(ATTACKS)], check=False, stdout=sys.stderr)
+        told = json.loads(out.read_text(encoding="utf-8"))
+    return {"attacks": told["cases"], "attacks_passed": len(told["failed"])}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

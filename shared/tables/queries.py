@@ -1,0 +1,82 @@
+"""A query over tables, as the worker process gets it, and what it answers. Pure."""
+
+from pathlib import Path
+from typing import Literal
+
+from shared.platform.models import Model
+
+MAX_SQL_CHARS = 4000
+MAX_FILES = 10  # SQLite attaches no more
+MAX_ROWS = 1000  # fetched
+MAX_SOURCE_ROWS = 20
+QUERY_TIMEOUT_S = 2.0  # SQLite looks at the clock between its steps; within one it cannot
+KILL_AFTER_S = 15.0  # with the start of a worker process on a loaded machine
+
+Cell = str | int | float | None
+
+
+class QueryTable(Model):
+    """A table that the query may read.
+
+    Attributes:
+        name: in SQL.
+        stored_name: in its file.
+        title: for people.
+        hidden: columns that `*` does not show.
+    """
+
+    name: str
+    stored_name: str
+    title: str
+    columns: tuple[str, ...]
+    hidden: tuple[str, ...] = ()
+
+
+class QueryFile(Model):
+    """A SQLite file on the disk, and those of its tables that may be read."""
+
+    path: Path
+    tables: tuple[QueryTable, ...]
+
+
+class QueryJob(Model):
+    """Run `sql` over `files`; a QueryReply goes to `target` as JSON."""
+
+    kind: Literal["query"] = "query"
+    target: Path
+    sql: str
+    files: tuple[QueryFile, ...]
+
+
+class QueryResult(Model):
+    """What a query gave.
+
+    Attributes:
+        sql: as it was run, without the names of files.
+        row_count: rows fetched, at most MAX_ROWS; `truncated` if there are more.
+        source_rows: lines of the sheet, for a query over one table; at most MAX_SOURCE_ROWS.
+    """
+
+    sql: str
+    sql_in_words: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    row_count: int
+    truncated: bool = False
+    source_rows: tuple[int, ...] = ()
+    constants: tuple[str, ...] = ()
+
+
+class QueryRefusal(Model):
+    """Why a query was not run, or not to its end; `code` is an error's code (shared/platform/errors.py)."""
+
+    code: Literal["InvalidQueryError", "TimeoutError", "BudgetExceededError"]
+    reason: str
+    hint: str
+
+
+class QueryReply(Model):
+    """One of the two."""
+
+    result: QueryResult | None = None
+    refusal: QueryRefusal | None = None

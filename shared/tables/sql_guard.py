@@ -1,0 +1,230 @@
+"""Which SQL may run: an allow-list of what a query may consist of. Pure; runs in the worker process.
+
+Everything that is not on a list is refused: kinds of statements, parts of statements, functions, tables,
+columns. What is run is generated from the checked tree, never the text that was written. This is the first
+line of defence; the engine, on whose connection there are only permitted files, is the second.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+from sqlglot.optimizer.qualify import qualify
+from sqlglot.optimizer.scope import Scope, traverse_scope
+
+from shared.platform.errors import InvalidQueryError
+from shared.tables.queries import MAX_ROWS, MAX_SQL_CHARS, QueryTable
+
+_DIALECT = "sqlite"
+_MAX_NODES = 1500
+
+# Parts of queries.
+_PARTS = frozenset({
+    exp.Alias, exp.All, exp.And, exp.Any, exp.Between, exp.Boolean, exp.Case, exp.Cast, exp.Column, exp.CTE,
+    exp.DataType, exp.Distinct, exp.Div, exp.DPipe, exp.EQ, exp.Escape, exp.Except, exp.Exists, exp.From,
+    exp.Glob, exp.Group, exp.GT, exp.GTE, exp.Having, exp.Identifier, exp.If, exp.In, exp.Intersect, exp.Is,
+    exp.Join, exp.Like, exp.Limit, exp.Literal, exp.LT, exp.LTE, exp.Mod, exp.Mul, exp.NEQ, exp.Neg, exp.Not,
+    exp.Null, exp.NullSafeEQ, exp.NullSafeNEQ, exp.Offset, exp.Or, exp.Order, exp.Ordered, exp.Paren,
+    exp.Select, exp.Star, exp.Sub, exp.Subquery, exp.Table, exp.TableAlias, exp.Tuple, exp.Union, exp.Where,
+    exp.Window, exp.WindowSpec, exp.With, exp.Add, exp.Filter, exp.Var, exp.CurrentDate, exp.Collate,
+})  # fmt: skip
+
+# Functions that sqlglot knows, and by name those that it does not. None of them reads files or settings, or
+# makes a long text from a short one: `printf`, `replace`, `zeroblob`, `hex` and `group_concat` are missing.
+_FUNCTIONS = frozenset({
+    exp.Abs, exp.Avg, exp.Ceil, exp.Coalesce, exp.Count, exp.CumeDist, exp.Date, exp.DenseRank,
+    exp.FirstValue, exp.Floor, exp.Lag, exp.LastValue, exp.Lead, exp.Length, exp.Ln, exp.Lower, exp.Max,
+    exp.Min, exp.Ntile, exp.Nullif, exp.PercentRank, exp.Pow, exp.Rank, exp.Round, exp.RowNumber, exp.Sign,
+    exp.Sqrt, exp.StrPosition, exp.Substring, exp.Sum, exp.TimeToStr, exp.TsOrDsToDate, exp.TsOrDsToTimestamp,
+    exp.Trim, exp.Upper, exp.Exp,
+})  # fmt: skip
+FUNCTION_NAMES = frozenset(
+    {
+        "abs", "avg", "ceil", "ceiling", "coalesce", "count", "cume_dist", "date", "datetime", "dense_rank",
+        "exp", "first_value", "floor", "glob", "ifnull", "iif", "instr", "julianday", "lag", "last_value",
+        "lead", "length", "like", "ln", "lower", "ltrim", "max", "min", "ntile", "nullif", "percent_rank",
+        "pow", "power", "rank", "round", "row_number", "rtrim", "sign", "sqrt", "strftime", "substr",
+        "substring", "sum", "time", "total", "trim", "unixepoch", "upper", "current_date",
+    }
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Guarded:
+    """A query that may run.
+
+    Attributes:
+        tree: as it was written, checked, with a limit.
+        shown: its text.
+        executed: its text with the tables' places in attached files.
+        columns: of the result.
+        source: what selects the lines of the sheet that the result comes from; "" = nothing simple does.
+    """
+
+    tree: exp.Query
+    shown: str
+    executed: str
+    columns: tuple[str, ...]
+    source: str
+
+
+def guarded(sql: str, tables: Mapping[str, tuple[str, QueryTable]]) -> Guarded:
+    """The query, if it is allowed.
+
+    Args:
+        tables: what it may read: the table's name in SQL to the attached file's name and the table.
+
+    Raises:
+        InvalidQueryError: which rule forbids it, and what is allowed.
+    """
+    tree = _parsed(sql)
+    _check_parts(tree)
+    known = {name.casefold(): place for name, place in tables.items()}
+    _check_tables(tree, known)
+    _limit(tree)
+    shown = _text(tree)
+    qualified = _qualified(tree, known)
+    _placed(qualified, known)
+    return Guarded(tree, shown, _text(qualified), _columns(tree, qualified), _source(qualified, known))
+
+
+def _parsed(sql: str) -> exp.Query:
+    if len(sql) > MAX_SQL_CHARS:
+        raise _refused(f"The SQL has more than {MAX_SQL_CHARS:,} characters.", "Write a shorter query.")
+    try:
+        statements = [one for one in sqlglot.parse(sql, read=_DIALECT) if one is not None]
+    except (SqlglotError, RecursionError):
+        raise _refused("The SQL cannot be parsed.", "Write one SELECT in SQLite's SQL.") from None
+    if len(statements) != 1:
+        raise _refused(f"There are {len(statements)} statements.", "Write one SELECT.")
+    tree = statements[0]
+    if not isinstance(tree, exp.Select | exp.SetOperation):
+        raise _refused("Only SELECT is allowed.", "Write one SELECT, or WITH … SELECT.")
+    return tree
+
+
+def _check_parts(tree: exp.Query) -> None:
+    for count, node in enumerate(tree.walk(), start=1):
+        if count > _MAX_NODES:
+            raise _refused("The query has too many parts.", "Write a simpler query.")
+        if type(node) not in _PARTS and not _is_allowed_function(node):
+            raise _not_allowed(node)
+        if node.args.get("recursive"):
+            raise _refused("WITH RECURSIVE is not allowed.", "Write it without recursion.")
+        if isinstance(node, exp.Join) and node.args.get("method"):
+            raise _refused("NATURAL JOIN is not allowed.", "Write JOIN … ON.")
+
+
+def _is_allowed_function(node: exp.Expr) -> bool:
+    return type(node) in _FUNCTIONS or (
+        isinstance(node, exp.Anonymous) and node.name.casefold() in FUNCTION_NAMES
+    )
+
+
+def _not_allowed(node: exp.Expr) -> InvalidQueryError:
+    if not isinstance(node, exp.Func):
+        return _refused(f"{node.key.upper()} is not allowed.", "Use plain SELECT, JOIN, WHERE and GROUP BY.")
+    name = node.name if isinstance(node, exp.Anonymous) else node.sql_name()
+    allowed = ", ".join(sorted(FUNCTION_NAMES))
+    return _refused(f"The function {name[:40]} is not allowed.", f"Allowed functions: {allowed}.")
+
+
+def _check_tables(tree: exp.Query, known: Mapping[str, tuple[str, QueryTable]]) -> None:
+    """Each table is a permitted one, or a name that WITH gives in its scope."""
+    seen = set()
+    for scope in traverse_scope(tree):
+        for table in scope.tables:
+            seen.add(id(table))
+            # Dots and functions in FROM would reach other files, the schema, or virtual tables.
+            is_plain = isinstance(table.this, exp.Identifier) and not table.db and not table.catalog
+            extra = {name for name, value in table.args.items() if value} - {"this", "alias", "joins"}
+            if not is_plain or extra:
+                raise _refused("A table is named by its name alone.", _names(known))
+            is_given = isinstance(scope.sources.get(table.alias_or_name), Scope)
+            if not is_given and table.name.casefold() not in known:
+                raise _refused(f"There is no table {table.name[:60]!r}.", _names(known))
+    if any(id(table) not in seen for table in tree.find_all(exp.Table)):
+        raise _refused("A table stands in a place that is not allowed.", _names(known))
+
+
+def _names(known: Mapping[str, tuple[str, QueryTable]]) -> str:
+    return f"Tables: {', '.join(sorted(known)) or 'none'}."
+
+
+def _limit(tree: exp.Query) -> None:
+    """At most one row more than is fetched, so that a longer result is known as such."""
+    limit = tree.args.get("limit")
+    if limit is None:
+        tree.set("limit", exp.Limit(expression=exp.Literal.number(MAX_ROWS + 1)))
+        return
+    count = limit.expression
+    if not isinstance(count, exp.Literal) or not count.name.isdigit():
+        raise _refused("LIMIT takes a number.", f"At most {MAX_ROWS:,} rows are fetched.")
+    if int(count.name) > MAX_ROWS + 1:
+        limit.set("expression", exp.Literal.number(MAX_ROWS + 1))
+
+
+def _qualified(tree: exp.Query, known: Mapping[str, tuple[str, QueryTable]]) -> exp.Query:
+    """With every column found in its table, and every `*` spelt out."""
+    named = {column.name.casefold() for column in tree.find_all(exp.Column)}
+    schema: dict[str, object] = {
+        name: dict.fromkeys((*table.columns, *(hidden for hidden in table.hidden if hidden in named)), "TEXT")
+        for name, (_, table) in known.items()
+    }
+    try:
+        made = qualify(tree.copy(), dialect=_DIALECT, schema=schema)
+    except (SqlglotError, RecursionError) as failed:
+        columns = {name: ", ".join(table.columns)[:600] for name, (_, table) in known.items()}
+        said = str(failed).splitlines()[0][:200]
+        hint = "; ".join(f"{name}: {listed}" for name, listed in columns.items())
+        raise _refused(f"A column is unknown or ambiguous: {said}", f"Columns: {hint}.") from None
+    if not isinstance(made, exp.Query):
+        raise _refused("Only SELECT is allowed.", "Write one SELECT.")
+    return made
+
+
+def _placed(tree: exp.Query, known: Mapping[str, tuple[str, QueryTable]]) -> None:
+    """Replace the tables' names by their places in attached files."""
+    for scope in traverse_scope(tree):
+        for table in scope.tables:
+            if isinstance(scope.sources.get(table.alias_or_name), Scope):
+                continue
+            file, stored = known[table.name.casefold()]
+            if not table.alias:
+                table.set("alias", exp.TableAlias(this=exp.to_identifier(table.name, quoted=True)))
+            table.set("this", exp.to_identifier(stored.stored_name, quoted=True))
+            table.set("db", exp.to_identifier(file, quoted=True))
+
+
+def _columns(written: exp.Query, qualified: exp.Query) -> tuple[str, ...]:
+    """The names of the result's columns; of one that has none, what it was calculated by."""
+    names = qualified.named_selects
+    wanted = written.selects if len(written.selects) == len(names) else qualified.selects
+    return tuple(
+        _text(said) if name.startswith("_col_") else name for name, said in zip(names, wanted, strict=True)
+    )
+
+
+def _source(tree: exp.Query, known: Mapping[str, tuple[str, QueryTable]]) -> str:
+    """Selects the lines of the rows that a query over one table takes into account."""
+    tables = list(tree.find_all(exp.Table))
+    is_simple = isinstance(tree, exp.Select) and len(tables) == 1 and not tree.find(exp.Subquery, exp.With)
+    has_lines = all(any("_row" in table.hidden for _, table in known.values()) for _ in tables)
+    if not is_simple or not has_lines:
+        return ""
+    lines = exp.Select(expressions=[exp.column("_row", table=tables[0].alias, quoted=True)])
+    is_group = tree.args.get("group") or tree.find(exp.AggFunc)
+    for part in ("from_", "where", *(() if is_group else ("order", "limit", "offset"))):
+        if tree.args.get(part) is not None:
+            lines.set(part, tree.args[part].copy())
+    return _text(lines)
+
+
+def _text(tree: exp.Expr) -> str:
+    return str(tree.sql(dialect=_DIALECT, comments=False))
+
+
+def _refused(reason: str, hint: str) -> InvalidQueryError:
+    return InvalidQueryError(reason, hint)

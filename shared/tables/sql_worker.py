@@ -1,0 +1,144 @@
+"""Runs a query in the worker process: guard, then SQLite by apsw, read only, over permitted files alone.
+
+SQLite's own authorizer is the second line of defence and not the first: it lets the columns of a NATURAL
+JOIN be read although reading their table is denied. A table that is not on the connection cannot leak.
+"""
+
+import time
+from collections.abc import Mapping
+from urllib.parse import quote
+
+import apsw
+from sqlglot import exp
+
+from shared.platform.errors import InvalidQueryError
+from shared.tables.queries import (
+    MAX_ROWS,
+    MAX_SOURCE_ROWS,
+    QUERY_TIMEOUT_S,
+    Cell,
+    QueryJob,
+    QueryRefusal,
+    QueryReply,
+    QueryResult,
+    QueryTable,
+)
+from shared.tables.sql_guard import FUNCTION_NAMES, Guarded, guarded
+from shared.tables.sql_words import in_words
+
+_MAX_CELL_BYTES = 1_000_000
+_MAX_RESULT_CHARS = 2_000_000
+_HEAP_BYTES = 96 << 20
+_STEPS_BETWEEN_LOOKS = 10_000
+_LIMITS = {
+    apsw.SQLITE_LIMIT_LENGTH: _MAX_CELL_BYTES,
+    apsw.SQLITE_LIMIT_SQL_LENGTH: 100_000,  # of what the guard generated, with every `*` spelt out
+    apsw.SQLITE_LIMIT_COMPOUND_SELECT: 20,
+    apsw.SQLITE_LIMIT_EXPR_DEPTH: 100,
+    apsw.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 200,
+    apsw.SQLITE_LIMIT_VARIABLE_NUMBER: 0,
+    apsw.SQLITE_LIMIT_TRIGGER_DEPTH: 0,
+    apsw.SQLITE_LIMIT_WORKER_THREADS: 0,
+}
+
+_Places = Mapping[str, tuple[str, QueryTable]]
+
+
+def answer(job: QueryJob) -> QueryReply:
+    """The rows of the query, or why there are none. No row, and no text of the query, is logged."""
+    places = {
+        table.name: (f"f{number}", table) for number, file in enumerate(job.files) for table in file.tables
+    }
+    try:
+        allowed = guarded(job.sql, places)
+        return QueryReply(result=_run(job, allowed, places))
+    except InvalidQueryError as refused:
+        return _refusal("InvalidQueryError", refused.detail, " ".join(refused.hints))
+    except (apsw.InterruptError, apsw.NoMemError, apsw.TooBigError, MemoryError):
+        reason = "The query takes too much time or memory."
+        return _refusal("TimeoutError", reason, "Filter or group more, and join fewer rows.")
+    except apsw.AuthError:
+        return _refusal("InvalidQueryError", "The query reads what is not permitted.", "Name other tables.")
+    except apsw.Error as failed:
+        # Of SQLite itself, on a query of known tables and columns: a wrong use of a function, mostly.
+        return _refusal("InvalidQueryError", f"SQLite refuses the query: {str(failed)[:200]}", "Correct it.")
+
+
+def _refusal(code: str, reason: str, hint: str) -> QueryReply:
+    return QueryReply(refusal=QueryRefusal.model_validate({"code": code, "reason": reason, "hint": hint}))
+
+
+def _run(job: QueryJob, allowed: Guarded, places: _Places) -> QueryResult:
+    connection = _connected(job, places)
+    try:
+        cursor = connection.execute(allowed.executed)
+        rows: list[tuple[Cell, ...]] = []
+        size = 0
+        for row in cursor:
+            rows.append(tuple(_cell(value) for value in row))
+            size += sum(len(value) for value in rows[-1] if isinstance(value, str))
+            if len(rows) > MAX_ROWS or size > _MAX_RESULT_CHARS:
+                break
+        is_cut = len(rows) > MAX_ROWS or size > _MAX_RESULT_CHARS
+        return QueryResult(
+            sql=allowed.shown,
+            sql_in_words=in_words(allowed.tree, {name: table.title for name, (_, table) in places.items()}),
+            columns=allowed.columns,
+            rows=tuple(rows[:MAX_ROWS]),
+            row_count=min(len(rows), MAX_ROWS),
+            truncated=is_cut,
+            source_rows=_source_rows(connection, allowed.source),
+            constants=tuple(str(literal.name) for literal in allowed.tree.find_all(exp.Literal)),
+        )
+    finally:
+        connection.close()
+
+
+def _connected(job: QueryJob, places: _Places) -> apsw.Connection:
+    """A connection with the job's files and nothing else, that can only read."""
+    apsw.hard_heap_limit(_HEAP_BYTES)
+    flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_URI
+    connection = apsw.Connection(":memory:", flags=flags)
+    for number, file in enumerate(job.files):
+        address = f"file:{quote(str(file.path))}?mode=ro&immutable=1"
+        connection.execute(f"ATTACH ? AS f{number}", (address,))
+    connection.execute("PRAGMA query_only = ON")
+    connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
+    connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
+    for limit, value in _LIMITS.items():
+        connection.limit(limit, value)
+    connection.limit(apsw.SQLITE_LIMIT_ATTACHED, 0)
+    readable = {(place, table.stored_name) for place, table in places.values()}
+
+    def authorize(
+        operation: int, first: str | None, second: str | None, file: str | None, _trigger: str | None
+    ) -> int:
+        is_read = operation == apsw.SQLITE_READ and (file, first) in readable
+        is_call = operation == apsw.SQLITE_FUNCTION and (second or "").casefold() in FUNCTION_NAMES
+        allowed = operation == apsw.SQLITE_SELECT or is_read or is_call
+        verdict: int = apsw.SQLITE_OK if allowed else apsw.SQLITE_DENY
+        return verdict
+
+    connection.authorizer = authorize
+    ends = time.monotonic() + QUERY_TIMEOUT_S
+    connection.set_progress_handler(lambda: time.monotonic() > ends, _STEPS_BETWEEN_LOOKS)
+    return connection
+
+
+def _source_rows(connection: apsw.Connection, source: str) -> tuple[int, ...]:
+    """Lines of the sheet; none where they can't be selected as simply as the guard thought."""
+    if not source:
+        return ()
+    lines: list[int] = []
+    try:
+        for (line,) in connection.execute(source):
+            lines.append(int(line))
+            if len(lines) == MAX_SOURCE_ROWS:
+                break
+    except apsw.Error:
+        return ()
+    return tuple(lines)
+
+
+def _cell(value: object) -> Cell:
+    return value if isinstance(value, str | int | float) or value is None else "(binary)"

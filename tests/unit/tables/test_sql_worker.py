@@ -1,0 +1,146 @@
+"""Queries over tables: what they give, what they say of themselves, and what is refused with a way out."""
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from shared.ingestion.parser_process import ParserPool
+from shared.tables.queries import (
+    MAX_ROWS,
+    QueryFile,
+    QueryJob,
+    QueryRefusal,
+    QueryReply,
+    QueryResult,
+    QueryTable,
+)
+from shared.tables.sql_worker import answer
+
+PATIENCE_S = 60
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[QueryFile, ...]:
+    folder = tmp_path_factory.mktemp("tables")
+    with sqlite3.connect(folder / "sales.sqlite") as connection:
+        connection.execute("CREATE TABLE t1 (_row INTEGER, region TEXT, revenue REAL, revenue__raw TEXT)")
+        rows = [
+            (2, "North", 120.5, "120,50"),
+            (3, "South", 80, "80"),
+            (4, "North", 9.5, "9,5"),
+            (5, "East", None, ""),
+        ]
+        connection.executemany("INSERT INTO t1 VALUES (?, ?, ?, ?)", rows)
+    with sqlite3.connect(folder / "plan.sqlite") as connection:
+        connection.execute("CREATE TABLE t1 (_row INTEGER, region TEXT, target INTEGER)")
+        connection.executemany("INSERT INTO t1 VALUES (?, ?, ?)", [(2, "North", 100), (3, "South", 100)])
+        connection.execute("CREATE TABLE t2 (_row INTEGER, n INTEGER)")
+        connection.executemany("INSERT INTO t2 VALUES (?, ?)", [(n, n) for n in range(MAX_ROWS + 5)])
+    sales = QueryTable(
+        name="sales",
+        stored_name="t1",
+        title="Sales 2024",
+        columns=("region", "revenue"),
+        hidden=("_row", "revenue__raw"),
+    )
+    plan = QueryTable(
+        name="plan", stored_name="t1", title="Plan", columns=("region", "target"), hidden=("_row",)
+    )
+    many = QueryTable(name="many", stored_name="t2", title="Many", columns=("n",), hidden=("_row",))
+    return (
+        QueryFile(path=folder / "sales.sqlite", tables=(sales,)),
+        QueryFile(path=folder / "plan.sqlite", tables=(plan, many)),
+    )
+
+
+def asked(sql: str, files: tuple[QueryFile, ...]) -> QueryResult:
+    reply = answer(QueryJob(target=Path("unused"), sql=sql, files=files))
+    assert reply.result is not None, reply.refusal
+    return reply.result
+
+
+def refused(sql: str, files: tuple[QueryFile, ...]) -> QueryRefusal:
+    reply = answer(QueryJob(target=Path("unused"), sql=sql, files=files))
+    assert reply.refusal is not None
+    return reply.refusal
+
+
+def test_a_sum_comes_with_its_words_and_its_lines(files: tuple[QueryFile, ...]) -> None:
+    result = asked("select Sum(revenue) as total from Sales where region = 'North'", files)
+    assert (result.columns, result.rows, result.row_count) == (("total",), ((130.0,),), 1)
+    assert result.sql_in_words == "The sum of revenue from “Sales 2024” where region is 'North'."
+    assert result.source_rows == (2, 4)
+    assert "North" in result.constants
+
+
+def test_the_best_come_with_their_own_lines(files: tuple[QueryFile, ...]) -> None:
+    result = asked("SELECT region, revenue FROM sales ORDER BY revenue DESC LIMIT 2", files)
+    assert result.rows == (("North", 120.5), ("South", 80.0))
+    assert result.source_rows == (2, 3)
+    assert result.sql_in_words.endswith("sorted by revenue, highest first (the first 2).")
+
+
+def test_two_files_are_joined(files: tuple[QueryFile, ...]) -> None:
+    sql = (
+        "SELECT s.region, SUM(s.revenue) - p.target AS ahead FROM sales s JOIN plan p ON p.region = s.region "
+        "GROUP BY s.region, p.target ORDER BY s.region"
+    )
+    result = asked(sql, files)
+    assert result.rows == (("North", 30.0), ("South", -20.0))
+    assert result.source_rows == ()
+
+
+def test_a_star_shows_no_hidden_column_but_they_can_be_named(files: tuple[QueryFile, ...]) -> None:
+    assert asked("SELECT * FROM sales", files).columns == ("region", "revenue")
+    assert asked("SELECT _row, revenue__raw FROM sales LIMIT 1", files).rows == ((2, "120,50"),)
+
+
+@pytest.mark.parametrize("sql", ["SELECT n FROM many", "SELECT n FROM many LIMIT 100000"])
+def test_a_long_result_is_cut_and_says_so(sql: str, files: tuple[QueryFile, ...]) -> None:
+    result = asked(sql, files)
+    assert (len(result.rows), result.row_count, result.truncated) == (MAX_ROWS, MAX_ROWS, True)
+
+
+def test_an_empty_result_has_its_columns(files: tuple[QueryFile, ...]) -> None:
+    result = asked("SELECT region FROM sales WHERE region = 'West'", files)
+    assert (result.columns, result.rows, result.row_count) == (("region",), (), 0)
+
+
+def test_a_column_without_a_name_is_called_by_what_it_is(files: tuple[QueryFile, ...]) -> None:
+    assert asked("SELECT COUNT(*), region FROM sales GROUP BY region", files).columns == (
+        "COUNT(*)",
+        "region",
+    )
+
+
+@pytest.mark.parametrize(
+    ("sql", "helps"),
+    [
+        ("SELECT x FROM sales", "region, revenue"),
+        ("SELECT * FROM other", "many, plan, sales"),
+        ("SELECT printf('%d', 1) FROM sales", "Allowed functions"),
+        ("SELEC 1", "SELECT"),
+        ("SELECT region FROM sales, plan", "Columns"),
+    ],
+)
+def test_a_refusal_says_what_is_allowed(sql: str, helps: str, files: tuple[QueryFile, ...]) -> None:
+    refusal = refused(sql, files)
+    assert refusal.code == "InvalidQueryError"
+    assert helps in refusal.hint
+
+
+def test_a_query_without_end_is_ended(files: tuple[QueryFile, ...]) -> None:
+    assert refused("SELECT count(*) FROM many a, many b, many c, many d", files).code == "TimeoutError"
+
+
+async def test_a_query_runs_in_the_worker_process(files: tuple[QueryFile, ...], tmp_path: Path) -> None:
+    pool = ParserPool(workers=1, memory_mb=320)
+    try:
+        target = tmp_path / "reply.json"
+        await pool.run(QueryJob(target=target, sql="SELECT max(n) FROM many", files=files), PATIENCE_S)
+    finally:
+        pool.close()
+    reply = QueryReply.model_validate_json(target.read_bytes())
+    assert reply.result is not None
+    assert reply.result.rows == ((MAX_ROWS + 4,),)
