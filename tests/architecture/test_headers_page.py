@@ -12,7 +12,7 @@ from tests.architecture.source_tree import ROOT, parse, python_files
 
 PAGE = (ROOT / "docs/api.md").read_text(encoding="utf-8")
 _, REQUESTS, ANSWERS = re.split(r"^### (?:Request|Response) headers$", PAGE, flags=re.MULTILINE)
-ROW = re.compile(r"^\| `([A-Za-z-]+)` \|", re.MULTILINE)
+ROW = re.compile(r"^(?:\||-) `([A-Za-z-]+)`", re.MULTILINE)
 HEADER = re.compile(r"[A-Z][A-Za-z]*(?:-[A-Za-z]+)+|Allow|ETag|Link|Location|Vary")
 SOURCES = [*python_files("functions"), *(path for path in python_files("shared") if path.stem == "identity")]
 # Read by the code, and documented with the rest; the loop below cannot see through their names.
