@@ -142,7 +142,7 @@ async def test_searches_that_are_late_leave_what_words_have_found() -> None:
                 await asyncio.sleep(3600)
             return await super().search(request)
 
-    services = await world(**hurried(retrieval_timeout_s=0.2))
+    services = await world(**hurried(retrieval_timeout_s=2.0))
     slow = Slow("block_id")
     assert isinstance(services.content_index, InMemorySearchIndex)
     slow.rows = services.content_index.rows
