@@ -61,7 +61,9 @@ def steps_of(stack: LocalStack, run_id: str) -> list[Span]:
     wanted = {"showHistory": "true", "showInput": "true"}
     give_up = time.monotonic() + _TIMEOUT_S
     while time.monotonic() < give_up:
-        told = httpx.get(f"{stack.base_url}{_PREFIX}/{run_id}", params=wanted).json()
+        told = httpx.get(
+            f"{stack.base_url}{_PREFIX}/{run_id}", params=wanted, headers=stack.host_headers
+        ).json()
         if told["runtimeStatus"] == "Completed":
             ended = [one for one in told["historyEvents"] if one["EventType"] == "TaskCompleted"]
             return [_span(one) for one in ended]

@@ -104,7 +104,9 @@ def _ask(stack: LocalStack, taps: Taps, question: str) -> Asked:
 
 def _children(stack: LocalStack, run_id: str) -> list[tuple[float, float]]:
     """When the parent scheduled each child, and when it learned of its end; seconds since the epoch."""
-    told = httpx.get(f"{stack.base_url}{_PREFIX}/{run_id}", params={"showHistory": "true"}).json()
+    told = httpx.get(
+        f"{stack.base_url}{_PREFIX}/{run_id}", params={"showHistory": "true"}, headers=stack.host_headers
+    ).json()
     ended = [one for one in told["historyEvents"] if one["EventType"] == "SubOrchestrationInstanceCompleted"]
     return [(_moment(one["ScheduledTime"]), _moment(one["Timestamp"])) for one in ended]
 

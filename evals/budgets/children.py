@@ -2,12 +2,13 @@
 
 import json
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 import httpx
+
+from local.run_all.stack import LocalStack
 
 GRACE_S = 1.0  # a child may be at work so long after its deadline, and no longer
 _POLL_S = 0.1
@@ -39,10 +40,10 @@ class Child:
 class Instances:
     """Reads instances of one host. `grace_s`: more than GRACE_S where the machine is known to be slow."""
 
-    def __init__(self, base_url: Callable[[], str], grace_s: float = GRACE_S) -> None:
-        self._base_url = base_url
+    def __init__(self, stack: LocalStack, grace_s: float = GRACE_S) -> None:
+        self._stack = stack
         self._grace_s = grace_s
-        self._http = httpx.Client(timeout=60.0)
+        self._http = httpx.Client(timeout=60.0, headers=stack.host_headers)
 
     def close(self) -> None:
         self._http.close()
@@ -59,12 +60,12 @@ class Instances:
 
     def is_open(self, run_id: str) -> bool:
         """Whether the run's own orchestration is still at work."""
-        answered = self._http.get(f"{self._base_url()}{_PREFIX}/{run_id}")
+        answered = self._http.get(f"{self._stack.base_url}{_PREFIX}/{run_id}")
         return answered.status_code in (200, 202) and answered.json()["runtimeStatus"] in _OPEN
 
     def _below(self, run_id: str) -> list[dict[str, Any]]:
         params = {"instanceIdPrefix": f"{run_id}:", "showInput": "true", "top": "100"}
-        found = self._http.get(f"{self._base_url()}{_PREFIX}", params=params).raise_for_status().json()
+        found = self._http.get(f"{self._stack.base_url}{_PREFIX}", params=params).raise_for_status().json()
         return [one for one in found if one["name"] == "run_sub_agent"]
 
     def _child(self, told: dict[str, Any]) -> Child:
@@ -76,7 +77,7 @@ class Instances:
 
     def _ended_at(self, told: dict[str, Any]) -> float:
         """To the millisecond: the status itself has whole seconds only."""
-        address = f"{self._base_url()}{_PREFIX}/{told['instanceId']}"
+        address = f"{self._stack.base_url}{_PREFIX}/{told['instanceId']}"
         history = self._http.get(address, params={"showHistory": "true"}).json().get("historyEvents") or []
         moments = [_moment(event["Timestamp"]) for event in history if "Timestamp" in event]
         return max(moments, default=_moment(told["lastUpdatedTime"]))

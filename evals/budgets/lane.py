@@ -75,7 +75,7 @@ class Lane:
         self.stack.kill_host()
         self.stack.start_host({**settings, "CHAT_MODEL": batch.model})
         caller = Caller(lambda: self.stack.ports.http, self.stack.token(ANNA))
-        instances = Instances(lambda: self.stack.base_url, self.child_grace_s)
+        instances = Instances(self.stack, self.child_grace_s)
         limits = Limits(
             latency_ms=self.budget_ms,
             tokens=int(settings["MAX_TOTAL_TOKENS_PER_REQUEST"]),

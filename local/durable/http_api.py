@@ -26,7 +26,7 @@ WEBHOOK_PREFIX = "/runtime/webhooks/durabletask"
 _ID_PLACEHOLDER = "INSTANCEID"
 
 
-def client_binding_json(base_url: str, task_hub: str) -> str:
+def client_binding_json(base_url: str, task_hub: str, rpc_path: str = RPC_PREFIX) -> str:
     """Clients call the RPC address; the management addresses are for people and other programs."""
     root = base_url.rstrip("/")
     return json.dumps(
@@ -34,7 +34,7 @@ def client_binding_json(base_url: str, task_hub: str) -> str:
             "taskHubName": task_hub,
             "creationUrls": _creation_urls(root + WEBHOOK_PREFIX),
             "managementUrls": management_urls(root + WEBHOOK_PREFIX, _ID_PLACEHOLDER, task_hub),
-            "rpcBaseUrl": f"{root}{RPC_PREFIX}/",
+            "rpcBaseUrl": f"{root}{rpc_path}/",
         }
     )
 

@@ -62,7 +62,7 @@ def _run(arguments: argparse.Namespace) -> bool:
     async def serve_app() -> bool:
         try:
             functions = await worker.start(options.function_timeout_s)
-            host = FunctionsHost(functions, options, arguments.data, base_url, worker)
+            host = FunctionsHost(functions, options, arguments.data, worker)
             words = f"host ready on {base_url} ({len(functions)} functions)"
             return await serve(host, listener, lambda: print(words, flush=True))
         finally:

@@ -13,9 +13,11 @@ from starlette.routing import Mount, Route, Router
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from local.durable.executor import CrashDelays, DurableExecutor
+from local.durable.http_api import RPC_PREFIX, WEBHOOK_PREFIX
 from local.host.blob_journal import BlobJournal
 from local.host.blob_listener import BlobListener, blob_triggers
 from local.host.durable_functions import HostedDurableFunctions
+from local.host.guard import Guard
 from local.host.http_front import HttpFront, http_routes
 from local.host.queue_listener import QueueListener
 from local.host.settings import HostOptions, is_disabled
@@ -24,6 +26,7 @@ from local.host.storage import StorageClients
 from local.host.timer_listener import TimerListener, TimerStatusStore
 from local.host.wire import FunctionDocument
 from local.host.worker_process import Worker
+from local.run_all.tokens import host_key
 
 GRACE_S = 5.0
 
@@ -106,7 +109,6 @@ class FunctionsHost:
         functions: Sequence[FunctionDocument],
         options: HostOptions,
         data_folder: Path,
-        base_url: str,
         worker: Worker,
     ) -> None:
         """Raises HostError if a trigger, a route or a connection of the app cannot be served."""
@@ -136,7 +138,8 @@ class FunctionsHost:
             for function in enabled
             if function.kind == "timerTrigger"
         ]
-        self.app = DrainingApp(self._mount(HttpFront(http_routes(enabled), options.route_prefix, worker)))
+        front = HttpFront(http_routes(enabled), options.route_prefix, worker)
+        self.app = DrainingApp(Guard(self._mount(front), host_key(data_folder)))
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start_durable(self) -> None:
@@ -175,8 +178,8 @@ class FunctionsHost:
         return Router(
             routes=[
                 Route("/admin/host/status", self._status, methods=["GET"]),
-                Mount("/durabletask", routes=durable_routes),
-                Mount("/runtime/webhooks/durabletask", routes=durable_routes),
+                Mount(f"{RPC_PREFIX}/{self._worker.key}", routes=durable_routes),
+                Mount(WEBHOOK_PREFIX, routes=durable_routes),
             ],
             redirect_slashes=False,
             default=SignIn(front, os.environ),  # not a Mount at "/", which matches no path with a line break

@@ -10,6 +10,7 @@ import uvicorn
 
 from local.durable.database import StoreInUse
 from local.host.functions_host import GRACE_S, FunctionsHost
+from local.host.guard import StrictProtocol
 from local.host.settings import HostError
 
 
@@ -26,6 +27,7 @@ async def serve(host: FunctionsHost, listener: socket.socket, announce: Callable
     stopping = _stop_signal()
     config = uvicorn.Config(
         host.app,
+        http=StrictProtocol,
         lifespan="off",
         log_config=None,
         access_log=False,

@@ -30,7 +30,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from local.durable.http_api import client_binding_json
+from local.durable.http_api import RPC_PREFIX, client_binding_json
 from local.host.catalogue import HostedFunction, index_functions, load_app
 from local.host.conversion import datum_of, decode
 from local.host.invocation import Invoker
@@ -176,8 +176,10 @@ def main() -> None:
     except HostError as error:
         print(f"local.host: {error}", file=sys.stderr, flush=True)
         sys.exit(EXIT_CANNOT_START)
-    invoker = Invoker(client_binding_json(arguments.base_url, options.task_hub))
-    app = WorkerApp(functions, invoker, os.environ.pop(KEY_SETTING))
+    key = os.environ.pop(KEY_SETTING)
+    rpc_path = f"{RPC_PREFIX}/{key}"  # the SDK has no other way to send it
+    invoker = Invoker(client_binding_json(arguments.base_url, options.task_hub, rpc_path))
+    app = WorkerApp(functions, invoker, key)
 
     async def serve() -> None:
         config = uvicorn.Config(

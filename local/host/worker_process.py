@@ -56,8 +56,8 @@ class Worker:
         """`arguments` are those of `local.host.worker`, but for its socket."""
         self._arguments = arguments
         self._restart_s = float(environment.get(RESTART_SETTING, DEFAULT_RESTART_S))
-        self._key = secrets.token_hex(16)
-        self._environment = {**environment, KEY_SETTING: self._key}
+        self.key = secrets.token_hex(16)  # of host and worker, for each other
+        self._environment = {**environment, KEY_SETTING: self.key}
         self._timeout_s: float | None = None
         self._is_ready = False
         self._is_stopping = False
@@ -88,7 +88,7 @@ class Worker:
             timeout=aiohttp.ClientTimeout(),
             auto_decompress=False,
             cookie_jar=aiohttp.DummyCookieJar(),
-            headers={KEY_HEADER: self._key},
+            headers={KEY_HEADER: self.key},
             skip_auto_headers=("Accept", "Accept-Encoding", "Content-Type", "User-Agent"),
         )
         documents = await self._when_ready()

@@ -74,14 +74,16 @@ def start_child(
     return ChildProcess(name, process, log_path)
 
 
-def wait_until_healthy(child: ChildProcess, port: int, path: str) -> None:
+def wait_until_healthy(
+    child: ChildProcess, port: int, path: str, headers: Mapping[str, str] | None = None
+) -> None:
     """Return once the server answers 200.
 
     Raises:
         StackError: it ended, or did not answer in time; with the end of its log.
     """
     deadline = time.monotonic() + START_TIMEOUT_S
-    while not answers(port, path):
+    while not answers(port, path, headers or {}):
         if not child.is_running():
             raise StackError(child.describe_end())
         if time.monotonic() > deadline:
@@ -92,12 +94,12 @@ def wait_until_healthy(child: ChildProcess, port: int, path: str) -> None:
         time.sleep(POLL_S)
 
 
-def answers(port: int, path: str) -> bool:
+def answers(port: int, path: str, headers: Mapping[str, str]) -> bool:
     """Whether a GET of a loopback path is answered with 200."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PROBE_TIMEOUT_S)
     with contextlib.closing(connection):
         try:
-            connection.request("GET", path)
+            connection.request("GET", path, headers=dict(headers))
             return connection.getresponse().status == 200
         except (OSError, http.client.HTTPException):
             return False

@@ -29,7 +29,13 @@ from local.run_all import process_record
 from local.run_all.app_settings import ModelChoice, app_settings, choose_model, write_settings_file
 from local.run_all.child_process import ChildProcess, start_child, tail, wait_until_healthy
 from local.run_all.stack_settings import HOST, Ports, StackError, StackSettings, settle_ports
-from local.run_all.tokens import StackSecrets, load_or_make_secrets, mint_token, write_tokens_file
+from local.run_all.tokens import (
+    StackSecrets,
+    host_key,
+    load_or_make_secrets,
+    mint_token,
+    write_tokens_file,
+)
 from samples.acl import SampleUser
 
 
@@ -135,6 +141,15 @@ class LocalStack:
         return self._azurite.connection_string
 
     @property
+    def _host_folder(self) -> Path:
+        return self.data / "host"
+
+    @property
+    def host_headers(self) -> dict[str, str]:
+        """The key of the host's own addresses: /admin and /runtime."""
+        return {"x-functions-key": host_key(self._host_folder)}
+
+    @property
     def host_pid(self) -> int:
         return self._children[FUNCTIONS_HOST].pid
 
@@ -187,11 +202,12 @@ class LocalStack:
     def start_host(self, changes: Mapping[str, str] | None = None) -> None:
         """Start the host and wait until it serves; after `kill_host` also with other app settings."""
         self.app_settings.update(changes or {})
-        data = ("--data", str(self.data / "host"))
+        data = ("--data", str(self._host_folder))
         command = [sys.executable, "-m", "local.host", "--port", str(self.ports.http), *data]
         quick = {} if "LOCAL_HOST_LEASE_S" in self._environment else QUICK_RECOVERY
         self._start(FUNCTIONS_HOST, command, {**quick, **self.app_settings})
-        wait_until_healthy(self._children[FUNCTIONS_HOST], self.ports.http, "/admin/host/status")
+        child = self._children[FUNCTIONS_HOST]
+        wait_until_healthy(child, self.ports.http, "/admin/host/status", self.host_headers)
 
     def stop_host(self) -> None:
         """End the host in order; nothing of its work has to wait for leases then."""
@@ -204,7 +220,7 @@ class LocalStack:
     @property
     def worker_pid(self) -> int:
         """Of the host's worker; another one after each of its deaths."""
-        status = f"{self.base_url}/admin/host/status"
+        status = urllib.request.Request(f"{self.base_url}/admin/host/status", headers=self.host_headers)  # noqa: S310
         with urllib.request.urlopen(status, timeout=10) as answer:  # noqa: S310  # of this stack
             return int(json.load(answer)["workerProcessId"])
 

@@ -12,6 +12,7 @@ import jwt
 from samples.acl import SAMPLE_USERS, SampleUser
 
 FILE_NAME = "secrets.json"
+HOST_KEY_FILE = "master-key"
 
 
 @dataclass(frozen=True)
@@ -29,14 +30,27 @@ def load_or_make_secrets(data: Path) -> StackSecrets:
     if path.exists():
         return StackSecrets(**json.loads(path.read_text(encoding="utf-8")))
     made = StackSecrets(*(secrets.token_hex(32) for _ in range(3)))
-    # Written aside and moved into place: a kill in between must not leave half a file.
-    draft = data / f"{FILE_NAME}.new"
+    _write_private(path, json.dumps(asdict(made)))
+    return made
+
+
+def host_key(folder: Path) -> str:
+    """The master key of the Functions host with that data folder, made when it is first asked for."""
+    path = folder / HOST_KEY_FILE
+    if not path.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        _write_private(path, secrets.token_hex(32))
+    return path.read_text(encoding="utf-8")
+
+
+def _write_private(path: Path, text: str) -> None:
+    """Write a file that its owner alone can read: aside, then moved, so that a kill leaves no half of it."""
+    draft = path.with_name(f"{path.name}.new")
     draft.unlink(missing_ok=True)
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        json.dump(asdict(made), file)
-    draft.rename(path)
-    return made
+        file.write(text)
+    draft.replace(path)
 
 
 ISSUER = "groundwork-dev"
@@ -77,10 +91,6 @@ def write_tokens_file(data: Path, url: str, secret: str) -> Path:
     Readable by their owner alone, as the secret that signs them is.
     """
     tokens = {user_id: mint_token(user, secret, roles=roles) for user_id, (user, roles) in USERS.items()}
-    path, draft = data / TOKENS_FILE, data / f"{TOKENS_FILE}.new"
-    draft.unlink(missing_ok=True)
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        json.dump({"url": url, "tokens": tokens}, file)
-    draft.replace(path)
+    path = data / TOKENS_FILE
+    _write_private(path, json.dumps({"url": url, "tokens": tokens}))
     return path

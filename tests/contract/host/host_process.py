@@ -14,6 +14,7 @@ from typing import Any, Self
 import httpx
 
 from local.run_all.stack import QUICK_RECOVERY
+from local.run_all.tokens import host_key
 
 ROOT = Path(__file__).resolve().parents[3]
 SAMPLE_APP = Path(__file__).parent / "sample_app"
@@ -105,7 +106,12 @@ class HostProcess:
             self.stop()
 
     def client(self) -> httpx.Client:
-        return httpx.Client(base_url=self.base_url, timeout=HANG_GUARD_S)
+        return httpx.Client(base_url=self.base_url, timeout=HANG_GUARD_S, headers=self.headers)
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The key of the host's own addresses."""
+        return {"x-functions-key": host_key(self.folder / "data")}
 
     def errors(self) -> str:
         return self._errors.read_text(encoding="utf-8", errors="replace")

@@ -102,6 +102,9 @@ def test_slow_synchronous_function_does_not_hold_up_others(host: HostProcess) ->
         ("/x/../api/files/a", {}, 200),
         ("/api/files/%2e/a", {}, 200),
         ("/api/../../api/files/a", {}, 200),
+        ("http://elsewhere/api/files/a", {}, 200),
+        ("http://elsewhere", {}, 404),
+        ("/api/files/a", {"x-folded": "one\r\n two"}, 400),
     ],
 )
 def test_what_the_real_host_refuses_is_refused_and_dots_are_resolved(

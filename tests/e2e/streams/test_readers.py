@@ -89,7 +89,10 @@ def test_slow_readers_slow_neither_the_run_nor_the_others(paced: LocalStack) -> 
 def test_a_run_whose_orchestration_died_lets_its_readers_go(paced: LocalStack) -> None:
     run_id = start(paced, QUESTION)
     ended = httpx.post(
-        f"{paced.base_url}{DURABLE}/{run_id}/terminate", params={"reason": "a test"}, timeout=60
+        f"{paced.base_url}{DURABLE}/{run_id}/terminate",
+        params={"reason": "a test"},
+        headers=paced.host_headers,
+        timeout=60,
     )
     assert ended.status_code == 202
     received = whole(paced, run_id)

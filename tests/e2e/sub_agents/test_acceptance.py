@@ -64,7 +64,7 @@ def assert_delegated(stack: LocalStack, followed: Followed, profile: str) -> dic
 
 def children_of(stack: LocalStack, followed: Followed) -> Any:
     """The run's child orchestrations, all of which have ended."""
-    instances = Instances(lambda: stack.base_url, SLACK_S)
+    instances = Instances(stack, SLACK_S)
     try:
         children = instances.settled(followed.run_id)
     finally:

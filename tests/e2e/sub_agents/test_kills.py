@@ -83,7 +83,7 @@ def test_runs_whose_host_is_killed_while_children_work_all_end_once_with_an_answ
         runs = struck_runs(running, KILLS)
         assert len(runs) == KILLS * AT_ONCE
         assert sum(run.reconnects > 0 for run in runs) >= KILLS, "the kills came when runs had ended"
-        instances = Instances(lambda: running.base_url, SLACK_S + CRASH_GRACE.total_seconds())
+        instances = Instances(running, SLACK_S + CRASH_GRACE.total_seconds())
         for run in runs:
             check(running, instances, run)
         instances.close()
