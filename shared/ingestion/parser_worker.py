@@ -20,6 +20,7 @@ from shared.documents.models import Chunk, Element, ParsedDocument
 from shared.documents.page_models import Reading
 from shared.ingestion.chunking import chunk_elements, figures_of
 from shared.ingestion.models import Layout, ParsedFile
+from shared.ingestion.no_network import close_network
 from shared.ingestion.parsers.context import ParseContext, ServicePages, open_context
 from shared.ingestion.registry import MAGIC_BYTES, Format, LayoutParser, Parser, check_content
 from shared.platform.errors import BadDocumentError, GroundworkError
@@ -95,6 +96,7 @@ def main(memory_bytes: int) -> None:
     replies = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     _limit_memory(memory_bytes)
+    close_network()
     jobs: TypeAdapter[Job] = TypeAdapter(Annotated[Job, Field(discriminator="kind")])
     for line in sys.stdin:
         replies.write(_reply(jobs.validate_json(line), memory_bytes).model_dump_json() + "\n")

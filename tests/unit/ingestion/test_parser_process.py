@@ -21,6 +21,13 @@ from shared.platform.errors import BadDocumentError
 PATIENCE_S = 60
 
 
+def _can_close_network() -> bool:
+    script = (
+        "import sys; from shared.ingestion.no_network import close_network; sys.exit(not close_network())"
+    )
+    return subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+
 @pytest.fixture
 def pool() -> Iterator[ParserPool]:
     pool = ParserPool(workers=1, memory_mb=384)
@@ -61,6 +68,30 @@ async def test_a_refusal_crosses_the_border_with_its_hint(pool: ParserPool, tmp_
     with pytest.raises(BadDocumentError, match="empty") as refused:
         await pool.run(job(tmp_path, "a.pdf", b""), PATIENCE_S)
     assert refused.value.hints
+
+
+@pytest.mark.attack("SSRF")
+@pytest.mark.skipif(not _can_close_network(), reason="this kernel takes no filter")
+@pytest.mark.parametrize(
+    "line",
+    [
+        "import socket; socket.create_connection(('127.0.0.1', 9))",
+        "import socket; socket.socket(socket.AF_UNIX)",
+        "import socket; socket.getaddrinfo('example.invalid', 80); socket.socket()",
+        "import subprocess, sys; subprocess.run([sys.executable, '-c', 'import socket; socket.socket()'], "
+        "check=True)",
+        "import ctypes; libc = ctypes.CDLL(None, use_errno=True); "
+        "assert libc.ptrace(16, os.getppid(), 0, 0) == 0 or ctypes.get_errno() != 13",
+    ],
+    ids=["tcp", "unix", "dns", "child", "ptrace"],
+)
+async def test_a_parser_reaches_neither_the_network_nor_its_host(
+    pool: ParserPool, tmp_path: Path, markdown_runs: Callable[[str], None], line: str
+) -> None:
+    markdown_runs(line)
+    reason = r"not understood \((PermissionError|gaierror|CalledProcessError|AssertionError)\)"
+    with pytest.raises(BadDocumentError, match=reason):
+        await pool.run(job(tmp_path, "a.md"), PATIENCE_S)
 
 
 @pytest.mark.parametrize(
