@@ -181,8 +181,8 @@ def as_text(text: str) -> str:
 
 
 _SIGNS = re.compile(r"[\\`*_\[\]<]")
-_LINE_START = re.compile(r"^(\s*)(#{1,6}\s|[-+>]\s?|={3,}|~{3,})", re.MULTILINE)
-_NUMBERED = re.compile(r"^(\s*\d+)([.)]\s)", re.MULTILINE)
+_LINE_START = re.compile(r"^([^\S\n]*)(#{1,6}\s|[-+>]\s?|={3,}|~{3,})", re.MULTILINE)
+_NUMBERED = re.compile(r"^([^\S\n]*\d+)([.)]\s)", re.MULTILINE)
 _FENCE = re.compile(r"`{3,}")
 
 

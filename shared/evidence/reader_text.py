@@ -82,7 +82,7 @@ def _is_cut_off(window: str, words: Iterable[str]) -> bool:
 _MAX_HELD = 500  # characters; a longer link, code span or fence line is given as text, its signs parted
 _SPECIAL = re.compile(r"[`~!\[\](:\uff1a/.<&]")
 _RUN = re.compile(r"`+|~+")
-_FENCE = re.compile(r"(`{3,})[^`\n]*\n|(~{3,})[^\n]*\n")
+_FENCE = re.compile(r"(`{3,})[^`\n]*\n|(~{3,}+)[^\n]*\n")
 _FENCE_CLOSES = re.compile(r" {0,3}(`+|~+)[ \t]*\Z")
 _LABEL = re.compile(r"\[([^\[\]`\\\n]*)\]")
 _OPEN_LABEL = re.compile(r"\[[^\[\]`\\\n]*\Z")

@@ -281,7 +281,7 @@ def _unified(raw: str) -> str:
         lambda found: ("^" if marked[: found.start()][-1:].isdigit() else "") + found[0], marked
     )
     unified = unicodedata.normalize("NFKC", marked).translate(_UNIFIED)
-    return re.sub(r"\s*-\s*", "-", _BLANKS.sub(" ", unified))
+    return re.sub(r" ?- ?", "-", _BLANKS.sub(" ", unified))
 
 
 def _cased(form: str, last: str) -> str:

@@ -43,7 +43,7 @@ _SECRETS = (
     re.compile(
         rf"(?i)\b(api[-_]?key|client_secret|password|x-functions-key|x-ms-client-principal){_IS}[^\s;,&\"'\\]+"
     ),
-    re.compile(r"()\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*"),  # a JWT: '{"' in base64url, three parts
+    re.compile(r"()\beyJ[\w-]{8,2000}\.[\w-]+\.[\w-]*"),  # a JWT: '{"' in base64url, three parts
     re.compile(r"()\bsk-[\w-]{12,}"),  # OpenAI's keys
 )
 # They log each request with its address at INFO: too much, and an address can hold a signature.

@@ -30,7 +30,7 @@ _SIGN = re.compile(r"!?\[|!\Z")
 _ROW = re.compile(r" {0,3}\|")
 _DELIMITER = re.compile(r" {0,3}\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*")
 _BORDER = re.compile(r"(?<!\\)\|")
-_BREAK = re.compile(r"\s*<br ?/?>\s*", re.IGNORECASE)
+_BREAK = re.compile(r"(?:(?<!\s)\s+)?<br ?/?>\s*", re.IGNORECASE)
 _SOURCE = re.compile(r" ?\(Source: (?:[^()\n]|\([^()\n]*\))*\)(?=\[\d+\])")
 _CITED = re.compile(r"\[\d{1,3}\]")
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
-_FRONT_MATTER_FIELD = re.compile(r"^(title|author):[ \t]*(.+?)[ \t]*$", re.MULTILINE)
+_FRONT_MATTER_FIELD = re.compile(r"^(title|author):[ \t]*(\S(?:.*\S)?)[ \t]*$", re.MULTILINE)
 # What is never closed goes to the end, as in a browser; and each sign is looked at once.
 _HIDDEN = re.compile(r"<!--.*?(?:-->|\Z)|<(script|style)\b.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
 _TAG = re.compile(r"<[^<>]*>")

@@ -47,7 +47,7 @@ PART_ERRORS = (
 _CONTENT_TYPES = "[Content_Types].xml"
 _STRICT = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w+)/")
 _STRICT_NAMES = {b"extendedProperties": b"extended-properties", b"customProperties": b"custom-properties"}
-_RELATIONSHIP = re.compile(r"<(?:\w+:)?Relationship\b[^>]*?/>")
+_RELATIONSHIP = re.compile(r"<(?:\w+:)?Relationship\b[^<>]*?/>")
 _TARGET = re.compile(r"""\bTarget\s*=\s*["']([^"']*)["']""")
 _MACRO_WARNING = "The file holds macros; they were neither run nor read."
 

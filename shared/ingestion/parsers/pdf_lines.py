@@ -26,10 +26,10 @@ _DROPPED = dict.fromkeys([*range(9), 11, *range(14, 32), 127, 0xAD, 0x200B, 0xFE
 _CHARACTERS = _LIGATURES | _DROPPED | {0xA0: " ", 9: " "}
 _BLANK = re.compile(r"(?<=\S)[ \xa0\t]+(?=\S)")
 _WORD = re.compile(r"\w+(?:-\w+)*")
-_BROKEN = re.compile(rf"(\w*){HYPHEN_MARK}\s*(\w*)")
+_BROKEN = re.compile(rf"((?<!\w)\w+|){HYPHEN_MARK}\s*(\w*)")
 _BULLET = re.compile(r"(?:[•·▪◦‣●○■□]|[*–—-](?=\s)|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)](?=\s))\s*")
 _SIGN = re.compile(r"\A[•·▪◦‣●○■□*–—-]\s*")
-_NUMERIC = re.compile(r"[$€£%()\-–—+.,:/\d]*\d[$€£%()\-–—+.,:/\d]*[%)]?\Z|[$€£%—–-]\Z")
+_NUMERIC = re.compile(r"[$€£%()\-–—+.,:/]*\d[$€£%()\-–—+.,:/\d]*\Z|[$€£%—–-]\Z")
 _SENTENCE_END = re.compile(r"[.!?…:][\"'”’»)\]]*\Z")
 _ROW_NUMBERS = 2
 _ROW_SHARE = 0.3  # of a row's words are numbers

@@ -29,9 +29,9 @@ _FIGURE = re.compile(r"[-+−(]?[$€£]?\d[\d.,:%\s/-]*\)?\Z")
 _LINES_PER_PARAGRAPH = 50
 _MAX_PLACES = 5_000_000  # some 10 s to look at; half as many cells fill all blocks of a document
 
-_VALUELESS_FORMULA = re.compile(rb"(?:</f>|<f\b[^>]*/>)\s*(?:<v\s*/>|<v>\s*</v>)?\s*</c>")
+_VALUELESS_FORMULA = re.compile(rb"(?:</f>|<f\b[^<>]*/>)\s*+(?:<v\s*/>\s*+|<v>\s*</v>\s*+)?</c>")
 _SCAN_BYTES = 4 << 20
-_QUOTED = re.compile(r'"[^"]*"|\[[^\]]*\]|\\.')  # of a number format: text, colours, escaped signs
+_QUOTED = re.compile(r'"[^"]*"|\[[^\[\]]*\]|\\.')  # of a number format: text, colours, escaped signs
 
 
 def parse_xlsx(path: Path, context: ParseContext | None = None) -> ParsedDocument:

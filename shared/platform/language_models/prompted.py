@@ -162,7 +162,7 @@ class ObjectPieces:
         return True
 
 
-_FENCED = re.compile(r"```(?:json)?\s*\n(.*?)```", re.DOTALL)
+_FENCED = re.compile(r"```(?:json)?[^\S\n]*\n(.*?)```", re.DOTALL)
 _ORDER = (
     "Answer with one JSON object and nothing else: no words around it, no code fence. "
     "It must be valid by this JSON schema:"

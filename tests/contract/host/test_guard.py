@@ -15,10 +15,8 @@ OWN = ("/admin/host/status", "/admin/functions", INSTANCES, "/ADMIN/host/status"
 
 
 @pytest.mark.parametrize("path", OWN)
-@pytest.mark.parametrize(
-    "headers", [{}, {"x-functions-key": "guessed"}, {"x-functions-key": "\u00fc".encode()}]
-)
-def test_without_the_key_they_are_401(host: HostProcess, path: str, headers: dict[str, str | bytes]) -> None:
+@pytest.mark.parametrize("headers", [{}, {"x-functions-key": "guessed"}, {"x-functions-key": "guess&d"}])
+def test_without_the_key_they_are_401(host: HostProcess, path: str, headers: dict[str, str]) -> None:
     answer = httpx.get(f"{host.base_url}{path}", headers=headers)
     assert (answer.status_code, answer.text) == (401, "")
 

@@ -164,6 +164,7 @@ async def test_an_answer_without_end_is_cut(
         await backend.client.read_layout(source, "a.pdf", LIMITS)
 
 
+@pytest.mark.attack("outgoing addresses")
 async def test_redirects_are_not_followed_with_the_key(backend: Backend, source: Path) -> None:
     async with DoclingStandIn({}) as elsewhere:
         backend.server.faults = [Fault(status=307, headers={"Location": f"{elsewhere.endpoint}/v1/x"})]
@@ -172,6 +173,7 @@ async def test_redirects_are_not_followed_with_the_key(backend: Backend, source:
         assert elsewhere.served == []
 
 
+@pytest.mark.attack("outgoing addresses")
 async def test_the_result_is_asked_of_the_endpoint_whatever_address_the_service_names(
     intelligence: Backend, source: Path
 ) -> None:

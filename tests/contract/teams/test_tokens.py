@@ -179,6 +179,7 @@ async def test_with_a_valid_token_the_activity_must_fit_it(
     assert teams_app.has_changed_nothing()
 
 
+@pytest.mark.attack("outgoing addresses")
 @pytest.mark.parametrize("service", ["https://10.0.0.1/", "https://evil.example/", "http://127.0.0.1/"])
 async def test_a_token_for_an_address_that_is_not_the_bot_services_is_refused(
     teams_app: Messages, service: str
@@ -357,6 +358,7 @@ async def test_an_answer_without_keys_is_the_services_fault(answer: Answer) -> N
             await keys.find(KEY_ID)
 
 
+@pytest.mark.attack("outgoing addresses")
 async def test_keys_that_are_said_to_be_elsewhere_are_not_taken() -> None:
     async with keys_from(Answer(status="302 Found", headers={"location": "/other"}), GOOD) as (keys, server):
         with pytest.raises(DependencyError):

@@ -70,7 +70,7 @@ async def test_a_refusal_crosses_the_border_with_its_hint(pool: ParserPool, tmp_
     assert refused.value.hints
 
 
-@pytest.mark.attack("SSRF")
+@pytest.mark.attack("outgoing addresses")
 @pytest.mark.skipif(not _can_close_network(), reason="this kernel takes no filter")
 @pytest.mark.parametrize(
     "line",

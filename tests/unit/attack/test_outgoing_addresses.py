@@ -1,0 +1,66 @@
+"""What the app dials, and whether someone else's input could steer it.
+
+A module that starts to use a network library fails here until it says where its addresses come from, and,
+where that is not a setting alone, which test tries to steer it.
+"""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.attack("outgoing addresses")
+
+ROOT = Path(__file__).resolve().parents[3]
+LIBRARIES = ("aiohttp", "http.client", "httpx", "openai", "requests", "socket", "urllib.request", "azure.")
+HARMLESS = ("azure.functions", "azure.durable_functions", "azure.core", "azurefunctions", "azure.monitor")
+SETTING = "a setting"
+# module -> what its addresses are made from; or the test that tries to steer them, and with what.
+DIALS = {
+    "shared/access/directory.py": "tests/contract/clients/test_graph.py",  # ids of people, the next page
+    "shared/ingestion/docling.py": "tests/contract/parser_backends/test_clients.py",  # ids that it answers
+    "shared/ingestion/document_intelligence.py": "tests/contract/parser_backends/test_clients.py",  # the same
+    "shared/platform/connections.py": SETTING,
+    "shared/platform/language_models/endpoint.py": SETTING,
+    "shared/platform/trace_export.py": SETTING,
+    "shared/teams/connector.py": "tests/contract/teams/test_tokens.py",  # an activity's serviceUrl
+    "shared/teams/tokens.py": "tests/contract/teams/test_tokens.py",  # where keys are said to be
+    "shared/tools/web_search.py": "tests/contract/clients/test_web_search.py",  # the question, redirects
+}
+
+
+def dialling_modules() -> Iterator[str]:
+    for part in ("shared", "functions", "orchestrations"):
+        for path in sorted((ROOT / part).glob("**/*.py")):
+            if any(_dials(name) for name in _imported(ast.parse(path.read_text(encoding="utf-8")))):
+                yield path.relative_to(ROOT).as_posix()
+
+
+def _imported(node: ast.AST) -> Iterator[str]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING":
+            continue
+        if isinstance(child, ast.Import):
+            yield from (alias.name for alias in child.names)
+        elif isinstance(child, ast.ImportFrom) and child.module:
+            yield from (f"{child.module}.{alias.name}" for alias in child.names)
+        yield from _imported(child)
+
+
+def _dials(name: str) -> bool:
+    makes = name in LIBRARIES or name.endswith(
+        ("Session", "Client", "OpenAI", "Credential", "open", "socket")
+    )
+    return name.startswith(LIBRARIES) and not name.startswith(HARMLESS) and makes
+
+
+def test_every_module_that_dials_says_where_its_addresses_come_from() -> None:
+    assert set(dialling_modules()) == set(DIALS)
+
+
+def test_what_could_be_steered_is_tried() -> None:
+    for module, source in DIALS.items():
+        if source != SETTING:
+            test = ROOT / source
+            assert "outgoing addresses" in test.read_text(encoding="utf-8"), (module, source)
