@@ -1,13 +1,17 @@
 """The OpenAPI 3.1 description, made from the registry of calls and the models that they name. Pure."""
 
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, models_json_schema
 
 from functions.http.models import PathNames, ReplyHeaders
+from functions.http.openapi.examples import example_of, example_values
 from functions.http.openapi.operation import JSON, PROBLEM, Operation, Reply, Shape, links_of
 from shared.platform.errors import (
     AccessDeniedError,
@@ -26,6 +30,7 @@ from shared.platform.errors import (
     TooManyRunsError,
 )
 
+Json = dict[str, Any]
 _MARK = "\n\nAttributes:\n"
 _ENTRY = re.compile(r"^ {4}([a-z_]+(?:, [a-z_]+)*): (.*(?:\n {8}.*)*)", re.MULTILINE)
 
@@ -38,11 +43,30 @@ def attributed(schema: dict[str, Any]) -> dict[str, Any]:
     said = {
         name: " ".join(text.split()) for names, text in _ENTRY.findall(listed) for name in names.split(", ")
     }
+    return _described({**schema, "description": about}, said)
+
+
+def _described(schema: Json, said: Mapping[str, str]) -> Json:
+    if "properties" not in schema:
+        return schema
     properties = {
         name: {"description": said[name], **field} if name in said else field
         for name, field in schema["properties"].items()
     }
-    return {**schema, "description": about, "properties": properties}
+    return {**schema, "properties": properties}
+
+
+@cache
+def field_words() -> Mapping[str, str]:
+    """What fields mean whose model says nothing of them: by `Model.field`, or by `field` in any model."""
+    words: dict[str, str] = json.loads(Path(__file__).with_name("fields.json").read_text(encoding="utf-8"))
+    return words
+
+
+def _with_words(model: str, schema: Json) -> Json:
+    known, names = field_words(), schema.get("properties", {})
+    said = {name: known.get(f"{model}.{name}", known.get(name, "")) for name in names}
+    return _described(schema, {name: text for name, text in said.items() if text})
 
 
 VERSION = "0.1.0"  # as pyproject.toml
@@ -88,8 +112,6 @@ _HEADERS_OF_ERRORS: Mapping[int, tuple[str, ...]] = {
 }
 
 _OF_LIMITS = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
-Json = dict[str, Any]
-Content = dict[str, Json]
 
 
 class _Schemas(GenerateJsonSchema):
@@ -119,6 +141,7 @@ class Description:
         """`operations` in the order in which they are to be shown."""
         self._operations = operations
         self._references, self._schemas = _schemas_of(operations)
+        self._problems: dict[str, Json] = {}
 
     def document(self) -> Json:
         """The whole description, as plain JSON."""
@@ -135,6 +158,7 @@ class Description:
             "paths": paths,
             "components": {
                 "schemas": self._schemas,
+                "examples": dict(sorted(self._problems.items())),
                 "securitySchemes": {name: dict(scheme) for name, scheme in _SECURITY.items()},
             },
         }
@@ -159,14 +183,14 @@ class Description:
         if shape is None:
             return None
         media_type = JSON if operation.body else "multipart/form-data"
-        return {"required": True, "content": {media_type: self._content(shape, "validation")}}
+        return {"required": True, "content": {media_type: self._content(shape, "validation", True)}}
 
     def _responses(self, operation: Operation) -> dict[str, Json]:
         responses: dict[str, Json] = {
             str(reply.status): self._reply(reply, operation) for reply in operation.replies
         }
-        problem = {PROBLEM: self._content(Problem, "serialization")}
         for status, errors in _by_status(operation).items():
+            problem = {PROBLEM: self._problem(errors)}
             response = responses.setdefault(str(status), {"description": "", "content": {}})
             said = [response["description"], *(_said(error) for error in errors)]
             response["description"] = " ".join(text for text in said if text)
@@ -174,16 +198,17 @@ class Description:
             if status in _HEADERS_OF_ERRORS:
                 response["headers"] = _headers(_HEADERS_OF_ERRORS[status])
         if operation.costs:
-            self._add_limits(responses, problem)
+            self._add_limits(responses)
         if operation.ends_as is not None:
             self._add_ends(responses, operation.ends_as)
         return dict(sorted(responses.items()))
 
-    def _add_limits(self, responses: dict[str, Json], problem: Content) -> None:
+    def _add_limits(self, responses: dict[str, Json]) -> None:
         """Calls that are counted: a refusal more, and what is left on each answer."""
         said = " ".join(_said(error) for error in (TooManyRequestsError, DailyLimitError, TooManyRunsError))
         headers = _headers(("Retry-After",))
-        responses["429"] = {"description": said, "content": dict(problem), "headers": headers}
+        problem = {PROBLEM: self._problem((TooManyRequestsError, DailyLimitError, TooManyRunsError))}
+        responses["429"] = {"description": said, "content": problem, "headers": headers}
         for status, response in responses.items():
             if status[0] == "2" or status == "429":
                 response["headers"] = {**response.get("headers", {}), **_headers(_OF_LIMITS)}
@@ -197,6 +222,13 @@ class Description:
             if status[0] in "45" and status not in (*_ENDED, "401"):
                 response["content"] = {**response["content"], **ended}
 
+    def _problem(self, errors: Iterable[type[GroundworkError]]) -> Json:
+        examples = {}
+        for error in errors:
+            self._problems[error.code] = {"value": _refusal(error)}
+            examples[error.code] = {"$ref": f"#/components/examples/{error.code}"}
+        return {**self._content(Problem, "serialization"), "examples": examples}
+
     def _reply(self, reply: Reply, operation: Operation) -> Json:
         response: Json = {"description": reply.description}
         if links := links_of(reply, operation, self._operations):
@@ -205,13 +237,20 @@ class Description:
             response["headers"] = _headers(reply.headers)
         if reply.contents:
             response["content"] = {
-                media_type: self._content(shape, "serialization") for media_type, shape in reply.contents
+                media_type: self._content(shape, "serialization", True)
+                for media_type, shape in reply.contents
             }
         return response
 
-    def _content(self, shape: Shape | None, mode: JsonSchemaMode) -> Json:
-        """A schema by reference; bytes have none (OpenAPI 3.1.0, section 4.8.14.2)."""
-        return {} if shape is None else {"schema": self._references[shape, mode]}
+    def _content(self, shape: Shape | None, mode: JsonSchemaMode, has_example: bool = False) -> Json:
+        """A schema by reference, perhaps with an example; bytes have none (OpenAPI 3.1.0, 4.8.14.2)."""
+        if shape is None:
+            return {}
+        reference = self._references[shape, mode]
+        if not has_example:
+            return {"schema": reference}
+        name = reference["$ref"].rpartition("/")[2]
+        return {"schema": reference, "example": example_of(name, self._schemas)}
 
 
 def _schemas_of(operations: Sequence[Operation]) -> tuple[dict[tuple[Shape, JsonSchemaMode], Json], Json]:
@@ -228,18 +267,22 @@ def _schemas_of(operations: Sequence[Operation]) -> tuple[dict[tuple[Shape, Json
         list(wanted), ref_template="#/components/schemas/{model}", schema_generator=_Schemas
     )
     made: dict[str, Json] = definitions["$defs"]
-    return references, {name: attributed(schema) for name, schema in made.items()}  # type: ignore[return-value]
+    described = {name: _with_words(name, attributed(schema)) for name, schema in made.items()}
+    return references, described  # type: ignore[return-value]
 
 
 def _parameters(operation: Operation) -> Iterable[Json]:
     named = _fields(PathNames)
     for name in operation.names:
-        yield {"name": name, "in": "path", "required": True, **_shown(named[name])}
+        example = example_values()[f"PathNames.{name}"]
+        yield {"name": name, "in": "path", "required": True, "example": example, **_shown(named[name])}
     for place, shape in (("query", operation.query), ("header", operation.headers)):
         if shape is not None:
             required = shape.model_json_schema().get("required", ())
             for name, schema in _fields(shape).items():
-                yield {"name": name, "in": place, "required": name in required, **_shown(schema)}
+                example = example_values().get(f"{shape.__name__}.{name}")
+                shown = _shown(schema) if example is None else {**_shown(schema), "example": example}
+                yield {"name": name, "in": place, "required": name in required, **shown}
 
 
 def _headers(names: Iterable[str]) -> Json:
@@ -265,6 +308,17 @@ def _by_status(operation: Operation) -> dict[int, list[type[GroundworkError]]]:
     for error in dict.fromkeys(errors):
         by_status.setdefault(error.status, []).append(error)
     return by_status
+
+
+def _refusal(error: type[GroundworkError]) -> Json:
+    """Problem details as the error has them."""
+    return {
+        "type": f"urn:groundwork:error:{error.code}",
+        "title": error.code,
+        "status": error.status,
+        "detail": (error.__doc__ or "").strip().splitlines()[0],
+        "hints": [],
+    }
 
 
 def _said(error: type[GroundworkError]) -> str:

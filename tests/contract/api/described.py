@@ -34,6 +34,21 @@ class Described:
         self._check_headers(described, answer, about)
         self._check_content(described.get("content", {}), answer, about)
 
+    def check_example(self, schema: Mapping[str, Any], media_type: str, example: Any, about: str) -> None:
+        """AssertionError when an example is not of its schema; one of a stream is its text."""
+        for body in _events(example) if media_type == STREAM_TYPE else [example]:
+            self._validate(schema, body, about)
+
+    def call_named(self, name: str) -> tuple[tuple[str, str], Mapping[str, Any]]:
+        """Path and method of a call, and what is said of it."""
+        paths = self._document["paths"]
+        return next(
+            ((path, method), call)
+            for path, methods in paths.items()
+            for method, call in methods.items()
+            if call["operationId"] == name
+        )
+
     def operations(self) -> Iterator[Mapping[str, Any]]:
         """All that are described."""
         for methods in self._document["paths"].values():
@@ -88,7 +103,11 @@ def _bodies(media_type: str, answer: httpx.Response) -> list[Any]:
     """What the schema is of: the body, or each event of a stream."""
     if media_type != STREAM_TYPE:
         return [json.loads(answer.content) if media_type in JSON_TYPES else answer.text]
-    frames = [frame.split("\n") for frame in answer.text.split("\n\n")]
+    return _events(answer.text)
+
+
+def _events(text: str) -> list[Any]:
+    frames = [frame.split("\n") for frame in text.split("\n\n")]
     # Split by line ends alone: a text may hold other characters that Python takes for some.
     return [
         dict(line.split(": ", 1) for line in lines)

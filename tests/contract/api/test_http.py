@@ -191,6 +191,14 @@ def test_health_needs_no_identity(nobody: httpx.Client) -> None:
     assert nobody.get("/health/ready").json() == {"status": "ok", "failed": {}}
 
 
+def test_examples_can_be_sent_as_they_stand(anna: httpx.Client, described: Described) -> None:
+    for name in ("chat", "search", "create_thread", "mcp", "complete_chat", "make_upload_ticket"):
+        (path, method), call = described.call_named(name)
+        body = call["requestBody"]["content"]["application/json"]["example"]
+        answer = anna.request(method, path, json=body)
+        assert answer.status_code in (200, 201), (name, answer.text)
+
+
 def test_every_call_answers_as_it_is_described(
     anna: httpx.Client, nobody: httpx.Client, stack: LocalStack, described: Described
 ) -> None:

@@ -9,8 +9,10 @@ import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 from pydantic import ValidationError
 
-from functions.http.models import ListQuery
-from functions.http.openapi.description import VERSION, Description, attributed
+from functions.http.models import ListQuery, PathNames, SearchQuery
+from functions.http.openapi.description import VERSION, Description, attributed, field_words
+from functions.http.openapi.examples import example_of, example_values
+from functions.http.openapi.operation import JSON, PROBLEM
 from functions.http.openapi.operations import OPERATIONS
 from shared.platform.models import Model
 from tests.architecture.source_tree import ROOT
@@ -150,6 +152,66 @@ def test_an_event_that_is_not_as_described_is_found(document: dict[str, Any]) ->
     for wrong in ("id: 1\nevent: tokens\ndata: {}\n\n", "id: x\nevent: token\ndata: {}\n\n", "id: 1\n\n"):
         with pytest.raises(AssertionError, match="get_run_events 200"):
             check(wrong)
+
+
+def test_every_field_and_parameter_is_described(document: dict[str, Any]) -> None:
+    schemas = document["components"]["schemas"]
+    fields = {f"{model}.{name}": field for model in schemas for name, field in fields_of(schemas[model])}
+    assert [name for name, field in fields.items() if not field.get("description")] == []
+    calls = [call for methods in document["paths"].values() for call in methods.values()]
+    named = [parameter for call in calls for parameter in call["parameters"]]
+    assert [parameter["name"] for parameter in named if not parameter["description"]] == []
+
+
+def test_words_and_values_for_fields_that_do_not_exist_are_removed(document: dict[str, Any]) -> None:
+    schemas = document["components"]["schemas"]
+    known = set(schemas) | {name for model in schemas for name, _ in fields_of(schemas[model])}
+    known |= {f"{model}.{name}" for model in schemas for name, _ in fields_of(schemas[model])}
+    parameters = {
+        f"{model.__name__}.{name}" for model in (PathNames, SearchQuery) for name in model.model_fields
+    }
+    assert set(field_words()) - known == set()
+    assert set(example_values()) - known - parameters == set()
+
+
+def fields_of(schema: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    return list(schema.get("properties", {}).items())
+
+
+def test_every_body_and_answer_has_an_example_that_fits(document: dict[str, Any]) -> None:
+    described, shown = Described(document), 0
+    for call in described.operations():
+        places = {"body": call.get("requestBody", {}), **call["responses"]}
+        for place, response in places.items():
+            for media_type, content in response.get("content", {}).items():
+                about = f"{call['operationId']} {place} {media_type}"
+                if "schema" not in content or (place[:1] in "45" and media_type != PROBLEM):
+                    continue
+                for example in examples_in(content, document):
+                    shown += 1
+                    described.check_example(content["schema"], media_type, example, about)
+    assert shown > 500
+
+
+def examples_in(content: dict[str, Any], document: dict[str, Any]) -> list[Any]:
+    if "examples" not in content:
+        return [content["example"]]
+    shared = document["components"]["examples"]
+    return [shared[one["$ref"].rpartition("/")[2]]["value"] for one in content["examples"].values()]
+
+
+def test_the_app_takes_the_examples_of_bodies(document: dict[str, Any]) -> None:
+    for operation in OPERATIONS:
+        if operation.body is not None:
+            call = document["paths"][f"/{operation.route}"][operation.method.lower()]
+            example = call["requestBody"]["content"][JSON]["example"]
+            operation.body.model_validate_json(json.dumps(example))
+
+
+def test_a_text_without_a_value_is_named() -> None:
+    schemas = {"Valve": {"properties": {"maker": {"type": "string"}, "open": {"type": "boolean"}}}}
+    with pytest.raises(LookupError, match=r"Valve\.maker"):
+        example_of("Valve", schemas)
 
 
 def test_it_is_plain_json(document: dict[str, Any]) -> None:

@@ -1,0 +1,83 @@
+"""Examples of bodies and answers, composed of the values in examples.json. Pure.
+
+A value stands there by the name of its model, by `Model.field`, or by `field` in any model; the narrowest
+counts. Fields without one are null, false, empty or 0, as their schema allows; a text has to have one.
+"""
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+Json = dict[str, Any]
+
+
+@cache
+def example_values() -> Mapping[str, Any]:
+    """The values."""
+    values: Json = json.loads(Path(__file__).with_name("examples.json").read_text(encoding="utf-8"))
+    return values
+
+
+def example_of(model: str, schemas: Mapping[str, Json]) -> Any:
+    """An example of a model whose schema is among `schemas`.
+
+    Raises:
+        LookupError: a text of it has no value; names it.
+    """
+    values = example_values()
+    if model in values:
+        return values[model]
+    schema = schemas[model]
+    if "properties" not in schema:
+        return _value(model, "", schema, schemas)
+    return {name: _value(model, name, field, schemas) for name, field in schema["properties"].items()}
+
+
+def _value(model: str, name: str, field: Json, schemas: Mapping[str, Json]) -> Any:
+    values = example_values()
+    if f"{model}.{name}" in values:
+        return values[f"{model}.{name}"]
+    if (shape := _shape_in(field)) is not None:
+        return example_of(shape, schemas)
+    if (items := field.get("items")) and (shape := _shape_in(items)) is not None:
+        return [example_of(shape, schemas)]
+    if "const" in field or "enum" in field:
+        return field.get("const") or field["enum"][0]
+    if name in values and _fits(values[name], field):
+        return values[name]
+    return _nothing(model, name, field)
+
+
+def _shape_in(field: Json) -> str | None:
+    """The model that a schema refers to, or the first of several."""
+    options = [field, *field.get("anyOf", ()), *field.get("oneOf", ())]
+    return next((str(one["$ref"]).rpartition("/")[2] for one in options if "$ref" in one), None)
+
+
+def _kinds(field: Json) -> set[str]:
+    return {str(one["type"]) for one in (field, *field.get("anyOf", ())) if "type" in one}
+
+
+def _fits(value: Any, field: Json) -> bool:
+    """Whether a value that is there by the field's name alone is of the kind that this model's field has."""
+    names = {str: "string", int: "integer", float: "number", bool: "boolean", list: "array", dict: "object"}
+    return names[type(value)] in _kinds(field)
+
+
+def _nothing(model: str, name: str, field: Json) -> Any:
+    if field.get("format") == "date-time":
+        return "2026-03-02T09:15:00Z"
+    kinds = _kinds(field)
+    for kind, empty in (
+        ("null", None),
+        ("boolean", False),
+        ("array", []),
+        ("object", {}),
+        ("integer", 0),
+        ("number", 0.0),
+    ):
+        if kind in kinds:
+            return empty
+    raise LookupError(f"examples.json needs {model}.{name}")
