@@ -150,7 +150,9 @@ def _leave_waiting(terminal: Terminal, run_id: str, event: Event) -> None:
 def _options(event: Event) -> list[str]:
     lines = [str(event.data.get("question") or "Which one?")]
     for option in event.data.get("options") or ():
-        details = ", ".join(filter(None, (option.get("filename"), option.get("date"))))
+        details = ", ".join(
+            filter(None, (option.get("filename"), *option.get("details", ()), option.get("date")))
+        )
         name = option.get("title") or option.get("filename")
         lines.append(f"  {option['number']}. {name}{f' ({details})' if details else ''}")
     return lines

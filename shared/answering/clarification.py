@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from unicodedata import normalize
 
 from shared.evidence.messages import GERMAN, messages_in
+from shared.evidence.untrusted_text import one_line
 from shared.platform.errors import CallerError
 from shared.platform.models import Model
 from shared.retrieval.document_names import (
@@ -19,6 +20,8 @@ from shared.runs.evidence import MissingDocument
 from shared.runs.models import Choice, ClarificationAnswer, ClarificationOption
 from shared.runs.plan import QueryType
 
+_MAX_DETAILS = 3  # besides name and date; a button has room for 120 characters
+_MAX_DETAIL_CHARS = 40
 _WORD = re.compile(r"[^\W_]+")
 _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 
@@ -133,7 +136,7 @@ def _age(option: ClarificationOption) -> tuple[str, str]:
 
 
 def _words_of(option: ClarificationOption) -> frozenset[str]:
-    return naming_words(option.filename, option.title, option.date)
+    return naming_words(option.filename, option.title, option.date, *option.details)
 
 
 _FILE_NAME = re.compile(r"\w\.[A-Za-z]{2,4}$")
@@ -234,9 +237,29 @@ def options_of(candidates: Sequence[DocumentRecord]) -> tuple[ClarificationOptio
             filename=record.filename,
             title=record.title,
             date=record.upload_date.date().isoformat(),
+            details=details,
         )
-        for number, record in enumerate(candidates, start=1)
+        for number, (record, details) in enumerate(
+            zip(candidates, _differences(candidates), strict=True), start=1
+        )
     )
+
+
+def _differences(candidates: Sequence[DocumentRecord]) -> list[tuple[str, ...]]:
+    """What each document has that not all of them have, in short; the most telling first."""
+    told = [
+        [one_line(value or "")[:_MAX_DETAIL_CHARS] for value in values]
+        for values in (
+            [record.printed_date for record in candidates],
+            [record.department for record in candidates],
+            [record.document_type for record in candidates],
+            [record.author for record in candidates],
+            [record.language for record in candidates],
+            [record.project_id for record in candidates],
+        )
+        if len(set(values)) > 1
+    ][:_MAX_DETAILS]
+    return [tuple(filter(None, values)) for values in zip(*told, strict=True)] or [()] * len(candidates)
 
 
 def question_back(language: str, reference: str, option_count: int) -> str:

@@ -139,6 +139,7 @@ class ClarificationOption(Model):
         number: counted from 1; all that a person needs to choose it.
         doc_id, filename, date: of a document; empty otherwise. The date is that of its upload, YYYY-MM-DD.
         title: of a document, or the words of an answer.
+        details: in what this document differs from the others, such as its department; at most three.
     """
 
     number: int
@@ -146,11 +147,12 @@ class ClarificationOption(Model):
     filename: str = ""
     title: str = ""
     date: str = ""
+    details: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
         """What a person chooses by: `Travel policy (travel.pdf, 2026-01-01)`, or the words of an answer."""
-        details = ", ".join(filter(None, (self.filename, self.date)))
+        details = ", ".join(filter(None, (self.filename, *self.details, self.date)))
         return f"{self.title or self.filename} ({details})" if details else self.title
 
 

@@ -17,6 +17,8 @@ PAGE: Texts = {"de": "S. {}", "en": "p. {}"}
 FIGURE: Texts = {"de": "Abbildung", "en": "figure"}
 GENERATED: Texts = {"de": "Von KI erzeugt.", "en": "AI-generated."}
 SOURCES_HEADING: Texts = {"de": "Quellen", "en": "Sources"}
+DEEP_ANALYSIS: Texts = {"de": "Gründliche Analyse", "en": "Deep analysis"}
+SHOW_ALL: Texts = {"de": "Alles anzeigen", "en": "Show all"}
 OPEN_PAGE: Texts = {"de": "Seite öffnen", "en": "Open page"}
 
 HELP: Texts = {

@@ -165,11 +165,13 @@ class BotReply(Model):
 
     Attributes:
         text: Markdown that chat clients show: no pictures, no tables.
+        badge: a word below the first part of the text; empty = none.
         can_be_rated: show thumbs under it.
         is_generated: show that a model wrote it.
     """
 
     text: str
+    badge: str = ""
     citations: tuple[ShownCitation, ...] = ()
     figures: tuple[ShownFigure, ...] = ()
     tables: tuple[ShownTable, ...] = ()

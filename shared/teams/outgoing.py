@@ -16,6 +16,7 @@ import re
 import textwrap
 from dataclasses import dataclass
 from typing import Any, Literal
+from urllib.parse import quote
 
 from shared.evidence.document_prompt import clock_time
 from shared.evidence.figures import alt_text
@@ -63,6 +64,8 @@ MAX_TABLE_COLUMNS = 7  # a phone shows about 4 (unmeasured)
 _MAX_TITLE_CHARS = 120
 _MAX_CELL_CHARS = 400
 # These would become a link, or a date in the reader's own format: {{DATE(...)}}.
+_REST = "rest"
+_OF_ADDRESSES = ":/?#[]@!$&'*+,;=%~"  # all that an address may hold, but what would end a link of Markdown
 _SEPARATED = (("](", "] ("), ("{{", "{ {"))
 
 
@@ -77,6 +80,7 @@ def reply_of(answer: RunAnswer, *, language: Language, public_address: str | Non
     shown = [figure for figure in answer.figures if figure.image_url]
     return BotReply(
         text=text,
+        badge=messages.DEEP_ANALYSIS[language] if answer.sub_agents else "",
         citations=tuple(_citation(cited, language, public_address) for cited in answer.citations),
         figures=tuple(
             _figure(figure, _label(figure, text, is_only=len(shown) == 1), language, public_address)
@@ -89,7 +93,10 @@ def reply_of(answer: RunAnswer, *, language: Language, public_address: str | Non
 
 
 def messages_of(conversation: BotConversation, reply: BotReply) -> list[Wire]:
-    """The activities that show a reply, in order. The card and the thumbs go with the last one."""
+    """The activities that show a reply, in order. The card and the thumbs go with the last one.
+
+    A text that is too long for a message is unfolded by the card, if that has room for it.
+    """
     language = language_of(conversation)
     if conversation.channel != TEAMS:
         return _messages_in_words(conversation, reply, language)
@@ -98,6 +105,28 @@ def messages_of(conversation: BotConversation, reply: BotReply) -> list[Wire]:
         for text in split(_with_choices(reply), MAX_TEXT_CHARS)
         for part in _fitting(conversation, reply, text)
     ]
+    rest = "\n\n".join(texts[1:])
+    if reply.badge:
+        texts[0] = f"{texts[0]}\n\n**{reply.badge}**"
+    whole = _unfolding(conversation, reply, texts[0], rest) if rest else None
+    sent = [whole] if whole else _in_parts(conversation, reply, texts)
+    if reply.can_be_rated:
+        sent[-1]["channelData"] = {"feedbackLoop": {"type": "default"}}
+    return sent
+
+
+def _unfolding(conversation: BotConversation, reply: BotReply, first: str, rest: str) -> Wire | None:
+    """One message whose card unfolds the rest of its text; None if that is too large."""
+    without_tables = reply.model_copy(update={"tables": ()})  # the text has them as well
+    card = card_of(without_tables, language_of(conversation), rest)
+    message = {**_message(conversation, reply, f"{first}\n\n…"), "attachments": [card]}
+    fits = len(json.dumps(card).encode()) <= MAX_CARD_BYTES and _size(message) <= MAX_MESSAGE_BYTES
+    return message if fits else None
+
+
+def _in_parts(conversation: BotConversation, reply: BotReply, texts: list[str]) -> list[Wire]:
+    """A message for each text."""
+    language = language_of(conversation)
     sent = [_message(conversation, reply, text) for text in texts]
     card = card_of(reply, language)
     if card is not None and len(json.dumps(card).encode()) > MAX_CARD_BYTES:
@@ -109,8 +138,6 @@ def messages_of(conversation: BotConversation, reply: BotReply) -> list[Wire]:
         else:
             alone = reply.model_copy(update={"citations": ()})
             sent.append({**_message(conversation, alone, ""), "attachments": [card]})
-    if reply.can_be_rated:
-        sent[-1]["channelData"] = {"feedbackLoop": {"type": "default"}}
     return sent
 
 
@@ -159,6 +186,7 @@ def in_words(reply: BotReply, language: Language) -> str:
     ]
     parts = (
         _with_choices(reply),
+        f"**{reply.badge}**" if reply.badge else "",
         commands,
         figures,
         "\n".join((f"**{messages.SOURCES_HEADING[language]}**", *sources)) if sources else "",
@@ -331,9 +359,13 @@ def _size(activity: Wire) -> int:
     return 2 * len(json.dumps(activity, ensure_ascii=False))
 
 
-def card_of(reply: BotReply, language: Language) -> Wire | None:
-    """The card of a message, as an attachment; None if the message needs none."""
+def card_of(reply: BotReply, language: Language, rest: str = "") -> Wire | None:
+    """The card of a message, as an attachment; None if the message needs none.
+
+    `rest`: text that the message has no room for, shown when a button is pressed, with its sources.
+    """
     body = [
+        *(_folded(rest, _cited_in(rest, reply.citations), language) if rest else ()),
         *(_card_figure(figure, language) for figure in reply.figures),
         *(
             _table(table)
@@ -353,6 +385,26 @@ def card_of(reply: BotReply, language: Language) -> Wire | None:
     if reply.tables or reply.figures:
         content["msteams"] = {"width": "Full"}
     return {"contentType": "application/vnd.microsoft.card.adaptive", "content": content}
+
+
+def _folded(rest: str, citations: list[ShownCitation], language: Language) -> list[Wire]:
+    toggle = {
+        "type": "Action.ToggleVisibility",
+        "title": messages.SHOW_ALL[language],
+        "targetElements": [_REST],
+    }
+    blocks = [_block(paragraph) for paragraph in rest.split("\n\n") if paragraph.strip()]
+    sources = [_source(cited) for cited in citations]
+    return [
+        {"type": "ActionSet", "actions": [toggle]},
+        {"type": "Container", "id": _REST, "isVisible": False, "items": [*blocks, *sources]},
+    ]
+
+
+def _source(cited: ShownCitation) -> Wire:
+    name = _text(cited.name)["text"]
+    number = f"[{cited.n}]({quote(cited.url, safe=_OF_ADDRESSES)})" if cited.url else f"{cited.n}."
+    return _block("") | {"text": f"{number} {name}", "isSubtle": True, "size": "Small"}
 
 
 def _card_figure(figure: ShownFigure, language: Language) -> Wire:
@@ -401,7 +453,11 @@ def _button(button: ShownButton) -> Wire:
 
 
 def _text(text: str) -> Wire:
-    shown = cut(one_line(text), _MAX_CELL_CHARS)
+    return _block(cut(one_line(text), _MAX_CELL_CHARS))
+
+
+def _block(text: str) -> Wire:
+    shown = text
     for sign, separated in _SEPARATED:
         shown = shown.replace(sign, separated)
     return {"type": "TextBlock", "text": shown or " ", "wrap": True}

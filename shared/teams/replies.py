@@ -25,11 +25,13 @@ from shared.platform.errors import (
 )
 from shared.platform.telemetry import get_logger
 from shared.runs.events import (
+    ActionEvent,
     AskUserEvent,
     CompleteEvent,
     ErrorEvent,
     RunEvent,
     TokenEvent,
+    events_of,
     is_terminal,
     parse_event,
     withdraws_step,
@@ -230,10 +232,16 @@ async def _answer(record: RunRecord, reply: RunReply) -> BotReply:
     if answer is None:
         raise NotFoundError("The answer was deleted.")
     shown = reply_of(answer, language=reply.language, public_address=services.settings.host.public_address)
-    note = _note_of(answer, reply.place)
+    note = None if await _is_small_talk(record.run_id, reply.deps) else _note_of(answer, reply.place)
     if note is None:
         return shown
     return shown.model_copy(update={"text": f"{shown.text}\n\n_{note[reply.language]}_"})
+
+
+async def _is_small_talk(run_id: str, deps: ReplyDependencies) -> bool:
+    """Whether no document was read for it: "Thank you!" is no question, and its answer has no sources."""
+    events = events_of(await deps.services.run_log.read(run_id))
+    return any(isinstance(event, ActionEvent) and event.query_type == "CONVERSATION" for event in events)
 
 
 def _note_of(answer: RunAnswer, place: ReplyPlace) -> messages.Texts | None:
@@ -254,7 +262,8 @@ async def _note_answered(
     if message_id:
         key = conversation_key(place.conversation)
         await deps.turns.note_message(key, message_id, run_id, place.owner_id)
-    await remember(place.conversation, place.owner_id, deps.turns, lambda turn: {"last_run_id": run_id})
+    if not await _is_small_talk(run_id, deps):
+        await remember(place.conversation, place.owner_id, deps.turns, lambda turn: {"last_run_id": run_id})
 
 
 class LiveText:

@@ -566,15 +566,40 @@ async def test_sources_of_words_that_no_model_wrote_carry_no_label(
     assert "additionalType" not in entity
 
 
-async def test_more_sources_than_a_message_takes_come_in_several(
+async def test_more_sources_than_a_message_takes_are_in_its_card(
     connector: Connector, outbox: BotOutbox
 ) -> None:
     lines = "\n".join(f"- a statement of some length that is proved [{n}]" for n in range(1, 16))
-    cited = tuple(ShownCitation(n=n, name="x", abstract="y", url="") for n in range(1, 16))
+    cited = tuple(
+        ShownCitation(n=n, name="x", abstract="y", url="https://app.example/(n)") for n in range(1, 16)
+    )
     await outbox.say(connector.conversation(), BotReply(text=lines, citations=cited))
-    told = [[claim["position"] for claim in sent["entities"][0]["citation"]] for sent in connector.activities]
-    assert [n for numbers in told for n in numbers] == list(range(1, 16))
-    assert all(len(numbers) <= 10 for numbers in told)
+    (sent,) = connector.activities
+    shown = [claim["position"] for claim in sent["entities"][0]["citation"]]
+    _, folded = sent["attachments"][0]["content"]["body"]
+    sources = [item["text"] for item in folded["items"] if item["text"].startswith("[")]
+    assert len(shown) + len(sources) == 15
+    assert sources[-1] == "[15](https://app.example/%28n%29) x"
+
+
+async def test_a_text_that_is_too_long_is_unfolded_by_a_button(
+    connector: Connector, outbox: BotOutbox
+) -> None:
+    paragraphs = [f"{number}. {'word ' * 60}" for number in range(1, 40)]
+    paragraphs[-1] = "{{DATE(2026)}} and [a link](https://elsewhere.example)"
+    reply = _ANSWER.model_copy(update={"text": "\n\n".join(paragraphs), "badge": "Deep analysis"})
+    await outbox.say(connector.conversation(), reply)
+    (sent,) = connector.activities
+    assert sent["text"].endswith("**Deep analysis**\n\n…")
+    assert sent["channelData"] == {"feedbackLoop": {"type": "default"}}
+    action, folded, *_ = sent["attachments"][0]["content"]["body"]
+    assert action["actions"][0]["title"] == "Show all"
+    assert action["actions"][0]["targetElements"] == [folded["id"]]
+    assert folded["isVisible"] is False
+    texts = [item["text"] for item in folded["items"]]
+    assert texts[-1] == "{ {DATE(2026)}} and [a link] (https://elsewhere.example)"
+    shown = [*sent["text"].split("\n\n")[:-2], *texts[:-1]]
+    assert [one.strip() for one in shown] == [one.strip() for one in paragraphs[:-1]]
 
 
 async def test_typing_is_shown(connector: Connector, outbox: BotOutbox) -> None:

@@ -154,6 +154,22 @@ def test_options_are_numbered_and_named() -> None:
     )
 
 
+def test_options_show_in_what_their_documents_differ() -> None:
+    same = {"title": "Travel policy", "language": "en"}
+    found = (
+        record("travel.pdf", department="Sales", author="A. Kern", project_id="x", **same),
+        record("travel.pdf", "Travel policy", "draft", department="Works", author="B. Roth", language="en"),
+        record("travel.pdf", "Travel policy", "draft", department="Works", language="en"),
+    )
+    assert [option.details for option in options_of(found)] == [
+        ("Sales", "report", "A. Kern"),
+        ("Works", "draft", "B. Roth"),
+        ("Works", "draft"),
+    ]
+    assert options_of(found)[1].name == "Travel policy (travel.pdf, Works, draft, B. Roth, 2026-01-01)"
+    assert [option.details for option in options_of(RECORDS[:2])] == [(), ()]
+
+
 def test_a_german_question_is_asked_back_in_german() -> None:
     assert "Welches" in question_back("de", "Bericht", 2)
     assert "Which" in question_back("fr", "rapport", 2)

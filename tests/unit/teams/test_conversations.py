@@ -11,7 +11,7 @@ from tests.fakes.directory import InMemoryDirectory
 from tests.fakes.models import ScriptedChatModel
 from tests.fakes.services import fake_services
 from tests.unit.answering.world import Model, plan
-from tests.unit.teams.chat import ANNA, ANSWERED, BEN, PERSONAL, QUESTION, chat
+from tests.unit.teams.chat import ANNA, ANSWERED, BEN, GROUP, PERSONAL, QUESTION, chat
 
 
 async def test_a_question_is_answered_with_its_source() -> None:
@@ -236,3 +236,16 @@ async def test_without_a_bot_nothing_is_taken_down() -> None:
     services = fake_services(chat_model=ScriptedChatModel())
     with pytest.raises(ConfigurationError):
         await handle(bot.message(QUESTION), services, bot.orchestrations)
+
+
+async def test_small_talk_is_answered_and_leaves_the_sources_of_the_answer_before() -> None:
+    bot = await chat()
+    await bot.write(QUESTION)
+    talk = plan(query_type="CONVERSATION", reply="You're welcome.", search_queries=(), todo=())
+    bot.services.chat_model = Model(talk).chat_model()
+    (said,) = await bot.write("Thank you!")
+    assert said.reply.text == "You're welcome."
+    (sources,) = await bot.write("/sources")
+    assert len(sources.reply.citations) == 1
+    (said,) = await bot.write("Hello", conversation=GROUP)
+    assert said.reply.text == "You're welcome.", "no note on which documents were read: none were"

@@ -38,7 +38,7 @@ export function Clarification({ runId, ask }: { runId: string; ask: Ask }) {
                 <strong>{option.title || option.filename}</strong>
                 {option.filename && (
                   <small>
-                    <bdi>{option.filename}</bdi> · {option.date}
+                    <bdi>{option.filename}</bdi> · {[...(option.details ?? []), option.date].join(" · ")}
                   </small>
                 )}
               </span>
