@@ -98,7 +98,7 @@ class SettingsGroup(BaseModel):
 
 
 class SearchSettings(SettingsGroup, alias_generator=prefixed("AZURE_SEARCH_")):
-    """The search service."""
+    """Search service."""
 
     endpoint: str = Field(
         description="Search service that holds the indexes.", examples=["https://NAME.search.windows.net"]
@@ -120,7 +120,7 @@ class SearchSettings(SettingsGroup, alias_generator=prefixed("AZURE_SEARCH_")):
 
 
 class StorageSettings(SettingsGroup):
-    """The storage account with the documents, and the account for tables."""
+    """Storage."""
 
     connection_string: str | None = Field(
         alias="DocumentsStorage",
@@ -176,7 +176,7 @@ class StorageSettings(SettingsGroup):
 
 
 class ModelSettings(SettingsGroup):
-    """The model endpoint, its deployments and what they cost."""
+    """Models."""
 
     openai_base_url: str | None = Field(
         default=None,
@@ -316,7 +316,7 @@ class ModelSettings(SettingsGroup):
 
 
 class IngestionSettings(SettingsGroup):
-    """Reading files: limits, parser services, default access."""
+    """Ingestion."""
 
     max_block_tokens: int = Field(
         default=230,
@@ -423,7 +423,7 @@ class IngestionSettings(SettingsGroup):
 
 
 class AnsweringSettings(SettingsGroup):
-    """Answering one question."""
+    """Answers."""
 
     plan_timeout_s: float = Field(
         default=10, gt=0, description="Timeout for planning a question, in seconds."
@@ -497,7 +497,7 @@ class AnsweringSettings(SettingsGroup):
 
 
 class ConversationSettings(SettingsGroup):
-    """Threads, and how long runs are kept."""
+    """Threads and runs."""
 
     turns: int = Field(
         alias="CONVERSATION_TURNS",
@@ -519,7 +519,7 @@ class ConversationSettings(SettingsGroup):
 
 
 class SummarySettings(SettingsGroup, alias_generator=prefixed("SUMMARY_")):
-    """Summaries of several documents."""
+    """Summaries."""
 
     timeout_s: float = Field(
         default=900,
@@ -553,7 +553,7 @@ class SummarySettings(SettingsGroup, alias_generator=prefixed("SUMMARY_")):
 
 
 class SubagentSettings(SettingsGroup, alias_generator=prefixed("SUBAGENTS_")):
-    """Limits of sub-agents (contracts.md, section 4)."""
+    """Limits of sub-agents."""
 
     enabled: bool = Field(default=True, description="Allow sub-agents for questions that need deeper work.")
     max_per_request: int = Field(
@@ -664,7 +664,7 @@ class SubagentSettings(SettingsGroup, alias_generator=prefixed("SUBAGENTS_")):
 
 
 class ThresholdSettings(SettingsGroup):
-    """Scores by which the delegation policy decides."""
+    """Thresholds of delegation."""
 
     low_retrieval_confidence_top_score: float = Field(
         default=0.62, ge=0, le=1, description="A lower top score suggests a sub-agent."
@@ -687,7 +687,7 @@ class ThresholdSettings(SettingsGroup):
 
 
 class BudgetSettings(SettingsGroup):
-    """Time, tokens and money of one question."""
+    """Budgets of one question."""
 
     budget_preset: Literal["default", "tight"] = Field(
         default="default",
@@ -743,7 +743,7 @@ TIGHT_BUDGETS: Mapping[str, float] = {
 
 
 class WebSearchSettings(SettingsGroup, alias_generator=prefixed("WEB_SEARCH_")):
-    """Searching the web."""
+    """Web search."""
 
     url: _SafeUrl | None = Field(
         default=None,
@@ -759,7 +759,7 @@ class WebSearchSettings(SettingsGroup, alias_generator=prefixed("WEB_SEARCH_")):
 
 
 class LimitSettings(SettingsGroup):
-    """What one person may use."""
+    """Limits per person."""
 
     rate_limit_per_minute: int = Field(
         default=60,  # one a second for hours: no person asks faster, and no faulty script costs more
@@ -809,7 +809,7 @@ class LimitSettings(SettingsGroup):
 
 
 class TelemetrySettings(SettingsGroup):
-    """Where traces and metrics go. The names are those of OpenTelemetry and Azure."""
+    """Traces and metrics. The names are those of OpenTelemetry and Azure."""
 
     otlp_endpoint: _HttpUrl | None = Field(
         alias="OTEL_EXPORTER_OTLP_ENDPOINT",
@@ -877,7 +877,7 @@ class TelemetrySettings(SettingsGroup):
 
 
 class BotSettings(SettingsGroup, alias_generator=prefixed("BOT_")):
-    """The Bot Service channels."""
+    """Bot."""
 
     app_id: _EntraId | None = Field(
         default=None,
@@ -933,7 +933,7 @@ class BotSettings(SettingsGroup, alias_generator=prefixed("BOT_")):
 
 
 class IdentitySettings(SettingsGroup):
-    """Who is admitted, and how groups are looked up."""
+    """Identity and access."""
 
     allowed_tenants: _OneEntraId = Field(
         default="",
@@ -1006,7 +1006,7 @@ class IdentitySettings(SettingsGroup):
 
 
 class HostSettings(SettingsGroup):
-    """Where the app runs, and how it is reached."""
+    """Host."""
 
     azure_client_id: str | None = Field(
         default=None, description="Client id of the user-assigned managed identity."
@@ -1091,7 +1091,7 @@ class Settings(BaseModel):
         """
         places = {
             (field.alias or "").lower(): (group, field.alias or "")
-            for group, kind in _groups().items()
+            for group, kind in setting_groups().items()
             for field in kind.model_fields.values()
         }
         given: dict[str, dict[str, object]] = {group: {} for group in cls.model_fields}
@@ -1107,7 +1107,7 @@ class Settings(BaseModel):
         """These settings with others in place of some, by the variables' names, in any case."""
         values = {
             (info.alias or "").lower(): getattr(getattr(self, group), field)
-            for group, kind in _groups().items()
+            for group, kind in setting_groups().items()
             for field, info in kind.model_fields.items()
         }
         return self.of({**values, **{name.lower(): value for name, value in named.items()}})
@@ -1170,10 +1170,13 @@ class Settings(BaseModel):
 
 def setting_fields() -> dict[str, FieldInfo]:
     """Each setting's field by its environment variable."""
-    return {field.alias or "": field for kind in _groups().values() for field in kind.model_fields.values()}
+    return {
+        field.alias or "": field for kind in setting_groups().values() for field in kind.model_fields.values()
+    }
 
 
-def _groups() -> dict[str, type[SettingsGroup]]:
+def setting_groups() -> dict[str, type[SettingsGroup]]:
+    """Each group by its name in `Settings`."""
     fields = Settings.model_fields.items()
     return {name: cast("type[SettingsGroup]", field.annotation) for name, field in fields}
 

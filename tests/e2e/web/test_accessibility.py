@@ -108,7 +108,7 @@ def _faults(watched: Watched, where: str) -> list[str]:
 def test_administrators_reports_are_accessible(stack: LocalStack, browser: Browser) -> None:
     with opened(browser, stack.base_url, "admin", path="/?view=account") as watched:
         reports = watched.page.locator(".report")
-        expect(reports.last.locator("summary")).to_have_text("Do the stores agree?")
+        expect(reports.last.locator("summary")).to_have_text("Are all stores consistent?")
         for report in reports.all():
             report.locator("summary").click()
             expect(report.locator("> :nth-child(2)")).not_to_have_text(re.compile("Loading"))
