@@ -5,13 +5,16 @@ its shortcuts, on trees of `re`'s own parser. Bounded repetitions end at BOUND, 
 within the short texts that are tried.
 """
 
+import importlib
 import itertools
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
-from re import _constants as c  # type: ignore[attr-defined]  # the parser is the same from Python 3.11 to 3.14
-from re import _parser  # type: ignore[attr-defined]
 from typing import Any
+
+# Private, without types, and the same from Python 3.11 to 3.14.
+c: Any = importlib.import_module("re._constants")
+_parser: Any = importlib.import_module("re._parser")
 
 BOUND = 6
 MOST = 40_000  # steps: more than a linear pattern takes for any text that is tried
