@@ -1,10 +1,11 @@
-"""A chat model that keeps to the tokens of one run.
+"""A chat model that keeps to the tokens of one run, and its turns within their limits.
 
 Tokens are reserved before each call and settled afterwards, so that concurrent calls can't spend them twice.
 The reservation is stored: a worker that dies in a call takes the result of the step with it, and the next
 attempt counts what was reserved as spent.
 """
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
@@ -14,6 +15,8 @@ from pydantic import BaseModel
 from shared.platform.errors import (
     BudgetExceededError,
     CallTimeoutError,
+    DefectError,
+    GroundworkError,
     ModelFixableError,
     OutputCutError,
 )
@@ -195,6 +198,57 @@ class MeteredChatModel(ChatModel):
         finally:
             self._meter.promised -= prompt_tokens + most
             self._meter.used += call.tokens
+
+
+class ModelFailedError(Exception):
+    """It is the model that failed, not the storage that the answer is written to."""
+
+    def __init__(self, failed: GroundworkError) -> None:
+        super().__init__(failed.detail)
+        self.failed = failed
+
+
+async def turn_pieces(
+    chat_model: ChatModel,
+    messages: Sequence[Message],
+    tools: Sequence[ToolDefinition],
+    limits: CallLimits,
+    *,
+    may_call: bool,
+) -> AsyncGenerator[str | ModelTurn]:
+    """Pieces of text, then the whole turn; one that is too long or late is cut.
+
+    Raises:
+        ModelFailedError: the model failed, or was late.
+    """
+    until = asyncio.get_running_loop().time() + limits.timeout_s
+    chars_left = limits.max_output_tokens * _MOST_CHARS_PER_TOKEN
+    said: list[str] = []
+    async with aclosing(chat_model.stream_turn(messages, tools, limits, may_call=may_call)) as pieces:
+        while (piece := await _next(pieces, until)) is not None:
+            yield piece
+            if isinstance(piece, str):
+                said.append(piece)
+                chars_left -= len(piece)
+                if chars_left < 0:
+                    yield ModelTurn(text="".join(said), cut=True)
+                    return
+
+
+async def _next(pieces: AsyncGenerator[str | ModelTurn, None], until: float) -> str | ModelTurn | None:
+    late = CallTimeoutError("The model did not finish its answer in time.", "Ask again, or ask for less.")
+    try:
+        # A model that never lets us wait would never be late for `asyncio.timeout_at` alone.
+        if asyncio.get_running_loop().time() >= until:
+            raise ModelFailedError(late)
+        async with asyncio.timeout_at(until):
+            return await anext(pieces, None)
+    except TimeoutError as passed:
+        raise ModelFailedError(late) from passed
+    except DefectError:
+        raise
+    except GroundworkError as failed:
+        raise ModelFailedError(failed) from failed
 
 
 def _pictures(messages: Sequence[Message]) -> int:

@@ -8,9 +8,13 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
-from shared.answering.answer_writer import AnswerWriter, QuoteRepairer
+from shared.answering.answer_writer import (
+    AnswerWriter,
+    QuoteRepairer,
+    answer_without_model,
+    nothing_found,
+)
 from shared.answering.attempt import StepAttempt
-from shared.answering.fallback import answer_without_model, nothing_found
 from shared.answering.held_calls import (
     answer_result,
     delegation_of,
@@ -20,6 +24,7 @@ from shared.answering.held_calls import (
 )
 from shared.answering.lookups import look_up
 from shared.answering.loop import retry_delay_s
+from shared.answering.metering import ModelFailedError, turn_pieces
 from shared.answering.models import HeldResult, Turn, TurnResults
 from shared.answering.prompt import DOCUMENT_QUESTIONS, first_messages
 from shared.answering.shown_answer import show_stored
@@ -28,7 +33,6 @@ from shared.answering.steps import (
     step_failed,
 )
 from shared.answering.turn_reader import TurnReader
-from shared.answering.turn_stream import ModelFailedError, turn_pieces
 from shared.documents.figures import seen_pictures
 from shared.evidence.citations import CitationBook
 from shared.evidence.messages import Messages, messages_in
