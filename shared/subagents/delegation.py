@@ -99,28 +99,18 @@ async def decide_delegation(
     except Exception as failed:  # noqa: BLE001  # no error of the policy may cost the answer
         get_logger().warning("delegation.failed", run_id=memory.run_id, error_type=type(failed).__name__)
         decided, delegation = policy_failed(), None
-    run_in_background(
-        note_decision(
-            services.subagent_metrics, memory.run_id, delegation_request.step, decided, datetime.now(UTC)
-        )
-    )
-    told = _told(memory.run_id, decided, services.settings)
+    run_id, settings, step = memory.run_id, services.settings, delegation_request.step
+    run_in_background(note_decision(services.subagent_metrics, run_id, step, decided, datetime.now(UTC)))
+    told = _told(run_id, decided, settings)
     if delegation is None:
         if delegation_request.call is not None:
             return DelegationOutcome(told, refusal=_refusal(decided))
-        deferred = decided.decision == "defer"
-        defer_s = services.settings.subagents.child_retry_backoff_ms / 1000 if deferred else None
+        defer_s = settings.subagents.child_retry_backoff_ms / 1000 if decided.decision == "defer" else None
         return DelegationOutcome(told, defer_s=defer_s, advice=_advice(decided))
-    settings = services.settings
     return DelegationOutcome(
         told,
         delegation,
-        starts_of(
-            delegation.tasks,
-            installed_profiles(services.web_search),
-            settings.subagents.child_retry_count,
-            settings.subagents.child_retry_backoff_ms,
-        ),
+        starts_of(delegation.tasks, installed_profiles(services.web_search), settings),
         # A sub-agent ends by itself at its deadline, which is later if its worker died.
         max(task.deadline for task in delegation.tasks) + CRASH_GRACE,
     )
@@ -157,40 +147,38 @@ def _told(run_id: str, decided: DelegationPolicyOutput, settings: Settings) -> D
 class _Decision:
     """One decision with what it is made from."""
 
-    delegation_request: DelegationRequest
+    asked: DelegationRequest
     memory: WorkingMemory
     services: SubagentServices
 
+    @property
+    def settings(self) -> Settings:
+        return self.services.settings
+
     async def run(self, find: FindDocuments) -> tuple[DelegationPolicyOutput, Delegation | None]:
-        run_id, step = self.memory.run_id, self.delegation_request.step
-        if self.delegation_request.repeated:
+        run_id, step = self.memory.run_id, self.asked.step
+        if self.asked.repeated:
             known = await find_delegation(self.services.blobs, run_id, step)
             if known is not None:
                 return known.decided, await self._renewed(known)
         return await self._decide(
-            await spent_before(self.delegation_request, self.services.blobs),
-            await may_read_targets(self.delegation_request, find),
+            await spent_before(self.asked, self.services.blobs),
+            await may_read_targets(self.asked, find),
         )
 
     async def _renewed(self, known: Delegation) -> Delegation:
         """Give the children time and slots again: a step that is repeated may have lost both in a crash."""
-        now, settings = datetime.now(UTC), self.services.settings
-        left_ms = budget_of(self.delegation_request, settings, Spent(), now).remaining_latency_ms
-        left_ms -= self.services.settings.subagents.reserve_latency_ms
-        tasks = tuple(
-            task.model_copy(
-                update={
-                    "deadline": max(
-                        task.deadline,
-                        now + timedelta(milliseconds=min(task.budget.max_child_latency_ms, left_ms)),
-                    )
-                }
-            )
-            for task in known.tasks
-        )
+        now, settings = datetime.now(UTC), self.settings
+        left_ms = budget_of(self.asked, settings, Spent(), now).remaining_latency_ms
+        left_ms -= settings.subagents.reserve_latency_ms
+        tasks = []
+        for task in known.tasks:
+            latency_ms = min(task.budget.max_child_latency_ms, left_ms)
+            deadline = max(task.deadline, now + timedelta(milliseconds=latency_ms))
+            tasks.append(task.model_copy(update={"deadline": deadline}))
         with suppress(GroundworkError):
             await grant(settings, self.services.subagent_control, _deadlines(tasks), now)
-        renewed = known.model_copy(update={"tasks": tasks})
+        renewed = known.model_copy(update={"tasks": tuple(tasks)})
         await replace_delegation(self.services.blobs, self.memory.run_id, renewed)
         return renewed
 
@@ -200,60 +188,51 @@ class _Decision:
         A slot that is taken for the first attempt at a step is that of the second one, too: both give their
         children the same ids.
         """
-        limits = self.services.settings.subagents
+        control, web_search = self.services.subagent_control, self.services.web_search
+        limits = self.settings.subagents
         facts = SubagentFacts(
-            installed_profiles=installed_profiles(self.services.web_search),
-            healthy_tools=healthy_tools(self.services.web_search),
-            targets_readable=readable and not self.delegation_request.stored.names_only_missing,
-            web_allowed=self.services.web_search is not None,
+            installed_profiles=installed_profiles(web_search),
+            healthy_tools=healthy_tools(web_search),
+            targets_readable=readable and not self.asked.stored.names_only_missing,
+            web_allowed=web_search is not None,
             started=spent.started,
             spent_usd=spent.cost_usd,
-            requested_profile=self.delegation_request.call.profile if self.delegation_request.call else None,
+            requested_profile=self.asked.call.profile if self.asked.call else None,
         )
         if limits.enabled:
-            self.delegation_request = await with_documents(self.delegation_request, self.services)
-        idle = ControlView(free=limits.max_active)
-        decided, _ = self._ask(facts, spent, idle)
+            self.asked = await with_documents(self.asked, self.services)
+        decided, _ = self._ask(facts, spent, ControlView(free=limits.max_active))
         for _ in range(_TRIES):
             if decided.decision != "delegate" or not decided.binding:
                 return decided, None
-            decided, tasks = self._ask(
-                facts, spent, await read_control(self.services.settings, self.services.subagent_control)
-            )
+            decided, tasks = self._ask(facts, spent, await read_control(self.settings, control))
             now = datetime.now(UTC)
-            if tasks and await grant(
-                self.services.settings, self.services.subagent_control, _deadlines(tasks), now
-            ):
-                asker = self.delegation_request.stored.asker
+            if tasks and await grant(self.settings, control, _deadlines(tasks), now):
+                asked = self.asked
                 delegation = Delegation(
-                    step=self.delegation_request.step,
-                    decided=decided,
-                    tasks=tasks,
-                    decided_at=now,
-                    asker=asker,
+                    step=asked.step, decided=decided, tasks=tasks, decided_at=now, asker=asked.stored.asker
                 )
                 kept = await put_delegation(self.services.blobs, self.memory.run_id, delegation)
                 return kept.decided, kept
         # Others were quicker each time: whatever is free is gone before it can be taken.
-        full = ControlView(active=limits.max_active)
-        return self._ask(facts, spent, full)[0], None
+        return self._ask(facts, spent, ControlView(active=limits.max_active))[0], None
 
     def _ask(
         self, facts: SubagentFacts, spent: Spent, control: ControlView
     ) -> tuple[DelegationPolicyOutput, tuple[SubagentTask, ...]]:
         """The decision as of now, and the tasks that it leads to."""
         # The time comes last: what was looked up took some of it.
-        now, settings = datetime.now(UTC), self.services.settings
-        budget = budget_of(self.delegation_request, settings, spent, now)
-        policy_input = describe(self.delegation_request, settings, budget, control)
+        now, settings = datetime.now(UTC), self.settings
+        budget = budget_of(self.asked, settings, spent, now)
+        policy_input = describe(self.asked, settings, budget, control)
         facts = facts.model_copy(update={"circuit_closed": control.circuit_closed})
         room = Room(
-            children=min(self.services.settings.subagents.max_per_request - spent.started, control.free),
-            tokens=tokens_left(policy_input) - self.services.settings.subagents.reserve_tokens,
+            children=min(settings.subagents.max_per_request - spent.started, control.free),
+            tokens=tokens_left(policy_input) - settings.subagents.reserve_tokens,
             cost_usd=cost_left_usd(policy_input, facts),
         )
         decided = decide(policy_input, facts, settings)
-        return decided, tasks_of(self.delegation_request, decided, room, settings, now)
+        return decided, tasks_of(self.asked, decided, room, settings, now)
 
 
 def _deadlines(tasks: Sequence[SubagentTask]) -> dict[str, datetime]:
@@ -305,10 +284,7 @@ def tasks_of(
 
 
 def starts_of(
-    tasks: Sequence[SubagentTask],
-    installed: Sequence[ProfileName],
-    retries: int,
-    backoff_ms: int,
+    tasks: Sequence[SubagentTask], installed: Sequence[ProfileName], settings: Settings
 ) -> tuple[SubagentStart, ...]:
     """What the children are started with."""
     return tuple(
@@ -320,8 +296,8 @@ def starts_of(
             deadline=task.deadline,
             max_turns=task.budget.max_child_turns,
             max_tokens=task.budget.max_child_tokens,
-            retry_count=retries,
-            retry_backoff_ms=backoff_ms,
+            retry_count=settings.subagents.child_retry_count,
+            retry_backoff_ms=settings.subagents.child_retry_backoff_ms,
             profiles=_profiles(task, installed),
         )
         for task in tasks

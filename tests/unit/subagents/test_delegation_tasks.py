@@ -55,8 +55,8 @@ def test_no_other_decision_has_a_task() -> None:
 @pytest.mark.parametrize("profile", PROFILE_NAMES)
 def test_who_takes_over_is_smaller_installed_and_has_its_tools(profile: ProfileName) -> None:
     tasks = tasks_of(delegation_request(), decision(profile), Room(2, 9_000, 0.1), RULES, NOW)
-    (start,) = starts_of(tasks, ("doc_reader", "comparator"), 1, 750)
+    (start,) = starts_of(tasks, ("doc_reader", "comparator"), RULES)
     assert start.profiles[0] == profile
     assert start.profiles[1:] == (() if profile == "doc_reader" else ("doc_reader",))
     bare = [task.model_copy(update={"tools": ("query_metadata",)}) for task in tasks]
-    assert starts_of(bare, PROFILE_NAMES, 1, 750)[0].profiles == (profile,)
+    assert starts_of(bare, PROFILE_NAMES, RULES)[0].profiles == (profile,)
