@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from shared.teams.outbox import BotOutbox
     from shared.teams.store import BotTurnStore
     from shared.tools.base import Tool
+    from shared.tools.python_sandbox import PythonSandbox
     from shared.tools.web_search import WebSearch
 
 
@@ -81,6 +82,7 @@ class Services:
     bot_outbox: BotOutbox | None = None
     bot_files: ChannelFiles | None = None
     bot_turns: BotTurnStore | None = None
+    sandbox: PythonSandbox | None = None  # None = no Python is run
     other_models: Callable[[str], ChatModel] | None = None  # by the name of their deployment
     own_tools: Mapping[str, Tool] = field(default_factory=dict)  # of an agent in a program, by name
     closers: tuple[Callable[[], Awaitable[None]], ...] = ()
@@ -270,6 +272,7 @@ def build_services(settings: Settings) -> Services:
     from shared.runs.run_store import RunStore
     from shared.subagents.control import ControlStore
     from shared.subagents.metrics import MetricStore
+    from shared.tools.python_sandbox import PythonSandbox
 
     to = Connections(settings)
     content_index, documents_index, memory_index = _indexes(to, settings)
@@ -304,6 +307,9 @@ def build_services(settings: Settings) -> Services:
         other_models=cache(lambda name: _chat_model(to, settings, name, "the agent's model")),
         closers=(to.close,),
     )
+    if "python" in settings.answering.enabled_tools:
+        services.sandbox = PythonSandbox()
+        services.closers = (*services.closers, services.sandbox.close)
     _add_channels(services, to)
     return services
 

@@ -79,7 +79,7 @@ class Agent:
     @property
     def tools(self) -> tuple[str, ...]:
         """Names of the tools that it can call."""
-        return tools_of(self.definition)
+        return tools_of(self.definition, self.services.settings)
 
     @classmethod
     def create_rag_agent(cls, services: AnsweringServices, user: UserContext) -> "Agent":
@@ -117,7 +117,8 @@ class Agent:
         """
         own = {tool.name: tool for tool in tools if isinstance(tool, Tool)}
         names = [tool if isinstance(tool, str) else tool.name for tool in tools]
-        check_tools([tool for tool in names if tool not in own])
+        enabled = services.settings.answering.enabled_tools
+        check_tools([tool for tool in names if tool not in own], enabled)
         if len(set(names)) < len(names):
             raise ConfigurationError(f"Two tools of the agent {name!r} have the same name.")
         try:
@@ -143,7 +144,7 @@ class Agent:
             ConfigurationError: the file is wrong; the message begins with its path and line.
             AccessDeniedError: the agent is not open to the user.
         """
-        definition = read_agent(Path(path))
+        definition = read_agent(Path(path), services.settings.answering.enabled_tools)
         if not definition.is_open_to(user):
             raise AccessDeniedError(f"The agent {definition.name} is not open to this user.")
         return cls(services, user, definition)

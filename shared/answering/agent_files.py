@@ -30,7 +30,7 @@ def agents_of(settings: Settings) -> Mapping[str, AgentDefinition]:
     Raises:
         ConfigurationError: a file is wrong; the message begins with its path and line.
     """
-    return _read_folder(settings.answering.agents_folder)
+    return _read_folder(settings.answering.agents_folder, settings.answering.enabled_tools)
 
 
 def agents_for(user: UserContext, settings: Settings, channel: Channel) -> list[AgentDefinition]:
@@ -67,8 +67,11 @@ def list_agents(user: UserContext, settings: Settings) -> AgentList:
     return AgentList(agents=tuple(AgentView.model_validate(view) for view in views))
 
 
-def read_agent(path: Path) -> AgentDefinition:
+def read_agent(path: Path, enabled: tuple[str, ...] = ()) -> AgentDefinition:
     """One agent.
+
+    Args:
+        enabled: tools of AGENT_TOOLS.
 
     Raises:
         ConfigurationError: the file is wrong.
@@ -81,13 +84,15 @@ def read_agent(path: Path) -> AgentDefinition:
     if len(ends) < 2 or ends[0] != 0:
         raise _wrong(path, 1, "settings belong first, between two lines `---`")
     values, places = _front_matter(path, "\n".join(lines[1 : ends[1]]))
-    return _checked(path, {**values, "instructions": "\n".join(lines[ends[1] + 1 :]).strip()}, places)
+    return _checked(
+        path, {**values, "instructions": "\n".join(lines[ends[1] + 1 :]).strip()}, places, enabled
+    )
 
 
 @cache
-def _read_folder(folder: str) -> Mapping[str, AgentDefinition]:
+def _read_folder(folder: str, enabled: tuple[str, ...]) -> Mapping[str, AgentDefinition]:
     files = sorted((_ROOT / folder).glob(f"*{SUFFIX}"))
-    return {agent.name: agent for agent in (read_agent(path) for path in files)}
+    return {agent.name: agent for agent in (read_agent(path, enabled) for path in files)}
 
 
 def _front_matter(path: Path, text: str) -> tuple[dict[str, Any], dict[tuple[str, ...], int]]:
@@ -119,7 +124,9 @@ def _note_lines(path: Path, node: Any, above: tuple[str, ...], places: dict[tupl
         _note_lines(path, value, place, places)
 
 
-def _checked(path: Path, values: dict[str, Any], places: dict[tuple[str, ...], int]) -> AgentDefinition:
+def _checked(
+    path: Path, values: dict[str, Any], places: dict[tuple[str, ...], int], enabled: tuple[str, ...]
+) -> AgentDefinition:
     try:
         agent = AgentDefinition.model_validate(values)
     except ValidationError as invalid:
@@ -130,7 +137,7 @@ def _checked(path: Path, values: dict[str, Any], places: dict[tuple[str, ...], i
     if agent.name.startswith(_RESERVED):
         raise _wrong(path, places["name",], f"no agent's name begins with {_RESERVED}")
     try:
-        check_tools(agent.tools)
+        check_tools(agent.tools, enabled)
     except ConfigurationError as unknown:
         line = places.get(("tools",), 1)
         raise _wrong(path, line, f"{unknown.detail} {' '.join(unknown.hints)}") from None

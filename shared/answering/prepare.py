@@ -62,7 +62,7 @@ async def prepare(attempt: StepAttempt, action: Prepare) -> Observation:
     request = await attempt.memory.request()
     time = attempt.time_of(request)
     thought = ThoughtEvent(text="Reading the question and deciding how to answer it.")
-    if SemanticSearch.name not in tools_of(request.agent):
+    if SemanticSearch.name not in tools_of(request.agent, attempt.services.settings):
         await attempt.open(thought)
         return await _unsearched(attempt, StoredPlan(plan=default_plan(request.question)))
     search = _search(attempt, request, time)

@@ -54,7 +54,7 @@ from shared.runs.evidence import Evidence, StoredPlan
 from shared.runs.models import Choice, RunAnswer, RunRequest, WritingFacts
 from shared.runs.step_time import StepTime
 from shared.subagents.results import Collected, call_result, collect
-from shared.tools.registry import tool_definition, tools_of
+from shared.tools.registry import tool_definition
 from shared.tools.semantic_search import SemanticSearch
 from shared.tools.tool_calls import PlannedCall, plan_calls, signature
 
@@ -74,16 +74,16 @@ async def collected_once(attempt: StepAttempt, step: int, evidence: Evidence) ->
 
 @dataclass
 class TurnQuestion:
-    """What is answered, and from what."""
+    """What is answered, and from what.
+
+    Attributes:
+        tools: names of those that the model may call.
+    """
 
     request: RunRequest
     stored: StoredPlan
     collected: Collected
-
-    @property
-    def tools(self) -> tuple[str, ...]:
-        """Names of those that the model may call."""
-        return tools_of(self.request.agent)
+    tools: tuple[str, ...]
 
     def join(self, more: Collected) -> None:
         """Sub-agents that a turn set to work count with those before the first; the first prompt stays."""

@@ -60,17 +60,18 @@ async def take_turn(attempt: StepAttempt, action: TakeTurn) -> Observation:
     if before.asking_step:
         stored = await _resumed(attempt, action, before, stored, first)
     request = request.with_rights_of(stored.asker)
+    tools = tools_of(request.agent, attempt.services.settings)
     time = attempt.time_of(request, stored)
     collected, advice = Collected(evidence=preparation.evidence or Evidence()), ""
     if action.delegation_step:
         collected = await collected_once(attempt, action.delegation_step, collected.evidence)
-    elif not action.earlier and taken is None and Delegate.name in tools_of(request.agent):
+    elif not action.earlier and taken is None and Delegate.name in tools:
         decided = await _delegation(attempt, request, stored, collected.evidence, time.began)
         if not isinstance(decided, DelegationOutcome):
             return decided
         first.append(decided.event)
         advice = decided.advice
-    question = TurnQuestion(request, stored, collected)
+    question = TurnQuestion(request, stored, collected, tools)
     await before.add_to(question, attempt)
     turn = TurnAttempt(attempt, action, question, time, before)
     if taken is None:

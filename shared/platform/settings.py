@@ -20,6 +20,11 @@ from shared.platform.timezones import TimezoneName
 
 AUTO = "auto"
 SUBAGENT_TOOLS = ("retrieve_documents", "query_metadata", "web_search")
+OPTIONAL_TOOLS = ("python",)
+_UNAVAILABLE_TOOLS = {
+    "git": "a client whose connections can be checked against private networks",
+    "powershell": "a pool of remote sessions, because no shell runs next to the app",
+}
 _MIN_LETTERS = 10  # different ones; 32 random hexadecimal digits have 14 on average
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _HEADER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,63}")
@@ -31,6 +36,16 @@ _GUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 def listed(text: str) -> tuple[str, ...]:
     """The items of a comma-separated list."""
     return tuple(item for part in text.split(",") if (item := part.strip()))
+
+
+def _optional_tools(text: str) -> str:
+    """Refuses tools that there are not; of those that are often asked for it says what they would need."""
+    for name in listed(text):
+        if name in _UNAVAILABLE_TOOLS:
+            raise ValueError(f"{name} is not available: it would need {_UNAVAILABLE_TOOLS[name]}")
+        if name not in OPTIONAL_TOOLS:
+            raise ValueError(f"there is no tool {name!r}, only {', '.join(OPTIONAL_TOOLS)}")
+    return text
 
 
 def _is_http(address: str) -> bool:
@@ -493,7 +508,18 @@ class AnsweringSettings(SettingsGroup):
         description="Folder of agents (`NAME.agent.md`), absolute or below the app's; none need be there.",
         examples=["samples/agents"],
     )
+    agent_tools: Annotated[str, AfterValidator(_optional_tools)] = Field(
+        default="",
+        description="Tools that are off by default, comma separated, for questions and for agents that "
+        "name them: python.",
+        examples=["python"],
+    )
     max_question_chars: int = Field(default=8000, gt=0, description="A longer question is refused (413).")
+
+    @property
+    def enabled_tools(self) -> tuple[str, ...]:
+        """The tools of AGENT_TOOLS, each once."""
+        return tuple(dict.fromkeys(listed(self.agent_tools)))
 
 
 class ConversationSettings(SettingsGroup):

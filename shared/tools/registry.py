@@ -10,6 +10,7 @@ from shared.documents.figures import image_urls
 from shared.platform.errors import ConfigurationError
 from shared.platform.language_models.models import CallLimits, ToolDefinition
 from shared.platform.search import Filters
+from shared.platform.settings import OPTIONAL_TOOLS, Settings
 from shared.retrieval.blocks import BlockLookup, BlockSearch, DegradationPolicy, DocumentBlocks
 from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.filters import BLOCK_FIELDS, DOCUMENT_FIELDS, render_filters
@@ -24,6 +25,7 @@ from shared.tools.document_tools import DocumentTool, Facets, GetDocument, ListD
 from shared.tools.query_rewrite import RewriteQuery
 from shared.tools.read_pages import ReadPages
 from shared.tools.recall_memory import RecallMemory
+from shared.tools.run_python import RunPython
 from shared.tools.search_web import SearchWeb
 from shared.tools.semantic_search import SemanticSearch
 from shared.tools.services import ToolServices
@@ -118,6 +120,7 @@ TOOLS: Mapping[str, Callable[[Binding], Tool]] = {
     RecallMemory.name: lambda binding: RecallMemory(memory_search(binding.services, binding.user)),
     AskUser.name: lambda binding: AskUser(),
     SearchWeb.name: _search_web,
+    RunPython.name: lambda binding: RunPython(binding.services.sandbox),
 }
 
 _ANSWERING: tuple[type[Tool], ...] = (
@@ -134,27 +137,36 @@ _ANSWERING: tuple[type[Tool], ...] = (
 ANSWER_TOOLS = tuple(tool.name for tool in _ANSWERING)
 """The tools that the model has while it answers a question without an agent."""
 
-_OTHERS: tuple[type[Tool], ...] = (Facets, RewriteQuery, Rerank, Grade)
+_OTHERS: tuple[type[Tool], ...] = (Facets, RewriteQuery, Rerank, Grade, RunPython)
 _KINDS: Mapping[str, type[Tool]] = {tool.name: tool for tool in (*_ANSWERING, *_OTHERS)}
 """The tools that an agent may name."""
 
 
-def check_tools(names: Sequence[str]) -> None:
+def check_tools(names: Sequence[str], enabled: Sequence[str]) -> None:
     """Whether an agent can have these tools.
 
+    Args:
+        enabled: tools of AGENT_TOOLS.
+
     Raises:
-        ConfigurationError: there is no such tool, or it is named twice.
+        ConfigurationError: there is no such tool, it is switched off, or named twice.
     """
     for place, name in enumerate(names):
+        if name in OPTIONAL_TOOLS and name not in enabled:
+            raise ConfigurationError(f"The tool {name} is switched off.", f"Add {name} to AGENT_TOOLS.")
         if name not in _KINDS:
             raise ConfigurationError(f"There is no tool {name!r}.", f"Tools: {', '.join(_KINDS)}.")
         if name in names[:place]:
             raise ConfigurationError(f"The tool {name} is named twice.")
 
 
-def tools_of(agent: AgentDefinition | None) -> tuple[str, ...]:
+def tools_of(agent: AgentDefinition | None, settings: Settings) -> tuple[str, ...]:
     """The tools that the model may call; without an agent those of every question."""
-    return ANSWER_TOOLS if agent is None else agent.tools
+    enabled = settings.answering.enabled_tools
+    if agent is None:
+        return (*ANSWER_TOOLS, *enabled)
+    # One that was switched off since the run began is gone.
+    return tuple(name for name in agent.tools if name not in OPTIONAL_TOOLS or name in enabled)
 
 
 @cache

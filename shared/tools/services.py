@@ -4,6 +4,7 @@ from typing import Protocol
 
 from shared.conversations.services import ConversationServices
 from shared.platform.search import SearchIndex
+from shared.tools.python_sandbox import PythonSandbox
 from shared.tools.web_search import WebSearch
 
 
@@ -12,3 +13,4 @@ class ToolServices(ConversationServices, Protocol):
 
     content_index: SearchIndex
     web_search: WebSearch | None
+    sandbox: PythonSandbox | None

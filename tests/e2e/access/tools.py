@@ -140,6 +140,11 @@ async def is_not_configured(world: World, services: Services, name: str) -> None
     assert result["type"] == "ConfigurationError"
 
 
+async def is_switched_off(world: World, services: Services, name: str) -> None:
+    result = await call(services, PEOPLE[name], "python", code="1 + 1")
+    assert result["type"] == "ConfigurationError"
+
+
 TOOL_PROBES: Mapping[str, ToolProbe] = {
     "rag_semantic_search": searches,
     "rag_list_documents": lists,
@@ -154,4 +159,5 @@ TOOL_PROBES: Mapping[str, ToolProbe] = {
     "query_rewrite": rewrites,
     "ask_user": asks,
     "web_search": is_not_configured,
+    "python": is_switched_off,
 }

@@ -66,6 +66,7 @@ def test_a_file_becomes_an_agent(tmp_path: Path) -> None:
         ("  project_id: [pumps]", "  project_id: []", 8, "filters.project_id"),
         ("read_pages]", "rag_everything]", 4, "no tool 'rag_everything'"),
         ("read_pages]", "web_search]", 4, "no tool 'web_search'"),
+        ("read_pages]", "python]", 4, "Add python to AGENT_TOOLS"),
         ("read_pages]", "rag_semantic_search]", 4, "named twice"),
         ("access: [engineering]\n", "", 1, "access"),
         ("access: [engineering]", "access: []", 9, "access"),
@@ -85,6 +86,11 @@ def test_a_mistake_is_reported_with_file_and_line(
         read_agent(path)
     assert wrong.value.detail.startswith(f"{path}:{line}: ")
     assert said in wrong.value.detail
+
+
+def test_a_tool_that_is_switched_on_can_be_named(tmp_path: Path) -> None:
+    path = written(tmp_path, GOOD.replace("read_pages]", "python]"))
+    assert read_agent(path, ("python",)).tools == ("rag_semantic_search", "python")
 
 
 def test_our_own_models_cannot_be_replaced(tmp_path: Path) -> None:

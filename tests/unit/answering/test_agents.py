@@ -13,6 +13,7 @@ from shared.runs.models import ChatRequest, Choice, RunView
 from shared.runs.working_memory import WorkingMemory
 from shared.wiring import Services
 from tests.fakes.models import ScriptedChatModel
+from tests.fakes.services import fake_settings
 from tests.unit.answering.world import ANNA, BEN, plan, world
 
 CITED = 'It runs at 15 bar. <cite doc_id="manual" quote="The pump runs at 15 bar."/>'
@@ -65,6 +66,22 @@ async def test_a_tool_that_it_does_not_have_cannot_be_called() -> None:
     view = await asked(await world(chat_model=model), agent())
     assert view.answer is not None
     assert "There is no tool" in model.conversations[1][-1].text
+
+
+async def test_a_tool_that_was_switched_off_since_is_gone() -> None:
+    model = ScriptedChatModel(call("python", '{"code": "1"}'), "<answer>One.")
+    await asked(await world(chat_model=model), agent(tools=["python", "rag_facets"], proof="optional"))
+    assert [tool.name for tool in model.tools[0]] == ["rag_facets"]
+    assert "There is no tool" in model.conversations[1][-1].text
+
+
+async def test_questions_without_an_agent_have_the_tools_that_are_switched_on() -> None:
+    settings = fake_settings(agent_tools="python", subagents_enabled=False)
+    model = ScriptedChatModel(plan(), CITED)
+    services = await world(chat_model=model, settings=settings)
+    request = await begin_run(ChatRequest(question="At what pressure?"), ANNA, services)
+    await run_to_end(request.run_id, services)
+    assert [tool.name for tool in model.tools[0]][-1] == "python"
 
 
 async def test_without_search_it_sees_no_document_unasked() -> None:

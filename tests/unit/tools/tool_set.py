@@ -23,6 +23,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "recall_memory": {"query": "pump"},
     "ask_user": {"question": "Which one?"},
     "web_search": {"query": "pump"},
+    "python": {"code": "1 + 1"},
 }
 SEARCHING = (
     "rag_semantic_search",

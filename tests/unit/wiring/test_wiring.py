@@ -31,7 +31,9 @@ def test_building_the_services_imports_no_sdk_and_no_structlog() -> None:
 
 
 async def test_every_port_has_an_adapter_and_closing_unused_ones_is_fine() -> None:
-    services = build_services(fake_settings(web_search_url="https://search.example.org/search"))
+    services = build_services(
+        fake_settings(web_search_url="https://search.example.org/search", agent_tools="python")
+    )
     unset = {field.name for field in fields(Services) if getattr(services, field.name) is None}
     assert unset == set()
     await services.close()

@@ -1,0 +1,183 @@
+"""Runs Python that a model wrote, in worker processes of Monty: an interpreter without files, network,
+environment or third-party modules.
+
+Each call gets a fresh session; a worker that uses too much time or memory is ended, and the app goes on. Only
+values go in and come out. What comes out is a stranger's: its size, its depth and its types are bounded here.
+
+Source: pydantic-monty 1.4, which changes its API with each minor version and is therefore pinned.
+"""
+
+# For annotations alone: the start of the app need not build every model.
+from __future__ import annotations
+
+import asyncio
+import importlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shared.platform.errors import (
+    BudgetExceededError,
+    CallTimeoutError,
+    GroundworkError,
+    InvalidQueryError,
+)
+from shared.platform.models import Model
+
+if TYPE_CHECKING:
+    from pydantic_monty import AsyncMonty
+
+RUN_TIMEOUT_S = 2.0
+MAX_MEMORY_BYTES = 64 << 20
+MAX_OUTPUT_BYTES = 20_000  # of what is printed, and of the result as JSON
+_MAX_DEPTH = 20
+_MAX_INTEGER_BITS = 10_000  # Python writes integers of up to 4,300 digits
+_MAX_ERROR_CHARS = 500
+_WORKERS = 2  # of one process: a call takes milliseconds
+_WAIT_S = 10.0  # for a worker, when all are busy, and for one that does not answer
+_SESSIONS_PER_WORKER = 100
+
+
+class PythonRun(Model):
+    """What a program came to: the value of its last expression as JSON, and what it printed."""
+
+    result: Any
+    stdout: str
+
+
+class PythonSandbox:
+    """A pool of workers, started with the first program. Belongs to the event loop of its first call."""
+
+    def __init__(self) -> None:
+        self._pool: AsyncMonty | None = None
+        self._opening = asyncio.Lock()
+
+    async def run(self, code: str, inputs: Mapping[str, Any]) -> PythonRun:
+        """Run a program with `inputs` as its global names.
+
+        Raises:
+            InvalidQueryError: it failed, or its result is too large or nothing that JSON can say.
+            CallTimeoutError: it ran longer than 2 s.
+            BudgetExceededError: it used more than 64 MB, or printed more than 20,000 bytes.
+            GroundworkError: its worker ended.
+        """
+        pool = await self._opened()
+        import pydantic_monty as monty
+
+        said = monty.CollectString(MAX_OUTPUT_BYTES)
+        try:
+            session = pool.checkout(
+                limits={
+                    "max_feed_duration_secs": RUN_TIMEOUT_S,
+                    "max_memory": MAX_MEMORY_BYTES,
+                    "max_recursion_depth": 200,
+                    "max_suspensions": 100,
+                },
+                os_policy={"sleep": "zero"},
+            )
+            async with session as opened:
+                value = await opened.feed_run(code, inputs=dict(inputs), print_callback=said)
+        except (monty.MontyRuntimeError, monty.MontySyntaxError) as failed:
+            raise _error_of(failed.exception()) from None
+        except (monty.MontyConversionError, ValueError, TypeError):
+            raise InvalidQueryError("The inputs cannot be handed to the program.", "Pass JSON.") from None
+        except (monty.MontyError, TimeoutError):
+            raise GroundworkError("The program ended its worker.", "Do less at once.") from None
+        return PythonRun(result=as_json(value), stdout=said.output)
+
+    async def close(self) -> None:
+        """End the workers."""
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            await pool.__aexit__(None, None, None)
+
+    async def _opened(self) -> AsyncMonty:
+        async with self._opening:
+            if self._pool is None:
+                monty = await asyncio.to_thread(importlib.import_module, "pydantic_monty")
+                pool: AsyncMonty = monty.AsyncMonty(
+                    binary_path=_binary(Path(monty.__path__[0])),
+                    min_processes=1,
+                    max_processes=_WORKERS,
+                    checkout_timeout=_WAIT_S,
+                    request_timeout=_WAIT_S,  # the worker's own limits come first
+                    max_checkouts_per_worker=_SESSIONS_PER_WORKER,
+                )
+                self._pool = await pool.__aenter__()
+            return self._pool
+
+
+def as_json(value: Any) -> Any:
+    """A value of a program as JSON says it: dates and exact decimals as text, sets and tuples as lists.
+
+    Raises:
+        InvalidQueryError: it is too large, too deep, or nothing of that.
+    """
+    room = [MAX_OUTPUT_BYTES]
+    return _plain(value, room, 0)
+
+
+def _binary(package: Path) -> Path | None:
+    """The interpreter where `pip install --target` puts it, as Azure does; None = where it looks itself."""
+    beside = package.parent / "bin" / "monty"
+    return beside if beside.is_file() else None
+
+
+def _plain(value: Any, room: list[int], depth: int) -> Any:
+    """`room`: bytes that are left. A value that holds itself is too deep."""
+    room[0] -= len(value.encode(errors="replace")) if isinstance(value, str) else 1
+    if room[0] < 0 or depth > _MAX_DEPTH:
+        raise InvalidQueryError(
+            f"The result is larger than {MAX_OUTPUT_BYTES} bytes, or too deep.", "Return less of it."
+        )
+    match value:
+        case bool() | None | str():
+            return value
+        case int():
+            return _integer(value)
+        case float():
+            return value if abs(value) < float("inf") else str(value)  # NaN and infinity are no JSON
+        case dict():
+            return {_name(key, room): _plain(item, room, depth + 1) for key, item in value.items()}
+        case list() | tuple() | set() | frozenset():
+            return [_plain(item, room, depth + 1) for item in value]
+    return _as_text(value)
+
+
+def _as_text(value: Any) -> str:
+    from datetime import date, datetime, time, timedelta
+    from decimal import Decimal
+
+    if isinstance(value, date | datetime | time | timedelta | Decimal):
+        return str(value)
+    raise InvalidQueryError(
+        "The last line is no value that JSON can say.", "End with a number, text, list or dict."
+    )
+
+
+def _name(key: object, room: list[int]) -> str:
+    name = str(_plain(key, room, _MAX_DEPTH)) if isinstance(key, str | int | float | None) else ""
+    if not name and key != "":
+        raise InvalidQueryError("A key of the result is neither text nor number.", "Use text as keys.")
+    return name
+
+
+def _integer(value: int) -> int:
+    if value.bit_length() > _MAX_INTEGER_BITS:
+        raise InvalidQueryError("The result is an integer of more than 3,000 digits.", "Return less of it.")
+    return value
+
+
+def _error_of(raised: BaseException) -> GroundworkError:
+    if isinstance(raised, TimeoutError):
+        return CallTimeoutError(f"The program ran longer than {RUN_TIMEOUT_S:.0f} s.", "Do less at once.")
+    if isinstance(raised, MemoryError):
+        return BudgetExceededError(
+            f"The program used more than {MAX_MEMORY_BYTES >> 20} MB, or printed more than "
+            f"{MAX_OUTPUT_BYTES} bytes.",
+            "Do less at once.",
+        )
+    said = f"{type(raised).__name__}: {raised}"[:_MAX_ERROR_CHARS]
+    return InvalidQueryError(
+        said, "Correct the program. There are no files, no network and no third-party modules."
+    )
