@@ -25,6 +25,15 @@ async def get_me(req: Request) -> Response:
     )
 
 
+@route(blueprint, "GET", "me/audiences")
+async def get_audiences(req: Request) -> Response:
+    """Whom the caller may share documents with, by name."""
+    from shared.access.audiences import audiences_of
+
+    user, services = await caller_and_services(req)
+    return json_response(await audiences_of(user, services.directory, services.settings))
+
+
 MAX_ID_CHARS = 256  # Entra ID's have 36; an id of ours for a conversation 45
 
 

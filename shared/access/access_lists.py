@@ -37,7 +37,7 @@ async def with_ids(
         AccessDeniedError: it opens the document to everyone, and the user lacks PUBLISH_ROLE.
         CallerError: a name is that of no group, or of several, or the directory doesn't answer.
     """
-    _require_role(principals, user, settings.identity.publish_role)
+    _require_role(principals, user, settings)
     if not settings.host.in_azure:
         return tuple(principals)
 
@@ -60,9 +60,16 @@ async def with_ids(
     return tuple(await run_together(*map(id_of, principals)))
 
 
-def _require_role(principals: Sequence[str], user: UserContext, role: str) -> None:
-    if role and role not in user.roles and any(map(_is_open, principals)):
+def may_publish(user: UserContext, settings: Settings) -> bool:
+    """Whether the person may open documents to the organisation or to everyone."""
+    role = settings.identity.publish_role
+    return not role or role in user.roles
+
+
+def _require_role(principals: Sequence[str], user: UserContext, settings: Settings) -> None:
+    if not may_publish(user, settings) and any(map(_is_open, principals)):
         raise AccessDeniedError(
             "You may not open a document to the whole organisation or to everyone.",
-            f"Name people, groups or your department, or ask for the application role {role!r}.",
+            "Name people, groups or your department, or ask for the application role "
+            f"{settings.identity.publish_role!r}.",
         )

@@ -56,6 +56,9 @@ class GroupDirectory(Protocol):
     async def person(self, user_id: str) -> DirectoryPerson:
         """What it says of a person; errors as `groups_of`."""
 
+    async def group_names(self, user_id: str) -> Mapping[str, str]:
+        """Display names of those groups by id; errors as `groups_of`."""
+
     async def groups_named(self, name: str) -> frozenset[str]:
         """Ids of the groups with this display name, two of them at most.
 
@@ -87,6 +90,7 @@ class CachedDirectory(GroupDirectory):
         """`kept_s` is also how long somebody who left a group keeps it; `clock` tells seconds."""
         self._directory = directory
         self._groups = _Answers(directory.groups_of, len, kept_s, MAX_GROUPS, clock)
+        self._names = _Answers(directory.group_names, len, kept_s, MAX_GROUPS, clock)
         self._people = _Answers(directory.person, lambda _: 1, kept_s, MAX_PEOPLE, clock)
 
     async def groups_of(self, user_id: str) -> frozenset[str]:
@@ -96,6 +100,10 @@ class CachedDirectory(GroupDirectory):
     async def person(self, user_id: str) -> DirectoryPerson:
         """As it was at most so many seconds ago."""
         return await self._people.get(user_id)
+
+    async def group_names(self, user_id: str) -> Mapping[str, str]:
+        """As they were at most so many seconds ago."""
+        return await self._names.get(user_id)
 
     async def groups_named(self, name: str) -> frozenset[str]:
         """As they are now: a list is written rarely, and holds for long."""
@@ -165,15 +173,16 @@ class _Answers(Generic[Value]):
 _CONNECT_TIMEOUT_S = 3
 _RETRIES = 2
 MAX_PAGES = 12  # some 12,000 groups; a person in more is a mistake, or an attack on the search service
-MAX_ANSWER_BYTES = 2_000_000  # a page of 999 ids has some 130 KB
+MAX_ANSWER_BYTES = 2_000_000  # a page of 999 ids has some 130 KB, with names 390 KB
 _USER_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)  # goes into an address
-_QUERY = "$select=id&$top=999&$count=true"
+_MEMBERSHIPS = "transitiveMemberOf/microsoft.graph.group?$top=999&$count=true&$select="
 _PERSON = "$select=userType,department,displayName"
 Token = Callable[[], Awaitable[str]]
 
 
 class _Member(Wire):
     id: str
+    display_name: str | None = Field(default=None, alias="displayName")
 
 
 class _Members(Wire):
@@ -234,14 +243,22 @@ class GraphDirectory(GroupDirectory):
         Raises:
             DependencyError: also where there are more than some 12,000.
         """
+        return frozenset(member.id for member in await self._memberships(user_id, "id"))
+
+    async def group_names(self, user_id: str) -> Mapping[str, str]:
+        """Names of the same groups; one that has none goes by its id. Errors as `groups_of`."""
+        members = await self._memberships(user_id, "id,displayName")
+        return {member.id: member.display_name or member.id for member in members}
+
+    async def _memberships(self, user_id: str, fields: str) -> list[_Member]:
         deadline = Deadline(self._timeout_s)
-        address = f"{self._user(user_id)}/transitiveMemberOf/microsoft.graph.group?{_QUERY}"
-        groups: set[str] = set()
+        address = f"{self._user(user_id)}/{_MEMBERSHIPS}{fields}"
+        groups: list[_Member] = []
         for _ in range(MAX_PAGES):
             page = await self._read(address, _Members, deadline)
-            groups.update(member.id for member in page.value)
+            groups += page.value
             if page.next_link is None:
-                return frozenset(groups)
+                return groups
             address = page.next_link
             if not address.startswith(self._base):
                 raise not_understood(SERVICE)

@@ -13,6 +13,7 @@ class InMemoryDirectory(GroupDirectory):
     def __init__(self, groups: Mapping[str, frozenset[str]] | None = None) -> None:
         self.groups: dict[str, frozenset[str]] = dict(groups or {})
         self.people: dict[str, DirectoryPerson] = {}
+        self.display_names: dict[str, str] = {}
         self.names: dict[str, frozenset[str]] = {}
         self.asked: list[str] = []
         self.fails_with: GroundworkError | None = None
@@ -33,6 +34,10 @@ class InMemoryDirectory(GroupDirectory):
         if user_id not in self.groups:
             raise NotFoundError("no such person")
         return self.people.get(user_id, DirectoryPerson(is_guest=False))
+
+    async def group_names(self, user_id: str) -> Mapping[str, str]:
+        """Those of `display_names`; a group without one goes by its id."""
+        return {group: self.display_names.get(group, group) for group in await self.groups_of(user_id)}
 
     async def groups_named(self, name: str) -> frozenset[str]:
         """Those of `names`."""

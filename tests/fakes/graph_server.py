@@ -36,6 +36,7 @@ class GraphServer:
         self.groups = dict(groups)
         self.people: dict[str, dict[str, Any]] = {}
         self.names: dict[str, list[str]] = {}
+        self.display_names: dict[str, str] = {}
         self.troubles: list[Trouble] = []
         self.always: Trouble | None = None
         self.next_link: str | None = None  # instead of the right one
@@ -91,6 +92,10 @@ class GraphServer:
         person = _found(self.people.get(user_id, {"userType": "Member"}))
         return self._page(user_id, query, headers) if parts.path.endswith(_MEMBERS) else person
 
+    def _fields(self, group_id: str, wanted: str) -> dict[str, str | None]:
+        known = {"id": group_id, "displayName": self.display_names.get(group_id)}
+        return {name: known[name] for name in wanted.split(",")}
+
     def named(self, condition: str) -> list[str]:
         """Ids of the groups of `names` that a filter by display name finds."""
         literal = condition.removeprefix("displayName eq '").removesuffix("'")
@@ -120,12 +125,14 @@ class GraphServer:
             "@odata.context": "x",
             "@odata.count": len(groups),
             "value": [
-                {"@odata.type": "#microsoft.graph.group", "id": name} for name in groups[start : start + size]
+                {"@odata.type": "#microsoft.graph.group", **self._fields(name, query["$select"])}
+                for name in groups[start : start + size]
             ],
         }
         if start + size < len(groups):
             # Signs are quoted as Graph does it; only the same address leads on.
-            rest = f"%24select=id&%24top={size}&%24count=true&%24skiptoken={start + size}"
+            fields = query["$select"].replace(",", "%2c")
+            rest = f"%24select={fields}&%24top={size}&%24count=true&%24skiptoken={start + size}"
             body["@odata.nextLink"] = (
                 self.next_link or f"{self.endpoint}/v1.0/users/{user_id}{_MEMBERS}?{rest}"
             )

@@ -46,6 +46,7 @@ from functions.http.openapi.operation import (
     Reply,
     json_reply,
 )
+from shared.access.audiences import AudienceList
 from shared.access.models import AuditPage, Me
 from shared.conversations.models import (
     MemoriesDeleted,
@@ -408,9 +409,9 @@ OPERATIONS = (
     Operation(
         "POST threads",
         "create_thread",
-        "Begin a thread",
+        "Begin a thread, or a branch of one",
         json_reply(201, "The thread.", ThreadView, "Location"),
-        errors=(NotFoundError,),
+        errors=(NotFoundError, ConflictError),
         body=NewThread,
         headers=KeyHeaders,
         costs=True,
@@ -491,6 +492,12 @@ OPERATIONS = (
         is_open=True,
     ),
     Operation("GET me", "get_me", "Who the caller is", json_reply(200, "As the app sees them.", Me)),
+    Operation(
+        "GET me/audiences",
+        "get_audiences",
+        "Whom the caller may share documents with",
+        json_reply(200, "Entries of access lists, with names.", AudienceList),
+    ),
     Operation(
         "GET maintenance/audit",
         "get_audit",

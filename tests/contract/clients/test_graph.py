@@ -61,6 +61,21 @@ async def test_groups_come_page_by_page_and_whole(connection: Connection[Any], g
     assert len(graph.asked) == 1 + 3
 
 
+async def test_names_of_groups_come_page_by_page_and_an_id_stands_for_a_missing_one(
+    connection: Connection[Any], graph: GraphServer
+) -> None:
+    asking = directory(connection, graph)
+    graph.display_names = {"g-1": "Finance / Köln"}
+    assert await asking.group_names(EVA) == {"g-1": "Finance / Köln", "g-2": "g-2"}
+    assert set(await asking.group_names(MANY)) == set(GROUPS[MANY])
+    assert len(graph.asked) == 1 + 3
+    with pytest.raises(NotFoundError):
+        await asking.group_names(STRANGER)
+    graph.always = Trouble(delay_s=1.5)
+    with pytest.raises(CallTimeoutError):
+        await directory(connection, graph, timeout_s=0.3).group_names(EVA)
+
+
 async def test_whom_it_does_not_know_has_no_groups_and_no_person(
     connection: Connection[Any], graph: GraphServer
 ) -> None:

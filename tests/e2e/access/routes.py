@@ -231,6 +231,12 @@ def thread_made(world: World) -> None:
     assert taken.status_code == 400
     made = new_thread(world, "public only")
     assert world.caller("owner").get(f"/threads/{made}").status_code == 404
+    theirs = {"thread_id": thread_of(world, "owner"), "run_id": run_of(world, "owner")}
+    absent = {**theirs, "thread_id": ABSENT}
+    caller = world.caller("public only")
+    expected = caller.post("/threads", json={"branch": absent})
+    refused = caller.post("/threads", json={"branch": theirs})
+    same_as_absent(refused, theirs["thread_id"], expected, "branch")
 
 
 def remembered(world: World) -> None:
@@ -324,6 +330,16 @@ def known(world: World) -> None:
         assert (told["department"], told["org_id"]) == (person.department, person.org_id), name
 
 
+def offered(world: World) -> None:
+    """Everybody may share with who they are, and learns of nobody else's groups."""
+    for name, person in PEOPLE.items():
+        told = world.caller(name).get("/me/audiences").json()["audiences"]
+        expected = {person.user_id, *person.groups, "*"}
+        expected |= {person.department} if person.department else set()
+        expected |= {f"org:{person.org_id}"} if person.org_id else set()
+        assert {one["principal"] for one in told} == expected, name
+
+
 CHANGE = {"title": "taken over"}
 ACCESS = {"acl": ["*"]}
 
@@ -335,6 +351,7 @@ ROUTES: Mapping[str, Probe] = {
     "GET docs": for_everybody("/docs"),
     "GET site": for_everybody("/site"),
     "GET me": known,
+    "GET me/audiences": offered,
     "GET docs/{asset}": for_everybody("/docs/start.js"),
     "POST chat": asked,
     "POST search": searched,

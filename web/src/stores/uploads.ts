@@ -4,7 +4,7 @@ import { CallError, change, upload } from "../api/request";
 import type { DocumentDetail, UploadTicket } from "../api/types";
 import { bytes, t } from "../words/words";
 import { announce, wordsOf } from "./notices";
-import { me, site } from "./session";
+import { site } from "./session";
 
 export interface Upload {
   id: number;
@@ -15,21 +15,13 @@ export interface Upload {
   error: string;
 }
 
-export type Audience = "owner" | "department" | "organisation" | "everyone";
-
 export const uploads = signal<readonly Upload[]>([]);
-export const audience = signal<Audience>("owner");
+/** Whom the files are shared with, as an entry of access lists; empty = nobody. */
+export const audience = signal("");
 export const uploadProject = signal("");
 const AT_ONCE = 2;
 let count = 0;
 const stopping = new Map<number, AbortController>();
-
-export function principalsOf(who: Audience): string[] {
-  const person = me.value;
-  if (who === "department" && person?.department) return [person.department];
-  if (who === "organisation" && person?.org_id) return [`org:${person.org_id}`];
-  return who === "everyone" ? ["*"] : [];
-}
 
 export function addFiles(files: readonly { file: File; folder: string }[]): void {
   const added = files.map(({ file, folder }): Upload => {
@@ -77,7 +69,7 @@ function retryLater(id: number, seconds: number): void {
 
 async function sendToApp(one: Upload, onProgress: (share: number) => void, stop: AbortSignal): Promise<void> {
   const form = new FormData(); // its fields first: the app reads a form as it comes
-  for (const principal of principalsOf(audience.value)) form.append("acl", principal);
+  if (audience.value) form.append("acl", audience.value);
   if (one.folder) form.append("folder", one.folder);
   if (uploadProject.value.trim()) form.append("project_id", uploadProject.value.trim());
   form.append("file", one.file);
@@ -89,7 +81,7 @@ async function sendToStorage(one: Upload, onProgress: (share: number) => void, s
     filename: one.file.name,
     folder: one.folder,
     project_id: uploadProject.value.trim() || null,
-    acl: principalsOf(audience.value),
+    acl: audience.value ? [audience.value] : [],
     size_bytes: one.file.size,
   });
   await upload(ticket.method, ticket.url, one.file, ticket.headers, onProgress, stop);

@@ -4,18 +4,10 @@ import { send } from "../../api/request";
 import type { DocumentDetail } from "../../api/types";
 import { IconButton } from "../../parts/button";
 import { notify, wordsOf } from "../../stores/notices";
+import { audiences, labelOf, nameOfPrincipal, principalOf } from "../../stores/audiences";
 import { me } from "../../stores/session";
-import { principalsOf } from "../../stores/uploads";
 import { t } from "../../words/words";
 import type { Known } from "./document_panel";
-import { audiences } from "./upload_area";
-
-function nameOf(principal: string): string {
-  if (principal === "*") return t("audience.everyone");
-  if (principal === me.value?.user_id) return t("you");
-  if (principal === `org:${me.value?.org_id}`) return t("audience.organisation");
-  return principal;
-}
 
 export function AccessForm({ known, onChange }: { known: Known; onChange(known: Known): void }) {
   const [acl, setAcl] = useState(known.detail.acl ?? []);
@@ -36,10 +28,10 @@ export function AccessForm({ known, onChange }: { known: Known; onChange(known: 
   const add = (event: Event) => {
     event.preventDefault();
     if (!added.trim()) return;
-    void save([...new Set([...acl, added.trim()])]);
+    void save([...new Set([...acl, principalOf(added.trim())])]);
     setAdded("");
   };
-  const offered = audiences().flatMap((one) => principalsOf(one)).filter((one) => !acl.includes(one));
+  const offered = audiences.value.filter((one) => one.kind !== "person" && !acl.includes(one.principal));
   return (
     <form class="access" onSubmit={add}>
       <h3>{t("readers")}</h3>
@@ -49,8 +41,8 @@ export function AccessForm({ known, onChange }: { known: Known; onChange(known: 
           .filter((one) => one !== known.detail.owner_id)
           .map((one) => (
             <li key={one}>
-              <bdi>{nameOf(one)}</bdi>
-              <IconButton icon="close" name={`${t("remove")}: ${nameOf(one)}`} onClick={() => save(acl.filter((other) => other !== one))} />
+              <bdi>{nameOfPrincipal(one)}</bdi>
+              <IconButton icon="close" name={`${t("remove")}: ${nameOfPrincipal(one)}`} onClick={() => save(acl.filter((other) => other !== one))} />
             </li>
           ))}
       </ul>
@@ -64,9 +56,7 @@ export function AccessForm({ known, onChange }: { known: Known; onChange(known: 
         />
         <datalist id="audiences">
           {offered.map((one) => (
-            <option key={one} value={one}>
-              {nameOf(one)}
-            </option>
+            <option key={one.principal} value={labelOf(one)} />
           ))}
         </datalist>
         <button type="submit" class="button" disabled={!added.trim()}>

@@ -1,8 +1,9 @@
 // Brings files in: by choosing or dropping them, with who may read them, and how far each is.
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { IconButton } from "../../parts/button";
 import { Icon } from "../../parts/icons";
-import { me } from "../../stores/session";
+import { audiences, labelOf, loadAudiences } from "../../stores/audiences";
+import { attempt } from "../../stores/notices";
 import {
   addFiles,
   audience,
@@ -12,12 +13,12 @@ import {
   retryUpload,
   uploadProject,
   uploads,
-  type Audience,
   type Upload,
 } from "../../stores/uploads";
 import { bytes, t } from "../../words/words";
 
 export function UploadArea() {
+  useEffect(() => void attempt(loadAudiences), []);
   return (
     <div class="upload">
       <div class="upload-row">
@@ -28,12 +29,15 @@ export function UploadArea() {
       <div class="upload-row">
         <label class="inline-field">
           {t("upload.readers")}
-          <select value={audience.value} onChange={(event) => (audience.value = event.currentTarget.value as Audience)}>
-            {audiences().map((one) => (
-              <option key={one} value={one}>
-                {t(`audience.${one}`, { name: me.value?.department ?? "" })}
-              </option>
-            ))}
+          <select value={audience.value} onChange={(event) => (audience.value = event.currentTarget.value)}>
+            <option value="">{t("audience.person")}</option>
+            {audiences.value
+              .filter((one) => one.kind !== "person")
+              .map((one) => (
+                <option key={one.principal} value={one.principal}>
+                  {labelOf(one)}
+                </option>
+              ))}
           </select>
         </label>
         <label class="inline-field">
@@ -49,11 +53,6 @@ export function UploadArea() {
       {uploads.value.length > 0 && <Uploads />}
     </div>
   );
-}
-
-export function audiences(): Audience[] {
-  const person = me.value;
-  return ["owner", ...(person?.department ? ["department" as const] : []), ...(person?.org_id ? ["organisation" as const] : []), "everyone"];
 }
 
 function Chooser({ name, isFolder }: { name: string; isFolder: boolean }) {

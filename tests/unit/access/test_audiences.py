@@ -1,0 +1,71 @@
+"""Whom somebody may share with: only who counts for them, by names where the directory knows any."""
+
+from typing import Any
+
+from shared.access.access_lists import with_ids
+from shared.access.audiences import audiences_of
+from shared.access.models import UserContext
+from shared.platform.errors import DependencyError
+from tests.fakes.directory import InMemoryDirectory
+from tests.fakes.services import fake_settings
+
+FINANCE, AUDIT, ELSEWHERE, EVA = (f"0000000{n}-aaaa-4bbb-8ccc-000000000000" for n in range(4))
+USER = UserContext(user_id=EVA, name="Eva Lind", department="Legal", org_id="t", groups=(FINANCE, AUDIT))
+
+
+def in_azure(**others: Any) -> Any:
+    return fake_settings(WEBSITE_SITE_NAME="groundwork", **others)
+
+
+def directory() -> InMemoryDirectory:
+    made = InMemoryDirectory({EVA: frozenset({FINANCE, AUDIT, ELSEWHERE})})
+    made.display_names = {FINANCE: "Finance", AUDIT: "audit", ELSEWHERE: "Not let in by the token"}
+    return made
+
+
+async def test_groups_go_by_their_names_and_only_those_that_count() -> None:
+    found = (await audiences_of(USER, directory(), in_azure())).audiences
+    assert [(one.kind, one.principal, one.name) for one in found] == [
+        ("person", EVA, "Eva Lind"),
+        ("group", AUDIT, "audit"),
+        ("group", FINANCE, "Finance"),
+        ("department", "Legal", "Legal"),
+        ("organisation", "org:t", "t"),
+        ("everyone", "*", "*"),
+    ]
+
+
+async def test_a_directory_that_fails_leaves_the_ids() -> None:
+    failing = directory()
+    failing.fails_with = DependencyError("The directory does not answer.")
+    found = (await audiences_of(USER, failing, in_azure())).audiences
+    assert [one.name for one in found if one.kind == "group"] == [FINANCE, AUDIT]
+
+
+async def test_only_publishers_are_offered_what_opens_a_document_widely() -> None:
+    settings = in_azure(publish_role="publisher")
+    kinds = [one.kind for one in (await audiences_of(USER, directory(), settings)).audiences]
+    assert kinds == ["person", "group", "group", "department"]
+    publisher = USER.model_copy(update={"roles": ("publisher",)})
+    assert len((await audiences_of(publisher, directory(), settings)).audiences) == 6
+
+
+async def test_a_guest_without_groups_shares_with_themselves_and_everyone() -> None:
+    asked = directory()
+    found = await audiences_of(UserContext(user_id=EVA), asked, in_azure())
+    assert [(one.kind, one.name) for one in found.audiences] == [("person", EVA), ("everyone", "*")]
+    assert asked.asked == []
+
+
+async def test_outside_azure_nobody_is_asked_for_names() -> None:
+    asked = directory()
+    user = USER.model_copy(update={"groups": ("hr",)})
+    found = await audiences_of(user, asked, fake_settings())
+    assert ("group", "hr", "hr") in [(one.kind, one.principal, one.name) for one in found.audiences]
+    assert asked.asked == []
+
+
+async def test_every_audience_is_taken_in_an_access_list() -> None:
+    found = await audiences_of(USER, directory(), in_azure())
+    principals = [one.principal for one in found.audiences]
+    assert await with_ids(principals, USER, directory(), in_azure()) == tuple(principals)
