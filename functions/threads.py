@@ -27,9 +27,10 @@ blueprint = func.Blueprint()
 
 @route(blueprint, "POST", "threads")
 async def create_thread(req: Request) -> Response:
-    """Begin a thread."""
+    """Begin a thread, or a branch of one."""
     from functions.http.requests import admitted, claimed_key, say_replayed
     from shared.access.idempotency import finish
+    from shared.conversations.branches import branch_thread
     from shared.conversations.models import NewThread
     from shared.conversations.threads import new_thread, owned_thread, view_of
 
@@ -41,9 +42,11 @@ async def create_thread(req: Request) -> Response:
         say_replayed(req)
     else:
         await admitted(req, user, services)
-        thread = await new_thread(
-            body.title, user, services.threads, claimed.resource_id if claimed else None
-        )
+        thread_id = claimed.resource_id if claimed else uuid.uuid4().hex
+        if body.branch:
+            thread = await branch_thread(body.branch, body.title, user, services, thread_id)
+        else:
+            thread = await new_thread(body.title, user, services.threads, thread_id)
         if claimed:
             await finish(claimed, services.idempotency)
     return json_response(thread, 201, {"Location": f"/api/threads/{thread.thread_id}"})

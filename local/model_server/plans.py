@@ -59,7 +59,7 @@ def plan_question(request: ChatRequest, _: EmbeddingService) -> dict[str, JsonVa
         "search_queries": [] if small_talk else _queries(question),
         "filters": [],
         "document_references": list[JsonValue](references),
-        "todo": _todo(references) if query_type == "COMPARISON" else [],
+        "todo": _todo(references, detect_language(question)) if query_type == "COMPARISON" else [],
     }
 
 
@@ -111,20 +111,30 @@ def _queries(question: str) -> list[JsonValue]:
     return [bare] if bare and bare != question else []
 
 
-def _todo(references: Sequence[str]) -> list[JsonValue]:
+_TODO = ("“{}” is read", "A quotation from it.", "The documents are compared", "A quotation in each cell.")
+_TODO_GERMAN = (
+    "„{}“ ist gelesen",
+    "Ein Zitat daraus.",
+    "Die Dokumente sind verglichen",
+    "Ein Zitat in jeder Zelle.",
+)
+
+
+def _todo(references: Sequence[str], language: str) -> list[JsonValue]:
     """An item for each document, and one for what is made of them."""
+    read, quoted, compared_all, filled = _TODO_GERMAN if language == "de" else _TODO
     found: list[JsonValue] = [
         {
-            "description": f"“{name}” is read",
-            "acceptance_criteria": "A quotation from it.",
+            "description": read.format(name),
+            "acceptance_criteria": quoted,
             "dependencies": [],
         }
         for name in references
     ]
     positions: list[JsonValue] = list(range(1, len(found) + 1))
     compared: JsonValue = {
-        "description": "The documents are compared",
-        "acceptance_criteria": "A table with a quotation in each cell.",
+        "description": compared_all,
+        "acceptance_criteria": filled,
         "dependencies": positions,
     }
     return [*found, compared] if len(found) > 1 else []

@@ -134,7 +134,7 @@ async def with_choice(
     request = await attempt.memory.request()
     taken = with_rights(_with_choice(stored, choice), request, choice, resumed_at)
     await event_log.write(
-        ThoughtEvent(text=_thought(stored, choice)),
+        _thought(stored, choice),
         AnsweredStatus(choice=choice.numbers, timed_out=not choice.said),
         *warning_events(taken.warnings[len(stored.warnings) :]),
     )
@@ -171,13 +171,17 @@ def _with_choice(stored: StoredPlan, choice: Choice) -> StoredPlan:
     )
 
 
-def _thought(stored: StoredPlan, choice: Choice) -> str:
+def _thought(stored: StoredPlan, choice: Choice) -> ThoughtEvent:
     if choice.numbers:
-        names = [option.filename for option in stored.options if option.number in choice.numbers]
-        return f"Going on with {', '.join(names)}."
+        chosen = [option for option in stored.options if option.number in choice.numbers]
+        names = tuple(option.filename or option.title for option in chosen)
+        return ThoughtEvent(text=f"Going on with {', '.join(names)}.", code="chosen", filenames=names)
+    count = len(stored.options)
     if choice.extra_words:
-        return f"Going on with all {len(stored.options)} documents, and with what was added."
-    return f"No answer came in time; going on with all {len(stored.options)} documents."
+        text = f"Going on with all {count} documents, and with what was added."
+        return ThoughtEvent(text=text, code="all_meant", documents=count)
+    text = f"No answer came in time; going on with all {count} documents."
+    return ThoughtEvent(text=text, code="unanswered", documents=count)
 
 
 async def _set_status(run_id: str, status: RunStatus, asked: int, runs: RunStore) -> None:

@@ -61,7 +61,7 @@ async def prepare(attempt: StepAttempt, action: Prepare) -> Observation:
     """Plan the question and find its evidence, answer small talk, or ask back."""
     request = await attempt.memory.request()
     time = attempt.time_of(request)
-    thought = ThoughtEvent(text="Reading the question and deciding how to answer it.")
+    thought = ThoughtEvent(text="Reading the question and deciding how to answer it.", code="planning")
     if SemanticSearch.name not in tools_of(request.agent, attempt.services.settings):
         await attempt.open(thought)
         return await _unsearched(attempt, StoredPlan(plan=default_plan(request.question)))

@@ -213,7 +213,7 @@ class TurnAttempt:
         if not turns:
             opening += warning_events(self._question.collected.warnings)
             if SemanticSearch.name in self._question.tools:
-                opening.append(ThoughtEvent(text=_thought(self._question.collected.evidence)))
+                opening.append(_thought(self._question.collected.evidence))
         event_log = await self._attempt.open(*opening)
         await self._look_up(event_log)
         results, evidence = self._before.results, self.shown
@@ -518,11 +518,20 @@ def _with_results(evidence: Evidence, results: Sequence[TurnResults]) -> Evidenc
     return evidence.model_copy(update={"hits": tuple(hits.values()), "records": tuple(records.values())})
 
 
-def _thought(evidence: Evidence) -> str:
+def _thought(evidence: Evidence) -> ThoughtEvent:
     """What the answer is about to be written from."""
     if evidence.hits:
-        documents = len({hit.doc_id for hit in evidence.hits})
-        return f"Writing the answer from {len(evidence.hits)} passages of {documents} documents."
+        passages, documents = len(evidence.hits), len({hit.doc_id for hit in evidence.hits})
+        return ThoughtEvent(
+            text=f"Writing the answer (passages: {passages}, documents: {documents}).",
+            code="writing",
+            passages=passages,
+            documents=documents,
+        )
     if evidence.records:
-        return f"Writing the answer from the descriptions of {len(evidence.records)} documents."
-    return "The first search found nothing."
+        return ThoughtEvent(
+            text=f"Writing the answer from descriptions (documents: {len(evidence.records)}).",
+            code="writing_from_descriptions",
+            documents=len(evidence.records),
+        )
+    return ThoughtEvent(text="The first search found nothing.", code="nothing_found")

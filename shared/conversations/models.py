@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints
 
 from shared.platform.models import Model
-from shared.runs.models import Feedback, RunAnswer, RunStatus
+from shared.runs.models import ID_PATTERN, Feedback, RunAnswer, RunStatus
 
 MAX_TITLE_CHARS = 120  # what a list shows in one line
 Title = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_TITLE_CHARS)]
@@ -21,6 +21,7 @@ class Thread(Model):
         cleared_count: turns up to this number are cleared; nobody sees them.
         erased_count: turns up to this number are gone from every store.
         summary: what the turns from `cleared_count` up to `summarised_count` were about.
+        family: the same in threads that share turns, by branching; empty = it shares none.
         is_deleted: nobody sees it; it stays until everything of it is gone.
         revision: changes with every write; None before the first.
     """
@@ -35,6 +36,7 @@ class Thread(Model):
     erased_count: int = 0
     summary: str = ""
     summarised_count: int = 0
+    family: str = ""
     is_deleted: bool = False
     revision: str | None = None
 
@@ -69,10 +71,20 @@ class ThreadPage(Model):
     cursor: str | None = None
 
 
+class Branch(Model):
+    """Where a thread branches off: another thread of the caller's, and the last run that is taken over."""
+
+    thread_id: str = Field(pattern=ID_PATTERN)
+    run_id: str = Field(pattern=ID_PATTERN)
+
+
 class NewThread(Model):
     """Body of POST /api/threads."""
 
     title: Title | None = Field(default=None, description="Left out: the first question becomes the title.")
+    branch: Branch | None = Field(
+        default=None, description="Begin with the turns of another thread, up to a run."
+    )
 
 
 class ThreadRename(Model):

@@ -9,7 +9,7 @@ import base64
 import binascii
 import hashlib
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -21,6 +21,7 @@ _LAST_MICROSECOND = 10**17  # keys count down from here: the year 5138
 _LAST_NUMBER = 10**8
 _PLACE = re.compile(r"place-[0-9]{17}-[A-Za-z0-9_-]{1,64}")
 _FORGOTTEN = "forgotten"
+MAX_TURNS_AT_ONCE = 25  # at most 37 KB each on the wire: one step stays below 1 MB
 _EVERY = 1_000_000_000  # rows of one deletion: all there are
 _BEHIND_DIGITS = ":"  # sorts behind every digit
 
@@ -35,11 +36,13 @@ class ThreadStore:
         """Create the table, unless it exists."""
         await self._table.ensure()
 
-    async def create(self, thread: Thread, turn: ThreadTurn | None = None) -> Thread:
-        """Store a new thread, with its first turn if there is one. ConflictError when the id exists."""
+    async def create(self, thread: Thread, turns: Sequence[ThreadTurn] = ()) -> Thread:
+        """Store a new thread with its first turns, at most MAX_TURNS_AT_ONCE.
+
+        ConflictError when the id exists.
+        """
         changes = [Change("insert", _thread_row(thread)), Change("insert", _place_row(thread))]
-        if turn is not None:
-            changes.append(Change("insert", _turn_row(thread.owner_id, turn)))
+        changes += [Change("insert", _turn_row(thread.owner_id, turn)) for turn in turns]
         try:
             revision, *_ = await self._table.change(changes)
         except NotFoundError:  # there is no table yet

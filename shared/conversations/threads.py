@@ -61,8 +61,15 @@ async def new_thread(
         created_at=now,
         updated_at=now,
     )
+    return await store_thread(thread, (), user, threads)
+
+
+async def store_thread(
+    thread: Thread, turns: Sequence[ThreadTurn], user: UserContext, threads: ThreadStore
+) -> ThreadView:
+    """Store a new thread with its first turns; one that was stored already stays as it is."""
     try:
-        return view_of(await threads.create(thread))
+        return view_of(await threads.create(thread, turns))
     except ConflictError:
         return view_of(await owned_thread(thread.thread_id, user, threads))
 
@@ -362,7 +369,7 @@ async def _begin_thread(request: RunRequest, threads: ThreadStore) -> OpenedTurn
         turn_count=1,
     )
     try:
-        await threads.create(thread, _asked(request, 1))
+        await threads.create(thread, [_asked(request, 1)])
     except ConflictError:
         begun = await threads.turn(request.user.user_id, request.thread_id, 1)
         if begun is None or begun.run_id != request.run_id:
@@ -390,12 +397,12 @@ async def read_messages(
     """
     thread = await owned_thread(thread_id, user, services.threads)
     found = await services.threads.turns(user.user_id, thread_id, limit + 1, before)
-    shown = [turn for turn in found[:limit] if _is_shown(turn, thread)]
+    shown = [turn for turn in found[:limit] if is_shown(turn, thread)]
     messages = await run_together(
         *(_message(turn, user, services.blobs, services.runs) for turn in reversed(shown))
     )
     present = await _refreshed([message for message in messages if message is not None], user, services)
-    has_more = len(shown) == limit and len(found) > limit and _is_shown(found[limit], thread)
+    has_more = len(shown) == limit and len(found) > limit and is_shown(found[limit], thread)
     return MessageList(
         thread_id=thread_id,
         messages=tuple(present),
@@ -404,7 +411,8 @@ async def read_messages(
     )
 
 
-def _is_shown(turn: ThreadTurn, thread: Thread) -> bool:
+def is_shown(turn: ThreadTurn, thread: Thread) -> bool:
+    """Whether the owner sees the turn in the thread."""
     return turn.number > thread.cleared_count and turn.status != "erased"
 
 

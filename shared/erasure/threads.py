@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Callable
 
 from shared.access.limits import release
+from shared.conversations.branches import is_shown_elsewhere, relatives_of
 from shared.conversations.models import EraseTask, Thread, ThreadTurn
 from shared.conversations.thread_store import ThreadStore
 from shared.erasure.services import ErasureServices
@@ -60,8 +61,10 @@ async def erase_turns(
 ) -> None:
     """Make one pass over the turns of a thread up to a number; the last pass removes them.
 
-    `require_time` is asked before each turn that is to go; what it raises ends the pass.
+    A run that a branch shows, too, stays. `require_time` is asked before each turn that is to go; what it
+    raises ends the pass.
     """
+    relatives = await relatives_of(thread, services.threads)
     before = through + 1
     while turns := await services.threads.turns(thread.owner_id, thread.thread_id, _AT_ONCE, before):
         for turn in turns:
@@ -69,7 +72,8 @@ async def erase_turns(
                 require_time()
                 await _mark_erased(thread.owner_id, turn, services.threads)
                 # Marked first: an answer that is committed meanwhile is refused, or erased here.
-                await erase_run(turn.run_id, services, stop, is_last=is_last)
+                if not await is_shown_elsewhere(turn, relatives, services.threads):
+                    await erase_run(turn.run_id, services, stop, is_last=is_last)
             if is_last:
                 await services.threads.remove_turn(thread.owner_id, turn)
         before = turns[-1].number

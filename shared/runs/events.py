@@ -47,12 +47,28 @@ class RunEvent(Model):
         return f'{{"name":"{self.name}","data":{self.model_dump_json()}}}'
 
 
+ThoughtCode = Literal[
+    "planning",
+    "writing",
+    "writing_from_descriptions",
+    "nothing_found",
+    "chosen",
+    "all_meant",
+    "unanswered",
+]
+"""What the agent is about to do, for readers who say it in their own words; a model's own have no code."""
+
+
 class ThoughtEvent(RunEvent):
-    """The agent says what it is about to do."""
+    """The agent says what it is about to do, in English or in a model's words."""
 
     name = "THOUGHT"
 
     text: str
+    code: Omittable[ThoughtCode] = None
+    passages: Omittable[int] = None
+    documents: Omittable[int] = None
+    filenames: Omittable[tuple[str, ...]] = None
 
 
 class ActionEvent(RunEvent):

@@ -7,7 +7,8 @@ import pytest
 
 from local.azurite.server import AzuriteServer
 from shared.conversations.models import Thread, ThreadTurn
-from shared.conversations.thread_store import ThreadStore
+from shared.conversations.thread_store import MAX_TURNS_AT_ONCE, ThreadStore
+from shared.conversations.window import ANSWER_CHARS, QUESTION_CHARS
 from shared.platform.errors import CallerError, ConflictError, NotFoundError
 from shared.platform.queues import TaskQueues
 from shared.platform.tables import Table
@@ -54,7 +55,7 @@ def turn(number: int = 1, thread_id: str = "t1") -> ThreadTurn:
 
 
 async def test_a_thread_comes_back_with_its_first_turn(threads: ThreadStore) -> None:
-    stored = await threads.create(thread(), turn())
+    stored = await threads.create(thread(), [turn()])
     assert stored.revision
     assert await threads.get("anna", "t1") == stored
     found = await threads.turn("anna", "t1", 1)
@@ -62,8 +63,18 @@ async def test_a_thread_comes_back_with_its_first_turn(threads: ThreadStore) -> 
     assert found.model_copy(update={"revision": None}) == turn()
 
 
+async def test_a_thread_begins_with_as_many_turns_as_one_step_stores(threads: ThreadStore) -> None:
+    long = [
+        turn(number).model_copy(update={"question": "問" * QUESTION_CHARS, "answer": "答" * ANSWER_CHARS})
+        for number in range(1, MAX_TURNS_AT_ONCE + 1)
+    ]
+    await threads.create(thread(), long)
+    found = await threads.turns("anna", "t1", MAX_TURNS_AT_ONCE + 1)
+    assert [one.number for one in found] == [one.number for one in reversed(long)]
+
+
 async def test_an_owner_of_any_name_has_their_own_rows(threads: ThreadStore) -> None:
-    await threads.create(thread(owner_id=STRANGE_OWNER), turn())
+    await threads.create(thread(owner_id=STRANGE_OWNER), [turn()])
     await threads.create(thread("t2"))
     assert await threads.get(STRANGE_OWNER, "t1") is not None
     for owner in ("anna", "a", STRANGE_OWNER.upper(), ""):
@@ -128,7 +139,7 @@ async def test_a_deleted_thread_leaves_the_list_and_can_be_read_until_it_is_remo
 
 async def test_turns_come_newest_first_and_of_their_thread_alone(threads: ThreadStore) -> None:
     stored = await threads.create(thread())
-    await threads.create(thread("t1-2"), turn(1, "t1-2"))
+    await threads.create(thread("t1-2"), [turn(1, "t1-2")])
     for number in range(1, 13):
         changed = stored.model_copy(update={"turn_count": number})
         stored = await threads.replace(stored, changed, turn(number))
@@ -139,7 +150,7 @@ async def test_turns_come_newest_first_and_of_their_thread_alone(threads: Thread
 
 
 async def test_a_turn_is_replaced_as_it_was_read_and_not_brought_back(threads: ThreadStore) -> None:
-    await threads.create(thread(), turn())
+    await threads.create(thread(), [turn()])
     read = await threads.turn("anna", "t1", 1)
     assert read is not None
     answered = await threads.replace_turn("anna", read.model_copy(update={"answer": "a" * 2000}))

@@ -115,6 +115,55 @@ def test_a_folder_is_dropped_and_what_is_large_goes_to_the_storage(
         expect(page.locator("table.documents")).not_to_contain_text("Omega notes")
 
 
+def test_an_earlier_question_is_asked_otherwise_in_a_thread_of_its_own(
+    stack: LocalStack, browser: Browser
+) -> None:
+    with opened(browser, stack.base_url) as watched:
+        page = watched.page
+        for question in (FACT, "What does it weigh without liquid?", "Which seals does it have?"):
+            ask(page, question)
+            expect(page.locator(".turn:last-child .question-text")).to_have_text(question)
+            answered(page)
+        before = page.url
+        page.click(".turn:nth-child(2) .question [aria-label='Edit and ask again']")
+        expect(page.locator(".composer .scoped")).to_contain_text("new thread")
+        edited = "At which pressure does the relief valve V1 open?"
+        ask(page, edited)
+        expect(page.locator(".turn")).to_have_count(2)
+        expect(page.locator(".turn:last-child .question-text")).to_have_text(edited)
+        answered(page)
+        assert page.url != before
+        page.reload()
+        expect(page.locator(".question-text")).to_have_text([FACT, edited])
+        expect(page.locator(".turn:first-child .markdown")).to_contain_text("6.5 bar")
+        page.goto(before)
+        expect(page.locator(".turn")).to_have_count(3)
+
+
+def test_a_document_is_shared_with_a_group_by_name(
+    stack: LocalStack, browser: Browser, tmp_path: Path
+) -> None:
+    note = tmp_path / "sigma-notes.md"
+    note.write_text("# Sigma notes\n\nThe sigma press is blue.\n")
+    with opened(browser, stack.base_url, path="/?view=documents") as watched:
+        page = watched.page
+        page.select_option(".upload select", label="My department (engineering)")
+        page.set_input_files("input[type=file] >> nth=0", note)
+        page.click("table.documents a >> text=Sigma notes")
+        readers = page.locator(".access .scoped")
+        expect(readers).to_contain_text("My department (engineering)")
+        page.fill(".access input", "safety-committee")
+        page.press(".access input", "Enter")
+        expect(readers).to_contain_text("safety-committee")
+        page.click(".access [aria-label='Remove: My department (engineering)']")
+        expect(readers).not_to_contain_text("engineering")
+        doc_id = page.url.rpartition("doc=")[2]
+        headers = {"Authorization": f"Bearer {stack.token(ANNA)}"}
+        url = f"{stack.base_url}/api/documents/{doc_id}"
+        assert httpx.get(url, headers=headers).json()["acl"] == ["safety-committee"]
+        assert httpx.delete(url, headers=headers).status_code < 300
+
+
 def test_threads_are_found_renamed_and_deleted(stack: LocalStack, browser: Browser) -> None:
     with opened(browser, stack.base_url, "ben") as watched:
         page = watched.page

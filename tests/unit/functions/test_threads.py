@@ -56,6 +56,26 @@ async def remember_all(services: Services) -> None:
         await remember(RememberTask.model_validate_json(message), services)
 
 
+async def test_a_branch_begins_with_the_turns_of_another_thread(
+    anna: httpx.AsyncClient, ben: httpx.AsyncClient, services: Services
+) -> None:
+    first = await ask(services, QUESTION)
+    await ask(services, "And why?", first.thread_id)
+    body = {"branch": {"thread_id": first.thread_id, "run_id": first.run_id}}
+    for caller in (anna, anna):
+        made = await caller.post("/threads", json=body, headers={"Idempotency-Key": "once"})
+        assert (made.status_code, made.json()["turn_count"]) == (201, 1)
+    messages = (await anna.get(f"/threads/{made.json()['thread_id']}/messages")).json()["messages"]
+    assert [message["run_id"] for message in messages] == [first.run_id]
+    assert (await anna.get("/threads")).json()["count"] == 2
+    refused = await ben.post("/threads", json=body)
+    absent = {"branch": {"thread_id": "absent", "run_id": first.run_id}}
+    expected = await ben.post("/threads", json=absent)
+    assert problem_of(refused) == problem_of(expected) == (404, "NotFoundError")
+    assert refused.json()["detail"].replace(first.thread_id, "absent") == expected.json()["detail"]
+    assert (await ben.get("/threads")).json()["count"] == 0
+
+
 async def test_a_thread_is_made_renamed_and_deleted(anna: httpx.AsyncClient) -> None:
     made = await anna.post("/threads", json={"title": "  Pumps "})
     thread_id = made.json()["thread_id"]

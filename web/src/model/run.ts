@@ -16,6 +16,9 @@ export interface Activity {
   child: number;
   kind: "thought" | "tool";
   text: string;
+  /** Of a thought in fixed words, with what these count or name; empty = a model's own words. */
+  code: string;
+  counted: { passages: number; documents: number; names: string };
   tool: string;
   status: "running" | "done" | "failed";
   found: number;
@@ -56,7 +59,7 @@ export interface RunState {
   todo: readonly TodoItem[];
   activities: readonly Activity[];
   children: readonly Child[];
-  delegation: { decision: string; reasons: readonly string[]; budget: Budget } | null;
+  delegation: { decision: string; reasons: readonly string[]; codes: readonly string[]; budget: Budget } | null;
   budget: Budget;
   /** From when on its time counts again, after a question back or a crash; empty = from when it was asked. */
   resumedAt: string;
@@ -88,6 +91,10 @@ interface EventData {
   at?: string;
   decision?: string;
   reasons?: string[];
+  reason_codes?: string[];
+  code?: string;
+  documents?: number;
+  filenames?: string[];
   run_id?: string;
   thread_id?: string;
   answer?: RunAnswer;
@@ -175,7 +182,12 @@ const STATES: Record<string, (run: RunState, data: EventData) => RunState> = {
   warning: (run, data) => ({ ...run, warnings: [...run.warnings, data.text ?? ""] }),
   delegation: (run, data) => ({
     ...run,
-    delegation: { decision: data.decision ?? "", reasons: data.reasons ?? [], budget: budgetOf(data) },
+    delegation: {
+      decision: data.decision ?? "",
+      reasons: data.reasons ?? [],
+      codes: data.reason_codes ?? [],
+      budget: budgetOf(data),
+    },
   }),
   sub_agent: (run, data) => {
     const key = `${data.step}-${data.child}`;
@@ -222,6 +234,8 @@ function begin(run: RunState, data: EventData, kind: Activity["kind"], text: str
     child: data.child ?? -1,
     kind,
     text,
+    code: data.code ?? "",
+    counted: { passages: data.passages ?? 0, documents: data.documents ?? 0, names: (data.filenames ?? []).join(", ") },
     tool,
     status: kind === "tool" ? "running" : "done",
     found: 0,

@@ -2,7 +2,7 @@
 import { signal, type Signal } from "@preact/signals";
 import { CallError, change, read, send } from "../api/request";
 import { follow, type Frame } from "../api/stream";
-import type { Citation, Feedback, MessageList, RunView, ThreadMessage } from "../api/types";
+import type { Citation, Feedback, MessageList, RunView, ThreadMessage, ThreadView } from "../api/types";
 import { citationsOf, isOver, newRun, reduce, type RunState } from "../model/run";
 import { route, turn as turnAddress } from "../routes";
 import { t } from "../words/words";
@@ -40,9 +40,12 @@ export const draft = signal(sessionStorage.getItem(DRAFT) ?? "");
 export const isDeep = signal(false);
 export const scope = signal<Scope>(NO_SCOPE);
 export const sendError = signal("");
+/** An earlier question is being asked otherwise: in a new thread with the turns before it, through this run. */
+export const editing = signal<{ through: string } | null>(null);
 
 let cursor: string | null = null;
 let streams = new AbortController();
+let isBranching = false;
 let idempotencyKey = ""; // of the draft until its run is known: sent twice, it is asked once
 
 export function write(text: string): void {
@@ -59,6 +62,7 @@ export async function showThread(threadId: string): Promise<void> {
   openThread.value = threadId;
   turns.value = [];
   loadError.value = sendError.value = "";
+  editing.value = null;
   hasOlder.value = false;
   scope.value = NO_SCOPE;
   if (!threadId) return;
@@ -102,11 +106,47 @@ function turnOf(message: ThreadMessage): Turn {
   return turn;
 }
 
+/** Puts a question into the composer. The newest is asked again below; an earlier one begins a new thread. */
+export async function edit(turn: Turn): Promise<void> {
+  write(turn.question);
+  if (turns.value[0] === turn && hasOlder.value) await loadOlder();
+  const at = turns.value.indexOf(turn);
+  const isNewest = at === turns.value.length - 1;
+  editing.value = isNewest ? null : { through: turns.value[at - 1]?.runId ?? "" };
+}
+
+/** Opens the thread in which an earlier question is asked otherwise; no turn of this one is lost. */
+async function branch(through: string): Promise<void> {
+  const kept = scope.value;
+  let threadId = "";
+  if (through) {
+    const body = { branch: { thread_id: openThread.value, run_id: through } };
+    const headers = { "idempotency-key": `branch-${idempotencyKey}` };
+    threadId = (await change<ThreadView>("POST", "/api/threads", body, headers)).thread_id;
+  }
+  await showThread(threadId);
+  if (threadId) turnAddress({ thread: threadId, run: "", cite: 0 });
+  scope.value = kept;
+}
+
 /** Asks what stands in the composer. */
 export async function ask(): Promise<void> {
   const question = draft.value.trim();
-  if (!question || turns.value.some((turn) => !turn.runId)) return;
+  if (!question || isBranching || turns.value.some((turn) => !turn.runId)) return;
   idempotencyKey ||= crypto.randomUUID();
+  const from = editing.value;
+  if (from) {
+    isBranching = true;
+    sendError.value = "";
+    try {
+      await branch(from.through);
+    } catch (error) {
+      sendError.value = wordsOf(error);
+      return announce(sendError.value);
+    } finally {
+      isBranching = false;
+    }
+  }
   const threadId = openThread.value;
   const pending = pendingTurn(question);
   turns.value = [...turns.value, pending];
@@ -118,11 +158,11 @@ export async function ask(): Promise<void> {
     openThread.value = run.thread_id;
     const asked: Turn = { ...pending, runId: run.run_id, run: signal(newRun(run.run_id, run.thread_id)) };
     turns.value = turns.value.map((turn) => (turn === pending ? asked : turn));
-    if (!threadId && route.value.view === "chat") turnAddress({ thread: run.thread_id }, "replaceState");
+    if (!threadId && route.value.view === "chat") turnAddress({ thread: run.thread_id, run: "", cite: 0 }, from ? "pushState" : "replaceState");
     noteStatus(run.thread_id, "running");
     announce(t("announce.started"));
     void attach(asked.run!);
-    if (!threadId) void loadThreads().catch(() => {});
+    if (!threadId || from) void loadThreads().catch(() => {});
   } catch (error) {
     turns.value = turns.value.filter((turn) => turn !== pending);
     sendError.value = wordsOf(error);

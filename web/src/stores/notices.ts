@@ -1,6 +1,7 @@
 // Short messages to the person: shown for a while, and spoken by screen readers from one place.
 import { signal } from "@preact/signals";
 import { CallError } from "../api/request";
+import { said } from "../words/server";
 import { t } from "../words/words";
 
 export interface Notice {
@@ -43,7 +44,7 @@ export function wordsOf(error: unknown): string {
   if (error.status === 401) return t("error.signedOut");
   if (error.status === 412) return t("error.changed");
   if (error.status === 429) return t("error.busy", { seconds: error.retryAfterS || 10 });
-  return [error.message, ...error.hints].filter(Boolean).join(" ") || t("error.unknown");
+  return said("ERRORS", error.code, [error.message, ...error.hints].filter(Boolean).join(" ")) || t("error.unknown");
 }
 
 /** Does something, and tells what went wrong. Returns whether it went well. */

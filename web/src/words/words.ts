@@ -19,9 +19,9 @@ export function t(key: Key, values: Record<string, string | number> = {}): strin
 }
 
 /** A key made of a part that comes from the API; `fallback` where the page does not know it. */
-export function tOf(prefix: string, name: string, fallback = name): string {
+export function tOf(prefix: string, name: string, fallback = name, values?: Record<string, string | number>): string {
   const key = `${prefix}.${name}`;
-  return key in en ? t(key as Key) : fallback;
+  return key in en ? t(key as Key, values) : fallback;
 }
 
 /** The browser's own kind of the language, such as en-GB, decides how dates are written. */

@@ -4,7 +4,8 @@ import { useEffect, useState } from "preact/hooks";
 import { read } from "../../api/request";
 import type { AuditPage, AuditReport, DocumentList, PoisonList, QualityMetrics, SubagentMetrics } from "../../api/types";
 import { wordsOf } from "../../stores/notices";
-import { dateTime, language, t, tOf, type Key } from "../../words/words";
+import { said } from "../../words/server";
+import { dateTime, language, t, tOf } from "../../words/words";
 
 const HOURS = [24, 168, 720] as const;
 const MOST_SUBAGENT_HOURS = 168; // as the API takes
@@ -35,7 +36,7 @@ export function Administration() {
 }
 
 /** A part of the page that reads one address, when it is opened. */
-function Report<T>({ name, path, show }: { name: string; path: string; show(told: T): ComponentChildren }) {
+function Report<T>({ name, path, show }: { name: string; path: string; show(told: T, name: string): ComponentChildren }) {
   const [isOpen, setOpen] = useState(false);
   const [told, setTold] = useState<T | null>(null);
   const [error, setError] = useState("");
@@ -53,15 +54,21 @@ function Report<T>({ name, path, show }: { name: string; path: string; show(told
   return (
     <details class="report" onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>{name}</summary>
-      {isOpen && (error ? <p role="alert">{error}</p> : told ? show(told) : <p class="quiet">{t("loading")}</p>)}
+      {isOpen && (error ? <p role="alert">{error}</p> : told ? show(told, name) : <p class="quiet">{t("loading")}</p>)}
     </details>
   );
 }
 
-function Table({ head, rows }: { head: readonly string[]; rows: readonly (readonly ComponentChildren[])[] }) {
+interface Rows {
+  name: string;
+  head: readonly string[];
+  rows: readonly (readonly ComponentChildren[])[];
+}
+
+function Table({ name, head, rows }: Rows) {
   if (!rows.length) return <p class="quiet">{t("admin.nothing")}</p>;
   return (
-    <div class="scroll" tabIndex={0} role="group">
+    <div class="scroll" tabIndex={0} role="group" aria-label={name}>
       <table>
         <thead>
           <tr>
@@ -86,23 +93,26 @@ function Table({ head, rows }: { head: readonly string[]; rows: readonly (readon
   );
 }
 
+/** A code of the API, as English words. */
+const inWords = (code: string) => code.replaceAll("_", " ");
+
 function number(value: number | null, isShare = false): string {
   if (value === null) return "–";
   return value.toLocaleString(language.value, isShare ? { style: "percent", maximumFractionDigits: 1 } : { maximumFractionDigits: 2 });
 }
 
-function Quality(told: QualityMetrics) {
-  const rows = Object.entries(told.measures).map(([name, measure]) => [
-    tOf("measure" as Key, name, name.replaceAll("_", " ")),
+function Quality(told: QualityMetrics, name: string) {
+  const rows = Object.entries(told.measures).map(([code, measure]) => [
+    said("MEASURES", code, inWords(code)),
     number(measure.value, (measure.aim ?? measure.value ?? 0) <= 1),
     number(measure.of),
     measure.aim === null ? "–" : `${measure.better === "higher" ? "≥" : "≤"} ${number(measure.aim, measure.aim <= 1)}`,
     measure.met === null ? "–" : t(measure.met ? "yes" : "no"),
   ]);
-  return <Table head={[t("admin.measure"), t("admin.value"), t("admin.of"), t("admin.aim"), t("admin.met")]} rows={rows} />;
+  return <Table name={name} head={[t("admin.measure"), t("admin.value"), t("admin.of"), t("admin.aim"), t("admin.met")]} rows={rows} />;
 }
 
-function SubAgents(told: SubagentMetrics) {
+function SubAgents(told: SubagentMetrics, name: string) {
   const rows = told.profiles.map((one) => [
     tOf("profile", one.profile),
     number(one.delegations),
@@ -113,38 +123,44 @@ function SubAgents(told: SubagentMetrics) {
     number(one.citation_coverage, true),
   ]);
   const head = ["admin.profile", "admin.runs", "admin.success", "admin.timeouts", "admin.latency", "agent.tokens", "agent.claims"] as const;
-  return <Table head={head.map((key) => t(key))} rows={rows} />;
+  return <Table name={name} head={head.map((key) => t(key))} rows={rows} />;
 }
 
-function Failed(told: DocumentList) {
+function Failed(told: DocumentList, name: string) {
   const failed = told.documents.filter((one) => one.status === "failed");
-  return <Table head={[t("document"), t("admin.reason")]} rows={failed.map((one) => [one.filename, one.status_reason])} />;
+  return <Table name={name} head={[t("document"), t("admin.reason")]} rows={failed.map((one) => [one.filename, one.status_reason])} />;
 }
 
-function Poison(told: PoisonList) {
+function Poison(told: PoisonList, name: string) {
   const rows = told.messages.map((one) => [one.queue, one.inserted_at && dateTime(one.inserted_at), one.blob_name ?? one.thread_id ?? "–"]);
-  return <Table head={[t("admin.queue"), t("added"), t("document")]} rows={rows} />;
+  return <Table name={name} head={[t("admin.queue"), t("added"), t("document")]} rows={rows} />;
 }
 
 /** A moment so many hours ago, to the hour: the same address while the page stands. */
 const sinceHours = (hours: number) => new Date((Math.floor(Date.now() / 3.6e6) - hours) * 3.6e6).toISOString();
 
-function Trail(told: AuditPage) {
-  const rows = told.entries.map((one) => [dateTime(one.at), one.user_id, one.action, one.origin, one.doc_ids.join(", ")]);
+function Trail(told: AuditPage, name: string) {
+  const rows = told.entries.map((one) => [
+    <time dateTime={one.at}>{dateTime(one.at)}</time>,
+    <bdi>{one.user_id}</bdi>,
+    said("ACTIONS", one.action, inWords(one.action)),
+    one.origin,
+    one.doc_ids.join(", ") || one.subject,
+  ]);
   return (
     <>
-      <Table head={[t("admin.time"), t("admin.who"), t("admin.what"), t("admin.from"), t("document")]} rows={rows} />
+      <Table name={name} head={[t("admin.when"), t("admin.who"), t("admin.what"), t("admin.from"), t("document")]} rows={rows} />
       {told.cursor && <p class="quiet">{t("admin.more")}</p>}
     </>
   );
 }
 
-function Audit(told: AuditReport) {
+function Audit(told: AuditReport, name: string) {
   const rows = told.differences.map((one) => [one.kind, one.place, one.detail]);
   return (
     <>
       <p>{told.agrees ? t("admin.agrees") : t("admin.differs", { count: told.difference_count })}</p>
-      {rows.length > 0 && <Table head={[t("admin.kind"), t("admin.place"), t("admin.reason")]} rows={rows} />}
+      {rows.length > 0 && <Table name={name} head={[t("admin.kind"), t("admin.place"), t("admin.reason")]} rows={rows} />}
     </>
   );
 }

@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { IconButton } from "../../parts/button";
 import { Icon } from "../../parts/icons";
-import { ask, draft, isDeep, scope, sendError, turns, write } from "../../stores/chat";
+import { ask, draft, editing, isDeep, scope, sendError, turns, write } from "../../stores/chat";
 import { site } from "../../stores/session";
 import { t } from "../../words/words";
 import { ScopeDialog } from "./scope_dialog";
@@ -31,6 +31,14 @@ export function Composer({ onSend }: { onSend(): void }) {
         <p class="failure" role="alert">
           {sendError.value}
         </p>
+      )}
+      {editing.value && (
+        <ul class="scoped">
+          <li>
+            {t("editing")}
+            <IconButton icon="close" name={t("cancel")} onClick={() => (editing.value = null)} />
+          </li>
+        </ul>
       )}
       <Scoped />
       <div class="composer-box">

@@ -5,6 +5,7 @@ import type { RunView, SubagentView, TodoItem } from "../../api/types";
 import { hasEnded, isOver, textOf, type Activity, type RunState } from "../../model/run";
 import { cancel, type Turn } from "../../stores/chat";
 import { attempt } from "../../stores/notices";
+import { said } from "../../words/server";
 import { t, tOf } from "../../words/words";
 import { IconButton } from "../../parts/button";
 import { secondsBetween, SubAgents } from "./sub_agents";
@@ -30,7 +31,7 @@ export function Progress({ turn, run }: { turn: Turn; run: RunState | null }) {
         {isOpen && (
           <div class="plan">
             <Plan todo={run?.todo.length ? run.todo : (kept?.todo ?? [])} />
-            {run?.delegation && <Reasons reasons={run.delegation.reasons} />}
+            {run?.delegation && <Reasons codes={run.delegation.codes} english={run.delegation.reasons} />}
             {run && <Trail activities={run.activities} />}
             <SubAgents live={run?.children ?? []} told={agentsOf(turn, run, kept)} budget={run?.delegation?.budget ?? null} />
           </div>
@@ -73,7 +74,7 @@ function whatGoesOn(run: RunState | null): string {
 }
 
 function wordsOf(activity: Activity): string {
-  if (activity.kind === "thought") return activity.text;
+  if (activity.kind === "thought") return tOf("thought", activity.code, activity.text, activity.counted);
   return tOf("tool", activity.tool);
 }
 
@@ -110,11 +111,11 @@ function Plan({ todo }: { todo: readonly TodoItem[] }) {
   );
 }
 
-function Reasons({ reasons }: { reasons: readonly string[] }) {
+function Reasons({ codes, english }: { codes: readonly string[]; english: readonly string[] }) {
   return (
     <ul class="quiet small reasons">
-      {reasons.map((reason) => (
-        <li key={reason}>{reason}</li>
+      {english.map((reason, index) => (
+        <li key={reason}>{said("REASONS", codes[index] ?? "", reason)}</li>
       ))}
     </ul>
   );

@@ -1,6 +1,7 @@
 // Sub-agents of a run: what each is for, why it was set to work, what it has found, and what it took.
 import type { SubagentView } from "../../api/types";
 import type { Budget, Child } from "../../model/run";
+import { said } from "../../words/server";
 import { t, tOf } from "../../words/words";
 
 interface Props {
@@ -37,11 +38,11 @@ function Told({ agent, budget }: { agent: SubagentView; budget: Budget | null })
   const seconds = agent.started_at ? secondsBetween(agent.started_at, agent.ended_at) : null;
   return (
     <li class="agent" data-status={agent.status}>
-      <strong>{agent.badge}</strong>
+      <strong>{tOf("profile", agent.profile)}</strong>
       <span class="tag">{tOf("child", agent.status)}</span>
-      {agent.reasons.map((reason) => (
+      {agent.reasons.map((reason, index) => (
         <p key={reason} class="small">
-          {reason}
+          {said("REASONS", agent.reason_codes[index] ?? "", reason)}
         </p>
       ))}
       <dl class="figures">

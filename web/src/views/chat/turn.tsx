@@ -2,7 +2,9 @@
 import { useState } from "preact/hooks";
 import type { RunAnswer } from "../../api/types";
 import { isOver, textOf, type RunState } from "../../model/run";
-import { citationsOfTurn, type Turn, write } from "../../stores/chat";
+import { citationsOfTurn, edit, type Turn, write } from "../../stores/chat";
+import { attempt } from "../../stores/notices";
+import { said } from "../../words/server";
 import { dateTime, t } from "../../words/words";
 import { IconButton } from "../../parts/button";
 import { memo } from "../../parts/memo";
@@ -23,8 +25,8 @@ export const TurnView = memo(function TurnView({ turn }: { turn: Turn }) {
 });
 
 function Question({ turn }: { turn: Turn }) {
-  const edit = () => {
-    write(turn.question);
+  const change = () => {
+    void attempt(() => edit(turn));
     document.getElementById("question")?.focus();
   };
   return (
@@ -32,7 +34,7 @@ function Question({ turn }: { turn: Turn }) {
       <h2 class="question-text">{turn.question}</h2>
       <div class="question-more">
         <time dateTime={turn.askedAt}>{dateTime(turn.askedAt)}</time>
-        <IconButton icon="edit" name={t("editResend")} onClick={edit} />
+        <IconButton icon="edit" name={t("editResend")} onClick={change} />
       </div>
     </div>
   );
@@ -48,21 +50,15 @@ function Answer({ turn }: { turn: Turn }) {
     <div class="answer" data-status={turn.runId ? status : "sending"} data-run={turn.runId}>
       <Progress turn={turn} run={run} />
       {run?.ask && <Clarification runId={turn.runId} ask={run.ask} />}
-      {answer?.abstained && <Gap answer={answer} />}
-      {text && <Markdown text={text} citations={citations} runId={turn.runId} />}
+      {text && (
+        <div class={answer?.abstained ? "gap" : ""}>
+          {answer?.abstained && <strong>{t("gap")}</strong>}
+          <Markdown text={text} citations={citations} runId={turn.runId} />
+        </div>
+      )}
       <Failure turn={turn} run={run} />
       {answer && <CitationList citations={citations} runId={turn.runId} />}
       {isOver(status) && turn.runId && <Actions turn={turn} answer={answer} />}
-    </div>
-  );
-}
-
-function Gap({ answer }: { answer: RunAnswer }) {
-  return (
-    <div class="gap">
-      <strong>{t("gap")}</strong>
-      {answer.missing && <p>{answer.missing}</p>}
-      {answer.next_step && <p>{answer.next_step}</p>}
     </div>
   );
 }
@@ -71,12 +67,13 @@ function Failure({ turn, run }: { turn: Turn; run: RunState | null }) {
   const status = run?.status ?? turn.message?.status;
   if (status === "cancelled") return <p class="quiet">{t("cancelled")}</p>;
   if (status !== "failed") return null;
-  const message = run?.error?.message || turn.message?.error || t("error.unknown");
+  const english = run?.error?.message || turn.message?.error || t("error.unknown");
+  const message = said("ERRORS", run?.error?.type || turn.message?.error_type || "", english);
   const again = () => write(turn.question);
   return (
     <div class="failure" role="alert">
       <p>{message}</p>
-      {run?.error?.hints.map((hint) => <p key={hint}>{hint}</p>)}
+      {message === english && run?.error?.hints.map((hint) => <p key={hint}>{hint}</p>)}
       <button type="button" class="button" onClick={again}>
         {t("tryAgain")}
       </button>

@@ -20,6 +20,7 @@ import {
   type Facet,
 } from "../../stores/documents";
 import { attempt } from "../../stores/notices";
+import { inEnglish } from "../../words/server";
 import { day, t, tOf, type Key } from "../../words/words";
 import { UploadArea } from "./upload_area";
 
@@ -180,10 +181,18 @@ export function Status({ document }: { document: DocumentView }) {
         {phase === "working" && <span class="dot running" />}
         {tOf("document" as Key, document.status)}
       </span>
-      {document.status_reason && <small class="block danger-text">{document.status_reason}</small>}
-      {document.hint && <small class="block">{document.hint}</small>}
+      {document.status_reason && (
+        <small class="block danger-text" {...inEnglish()}>
+          {document.status_reason}
+        </small>
+      )}
+      {document.hint && (
+        <small class="block" {...inEnglish()}>
+          {document.hint}
+        </small>
+      )}
       {document.warnings.map((warning) => (
-        <small key={warning} class="block warning-text">
+        <small key={warning} class="block warning-text" {...inEnglish()}>
           {warning}
         </small>
       ))}

@@ -1,0 +1,132 @@
+"""Branches: a new thread that takes over the turns of another one up to a run.
+
+Turns are shared, not copied: both threads name the same runs, under the same numbers. So an answer, its
+sources and its rating stay one thing, and a run goes when the last thread that shows it is erased. Threads
+that share turns have the same `family`.
+"""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from shared.access.models import UserContext
+from shared.conversations.models import Branch, Thread, ThreadTurn, ThreadView
+from shared.conversations.services import ConversationServices
+from shared.conversations.thread_store import MAX_TURNS_AT_ONCE, ThreadStore
+from shared.conversations.threads import (
+    change_thread,
+    delete_thread,
+    is_shown,
+    owned_thread,
+    store_thread,
+)
+from shared.platform.errors import ConflictError, NotFoundError
+from shared.runs.run_store import RunStore, owned_run
+
+
+async def branch_thread(
+    branch: Branch, title: str | None, user: UserContext, services: ConversationServices, thread_id: str
+) -> ThreadView:
+    """Begin a thread with the newest turns of another one up to a run, as many as one write stores.
+
+    Args:
+        thread_id: of the new thread; one that was begun already stays as it is.
+
+    Raises:
+        NotFoundError: the user has no such thread, or the run is none of its turns.
+        ConflictError: one of the answers is still being written.
+    """
+    threads = services.threads
+    through = await _turn_of(branch, user, services)
+    parent = await change_thread(branch.thread_id, user, threads, _with_family)
+    found = await threads.turns(user.user_id, parent.thread_id, MAX_TURNS_AT_ONCE, through.number + 1)
+    shared = [turn for turn in found if is_shown(turn, parent)]
+    if through.run_id not in [turn.run_id for turn in shared]:
+        raise _no_such_turn()  # cleared meanwhile
+    if any([await _is_at_work(turn, services.runs) for turn in shared]):
+        raise ConflictError("An answer of this thread is still being written.", "Wait for it, or stop it.")
+    thread = _branch_of(parent, shared, title or "", thread_id)
+    taken = [
+        # Remembered with the other thread, if at all: memory knows a run once.
+        turn.model_copy(update={"thread_id": thread_id, "is_remembered": True})
+        for turn in shared
+    ]
+    made = await store_thread(thread, taken, user, threads)
+    await _require_unchanged(parent, made, user, services)
+    return made
+
+
+async def relatives_of(thread: Thread, threads: ThreadStore) -> list[Thread]:
+    """The owner's other threads that may show turns of this one."""
+    if not thread.family:
+        return []
+    return [
+        other
+        async for other in threads.of_owner(thread.owner_id)
+        if other.family == thread.family and other.thread_id != thread.thread_id and not other.is_deleted
+    ]
+
+
+async def is_shown_elsewhere(turn: ThreadTurn, relatives: list[Thread], threads: ThreadStore) -> bool:
+    """Whether one of these threads shows the turn's run, too."""
+    for thread in relatives:
+        same = await threads.turn(thread.owner_id, thread.thread_id, turn.number)
+        if same is not None and same.run_id == turn.run_id and is_shown(same, thread):
+            return True
+    return False
+
+
+def _branch_of(parent: Thread, shared: Sequence[ThreadTurn], title: str, thread_id: str) -> Thread:
+    """The thread with these turns, newest first, and with the summary if it tells of nothing behind them."""
+    through, hidden = shared[0].number, shared[-1].number - 1  # what is older stays where it is
+    knows_summary = parent.summarised_count <= through
+    now = datetime.now(UTC)
+    return Thread(
+        thread_id=thread_id,
+        owner_id=parent.owner_id,
+        title=title,
+        created_at=now,
+        updated_at=now,
+        turn_count=through,
+        cleared_count=hidden,
+        erased_count=hidden,
+        summary=parent.summary if knows_summary else "",
+        summarised_count=max(parent.summarised_count, hidden) if knows_summary else hidden,
+        family=parent.family,
+    )
+
+
+def _with_family(thread: Thread) -> Thread:
+    return thread.model_copy(update={"family": thread.family or thread.thread_id})
+
+
+async def _turn_of(branch: Branch, user: UserContext, services: ConversationServices) -> ThreadTurn:
+    thread = await owned_thread(branch.thread_id, user, services.threads)
+    record = await owned_run(branch.run_id, user, services.runs)
+    turn = await services.threads.turn(user.user_id, thread.thread_id, record.turn)
+    if turn is None or turn.run_id != branch.run_id or not is_shown(turn, thread):
+        raise _no_such_turn()
+    return turn
+
+
+async def _is_at_work(turn: ThreadTurn, runs: RunStore) -> bool:
+    if turn.status != "asked":
+        return False
+    record = await runs.get(turn.run_id)
+    return record is not None and record.status in ("running", "waiting")
+
+
+async def _require_unchanged(
+    parent: Thread, made: ThreadView, user: UserContext, services: ConversationServices
+) -> None:
+    """What was cleared or deleted meanwhile must not live on in the branch."""
+    try:
+        now = await owned_thread(parent.thread_id, user, services.threads)
+    except NotFoundError:
+        now = None
+    if now is None or now.cleared_count != parent.cleared_count:
+        await delete_thread(made.thread_id, user, services)
+        raise _no_such_turn()
+
+
+def _no_such_turn() -> NotFoundError:
+    return NotFoundError("The thread has no such run.", "Send a run_id of its messages.")
