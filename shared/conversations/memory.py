@@ -6,8 +6,9 @@ meanwhile does not come back: every write is followed by a look whether it is st
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 
 from shared.access.models import UserContext
 from shared.conversations.models import (
@@ -15,6 +16,7 @@ from shared.conversations.models import (
     MemoriesDeleted,
     Memory,
     MemoryList,
+    MemorySwitch,
     RememberTask,
     Thread,
     ThreadTurn,
@@ -91,9 +93,15 @@ class MemorySearch:
     """Finds what a person asked before, by words and by meaning."""
 
     def __init__(
-        self, memories: Memories, embedder: Embedder, limits: CallLimits, documents: DocumentSearch
+        self,
+        memories: Memories,
+        embedder: Embedder,
+        limits: CallLimits,
+        documents: DocumentSearch,
+        is_on: Callable[[], Awaitable[bool]],
     ) -> None:
-        """`documents` of the same user say which answers may still be used."""
+        """`documents` of the same user say which answers may still be used; `is_on`, if any is wanted."""
+        self._is_on = is_on
         self._memories = memories
         self._documents = documents
         self._embedder = embedder
@@ -105,7 +113,7 @@ class MemorySearch:
         Args:
             top_k: clamped to 1-10.
         """
-        if not query.strip():
+        if not query.strip() or not await self._is_on():
             return []
         (vector,) = await self._embedder.embed([query], self._limits)
         by_keyword, by_vector = await run_together(
@@ -210,11 +218,24 @@ async def forget_all(user: UserContext, memory_index: SearchIndex, threads: Thre
     return MemoriesDeleted(deleted=len(deleted))
 
 
+async def switch_memory(wanted: MemorySwitch, user: UserContext, threads: ThreadStore) -> MemorySwitch:
+    """Off: nothing is remembered or recalled; what was remembered stays until it is forgotten.
+
+    On again: what was asked meanwhile is not remembered later.
+    """
+    if wanted.is_on and not await threads.is_memory_on(user.user_id):
+        await threads.forget_before(user.user_id, datetime.now(UTC))
+    await threads.switch_memory(user.user_id, is_on=wanted.is_on)
+    return wanted
+
+
 def memory_search(services: ConversationServices, user: UserContext) -> MemorySearch:
     """Search over the user's own memories. AccessDeniedError when the user context names nobody."""
     limits = CallLimits(timeout_s=services.settings.search.timeout_s)
     memories = Memories(services.memory_index, user)
-    return MemorySearch(memories, services.embedder, limits, _documents(user, services.documents_index))
+    documents = _documents(user, services.documents_index)
+    is_on = partial(services.threads.is_memory_on, user.user_id)
+    return MemorySearch(memories, services.embedder, limits, documents, is_on)
 
 
 def _documents(user: UserContext, documents_index: SearchIndex) -> DocumentSearch:
@@ -258,6 +279,8 @@ async def _remember_turn(owner_id: str, turn: ThreadTurn, services: Conversation
 
 
 async def _is_wanted(owner_id: str, turn: ThreadTurn, threads: ThreadStore) -> bool:
+    if not await threads.is_memory_on(owner_id):
+        return False
     thread, current, forgotten = await run_together(
         threads.get(owner_id, turn.thread_id),
         threads.turn(owner_id, turn.thread_id, turn.number),

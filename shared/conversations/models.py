@@ -213,12 +213,23 @@ class Memory(Model):
     doc_ids: tuple[str, ...] = Field(default=(), exclude=True)
 
 
+class MemorySwitch(Model):
+    """Body and answer of PUT /api/memory."""
+
+    is_on: bool = Field(description="Whether questions are remembered, and recalled.", strict=True)
+
+
 class MemoryList(Model):
-    """Answer of GET /api/memory, newest first; `cursor` leads to older ones."""
+    """Answer of GET /api/memory, newest first; `cursor` leads to older ones.
+
+    Attributes:
+        is_on: whether questions are remembered, and recalled.
+    """
 
     memories: tuple[Memory, ...]
     count: int
     cursor: str | None = None
+    is_on: bool = True
 
 
 class MemoriesDeleted(Model):

@@ -21,6 +21,7 @@ _LAST_MICROSECOND = 10**17  # keys count down from here: the year 5138
 _LAST_NUMBER = 10**8
 _PLACE = re.compile(r"place-[0-9]{17}-[A-Za-z0-9_-]{1,64}")
 _FORGOTTEN = "forgotten"
+_MEMORY_OFF = "memory-off"
 MAX_TURNS_AT_ONCE = 25  # at most 37 KB each on the wire: one step stays below 1 MB
 _EVERY = 1_000_000_000  # rows of one deletion: all there are
 _BEHIND_DIGITS = ":"  # sorts behind every digit
@@ -130,6 +131,17 @@ class ThreadStore:
         """The moment that `forget_before` noted last."""
         entity = await self._table.get(_partition(owner_id), _FORGOTTEN)
         return None if entity is None else datetime.fromisoformat(entity["moment"])
+
+    async def switch_memory(self, owner_id: str, *, is_on: bool) -> None:
+        """Note whether the owner wants to be remembered."""
+        if is_on:
+            await self._table.delete(_partition(owner_id), _MEMORY_OFF)
+        else:
+            await self._table.put({"PartitionKey": _partition(owner_id), "RowKey": _MEMORY_OFF})
+
+    async def is_memory_on(self, owner_id: str) -> bool:
+        """Whether the owner is remembered: yes, until they switch it off."""
+        return await self._table.get(_partition(owner_id), _MEMORY_OFF) is None
 
     async def of_owner(self, owner_id: str) -> AsyncIterator[Thread]:
         """Every thread of the owner, also those that are being deleted."""

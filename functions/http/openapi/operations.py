@@ -51,6 +51,7 @@ from shared.access.models import AuditPage, Me
 from shared.conversations.models import (
     MemoriesDeleted,
     MemoryList,
+    MemorySwitch,
     MessageList,
     NewThread,
     RunList,
@@ -467,6 +468,13 @@ OPERATIONS = (
         "What is remembered of the caller's questions",
         json_reply(200, "A page of memories, newest first.", MemoryList),
         query=ListQuery,
+    ),
+    Operation(
+        "PUT memory",
+        "put_memory",
+        "Switch remembering on or off",
+        json_reply(200, "As it is now.", MemorySwitch),
+        body=MemorySwitch,
     ),
     Operation(
         "DELETE memory",

@@ -33,6 +33,7 @@ def _open_calls(nobody: httpx.Client) -> None:
 
 def _operation(administrator: httpx.Client) -> None:
     administrator.get("/me").raise_for_status()
+    administrator.get("/me/audiences").raise_for_status()
     administrator.get("/maintenance/audit").raise_for_status()
     administrator.get("/maintenance/poison").raise_for_status()
     administrator.post("/maintenance/reconcile").raise_for_status()
@@ -85,6 +86,7 @@ def _threads_and_memory(user: httpx.Client) -> None:
     user.post(f"{thread}/clear").raise_for_status()
     user.delete(thread).raise_for_status()
     user.get("/memory").raise_for_status()
+    user.put("/memory", json={"is_on": True}).raise_for_status()
     user.delete("/memory").raise_for_status()
 
 

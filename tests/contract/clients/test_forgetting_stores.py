@@ -36,16 +36,19 @@ async def test_threads_of_a_person_are_found_and_every_row_goes(table: Table) ->
     for owner_id in (ODD, "ben"):
         thread = Thread(thread_id="t1", owner_id=owner_id, created_at=NOW, updated_at=NOW, turn_count=1)
         turn = ThreadTurn(thread_id="t1", number=1, run_id="r", question="Why?", asked_at=NOW)
-        stored = await threads.create(thread, turn)
+        stored = await threads.create(thread, [turn])
         await threads.create(thread.model_copy(update={"thread_id": "t2"}))
         await threads.replace(stored, stored.model_copy(update={"is_deleted": True}))
         await threads.forget_before(owner_id, NOW)
+        await threads.switch_memory(owner_id, is_on=False)
     assert {one.thread_id async for one in threads.of_owner(ODD)} == {"t1", "t2"}
     await threads.remove_owner(ODD)
     await threads.remove_owner("nobody")
     assert [one async for one in threads.of_owner(ODD)] == []
     assert await threads.turns(ODD, "t1", 10) == []
     assert await threads.forgotten_until(ODD) is None
+    assert await threads.is_memory_on(ODD)
+    assert not await threads.is_memory_on("ben")
     assert (await threads.page(ODD, 10)).threads == ()
     assert {one.thread_id async for one in threads.of_owner("ben")} == {"t1", "t2"}
     assert len(await threads.turns("ben", "t1", 10)) == 1

@@ -22,8 +22,12 @@ NO_DOCUMENTS = DocumentSearch(SecuredIndex(InMemorySearchIndex("doc_id"), UserCo
 OWNERS = ("anna", "ben", "it's", "x' or user_id ne 'x")
 
 
+async def always() -> bool:
+    return True
+
+
 def searching(memories: Memories) -> MemorySearch:
-    return MemorySearch(memories, HashingEmbedder(), LIMITS, NO_DOCUMENTS)
+    return MemorySearch(memories, HashingEmbedder(), LIMITS, NO_DOCUMENTS, always)
 
 
 @pytest.fixture

@@ -257,6 +257,13 @@ def forgotten(world: World) -> None:
     assert {memory["memory_id"] for memory in before} <= {memory["memory_id"] for memory in after}
 
 
+def switched(world: World) -> None:
+    """Switching off reaches one's own memory alone."""
+    assert world.caller(FORGETFUL).put("/memory", json={"is_on": False}).json() == {"is_on": False}
+    assert world.caller("owner").get("/memory").json()["is_on"] is True
+    assert world.caller(FORGETFUL).put("/memory", json={"is_on": True}).status_code == 200
+
+
 def watched(world: World) -> None:
     """What changed in the last hour, which is everything: each person sees their own documents."""
     hour_ago = int((time.time() - 3600) * 1_000_000)
@@ -400,6 +407,7 @@ ROUTES: Mapping[str, Probe] = {
     "GET threads/{thread_id}/messages": of_one_person(thread_of, "GET", "/threads/{}/messages", 200),
     "GET memory": remembered,
     "DELETE memory": forgotten,
+    "PUT memory": switched,
     "POST messages": for_channels_alone,
     "GET maintenance/audit": for_administrators("GET", "/maintenance/audit"),
     "GET maintenance/poison": for_administrators("GET", "/maintenance/poison"),

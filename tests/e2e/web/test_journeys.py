@@ -204,6 +204,19 @@ def test_an_answer_is_rated_and_told_to_screen_readers(stack: LocalStack, browse
         expect(page.locator("[aria-label='Good answer']")).to_have_attribute("aria-pressed", "true")
 
 
+def test_memory_is_switched_off_and_on_again(stack: LocalStack, browser: Browser) -> None:
+    with opened(browser, stack.base_url, "admin", path="/?view=account") as watched:
+        page = watched.page
+        switch = page.get_by_label("Remember my questions")
+        expect(switch).to_be_checked()
+        with page.expect_response(lambda answer: answer.request.method == "PUT"):
+            switch.uncheck()
+        page.reload()
+        expect(switch).not_to_be_checked()
+        with page.expect_response(lambda answer: answer.request.method == "PUT"):
+            switch.check()
+
+
 def test_a_session_that_ends_keeps_what_was_written(stack: LocalStack, browser: Browser) -> None:
     with opened(browser, stack.base_url) as watched:
         page = watched.page

@@ -9,7 +9,7 @@ from starlette.applications import Starlette
 
 from functions import memory, runs, threads, users
 from shared.answering.retention import purge_old_runs
-from shared.conversations.memory import remember
+from shared.conversations.memory import memory_search, remember
 from shared.conversations.models import RememberTask
 from shared.platform.names import TURNS_QUEUE
 from shared.wiring import Services
@@ -54,6 +54,26 @@ async def remember_all(services: Services) -> None:
     assert isinstance(services.queues, InMemoryTaskQueues)
     for message in services.queues.take(TURNS_QUEUE):
         await remember(RememberTask.model_validate_json(message), services)
+
+
+async def test_memory_is_switched_off_and_on_again(
+    anna: httpx.AsyncClient, ben: httpx.AsyncClient, services: Services
+) -> None:
+    await ask(services, QUESTION)
+    await remember_all(services)
+    assert (await anna.put("/memory", json={"is_on": False})).json() == {"is_on": False}
+    assert (await ben.get("/memory")).json()["is_on"] is True
+    await ask(services, "And why?")
+    await remember_all(services)
+    waits = await ask(services, "Since when?")
+    listed = (await anna.get("/memory")).json()
+    assert (listed["is_on"], [one["question"] for one in listed["memories"]]) == (False, [QUESTION])
+    assert await memory_search(services, ANNA).recall(QUESTION) == []
+    assert (await anna.put("/memory", json={"is_on": True})).status_code == 200
+    await remember_all(services)
+    assert [one.question for one in await memory_search(services, ANNA).recall(QUESTION)] == [QUESTION]
+    assert waits.run_id not in {one["memory_id"] for one in (await anna.get("/memory")).json()["memories"]}
+    assert problem_of(await anna.put("/memory", json={"is_on": "no"}))[0] == 400
 
 
 async def test_a_branch_begins_with_the_turns_of_another_thread(
@@ -147,7 +167,7 @@ async def test_lists_are_ones_own(
     (kept,) = (await anna.get("/memory")).json()["memories"]
     assert kept["question"] == QUESTION
     assert (await anna.delete("/memory")).json() == {"deleted": 1}
-    assert (await anna.get("/memory")).json() == {"memories": [], "count": 0, "cursor": None}
+    assert (await anna.get("/memory")).json()["memories"] == []
 
 
 @pytest.mark.parametrize(

@@ -132,6 +132,7 @@ export const de: Words = {
   "memory.erased": "Eine Erinnerung wurde gelöscht.|{count} Erinnerungen wurden gelöscht.",
   "memory.eraseText": "Alle deine früheren Fragen vergessen? Unterhaltungen bleiben erhalten.",
   "memory.none": "Nichts gespeichert.",
+  "memory.on": "Meine Fragen merken",
   "memory.text": "Deine früheren Fragen helfen, neue zu verstehen. Niemand sonst sieht sie.",
   menu: "Menü",
   metadata: "Metadaten",

@@ -130,6 +130,7 @@ export const en = {
   "memory.erased": "One memory was erased.|{count} memories were erased.",
   "memory.eraseText": "Forget all your earlier questions? Threads stay.",
   "memory.none": "Nothing is remembered.",
+  "memory.on": "Remember my questions",
   "memory.text": "Your own earlier questions help to understand new ones. Nobody else sees them.",
   menu: "Menu",
   metadata: "Metadata",

@@ -2,7 +2,7 @@
 import { signal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
 import { change, read, signOutAddress } from "../../api/request";
-import type { MemoriesDeleted, MemoryList } from "../../api/types";
+import type { MemoriesDeleted, MemoryList, MemorySwitch } from "../../api/types";
 import { Confirm } from "../../parts/dialog";
 import { attempt, notify } from "../../stores/notices";
 import { me, speak, theme, type Theme } from "../../stores/session";
@@ -63,14 +63,24 @@ function Memory() {
   const erase = () =>
     attempt(async () => {
       const { deleted } = await change<MemoriesDeleted>("DELETE", "/api/memory");
-      memories.value = { memories: [], count: 0, cursor: null };
+      memories.value = { ...memories.value!, memories: [], count: 0, cursor: null };
       notify(t("memory.erased", { count: deleted }));
+    });
+  const turn = (is_on: boolean) =>
+    attempt(async () => {
+      await change<MemorySwitch>("PUT", "/api/memory", { is_on });
+      memories.value = { ...memories.value!, is_on };
     });
   const found = memories.value?.memories ?? [];
   return (
     <section aria-labelledby="memory-title">
       <h2 id="memory-title">{t("memory")}</h2>
       <p class="quiet">{t("memory.text")}</p>
+      {memories.value && (
+        <label>
+          <input type="checkbox" checked={memories.value.is_on} onChange={(event) => turn(event.currentTarget.checked)} /> {t("memory.on")}
+        </label>
+      )}
       {memories.value && !found.length && <p>{t("memory.none")}</p>}
       {found.length > 0 && (
         <>

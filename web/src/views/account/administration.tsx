@@ -141,7 +141,7 @@ const sinceHours = (hours: number) => new Date((Math.floor(Date.now() / 3.6e6) -
 
 function Trail(told: AuditPage, name: string) {
   const rows = told.entries.map((one) => [
-    <time dateTime={one.at}>{dateTime(one.at)}</time>,
+    <time class="time" dateTime={one.at}>{dateTime(one.at)}</time>,
     <bdi>{one.user_id}</bdi>,
     said("ACTIONS", one.action, inWords(one.action)),
     one.origin,
