@@ -165,6 +165,7 @@ export async function ask(): Promise<void> {
     if (!threadId || from) void loadThreads().catch(() => {});
   } catch (error) {
     turns.value = turns.value.filter((turn) => turn !== pending);
+    if (from && !threadId) turnAddress({ thread: "", run: "", cite: 0 });
     sendError.value = wordsOf(error);
     announce(sendError.value);
   }
