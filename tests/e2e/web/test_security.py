@@ -233,6 +233,7 @@ _ME = {
 _SITE = {"max_question_chars": 8000, "max_document_bytes": 1, "max_request_bytes": 1, "suffixes": [".md"]}
 ANSWERS: tuple[tuple[str, Any], ...] = (
     ("/me", _ME),
+    ("/me/audiences", {"audiences": [{"kind": "group", "principal": text, "name": text} for text in CASES]}),
     ("/site", _SITE),
     ("/threads", {"threads": _THREADS, "count": len(CASES), "cursor": None}),
     (
@@ -243,7 +244,7 @@ ANSWERS: tuple[tuple[str, Any], ...] = (
     ("/documents/facets", {**_FACETS, "document_count": len(CASES)}),
     (r"/documents/d\d+/pages/1", _PAGE),
     (r"/documents/d\d+", _document(0, CASES[1])),
-    ("/memory", {"memories": _MEMORIES, "count": len(CASES), "cursor": None}),
+    ("/memory", {"memories": _MEMORIES, "count": len(CASES), "cursor": None, "is_on": True}),
 )
 
 

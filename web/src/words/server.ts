@@ -84,7 +84,8 @@ const TABLES = { REASONS, ACTIONS, MEASURES, ERRORS };
 
 /** The German of a code where that is the page's language and there is one; else `english`. */
 export function said(table: keyof typeof TABLES, code: string, english: string): string {
-  return (language.value === "de" && (TABLES[table] as Record<string, string>)[code]) || english;
+  const german = TABLES[table] as Record<string, string>;
+  return language.value === "de" && Object.hasOwn(german, code) ? german[code]! : english;
 }
 
 /** Whether the API's own words, which are English, need to be marked as such for screen readers. */
