@@ -35,6 +35,8 @@ test("a text that does not continue the one before starts over", () => {
 test("places that point to sources become numbers, and nothing else does", () => {
   const known = new Set([1, 12]);
   assert.deepEqual(pieces("It is. (Source: a b(1).pdf, S. 3)[1] So.", known), [{ text: "It is. " }, { n: 1 }, { text: " So." }]);
+  const moment = `(Source: talk (1).vtt, [01:10](/api/documents/d/readable?run=${"r".repeat(90)}&n=1&t=70#cited))[1]`;
+  assert.deepEqual(pieces(`Brass. ${moment}`, known), [{ text: "Brass. " }, { n: 1 }]);
   assert.deepEqual(pieces("[1][12]", known), [{ n: 1 }, { n: 12 }]);
   assert.deepEqual(pieces("(Source: a.pdf, S. 3)[7] [x]", known), [{ text: "(Source: a.pdf, S. 3)[7] [x]" }]);
 });

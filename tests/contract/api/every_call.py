@@ -85,6 +85,7 @@ def _threads_and_memory(user: httpx.Client) -> None:
     user.patch(thread, json={"title": "pumps"}).raise_for_status()
     user.post(f"{thread}/clear").raise_for_status()
     user.delete(thread).raise_for_status()
+    user.get("/agents").raise_for_status()
     user.get("/memory").raise_for_status()
     user.put("/memory", json={"is_on": True}).raise_for_status()
     user.delete("/memory").raise_for_status()

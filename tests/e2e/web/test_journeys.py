@@ -1,5 +1,6 @@
 """What people do in the web page, from signing in to deleting a document, against the whole stack."""
 
+import re
 from pathlib import Path
 
 import httpx
@@ -162,6 +163,24 @@ def test_a_document_is_shared_with_a_group_by_name(
         url = f"{stack.base_url}/api/documents/{doc_id}"
         assert httpx.get(url, headers=headers).json()["acl"] == ["safety-committee"]
         assert httpx.delete(url, headers=headers).status_code < 300
+
+
+def test_a_recording_is_cited_at_its_moment(stack: LocalStack, browser: Browser, tmp_path: Path) -> None:
+    talk = tmp_path / "omicron-talk.vtt"
+    talk.write_text("WEBVTT\n\n00:01:10.000 --> 00:01:16.000\nThe omicron valve is made of brass.\n")
+    with opened(browser, stack.base_url, path="/?view=documents") as watched:
+        page = watched.page
+        page.set_input_files("input[type=file] >> nth=0", talk)
+        page.click("table.documents a >> text=omicron-talk.vtt")
+        page.wait_for_selector(".metadata")
+        page.click("text=Ask about this")
+        page.wait_for_selector(".scoped >> text=omicron-talk.vtt")
+        ask(page, "What is the omicron valve made of?")
+        answered(page)
+        assert "Source:" not in answer_text(page)
+        expect(page.locator(".markdown .chip").first).to_have_attribute("aria-label", re.compile("1:10"))
+        page.click(".markdown .chip >> nth=0")
+        expect(page.locator(".elements mark")).to_contain_text("omicron valve is made of brass")
 
 
 def test_threads_are_found_renamed_and_deleted(stack: LocalStack, browser: Browser) -> None:

@@ -1,8 +1,12 @@
-// Finds the places of an answer's text that point to its sources: `(Source: file.pdf, S. 3)[1]`, or `[1]`. Pure.
+// Finds the places of an answer's text that point to its sources: `(Source: file.pdf, S. 3)[1]`, or `[1]`; of a
+// recording with a link to the moment: `(Source: talk.vtt, [01:23](...))[1]`. Pure.
 
 export type Piece = { text: string } | { n: number };
 
-const PLACE = /(?:\(Source: [^()\n]{1,300}(?:\([^()\n]{0,100}\)[^()\n]{0,100}){0,9}\)\s?)?\[(\d{1,4})\]/g;
+const PLACE = /(?:\(Source: [^()\n]{1,300}(?:\([^()\n]{0,2000}\)[^()\n]{0,100}){0,9}\)\s?)?\[(\d{1,4})\]/g;
+
+/** What a place holds before the link to a moment, which the lexer takes for a link of the text. */
+export const BEFORE_MOMENT = /\(Source: [^\n]{1,300}, $/;
 
 /** The text in pieces; `known`: the numbers that the answer has. */
 export function pieces(text: string, known: ReadonlySet<number>): Piece[] {

@@ -3,7 +3,7 @@
 import type { Token, Tokens } from "marked";
 import { Fragment, type ComponentChildren, type VNode } from "preact";
 import { memo } from "../parts/memo";
-import { pieces } from "./citations";
+import { BEFORE_MOMENT, pieces } from "./citations";
 
 export interface Context {
   /** Numbers of citations that are known by now. */
@@ -103,9 +103,11 @@ function merged(tokens: Token[]): Token[] {
   for (const token of tokens) {
     const last = found.at(-1);
     const isText = (one: Token | undefined) => (one?.type === "text" && !("tokens" in one && one.tokens)) || one?.type === "escape";
-    if (last && isText(last) && isText(token))
-      found[found.length - 1] = { ...last, type: "text", raw: last.raw + token.raw, text: plain(last) + plain(token) } as Token;
-    else found.push(token);
+    const isMoment = token.type === "link" && last && isText(last) && BEFORE_MOMENT.test(plain(last));
+    if (last && isText(last) && (isText(token) || isMoment)) {
+      const text = plain(last) + (isMoment ? token.raw : plain(token));
+      found[found.length - 1] = { ...last, type: "text", raw: last.raw + token.raw, text } as Token;
+    } else found.push(token);
   }
   return found;
 }
