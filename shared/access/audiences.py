@@ -23,6 +23,7 @@ class Audience(Model):
     """Somebody whom an access list can name.
 
     Attributes:
+        kind: `person` is the caller.
         principal: the entry of the access list.
         name: what people call them; the principal itself where no name is known.
     """
@@ -33,7 +34,11 @@ class Audience(Model):
 
 
 class AudienceList(Model):
-    """Whom the caller may share with, from the fewest readers to the most; groups by their names."""
+    """Whom the caller may share with.
+
+    Attributes:
+        audiences: the caller, their groups by name, then the wider ones.
+    """
 
     audiences: tuple[Audience, ...]
 
