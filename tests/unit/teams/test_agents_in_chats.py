@@ -1,0 +1,59 @@
+"""Agents in chats: who sees which in the help, and how one is asked."""
+
+from pathlib import Path
+
+import pytest
+
+from shared.runs.working_memory import WorkingMemory
+from tests.unit.teams.chat import ANNA, ANSWERED, BEN, GROUP, QUESTION, Chat, chat
+
+AGENT = """---
+name: {name}
+description: Helps with *pumps*.
+tools: [rag_semantic_search]
+access: {access}
+---
+You help.
+"""
+
+
+@pytest.fixture
+async def bot(tmp_path: Path) -> Chat:
+    for name, access in (("pumps", "[engineering]"), ("everybody", '["*"]')):
+        (tmp_path / f"{name}.agent.md").write_text(AGENT.format(name=name, access=access))
+    return await chat(agents_folder=str(tmp_path))
+
+
+async def agent_of_last(bot: Chat) -> str | None:
+    run_id = [one for one, (name, _) in bot.orchestrations.started.items() if name == "answer_question"][-1]
+    agent = (await WorkingMemory(bot.services.blobs, run_id).request()).agent
+    return agent.name if agent else None
+
+
+async def test_a_message_that_begins_with_its_name_asks_an_agent(bot: Chat) -> None:
+    (said,) = await bot.write(f"Pumps: {QUESTION}")
+    assert said.reply.text.startswith(ANSWERED)
+    assert await agent_of_last(bot) == "pumps"
+    await bot.write(QUESTION)
+    assert await agent_of_last(bot) is None
+
+
+async def test_an_agent_that_is_not_open_to_the_sender_is_only_words(bot: Chat) -> None:
+    await bot.write(f"pumps: {QUESTION}", BEN)
+    assert await agent_of_last(bot) is None
+
+
+async def test_where_several_read_along_only_agents_for_everybody_are_asked(bot: Chat) -> None:
+    await bot.write(f"pumps: {QUESTION}", ANNA, conversation=GROUP)
+    assert await agent_of_last(bot) is None
+    await bot.write(f"everybody: {QUESTION}", ANNA, conversation=GROUP)
+    assert await agent_of_last(bot) == "everybody"
+
+
+async def test_the_help_names_the_agents_of_the_sender(bot: Chat) -> None:
+    (said,) = await bot.write("/help")
+    assert "**pumps:** Helps with \\*pumps\\*" in said.reply.text
+    (said,) = await bot.write("/help", BEN)
+    assert "**everybody:**" in said.reply.text
+    assert "**pumps:**" not in said.reply.text
+    assert "agent" not in (await (await chat()).write("/help"))[0].reply.text
