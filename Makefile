@@ -62,9 +62,10 @@ docs: .set-up-test   ## rewrite the generated parts of docs/
 ingest-report: .set-up-run         ## what becomes of every file of a folder: DATA=folder OUT=report.json
 	@$(BIN)/python -m evals.ingest_report --data "$(DATA)" --out "$(OUT)" $(ARGS)
 
-eval: .set-up-run    ## how right the answers are: DATA=folder SETS=a,b OUT=report.json; LIMIT, ANSWERS=0, KEEP=1, QUERIES, BASELINE
+eval: .set-up-run    ## how right the answers are: DATA=folder SETS=a,b OUT=report.json; LIMIT, ANSWERS=0, KEEP=1, PROMPTS=1, QUERIES, BASELINE
 	@$(BIN)/python -m evals.evaluation --data "$(DATA)" --sets "$(SETS)" --out "$(OUT)" $(if $(LIMIT),--limit "$(LIMIT)") \
 	  $(if $(filter 0,$(ANSWERS)),--no-answers) $(if $(filter-out 0,$(KEEP)),--keep) \
+	  $(if $(filter-out 0,$(PROMPTS)),--prompts) \
 	  $(if $(QUERIES),--queries "$(QUERIES)") $(if $(BASELINE),--baseline "$(BASELINE)") $(ARGS)
 
 eval-routing: .set-up-run          ## what questions are taken for, and when the app asks back: OUT=report.json

@@ -14,6 +14,7 @@ from evals.compare import compare, read_report
 from evals.evaluation.app import App, connected_app
 from evals.evaluation.asking import Outcome, ask_all
 from evals.evaluation.ingesting import Ingestion, ingest
+from evals.evaluation.page import as_html
 from evals.evaluation.question_set import QuestionSet, find_sets, read_set
 from evals.evaluation.report import Origin, as_json, as_json_lines, as_markdown
 from evals.evaluation.result import SetResult, conclude
@@ -34,7 +35,7 @@ def main() -> int:
         folders = find_sets(arguments.data, arguments.sets)
         sets = [read_set(folder, arguments.queries, arguments.limit) for folder in folders]
         baseline = read_report(arguments.baseline) if arguments.baseline else None
-        with connected_app() as app:
+        with connected_app(prompts=arguments.prompts) as app:
             results = [_evaluate(app, questions, arguments) for questions in sets]
             origin = Origin(app.model, revision())
     except (StackError, ValueError, OSError) as failed:
@@ -88,8 +89,9 @@ def _write(out: Path, results: list[SetResult], origin: Origin) -> None:
     markdown = as_markdown(results, origin)
     out.write_text(as_json(results, origin), encoding="utf-8")
     out.with_suffix(".md").write_text(markdown, encoding="utf-8")
+    out.with_suffix(".html").write_text(as_html(results, origin), encoding="utf-8")
     out.with_suffix(".questions.jsonl").write_text(as_json_lines(results), encoding="utf-8")
-    print(f"{markdown}\nWritten to {out}, with .md and .questions.jsonl beside it")
+    print(f"{markdown}\nWritten to {out}, with .html, .md and .questions.jsonl beside it")
 
 
 def _arguments() -> argparse.Namespace:
@@ -100,6 +102,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--limit", type=int, default=None, help="only the first so many questions of a set")
     parser.add_argument("--queries", default=None, help="question file of a set, such as queries.jsonl")
     parser.add_argument("--no-answers", action="store_true", help="search only")
+    parser.add_argument("--prompts", action="store_true", help="record what the model is shown")
     parser.add_argument("--keep", action="store_true", help="the documents are in the app already")
     parser.add_argument("--baseline", type=Path, default=None, help="earlier report to compare with")
     parser.add_argument("--at-once", type=int, default=ASK_AT_ONCE, help="questions in flight")

@@ -2,14 +2,17 @@
 
 import json
 import os
+import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import httpx
 
+from evals.real.recorder import ChatCall, Endpoint, Recorder, call_from, recording
 from local.run_all.stack import LocalStack
 from local.run_all.stack_settings import DATA_SETTING, FREE_PORTS, PORT_SETTINGS, read_stack_settings
 from samples.acl import ANNA
@@ -25,20 +28,34 @@ _HAS_ENDED = 409
 JsonObject = dict[str, Any]
 
 
+@dataclass
+class Watch:
+    """What one question is asked with, and the calls of models that it led to."""
+
+    headers: Mapping[str, str] = field(default_factory=dict)
+    calls: tuple[ChatCall, ...] = ()
+
+
 class App:
     """One user's calls. Safe to use from several threads.
 
     Args:
         model: the models that answer and embed, for the report.
         check: raises when the app is known to be gone.
+        recorder: keeps what the app's models are shown.
     """
 
     def __init__(
-        self, http: httpx.Client, model: str = "unknown", check: Callable[[], None] = lambda: None
+        self,
+        http: httpx.Client,
+        model: str = "unknown",
+        check: Callable[[], None] = lambda: None,
+        recorder: Recorder | None = None,
     ) -> None:
         self._http = http
         self.model = model
         self._check = check
+        self._recorder = recorder
 
     def upload(self, filename: str, content: bytes, project_id: str) -> JsonObject:
         """Send a file into a folder and a project, for everybody to read; its document."""
@@ -64,10 +81,24 @@ class App:
         hits: list[JsonObject] = self._call("POST", "/api/search", json=body)["results"]
         return hits
 
-    def ask(self, question: str, project_id: str) -> JsonObject:
+    @contextmanager
+    def watching(self) -> Iterator["Watch"]:
+        """Record the model calls of what is asked with the watch's headers; they are there at the end."""
+        if self._recorder is None:
+            yield Watch()
+            return
+        trace_id = secrets.token_hex(16)
+        self._recorder.watch(trace_id)
+        watch = Watch({"traceparent": f"00-{trace_id}-{secrets.token_hex(8)}-01"})
+        try:
+            yield watch
+        finally:
+            watch.calls = tuple(call_from(call) for call in self._recorder.take(trace_id))
+
+    def ask(self, question: str, project_id: str, headers: Mapping[str, str] | None = None) -> JsonObject:
         """A run with its answer. Asked once: a second try would hide the failure that is to be counted."""
         body = {"question": question, "project_id": project_id, "stream": False}
-        answer = self._http.post("/api/chat", json=body).raise_for_status()
+        answer = self._http.post("/api/chat", json=body, headers=dict(headers or {})).raise_for_status()
         run: JsonObject = answer.json()
         return run
 
@@ -121,14 +152,19 @@ class App:
 
 
 @contextmanager
-def connected_app(environment: Mapping[str, str] = os.environ) -> Iterator[App]:
+def connected_app(environment: Mapping[str, str] = os.environ, *, prompts: bool = False) -> Iterator[App]:
     """The app at GROUNDWORK_URL, else a local stack on GROUNDWORK_DATA (`.local/eval`), which is kept.
 
+    Args:
+        prompts: record what the models of a local stack are shown.
+
     Raises:
-        ValueError: GROUNDWORK_URL is set, and GROUNDWORK_TOKEN is not.
+        ValueError: GROUNDWORK_URL is set, and GROUNDWORK_TOKEN is not, or prompts are to be recorded there.
         StackError: the stack did not start.
     """
     url = environment.get(URL_SETTING)
+    if url and prompts:
+        raise ValueError(f"Prompts are recorded on a stack of one's own: unset {URL_SETTING}.")
     if url:
         token = environment.get(TOKEN_SETTING)
         if not token:
@@ -136,8 +172,24 @@ def connected_app(environment: Mapping[str, str] = os.environ) -> Iterator[App]:
         with _client(url, token) as http:
             yield App(http, environment.get("CHAT_MODEL") or f"unknown, at {url}")
         return
-    with own_stack(environment) as stack, app_of(stack) as app:
-        yield app
+    with ExitStack() as opened:
+        stack = opened.enter_context(own_stack(environment))
+        recorder = opened.enter_context(_recorder_before(stack)) if prompts else None
+        yield opened.enter_context(app_of(stack, recorder))
+
+
+@contextmanager
+def _recorder_before(stack: LocalStack) -> Iterator[Recorder]:
+    """Have the stack's app reach its models through a recorder."""
+    base_url = stack.app_settings.get("OPENAI_BASE_URL")
+    if base_url is None:
+        raise ValueError("Prompts are recorded of models behind OPENAI_BASE_URL.")
+    with recording(Endpoint(base_url.rstrip("/")), None) as recorder:
+        stack.kill_host()
+        # Without a receiver of traces the app would send no trace's id to its models.
+        traced = {"OPENAI_BASE_URL": f"{recorder.url}/v1", "OTEL_EXPORTER_OTLP_ENDPOINT": recorder.url}
+        stack.start_host(traced)
+        yield recorder
 
 
 @contextmanager
@@ -150,12 +202,12 @@ def own_stack(environment: Mapping[str, str]) -> Iterator[LocalStack]:
 
 
 @contextmanager
-def app_of(stack: LocalStack) -> Iterator[App]:
+def app_of(stack: LocalStack, recorder: Recorder | None = None) -> Iterator[App]:
     """A running stack, asked as one of the sample users."""
     named = {**os.environ, **stack.app_settings}
     model = f"{named.get('CHAT_MODEL')}, {named.get('EMBEDDING_MODEL')}"
     with _client(stack.base_url, stack.token(ANNA)) as http:
-        yield App(http, model, stack.check)
+        yield App(http, model, stack.check, recorder)
 
 
 def _client(url: str, token: str) -> httpx.Client:

@@ -37,6 +37,16 @@ class Answer:
 
 
 @dataclass(frozen=True)
+class ModelCall:
+    """One call of the chat model; `shown` is all that it was shown."""
+
+    shown: str
+    seconds: float
+    tokens_in: int
+    tokens_out: int
+
+
+@dataclass(frozen=True)
 class Outcome:
     """What came of asking one question. None = not asked, or failed as `errors` says.
 
@@ -44,6 +54,7 @@ class Outcome:
         pages, scoped_pages: targets of the hits in their order, of the whole set and within the scope.
         search_seconds, answer_seconds: of the calls that worked.
         errors: call ("search", "scoped search", "answer") -> what went wrong.
+        calls: of the model, for the answer; empty unless they are recorded.
     """
 
     question: Question
@@ -53,6 +64,7 @@ class Outcome:
     search_seconds: float | None = None
     answer_seconds: float | None = None
     errors: Mapping[str, str] = field(default_factory=dict)
+    calls: tuple[ModelCall, ...] = ()
 
 
 def ask_all(app: App, questions: QuestionSet, at_once: int, *, answers: bool) -> Iterator[Outcome]:
@@ -73,12 +85,18 @@ def _ask(app: App, question: Question, project_id: str, *, answers: bool) -> Out
     if question.scope is not None:
         scope = {**whole, "filename": question.scope}
         scoped, _ = _tried("scoped search", errors, lambda: _search(app, question.text, scope))
-    answer, answer_seconds = (
-        _tried("answer", errors, lambda: read_answer(app.ask(question.text, project_id)))
-        if answers
-        else (None, None)
-    )
-    return Outcome(question, pages, scoped, answer, seconds, answer_seconds, errors)
+    answer: Answer | None = None
+    answer_seconds: float | None = None
+    calls: tuple[ModelCall, ...] = ()
+    if answers:
+        with app.watching() as watch:
+            answer, answer_seconds = _tried(
+                "answer", errors, lambda: read_answer(app.ask(question.text, project_id, watch.headers))
+            )
+        calls = tuple(
+            ModelCall(call.text, call.seconds, call.tokens_in, call.tokens_out) for call in watch.calls
+        )
+    return Outcome(question, pages, scoped, answer, seconds, answer_seconds, errors, calls)
 
 
 def _tried(call: str, errors: dict[str, str], work: Callable[[], Value]) -> tuple[Value | None, float | None]:

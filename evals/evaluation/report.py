@@ -82,7 +82,7 @@ def _section(result: SetResult) -> str:
         parts.append(table("measure", _by_kind(result.kinds)))
     ranks = [first_rank(outcome) for outcome in result.outcomes if outcome.question.is_answerable]
     if ranks:
-        parts.append(histogram("Rank of the first target that holds the answer:", _rank_counts(ranks)))
+        parts.append(histogram("Rank of the first target that holds the answer:", rank_counts(ranks)))
     parts.extend(_latency(result.outcomes))
     parts.append(_list("Documents that are not ready", _not_ready(result)))
     parts.append(_list("Calls that failed (counted as the worst)", _failed(result.outcomes)))
@@ -98,7 +98,8 @@ def _by_kind(kinds: Mapping[str, float]) -> dict[str, dict[str, float]]:
     return columns
 
 
-def _rank_counts(ranks: Sequence[int | None]) -> dict[str, int]:
+def rank_counts(ranks: Sequence[int | None]) -> dict[str, int]:
+    """How many first targets stood at which ranks; "none" counts those that were not found."""
     known = [rank for rank in ranks if rank is not None]
     counts = {label: sum(first <= rank <= last for rank in known) for label, first, last in _RANKS}
     return {**counts, "none": len(ranks) - len(known)}
@@ -111,10 +112,11 @@ def _latency(outcomes: Sequence[Outcome]) -> Iterable[str]:
     ):
         known = [one for one in seconds if one is not None]
         if known:
-            yield histogram(title, _second_counts(known))
+            yield histogram(title, second_counts(known))
 
 
-def _second_counts(seconds: Sequence[float]) -> dict[str, int]:
+def second_counts(seconds: Sequence[float]) -> dict[str, int]:
+    """How many took how long."""
     counts, below = {}, 0.0
     for limit in (*_SECONDS, float("inf")):
         label = f"<= {limit:g}" if limit != float("inf") else f"> {below:g}"
