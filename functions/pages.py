@@ -198,7 +198,7 @@ async def get_document_page_image(req: Request) -> Response:
     number = page_number_of(str(req.path_params["page"]))
     found = await readable_document(reader.doc_id, reader.user, reader.services)
     if not has_pictures(found.state.filename):
-        raise NotFoundError("Pages of such a file have no picture.", "Only those of PDFs have one.")
+        raise NotFoundError("Pages of this file type have no picture.", "Only those of PDFs have one.")
     blob = await page_picture(found.state, number, reader.user, reader.services)
     await note_act(req, reader.user, reader.services, "page", reader.doc_id)
     media_type = "image/png"

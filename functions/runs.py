@@ -58,7 +58,9 @@ async def get_run_events(req: Request, client: df.DurableOrchestrationClient) ->
     record, user, services = await _own_run(req)
     after = last_event_id(req.headers.get("last-event-id"))
     if not record.has_log:
-        raise NotFoundError("The events of this run are no longer kept.", "Its answer is: GET the run.")
+        raise NotFoundError(
+            "The events of this run are no longer kept.", "Its answer is still there: GET the run."
+        )
     begun = await services.run_log.read(record.run_id) if after else None
     if begun is not None and is_at_the_end(begun, after):
         return Response(status_code=204)  # tells an EventSource to stop connecting again
@@ -139,7 +141,7 @@ async def delete_feedback(req: Request) -> Response:
 
 @route(blueprint, "POST", "runs/{run_id}/openings")
 async def post_opening(req: Request) -> Response:
-    """Say that the source of a citation was opened; each citation counts once."""
+    """Report that the source of a citation was opened; each citation counts once."""
     from shared.quality.recording import open_source
     from shared.runs.models import SourceOpened
 

@@ -71,7 +71,7 @@ async def list_summaries(req: Request) -> Response:
 
 @route(blueprint, "GET", "summaries/{summary_id}")
 async def get_summary(req: Request, client: df.DurableOrchestrationClient) -> Response:
-    """How far a summary is, and its result once it is there."""
+    """The progress of a summary, and its result once it is there."""
     from shared.answering.revival import revive_instance
     from shared.summaries.summaries import close_dead_summary, view_summary
 

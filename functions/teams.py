@@ -47,7 +47,7 @@ async def _authenticated_activity(req: Request) -> "BotActivity":
     """
     inbox = get_services().bot_inbox
     if inbox is None:
-        raise NotAuthenticatedError("There is no bot here.", "Set BOT_APP_ID; see docs/settings.md.")
+        raise NotAuthenticatedError("No bot is configured.", "Set BOT_APP_ID; see docs/settings.md.")
     given = set(req.headers.getlist("authorization"))
     if len(given) > 1:
         raise NotAuthenticatedError("The request carries two identities.", "Send one.")
@@ -55,7 +55,7 @@ async def _authenticated_activity(req: Request) -> "BotActivity":
     activity = await inbox.receive(next(iter(given), None), body, _peer(req))
     # After the token: strangers learn nothing of what would be taken. A browser's form cannot say this.
     if req.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-        raise CallerError("The body is no JSON by its type.", "Send Content-Type: application/json.")
+        raise CallerError("The Content-Type is not JSON.", "Send Content-Type: application/json.")
     return activity
 
 

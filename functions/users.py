@@ -53,7 +53,7 @@ async def erase_user(req: Request) -> Response:
 
 @route(blueprint, "GET", "users/{user_id}/erasure")
 async def get_erasure(req: Request) -> Response:
-    """How far the erasure of a person is, or what it has done."""
+    """The progress of the erasure of a person, or what it has done."""
     from shared.erasure.requests import erasure_of
 
     await administrator_of(req)
@@ -64,5 +64,5 @@ def _id_of(request: Request) -> str:
     """Compared letter by letter, as everywhere; whether there is such a person nobody here knows."""
     user_id = str(request.path_params["user_id"])
     if not user_id.strip() or len(user_id) > MAX_ID_CHARS or not user_id.isprintable():
-        raise CallerError("That is no user id.", "Send the object id in Entra ID, as GET /api/me shows it.")
+        raise CallerError("Invalid user id.", "Send the object id in Entra ID, as GET /api/me shows it.")
     return user_id

@@ -74,7 +74,7 @@ def _slow(seconds: float) -> SlowBodyError:
     # What is left of the body would be taken for the next request.
     return SlowBodyError(
         f"The body did not arrive within {max(0.0, seconds):.0f} s.",
-        "Send it again over a better line; large files by POST /documents/uploads.",
+        "Send it again over a faster connection; send large files by POST /documents/uploads.",
         headers={"Connection": "close"},
     )
 
@@ -138,7 +138,7 @@ class FileForm:
             if self._file_state == "ended":
                 break
             if not await self._read_more():
-                raise CallerError("The upload broke off before its end.", "Send the file again.")
+                raise CallerError("The upload was interrupted.", "Send the file again.")
         while await self._read_more():
             continue  # the closing boundary, and whatever a sender puts behind it
 
@@ -152,7 +152,7 @@ class FileForm:
         try:
             self._parser.write(piece)
         except FormParserError:
-            raise CallerError("The form is not well formed.", _FORM_HINT) from None
+            raise CallerError("The form is malformed.", _FORM_HINT) from None
         return True
 
     def _make_parser(self, content_type: str) -> "MultipartParser":
@@ -180,7 +180,7 @@ class FileForm:
 
     def _begin_part(self) -> None:
         if self._file_state != "awaited":
-            raise CallerError("Something comes after the file.", _FORM_HINT)
+            raise CallerError("The form has more after the file.", _FORM_HINT)
         self._part = _Part()
         self._count(_PART_BYTES)
 

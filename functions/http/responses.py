@@ -131,7 +131,9 @@ def _refuse_foreign_page(request: Request) -> None:
     hosts = (request.headers.get("host"), request.headers.get("x-forwarded-host"))
     is_own = site in ("same-origin", "none") if site else origin is None or urlsplit(origin).netloc in hosts
     if not is_own:
-        raise AccessDeniedError("This request comes from a page of another site.", "Open Groundwork itself.")
+        raise AccessDeniedError(
+            "This request comes from a page of another site.", "Use Groundwork's own page."
+        )
 
 
 def address_of(request: Request) -> str:

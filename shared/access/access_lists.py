@@ -54,8 +54,8 @@ async def with_ids(
             return next(iter(found))
         if not found and settings.identity.department_claim:
             return principal
-        count = "several groups have" if found else "no known group has"
-        raise CallerError(f"The access list cannot be used: {count} the name {principal[:80]!r}.", _HINT)
+        count = "Several groups have" if found else "No known group has"
+        raise CallerError(f"{count} the name {principal[:80]!r}, so access can't be set.", _HINT)
 
     return tuple(await run_together(*map(id_of, principals)))
 

@@ -39,10 +39,10 @@ def admitted(claimed: Claimed, rules: IdentitySettings) -> UserContext:
     """
     user = claimed.user
     if rules.tenants and (user.org_id or "").casefold() not in rules.tenants:
-        raise AccessDeniedError("Your organisation is not let in here.", "Sign in with another account.")
+        raise AccessDeniedError("Your organisation has no access.", "Sign in with another account.")
     if claimed.is_application and not rules.allow_applications:
         raise AccessDeniedError(
-            "Programs are not let in here as themselves.",
+            "Applications have no access of their own.",
             "Sign in as a person, or ask the operator for ALLOW_APPLICATIONS.",
         )
     return as_guest(user, rules) if claimed.is_guest else user
@@ -57,7 +57,7 @@ def as_guest(user: UserContext, rules: IdentitySettings) -> UserContext:
         AccessDeniedError: guests are refused.
     """
     if rules.guests == "refused":
-        raise AccessDeniedError("Guests are not let in here.", "Sign in with an account of the organisation.")
+        raise AccessDeniedError("Guests have no access.", "Sign in with an account of the organisation.")
     return user if rules.guests == "members" else user.model_copy(update={"org_id": None, "department": None})
 
 

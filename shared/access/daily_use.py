@@ -7,7 +7,7 @@ call that needs it is refused.
 # For annotations alone: the start of the app need not build every model.
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Literal
 
@@ -21,6 +21,15 @@ Resource = Literal[
 SENDING: tuple[Resource, ...] = ("documents", "size_bytes", "parser_seconds", "blocks", "captions")
 ASKING: tuple[Resource, ...] = ("chat_tokens",)
 DRAWING: tuple[Resource, ...] = ("page_images",)
+_WORDS: Mapping[Resource, str] = {
+    "documents": "documents",
+    "size_bytes": "bytes of documents",
+    "parser_seconds": "seconds of reading documents",
+    "blocks": "passages of documents",
+    "captions": "pictures described",
+    "chat_tokens": "tokens of questions",
+    "page_images": "pages drawn",
+}
 
 
 class Usage(Model):
@@ -70,8 +79,8 @@ def require_left(used: Usage, resources: Sequence[Resource], rules: LimitSetting
         if limit and getattr(used, resource) >= limit:
             midnight = (now + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
             raise DailyLimitError(
-                f"You have used up today's {resource.replace('_', ' ')}: {limit:,.0f}.",
-                "Go on tomorrow (UTC), or ask the operator for a higher limit.",
+                f"You have reached today's limit for {_WORDS[resource]} ({limit:,.0f}).",
+                "Continue tomorrow (UTC), or ask the operator for a higher limit.",
                 retry_after_s=(midnight - now).total_seconds(),
             )
 

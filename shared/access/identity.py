@@ -131,7 +131,7 @@ def _claims_of(header: str) -> Claims:
         raise _unreadable()
     if provider.casefold() not in _PROVIDERS:
         raise NotAuthenticatedError(
-            "Identities of this provider mean nothing here.", "Sign in with an account of Entra ID."
+            "Identities of this provider are not accepted.", "Sign in with an account of Entra ID."
         )
     return claims
 
@@ -339,7 +339,7 @@ async def _groups_elsewhere(user_id: str, settings: Settings, directory: GroupDi
         return frozenset()
     if settings.identity.group_overage == "refuse":
         raise AccessDeniedError(
-            "You belong to more groups than your identity can tell.",
+            "You belong to more groups than your token can list.",
             "Ask the operator to have groups looked up (GROUP_OVERAGE), or to assign the app fewer groups.",
         )
     try:

@@ -427,8 +427,8 @@ def _admitted(
     taken = occupied(counted, slot, rules, now)
     if taken is None:
         raise TooManyRunsError(
-            f"{rules.max_concurrent_runs} questions or summaries of yours are being worked on.",
-            "Wait until one of them has ended, or cancel one.",
+            f"You have reached the limit of questions and summaries at once ({rules.max_concurrent_runs}).",
+            "Wait until one has ended, or cancel one.",
             retry_after_s=_SOON_S,
             headers=limit_headers(allowance(state, rules, now)),
         )
@@ -467,7 +467,9 @@ class OpenStreams:
         mine = self._streams.setdefault(user_id, WeakSet())
         if rules.max_open_streams and len(mine) >= rules.max_open_streams:
             raise TooManyRequestsError(
-                f"{len(mine)} streams of yours are open.", "Close some of them.", retry_after_s=_SOON_S
+                f"You have reached the limit of open streams ({len(mine)}).",
+                "Close some of them.",
+                retry_after_s=_SOON_S,
             )
         mine.add(stream)
 

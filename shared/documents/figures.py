@@ -43,7 +43,7 @@ async def readable_figure(
     if blob is None:
         raise DocumentNotFoundError(
             f"There is no figure {name[:80]!r} of a document {doc_id[:64]!r}.",
-            "It went with an older version, or the document is not yours to read.",
+            "An older version had it, or you can't read the document.",
         )
     return blob
 

@@ -119,7 +119,7 @@ def page_view(
     last = max((element.page_number or 0 for element in elements), default=0)
     page_count = max(material.page_count or 0, last, 1) if material.has_pages else len(starts)
     if page_number > page_count:
-        raise NotFoundError(f"There is no page {page_number}.", f"The document has {page_count}.")
+        raise NotFoundError(f"There is no page {page_number}.", f"Its last page is {page_count}.")
     if material.has_pages:
         shown = tuple(element for element in elements if element.page_number == page_number)
     else:

@@ -41,8 +41,8 @@ async def ask_for_erasure(user_id: str, documents: DocumentsWish, services: Eras
     if known is not None and known.status == "running":
         if known.documents != documents:
             raise ConflictError(
-                f"An erasure is at work that is to {known.documents} their documents.",
-                "Ask again when it has ended.",
+                f"An erasure with `documents={known.documents}` is already in progress.",
+                "Try again when it has ended.",
             )
         await send_on(known, services.queues)
         return view_of(known, user_id)
@@ -58,14 +58,14 @@ async def ask_for_erasure(user_id: str, documents: DocumentsWish, services: Eras
 
 
 async def erasure_of(user_id: str, blobs: BlobStore) -> ErasureView:
-    """How far the erasure of a person is, or what it has done.
+    """The progress of the erasure of a person, or what it has done.
 
     Raises:
         NotFoundError: nobody asked for one, or its report was purged.
     """
     record = await find_record(blobs, erasure_id(user_id))
     if record is None:
-        raise NotFoundError("There is no erasure of this person.", "Ask for one with DELETE.")
+        raise NotFoundError("No erasure of this person was ordered.", "Order one with DELETE.")
     return view_of(record, user_id)
 
 

@@ -220,7 +220,7 @@ def timed_out(dependency: Dependency) -> CallTimeoutError:
     """Nothing came back within the limit."""
     return CallTimeoutError(
         f"No answer from {dependency.name} within the time limit.",
-        "Try again; if it goes on, check its load.",
+        "Try again; if it continues, check its load.",
     )
 
 
@@ -241,7 +241,9 @@ def rate_limited(dependency: Dependency, headers: Mapping[str, str]) -> RateLimi
 
 def failed(dependency: Dependency, status: int) -> DependencyError:
     """The service answered with a status that says it is its fault, or that nobody expected."""
-    return DependencyError(f"HTTP {status} from {dependency.name}.", "Try again; it may be passing.")
+    return DependencyError(
+        f"HTTP {status} from {dependency.name}.", "Try again; the problem may be temporary."
+    )
 
 
 def error_of_status(dependency: Dependency, status: int, headers: Mapping[str, str]) -> DependencyError:

@@ -166,7 +166,7 @@ async def rate_run(
     """
     record = await owned_run(run_id, user, runs)
     if record.status not in _ENDED:
-        raise ConflictError("The run has not ended yet.", "Rate it when its last event has come.")
+        raise ConflictError("The run has not ended yet.", "Rate it after its last event.")
     said = {**rating.model_dump(), "reasons": tuple(dict.fromkeys(rating.reasons))}
     feedback = Feedback(**said, given_at=datetime.now(UTC))
     counted = _counted(record, feedback)

@@ -77,18 +77,18 @@ def _any_of(field: str, values: tuple[str, ...] | tuple[int, ...]) -> str:
 
 def _date_range(field: str, value: DateRange) -> str:
     if field not in _DATES:
-        raise InvalidQueryError(f"{field} holds no dates.", f"Date fields: {', '.join(sorted(_DATES))}.")
+        raise InvalidQueryError(f"{field} is not a date field.", f"Date fields: {', '.join(sorted(_DATES))}.")
     ends = [(end, operator) for end, operator in ((value.start, "ge"), (value.end, "le")) if end]
     condition = all_of(*(f"{field} {operator} {_instant(end)}" for end, operator in ends))
     if condition is None:
-        raise InvalidQueryError(f"The date range for {field} has no end.", "Give start, end, or both.")
+        raise InvalidQueryError(f"The date range for {field} is empty.", "Give start, end, or both.")
     return condition
 
 
 def _instant(text: str) -> str:
     # An instant is written into the filter without quotes, so only what has exactly its shape may pass.
     if not _INSTANT.match(text):
-        raise InvalidQueryError(f"{text[:40]!r} is no date.", "Write 2024-01-31 or 2024-01-31T12:00:00Z.")
+        raise InvalidQueryError(f"{text[:40]!r} is not a date.", "Write 2024-01-31 or 2024-01-31T12:00:00Z.")
     return text if "T" in text else f"{text}T00:00:00Z"
 
 

@@ -123,7 +123,7 @@ class ChannelConnector:
             is_loopback(parts) if self._is_local else is_service(parts, self._hosts)
         )
         if not is_allowed:
-            raise CallerError("Nothing is sent to where this conversation is said to be.")
+            raise CallerError("Nothing is sent to the address that this conversation names.")
 
     async def _client(self, service_url: str) -> ConversationsBase:
         if service_url not in self._connections:

@@ -95,7 +95,7 @@ def channel_clients(services: TeamsServices) -> tuple[BotOutbox, BotTurnStore]:
         ConfigurationError: there is no bot.
     """
     if services.bot_outbox is None or services.bot_turns is None:
-        raise ConfigurationError("There is no bot here.", "Set BOT_APP_ID; see docs/teams.md.")
+        raise ConfigurationError("No bot is configured.", "Set BOT_APP_ID; see docs/teams.md.")
     return services.bot_outbox, services.bot_turns
 
 
@@ -175,7 +175,7 @@ async def remember(
             return await turns.put(key, turn.model_copy(update=update))
         except ConflictError:
             continue
-    raise ConflictError("Too much at once in this conversation.", "Wait a moment, then try again.")
+    raise ConflictError("Too many messages at once in this conversation.", "Wait a moment, then try again.")
 
 
 async def cancel_waiting_run(turn: BotTurn | None, deps: ReplyDependencies) -> None:

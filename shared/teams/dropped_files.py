@@ -121,7 +121,7 @@ async def take_dropped(
         DependencyError: it cannot be downloaded or stored.
     """
     if services.bot_files is None:
-        raise ConfigurationError("There is no bot here.")
+        raise ConfigurationError("No bot is configured.")
     request = UploadRequest(filename=attachment.name[-1000:])
     blob_name_of(request, user)
     with tempfile.TemporaryDirectory(prefix="dropped-") as folder:

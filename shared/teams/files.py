@@ -75,7 +75,7 @@ class ChannelFiles:
                     if isinstance(moved, int):
                         return moved
                     address = urljoin(address, moved)
-        raise CallerError("The file is not where the channel says.", "Drop it again.")
+        raise CallerError("The file is no longer where the channel says.", "Drop it again.")
 
     def _allowed(self, address: str) -> SplitResult:
         """
@@ -86,7 +86,7 @@ class ChannelFiles:
         if parts is not None and self._is_listed(parts):
             return parts
         raise CallerError(
-            "Files are not taken from where this one is.",
+            "Files from this location are not accepted.",
             "Drop it into the chat from your own device, or ask the operator (BOT_ATTACHMENT_HOSTS).",
         )
 
@@ -157,7 +157,7 @@ def _check(response: ClientResponse) -> None:
     if response.status == 200:
         return
     if response.status in (401, 403, 404, 410):
-        raise CallerError("The channel does not give the file to us any more.", "Drop it again.")
+        raise CallerError("The channel no longer provides the file.", "Drop it again.")
     raise error_of_status(SERVICE, response.status, response.headers)
 
 
@@ -165,5 +165,6 @@ def _check_is_file(response: ClientResponse, attachment: BotAttachment) -> None:
     """A sign-in page would otherwise be stored as the document."""
     if response.content_type == "text/html" and not attachment.name.lower().endswith(_PAGES):
         raise CallerError(
-            "The channel gives a page instead of the file.", "Drop it again, from a computer if you can."
+            "The channel returned a web page instead of the file.",
+            "Drop it again, from a computer if you can.",
         )

@@ -86,7 +86,7 @@ class ChannelInbox:
 
     def _receive_local(self, body: bytes, peer: str | None) -> BotActivity:
         if not self._settings.bot.local_anonymous or self._settings.host.in_azure:
-            raise NotAuthenticatedError("There is no bot here.", "Set BOT_APP_ID; see docs/settings.md.")
+            raise NotAuthenticatedError("No bot is configured.", "Set BOT_APP_ID; see docs/settings.md.")
         if not _is_this_machine(peer):
             raise NotAuthenticatedError("Without a token, an activity must come from this machine.", _HINT)
         received = read_activity(body)
@@ -105,7 +105,7 @@ class ChannelInbox:
             tenants = tuple(tenant for tenant in tenants if tenant) or ("",)
         if any((tenant or "").casefold() != ours for tenant in tenants):
             raise AccessDeniedError(
-                "This bot is only for people of its organisation.", "Write from an account of it."
+                "This bot is only for its own organisation.", "Use an account of that organisation."
             )
 
 

@@ -23,7 +23,7 @@ OPEN_PAGE: Texts = {"de": "Seite öffnen", "en": "Open page"}
 
 HELP: Texts = {
     "en": (
-        "Ask me anything your documents may answer. I reply with the sources, down to the page.\n\n"
+        "Ask me anything that your documents may answer. I reply with the sources, down to the page.\n\n"
         "- **/new** starts a new conversation; what we said before no longer counts\n"
         "- **/sources** shows the sources of the last answer\n"
         "- **/forget** deletes this conversation and what I remember of your questions\n"
@@ -31,7 +31,7 @@ HELP: Texts = {
         "{0}"
     ),
     "de": (
-        "Fragen Sie mich, was Ihre Dokumente beantworten können: Ich antworte mit Quellen, bis zur Seite.\n\n"
+        "Fragen Sie mich, was Ihre Dokumente beantworten können. Ich nenne dazu die Quellen mit Seite.\n\n"
         "- **/neu** beginnt ein neues Gespräch; was vorher war, spielt dann keine Rolle mehr\n"
         "- **/quellen** zeigt die Quellen der letzten Antwort\n"
         "- **/vergessen** löscht dieses Gespräch und was ich mir von Ihren Fragen gemerkt habe\n"
@@ -52,17 +52,17 @@ OF_PERSON: Texts = {
 
 OF_PERSON_ALONE: Texts = {
     "en": "Your groups cannot be looked up at the moment, so I read only what is shared with you by name, or "
-    "with everybody.",
+    "with everyone.",
     "de": "Ihre Gruppen lassen sich gerade nicht ermitteln: Ich lese nur, was Ihnen selbst oder allen "
     "offensteht.",
 }
 
 OF_SEVERAL: Texts = {
-    "en": "Several people read this conversation, so I use only documents that everybody may read.",
+    "en": "Several people read this conversation, so I use only documents that everyone can read.",
     "de": "Hier lesen mehrere mit, deshalb verwende ich nur Dokumente, die alle lesen dürfen.",
 }
 OF_STRANGER: Texts = {
-    "en": "I don't know who you are here, so I use only documents that everybody may read.",
+    "en": "I don't know who you are here, so I use only documents that everyone can read.",
     "de": "Ich weiß hier nicht, wer Sie sind, deshalb verwende ich nur Dokumente, die alle lesen dürfen.",
 }
 
@@ -96,12 +96,12 @@ NO_SOURCES: Texts = {
 SOURCES: Texts = {"en": "Sources of the last answer:", "de": "Quellen der letzten Antwort:"}
 BEGINNING: Texts = {"en": "Reading your question …", "de": "Ich lese Ihre Frage …"}
 GOING_ON: Texts = {
-    "en": "This takes longer. I keep working and will write here when it is done.",
+    "en": "This is taking longer. I'm still working on it and will write here when it's done.",
     "de": "Das dauert länger. Ich arbeite weiter und schreibe hier, sobald ich fertig bin.",
 }
 NO_SUCH_OPTION: Texts = {
     "en": "There is no such option: please answer with a number from 1 to {0}.",
-    "de": "Diese Möglichkeit gibt es nicht: Bitte antworten Sie mit einer Zahl von 1 bis {0}.",
+    "de": "Diese Auswahl gibt es nicht: Bitte antworten Sie mit einer Zahl von 1 bis {0}.",
 }
 
 ANSWERED_ALREADY: Texts = {
@@ -124,6 +124,11 @@ TOO_LONG: Texts = {
 TOO_MANY: Texts = {
     "en": "That was a lot at once. Please wait a moment, then ask again.",
     "de": "Das war viel auf einmal. Bitte warten Sie einen Moment und fragen Sie dann noch einmal.",
+}
+
+NO_MORE_TODAY: Texts = {
+    "en": "You have reached today's limit. You can go on tomorrow.",
+    "de": "Sie haben das Limit für heute erreicht. Morgen geht es weiter.",
 }
 
 OUT_OF_REACH: Texts = {
@@ -170,7 +175,7 @@ _OF_ERRORS: Mapping[str, Texts] = {
     "AuthenticationError": OUT_OF_REACH,
     "IndexNotFoundError": OUT_OF_REACH,
     "TooManyRequestsError": TOO_MANY,
-    "DailyLimitError": TOO_MANY,
+    "DailyLimitError": NO_MORE_TODAY,
     "TooManyRunsError": TOO_MANY,
     "PayloadTooLargeError": TOO_LONG,
     "NotAuthenticatedError": REFUSED,
@@ -180,7 +185,7 @@ _OF_ERRORS: Mapping[str, Texts] = {
 }
 
 _SEARCHING: Texts = {"de": "Ich suche in den Dokumenten …", "en": "Searching the documents …"}
-_WEB: Texts = {"de": "Ich suche im Netz …", "en": "Searching the web …"}
+_WEB: Texts = {"de": "Ich suche im Web …", "en": "Searching the web …"}
 _READING: Texts = {"de": "Ich lese genauer nach …", "en": "Reading more closely …"}
 _STEP: Texts = {"de": "Schritt {0} von {1}: {2}", "en": "Step {0} of {1}: {2}"}
 _TOOLS = {
@@ -192,10 +197,10 @@ _TOOLS = {
 
 _DAMAGED = "Die Datei ist beschädigt oder unvollständig."
 _LOCKED = "Die Datei ist mit einem Kennwort geschützt. Legen Sie sie ohne Kennwort noch einmal ab."
-_OTHER_KIND = "Ihr Inhalt passt nicht zu ihrer Endung."
+_OTHER_KIND = "Der Inhalt der Datei passt nicht zu ihrer Endung."
 _TOO_LARGE = "Die Datei ist zu groß. Teilen Sie sie auf."
 _NOT_TAKEN = (
-    "Dateien dieser Art kann ich nicht lesen. Lesen kann ich PDF, Word, PowerPoint, Excel, CSV, HTML, "
+    "Diesen Dateityp kann ich nicht lesen. Lesen kann ich PDF, Word, PowerPoint, Excel, CSV, HTML, "
     "Markdown, Text, E-Mails (.eml), Untertitel und Bilder."
 )
 
@@ -233,17 +238,20 @@ _GERMAN = (
     (r"The path of the file is too long\.", "Der Name der Datei ist zu lang."),
     (r"A document of somebody else has this name\.", "Ein Dokument von jemand anderem heißt schon so."),
     (
-        r"Files are not taken from where this one is\.",
+        r"Files from this location are not accepted\.",
         "Von diesem Speicherort nehme ich keine Dateien an. Legen Sie sie von Ihrem eigenen Gerät ab.",
     ),
-    (r"The file is not where the channel says\.", "Sie liegt nicht mehr dort. Legen Sie sie noch einmal ab."),
     (
-        r"The channel gives a page instead of the file\.",
-        "Teams gibt mir statt der Datei eine Seite zum Anmelden. Legen Sie sie von einem Rechner aus ab.",
+        r"The file is no longer where the channel says\.",
+        "Die Datei liegt nicht mehr dort. Legen Sie sie noch einmal ab.",
     ),
     (
-        r"The channel does not give the file to us any more\.",
-        "Sie ist nicht mehr zu haben. Legen Sie sie noch einmal ab.",
+        r"The channel returned a web page instead of the file\.",
+        "Teams liefert statt der Datei eine Anmeldeseite. Legen Sie die Datei von einem Rechner aus ab.",
+    ),
+    (
+        r"The channel no longer provides the file\.",
+        "Die Datei ist nicht mehr verfügbar. Legen Sie sie noch einmal ab.",
     ),
     (
         r"The (file|document) could not be ingested.*",

@@ -163,7 +163,9 @@ class SigningKeys:
                 if not self._is_known(key_id) and self._clock() - self._tried_at >= LOOK_AGAIN_S:
                     await self._read_if_possible()
         if self._clock() - self._read_at > KEEP_ANYWAY_S:
-            raise DependencyError(f"The keys of {SERVICE.name} cannot be had.", "Try again in a moment.")
+            raise DependencyError(
+                f"The keys of {SERVICE.name} could not be fetched.", "Try again in a moment."
+            )
         return self._keys.get(key_id)
 
     def _is_known(self, key_id: str) -> bool:

@@ -217,7 +217,10 @@ class Description:
         """What was begun may end with any error: then its status is the answer's."""
         ended = {JSON: self._content(shape, "serialization")}
         for status in _ENDED:
-            responses[status] = {"description": "It ended so; `error` says why.", "content": dict(ended)}
+            responses[status] = {
+                "description": "It ended with this error; `error` says why.",
+                "content": dict(ended),
+            }
         for status, response in responses.items():
             if status[0] in "45" and status not in (*_ENDED, "401"):
                 response["content"] = {**response["content"], **ended}

@@ -103,7 +103,7 @@ class Operation:
         """Every answer that is no error: those of the table, a 304, and the header of a repeated request."""
         replies = (self.answers,) if isinstance(self.answers, Reply) else self.answers
         if self.headers is CachedHeaders:
-            return (*replies, Reply(304, "The caller has this state already.", (), ("ETag",)))
+            return (*replies, Reply(304, "Unchanged: the caller has this version already.", (), ("ETag",)))
         if self.has_key:
             return tuple(replace(one, headers=(*one.headers, "Idempotency-Replayed")) for one in replies)
         return replies

@@ -69,6 +69,7 @@ def _assistants(user: httpx.Client) -> None:
     user.post("/mcp", json={"jsonrpc": "2.0", "method": "notifications/initialized"}).raise_for_status()
     assert user.post("/mcp", json={**call, "method": "tools"}).json()["error"]["code"] == -32601
     user.get("/v1/models").raise_for_status()
+    user.get("/agents").raise_for_status()
     asked = {"model": "groundwork", "messages": [{"role": "user", "content": FIRST_QUESTION.text}]}
     user.post("/v1/chat/completions", json=asked).raise_for_status()
     user.post("/v1/chat/completions", json={**asked, "stream": True}).raise_for_status()

@@ -240,13 +240,13 @@ async def test_where_several_read_along_only_what_everybody_may_read_is_used() -
     assert isinstance(bot.services.directory, InMemoryDirectory)
     assert bot.services.directory.asked == []
     (help_text,) = await bot.write("/help", conversation=GROUP)
-    assert "everybody may read" in help_text.reply.text
+    assert "everyone can read" in help_text.reply.text
 
 
 async def test_where_several_read_along_an_answer_that_is_not_there_says_what_was_read() -> None:
     bot = await chat()
     (said,) = await bot.write(QUESTION, conversation=GROUP)
-    assert "documents that everybody may read" in said.reply.text
+    assert "documents that everyone can read" in said.reply.text
     (said,) = await bot.write(QUESTION)
     assert ANSWERED in said.reply.text
     assert "everybody" not in said.reply.text

@@ -50,7 +50,7 @@ async def test_a_run_that_takes_longer_than_a_message_may_grow_is_told_anew_when
     bot, step = await taken()
     step = await perform_reply(step, bot.deps)
     assert (step.kind, step.part) == ("follow", 1)
-    assert "write here when it is done" in bot.last.reply.text
+    assert "will write here" in bot.last.reply.text
     step = await perform_reply(step, bot.deps)
     assert (step.part, len(bot.outbox.said)) == (2, 1)  # said once
     await run_to_end(step.run_id, bot.services)
