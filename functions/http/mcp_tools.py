@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import urljoin
 
 import azure.durable_functions as df
@@ -31,9 +31,10 @@ from shared.retrieval.models import DocumentRecord, Hit
 from shared.runs.agents import AGENT_NAME
 from shared.runs.models import ID_PATTERN, ChatRequest, RunView
 from shared.runs.run_store import owned_run
+from shared.tools import table_tools
 from shared.tools.base import Parameters, Tool, ToolResult
 from shared.tools.document_tools import DocumentFilters
-from shared.tools.registry import Binding, block_search
+from shared.tools.registry import Binding, block_search, bound_tool
 from shared.wiring import Services
 
 ANSWER_WITHIN_S = 25.0  # clients give up a call after 30 to 60 s
@@ -269,6 +270,34 @@ class GetAnswer(McpTool):
         return _outcome(await view_run(record, services, call.user), call)
 
 
+class ListTables(McpTool):
+    """The tables that the caller may calculate with."""
+
+    name = table_tools.ListTables.name
+    description = table_tools.ListTables.description
+    parameters: ClassVar[type[Parameters]] = table_tools.ListTables.parameters
+
+    async def _run(self, arguments: Parameters) -> ToolResult:
+        call = self._call
+        await admitted(call.request, call.user, call.services)
+        return await bound_tool(self.name, call.services, call.user).execute(**arguments.model_dump())
+
+
+class RunSql(ListTables):
+    """Rows that SQL calculates from tables; reading them stands in the audit trail."""
+
+    name = table_tools.RunSql.name
+    description = table_tools.RunSql.description
+    parameters = table_tools.RunSql.parameters
+
+    async def _run(self, arguments: Parameters) -> ToolResult:
+        call, result = self._call, await super()._run(arguments)
+        read = {table["doc_id"] for table in result.get("tables", ())}
+        if read:
+            await note_act(call.request, call.user, call.services, "page", *sorted(read))
+        return result
+
+
 class ListDocumentsParameters(Parameters):
     """Arguments of `list_documents`."""
 
@@ -299,7 +328,8 @@ class ListDocuments(McpTool):
         return listed.model_dump(mode="json", exclude_none=True)
 
 
-TOOLS: dict[str, type[McpTool]] = {tool.name: tool for tool in (Search, Fetch, Ask, GetAnswer, ListDocuments)}
+_TOOLS = (Search, Fetch, Ask, GetAnswer, ListDocuments, ListTables, RunSql)
+TOOLS: dict[str, type[McpTool]] = {tool.name: tool for tool in _TOOLS}
 
 
 async def _told(

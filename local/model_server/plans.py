@@ -63,6 +63,11 @@ def plan_question(request: ChatRequest, _: EmbeddingService) -> dict[str, JsonVa
     }
 
 
+def decline_sql(_request: ChatRequest, _embedder: EmbeddingService) -> dict[str, JsonValue]:
+    """No SQL: rules for it would be wrong more often than right."""
+    return {"sql": "", "assumptions": [], "unanswerable": "the local model writes no SQL."}
+
+
 def rewrite_query(request: ChatRequest, _: EmbeddingService) -> dict[str, JsonValue]:
     """{"standalone_question", "search_queries"}: the question, and its bare topic words."""
     _asked, question = _read(request)

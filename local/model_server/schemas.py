@@ -15,7 +15,7 @@ from local.model_server.embedding.service import EmbeddingService
 from local.model_server.filler import fill
 from local.model_server.judging import grade_passages, repair_quotes, score_passages
 from local.model_server.metadata import extract_metadata
-from local.model_server.plans import plan_question, rewrite_query
+from local.model_server.plans import decline_sql, plan_question, rewrite_query
 from local.model_server.protocol.requests import ChatRequest, JsonSchema
 from local.model_server.reports import REPORT_HANDLERS
 from local.model_server.summaries import (
@@ -35,6 +35,7 @@ HANDLERS: dict[str, Callable[[ChatRequest, EmbeddingService], dict[str, JsonValu
     "PassageScores": score_passages,
     "PassageGrades": grade_passages,
     "QueryRewrite": rewrite_query,
+    "SqlDraft": decline_sql,
     "WindowSummary": summarise_window,
     "FindingChoice": choose_findings,
     "MergedSummary": merge_findings,

@@ -328,6 +328,11 @@ def by_words(text: str, condition: str | None) -> SearchRequest:
     )
 
 
+def card_requests(text: str, vector: tuple[float, ...]) -> tuple[SearchRequest, SearchRequest]:
+    """The cards of tables that fit a question: by words, and by meaning."""
+    return by_words(text, "block_type eq 'card'"), by_meaning("card", vector, None)
+
+
 def by_meaning(
     kind: BlockType, vector: tuple[float, ...], condition: str | None, top: int = CANDIDATES
 ) -> SearchRequest:

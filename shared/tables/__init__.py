@@ -2,8 +2,9 @@
 
 `loader` writes the rows of a file into one SQLite file per document version while the file is parsed
 (`cell_values` types its columns), `cards` describes each table as a block that search finds, `table_files`
-keeps file and catalog in blob storage. `card_search` finds the tables that a person may read; `engine` has
-SQL run over them in a worker process (`sql_worker`), behind the guard (`sql_guard`).
+keeps file and catalog in blob storage. `readable_tables` finds those that a person may read; `sql_worker`
+runs `queries` over them in the worker process that parses files, behind the guard (`sql_guard`), and says in
+words what was calculated (`sql_words`).
 
-Pure: cards, cell_values, models.
+Pure: cards, cell_values, models, queries, sql_guard, sql_words.
 """

@@ -17,6 +17,7 @@ from shared.retrieval.filters import BLOCK_FIELDS, DOCUMENT_FIELDS, render_filte
 from shared.retrieval.fusion import relevant_cosine
 from shared.retrieval.secured_index import SecuredIndex
 from shared.runs.agents import AgentDefinition
+from shared.tables.readable_tables import TableLookup
 from shared.tools.ask_user import AskUser
 from shared.tools.base import Found, Tool
 from shared.tools.block_judges import BlockJudge, Grade, Rerank
@@ -29,6 +30,8 @@ from shared.tools.run_python import RunPython
 from shared.tools.search_web import SearchWeb
 from shared.tools.semantic_search import SemanticSearch
 from shared.tools.services import ToolServices
+from shared.tools.table_queries import run_query
+from shared.tools.table_tools import ListTables, QueryStructuredData, RunQuery, RunSql
 from shared.tools.view_figure import ViewFigure
 
 # Unmeasured with real models: scores of 20 passages are about 300 tokens, some seconds.
@@ -60,6 +63,11 @@ class Binding:
         """The index of documents, trimmed."""
         within = render_filters(self.scope, DOCUMENT_FIELDS)
         return SecuredIndex(self.services.documents_index, self.user, within=within)
+
+    @property
+    def tables(self) -> TableLookup:
+        """The tables, trimmed."""
+        return TableLookup(self.blocks, self.documents, self.user, self.services)
 
     def block_search(self, degradation: DegradationPolicy | None = None) -> BlockSearch:
         """Search over blocks; `degradation` as for `BlockSearch`."""
@@ -107,6 +115,25 @@ def _judging(tool: type[BlockJudge], binding: Binding) -> Tool:
     return tool(BlockLookup(binding.blocks), binding.services.chat_model, limits)
 
 
+def _list_tables(binding: Binding) -> Tool:
+    limits = CallLimits(timeout_s=binding.services.settings.search.timeout_s)
+    return ListTables(binding.tables, binding.services.embedder, limits)
+
+
+def _run_query(binding: Binding) -> RunQuery:
+    services = binding.services
+    memory_mb = services.settings.host.instance_memory_mb
+    return partial(run_query, blobs=services.blobs, instance_memory_mb=memory_mb, whose=binding.user.user_id)
+
+
+def _query_structured_data(binding: Binding) -> Tool:
+    services = binding.services
+    limits = CallLimits(timeout_s=services.settings.search.timeout_s)
+    return QueryStructuredData(
+        binding.tables, _run_query(binding), services.chat_model, services.embedder, limits
+    )
+
+
 TOOLS: Mapping[str, Callable[[Binding], Tool]] = {
     SemanticSearch.name: _semantic_search,
     ReadPages.name: lambda binding: ReadPages(DocumentBlocks(binding.blocks), binding.found),
@@ -121,6 +148,9 @@ TOOLS: Mapping[str, Callable[[Binding], Tool]] = {
     AskUser.name: lambda binding: AskUser(),
     SearchWeb.name: _search_web,
     RunPython.name: lambda binding: RunPython(binding.services.sandbox),
+    ListTables.name: _list_tables,
+    QueryStructuredData.name: _query_structured_data,
+    RunSql.name: lambda binding: RunSql(binding.tables, _run_query(binding)),
 }
 
 _ANSWERING: tuple[type[Tool], ...] = (

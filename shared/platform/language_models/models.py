@@ -27,6 +27,7 @@ class Prompt(Model):
         "rerank",
         "grade",
         "rewrite",
+        "sql",
         "summarise_turns",
         "summarise_window",
         "summarise_choice",

@@ -46,7 +46,15 @@ async def call(client: Client, tool: str, **arguments: object) -> dict[str, Any]
 async def test_a_client_finds_its_way_and_reads_what_it_found(stack: LocalStack, era: Era) -> None:
     async with assistant(stack, era) as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-        assert set(tools) == {"search", "fetch", "ask", "get_answer", "list_documents"}
+        assert set(tools) == {
+            "search",
+            "fetch",
+            "ask",
+            "get_answer",
+            "list_documents",
+            "list_tables",
+            "run_sql",
+        }
         assert tools["ask"].input_schema["required"] == ["question"]
         found = await call(client, "search", query=FIRST_QUESTION.text)
         first = found["results"][0]

@@ -97,6 +97,7 @@ PAPERS = {
         Paper("project", "zqproject", 17, acl=("g-alpha",), project_id="hidden"),
         Paper("quoted", "zqquoted", 18, acl=("o'neil",)),
         Paper("odd", "zqodd", 19, acl=(ODD_GROUP, "another")),
+        Paper("table", "zqtable", 20, acl=("legal",), suffix="csv"),
     )
 }
 ABSENT = "0" * 24

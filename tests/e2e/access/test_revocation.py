@@ -169,6 +169,7 @@ async def test_no_tool_gives_it(before: Before, services: Services) -> None:
         "rag_get_document": {"doc_id": before.doc_id},
         "rag_metadata_search": {"query": MARK},
         "rag_facets": {},
+        "list_tables": {"limit": 100},
         "rerank": {"query": QUESTION, "block_ids": before.block_ids},
         "grade": {"query": QUESTION, "block_ids": before.block_ids},
         "recall_memory": {"query": QUESTION},

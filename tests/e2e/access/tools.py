@@ -135,6 +135,39 @@ async def asks(world: World, services: Services, name: str) -> None:
     assert result["options"] == ["one", "two"]
 
 
+async def lists_tables(world: World, services: Services, name: str) -> None:
+    person = PEOPLE[name]
+    for query in ("", "calibration interval of the turbine in days", PAPERS["table"].mark):
+        listed = await call(services, person, "list_tables", query=query, limit=100)
+        assert keys(world, listed["tables"]) == {"table"} & readable(person), (name, query)
+
+
+async def queries_a_table(world: World, services: Services, name: str, tool: str, **arguments: str) -> None:
+    """Somebody else's table is none, as one that there is not."""
+    person, table_id, absent_id = PEOPLE[name], f"{world.doc_id('table')}.1", f"{ABSENT}.1"
+    result = await call(services, person, tool, table_ids=[table_id], **arguments)
+    absent = await call(services, person, tool, table_ids=[absent_id], **arguments)
+    assert absent["type"] == "DocumentNotFoundError"
+    if "table" not in readable(person):
+        assert str(result).replace(table_id, "ID") == str(absent).replace(absent_id, "ID"), name
+
+
+async def runs_sql(world: World, services: Services, name: str) -> None:
+    reader = PEOPLE["department"].context
+    listed = await bound_tool("list_tables", services, reader).execute()
+    (table,) = [one for one in listed["tables"] if one["doc_id"] == world.doc_id("table")]
+    sql = f"SELECT sum(days) FROM {table['name']}"
+    await queries_a_table(world, services, name, "run_sql", sql=sql)
+    result = await bound_tool("run_sql", services, reader).execute(sql=sql, table_ids=[table["table_id"]])
+    assert result["rows"] == [[PAPERS["table"].days]]
+
+
+async def asks_tables(world: World, services: Services, name: str) -> None:
+    await queries_a_table(world, services, name, "query_structured_data", question=QUESTION)
+    found = await call(services, PEOPLE[name], "query_structured_data", question=QUESTION)
+    assert not found["success"]  # the local model writes no SQL
+
+
 async def is_not_configured(world: World, services: Services, name: str) -> None:
     result = await call(services, PEOPLE[name], "web_search", query=QUESTION)
     assert result["type"] == "ConfigurationError"
@@ -160,4 +193,7 @@ TOOL_PROBES: Mapping[str, ToolProbe] = {
     "ask_user": asks,
     "web_search": is_not_configured,
     "python": is_switched_off,
+    "list_tables": lists_tables,
+    "query_structured_data": asks_tables,
+    "run_sql": runs_sql,
 }

@@ -104,6 +104,8 @@ def note_blocks(world: World, name: str) -> None:
 def content_of(paper: Paper, folder: Path) -> bytes:
     if paper.suffix == "txt":
         return paper.text.encode()
+    if paper.suffix == "csv":
+        return f"Calibration interval of the turbine,Days\nKestrel {paper.mark},{paper.days}\n".encode()
     maker = FigureMaker()
     maker.page()
     maker.heading(f"Calibration {paper.mark}")

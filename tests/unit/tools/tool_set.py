@@ -24,6 +24,9 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "ask_user": {"question": "Which one?"},
     "web_search": {"query": "pump"},
     "python": {"code": "1 + 1"},
+    "list_tables": {},
+    "query_structured_data": {"question": "pump"},
+    "run_sql": {"sql": "SELECT 1", "table_ids": ["manual.1"]},
 }
 SEARCHING = (
     "rag_semantic_search",

@@ -1,0 +1,118 @@
+"""The tables that one user may read: by id, by document, and by search.
+
+A table has the rights of its document, as applied and as wanted. One that is not there looks the same as
+one that may not be read.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from shared.access.models import UserContext
+from shared.documents.rights import may_see
+from shared.documents.services import DocumentServices
+from shared.platform.concurrency import run_together
+from shared.platform.errors import DocumentNotFoundError
+from shared.platform.language_models.models import CallLimits, Embedder
+from shared.retrieval.blocks import card_requests
+from shared.retrieval.documents import DocumentSearch
+from shared.retrieval.fusion import fuse_ranks
+from shared.retrieval.secured_index import SecuredIndex
+from shared.tables.models import Table, parts_of, sql_name, table_id
+from shared.tables.queries import QueryTable
+from shared.tables.table_files import get_catalog
+
+FILE_TYPES = ("csv", "tsv", "xlsx", "xlsm")
+
+
+@dataclass(frozen=True)
+class ReadableTable:
+    """A table that the user may read, in the version of its document that is found now."""
+
+    doc_id: str
+    filename: str
+    content_hash: str
+    table: Table
+
+    @property
+    def table_id(self) -> str:
+        """Its id, for tools."""
+        return table_id(self.doc_id, self.table.number)
+
+    @property
+    def name(self) -> str:
+        """What SQL calls it."""
+        return sql_name(self.doc_id, self.table)
+
+    @property
+    def queried(self) -> QueryTable:
+        """The table as a query gets it."""
+        return QueryTable(
+            name=self.name,
+            stored_name=self.table.stored_name,
+            title=self.table.title,
+            columns=tuple(column.name for column in self.table.columns),
+            hidden=self.table.hidden_columns,
+        )
+
+
+class TableLookup:
+    """Finds tables for one user.
+
+    `blocks` and `documents` are the indexes as that user may see them.
+    """
+
+    def __init__(
+        self, blocks: SecuredIndex, documents: SecuredIndex, user: UserContext, services: DocumentServices
+    ) -> None:
+        self._blocks = blocks
+        self._documents = DocumentSearch(documents)
+        self._user = user
+        self._services = services
+
+    async def of_documents(self, doc_ids: Sequence[str]) -> list[ReadableTable]:
+        """The tables of those of the documents that may be read, in their order."""
+        wanted = list(dict.fromkeys(doc_ids))
+        found = await self._documents.get_many(wanted)
+        each = await run_together(*(self._of_document(one) for one in wanted if one in found))
+        return [table for tables in each for table in tables]
+
+    async def named(self, table_ids: Sequence[str]) -> list[ReadableTable]:
+        """The tables with these ids, in their order.
+
+        Raises:
+            DocumentNotFoundError: there is none, or it may not be read; the two cannot be told apart.
+        """
+        places = {one: parts_of(one) for one in table_ids}
+        known = await self.of_documents([place[0] for place in places.values() if place])
+        by_id = {table.table_id: table for table in known}
+        for one in places:
+            if one not in by_id:
+                raise DocumentNotFoundError(f"There is no table {one[:120]!r}.", "List the tables.")
+        return [by_id[one] for one in places]
+
+    async def newest(self) -> list[ReadableTable]:
+        """The tables of the newest documents that have some."""
+        records = await self._documents.list_documents({"file_type": FILE_TYPES}, limit=100)
+        return await self.of_documents([record.doc_id for record in records])
+
+    async def search(self, query: str, embedder: Embedder, limits: CallLimits) -> list[ReadableTable]:
+        """The tables whose cards fit a question, the best first."""
+        (vector,) = await embedder.embed([query], limits)
+        pages = await run_together(*(self._blocks.search(one) for one in card_requests(query, vector)))
+        rows = {str(row["block_id"]): row for page in pages for row in page.rows}
+        ranked = fuse_ranks([[str(row["block_id"]) for row in page.rows] for page in pages])
+        places = [(str(rows[one]["doc_id"]), rows[one].get("page_number")) for one, _ in ranked]
+        order = {place: position for position, place in reversed(list(enumerate(places)))}
+        tables = await self.of_documents([doc_id for doc_id, _ in places])
+        last = len(order)
+        return sorted(tables, key=lambda one: order.get((one.doc_id, one.table.page_number), last))
+
+    async def _of_document(self, doc_id: str) -> list[ReadableTable]:
+        state = await self._services.documents.get(doc_id)
+        if state is None or not may_see(self._user, state):
+            return []
+        catalog = await get_catalog(self._services.blobs, doc_id, state.content_hash)
+        filename = Path(state.filename).name
+        tables = catalog.tables if catalog else ()
+        return [ReadableTable(doc_id, filename, state.content_hash, table) for table in tables]

@@ -1,0 +1,69 @@
+"""Has SQL run over tables that were found readable: fetches their files, and asks the worker process."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from shared.ingestion.parser_process import parsers
+from shared.platform.blobs import BlobStore
+from shared.platform.concurrency import run_together
+from shared.platform.errors import (
+    BadDocumentError,
+    CallTimeoutError,
+    DependencyError,
+    InvalidQueryError,
+    NotFoundError,
+)
+from shared.tables.queries import KILL_AFTER_S, MAX_FILES, QueryFile, QueryJob, QueryReply, QueryResult
+from shared.tables.readable_tables import ReadableTable
+from shared.tables.table_files import fetch_tables
+
+_PATIENCE_S = 10.0  # for pages that are being drawn
+
+
+async def run_query(
+    sql: str, tables: Sequence[ReadableTable], blobs: BlobStore, instance_memory_mb: int, whose: str
+) -> QueryResult:
+    """The rows of a query over these tables and no others; `whose`: of the person who asks.
+
+    Raises:
+        InvalidQueryError: the SQL is not allowed, or wrong; how to correct it.
+        CallTimeoutError: it takes too much time or memory.
+        NoPlaceFreeError, DependencyError: it may be tried again.
+    """
+    versions = list(dict.fromkeys((table.doc_id, table.content_hash) for table in tables))
+    if len(versions) > MAX_FILES:
+        raise InvalidQueryError(f"The tables are of {len(versions)} files.", f"Name those of {MAX_FILES}.")
+    with TemporaryDirectory(prefix="groundwork-") as name:
+        folder = Path(name)
+        paths = {version: folder / f"{number}.sqlite" for number, version in enumerate(versions)}
+        try:
+            await run_together(*(fetch_tables(blobs, *version, path) for version, path in paths.items()))
+        except NotFoundError:
+            raise DependencyError("A table was replaced meanwhile.", "Try again.") from None
+        files = tuple(
+            QueryFile(
+                path=path,
+                tables=tuple(
+                    table.queried for table in tables if (table.doc_id, table.content_hash) == version
+                ),
+            )
+            for version, path in paths.items()
+        )
+        job = QueryJob(target=folder / "reply.json", sql=sql, files=files)
+        try:
+            await parsers(instance_memory_mb).pages.run(job, KILL_AFTER_S, _PATIENCE_S, whose)
+        except BadDocumentError:  # the worker was ended, or came to an end by itself
+            raise CallTimeoutError("The query takes too much time or memory.", "Ask for less.") from None
+        reply = QueryReply.model_validate_json(job.target.read_bytes())
+    return _result(reply)
+
+
+def _result(reply: QueryReply) -> QueryResult:
+    if reply.result is not None:
+        return reply.result
+    refusal = reply.refusal
+    reason, hint = (refusal.reason, refusal.hint) if refusal else ("The query gave nothing.", "Try again.")
+    if refusal is not None and refusal.code == InvalidQueryError.code:
+        raise InvalidQueryError(reason, hint)
+    raise CallTimeoutError(reason, hint)

@@ -1,0 +1,226 @@
+"""The tools over tables of CSV files and workbooks: list them, ask them in words, ask them in SQL."""
+
+import json
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from shared.platform.errors import InvalidQueryError
+from shared.platform.language_models.models import CallLimits, ChatModel, Embedder, Prompt
+from shared.platform.models import Model
+from shared.platform.prompts import element, load
+from shared.tables.models import Column
+from shared.tables.queries import MAX_FILES, MAX_SQL_CHARS, QueryResult
+from shared.tables.readable_tables import ReadableTable, TableLookup
+from shared.tools.base import Parameters, Query, Tool, ToolResult
+
+MAX_SHOWN_ROWS = 50
+_MAX_DRAFT_TABLES = 5  # that a model chooses from; unmeasured
+_MAX_VALUES = 20
+
+RunQuery = Callable[[str, Sequence[ReadableTable]], Awaitable[QueryResult]]
+"""Runs SQL over tables (`shared.tools.table_queries.run_query`, bound)."""
+
+TableIds = tuple[Annotated[str, Field(min_length=1, max_length=120)], ...]
+
+
+class SqlDraft(Model):
+    """Structured output of drafting SQL."""
+
+    sql: str = Field(description="One SELECT in SQLite's SQL; empty if unanswerable.")
+    assumptions: tuple[str, ...] = Field(description="What the question leaves open and the SQL decides.")
+    unanswerable: str = Field(description="Why the tables cannot answer; empty if they can.")
+
+
+class ListTablesParameters(Parameters):
+    """Arguments of `list_tables`."""
+
+    query: str = Field(default="", max_length=500, description="What the table is about; empty = the newest.")
+    limit: int = Field(default=20, description="How many at most, 1-100.")
+
+
+@dataclass(frozen=True)
+class ListTables(Tool):
+    """Lists tables that the user of `tables` may read."""
+
+    tables: TableLookup
+    embedder: Embedder
+    limits: CallLimits
+
+    name = "list_tables"
+    description = (
+        "List tables of spreadsheets and CSV files that can be calculated with, with their columns: the best "
+        "matches of a query, or the newest. `name` is what SQL calls the table, for `run_sql`."
+    )
+    parameters = ListTablesParameters
+
+    async def _run(self, arguments: ListTablesParameters) -> ToolResult:
+        query = arguments.query.strip()
+        found = await (
+            self.tables.search(query, self.embedder, self.limits) if query else self.tables.newest()
+        )
+        shown = found[: min(max(arguments.limit, 1), 100)]
+        return {"tables": [_described(table) for table in shown], "count": len(shown)}
+
+
+class RunSqlParameters(Parameters):
+    """Arguments of `run_sql`."""
+
+    sql: str = Field(
+        description="One SELECT in SQLite's SQL, over the `name`s of the tables.",
+        min_length=1,
+        max_length=MAX_SQL_CHARS,
+    )
+    table_ids: TableIds = Field(
+        description=f"The tables that it reads, of at most {MAX_FILES} files.", min_length=1, max_length=50
+    )
+
+
+@dataclass(frozen=True)
+class RunSql(Tool):
+    """Runs SQL over tables that the user of `tables` may read."""
+
+    tables: TableLookup
+    run_query: RunQuery
+
+    name = "run_sql"
+    description = (
+        "Calculate with tables: run one SELECT over those that `list_tables` found. Read only; functions are "
+        "SQLite's usual ones. Returns the rows, the SQL in words, and the lines of the sheet it comes from."
+    )
+    parameters = RunSqlParameters
+
+    async def _run(self, arguments: RunSqlParameters) -> ToolResult:
+        tables = await self.tables.named(arguments.table_ids)
+        return _shown(await self.run_query(arguments.sql, tables), tables, ())
+
+
+class QueryStructuredDataParameters(Parameters):
+    """Arguments of `query_structured_data`."""
+
+    question: Query
+    table_ids: TableIds = Field(
+        default=(), description="Tables that may answer it; empty = they are searched for.", max_length=50
+    )
+
+
+@dataclass(frozen=True)
+class QueryStructuredData(Tool):
+    """Has the model write SQL for a question, and runs it; one more try when it fails or finds nothing."""
+
+    tables: TableLookup
+    run_query: RunQuery
+    chat_model: ChatModel
+    embedder: Embedder
+    limits: CallLimits
+    draft_limits: CallLimits = field(default_factory=lambda: CallLimits(timeout_s=30))
+
+    name = "query_structured_data"
+    description = (
+        "Answer a question by calculating with tables of spreadsheets and CSV files: sums, averages, "
+        "rankings, comparisons. Writes the SQL itself; check `sql_in_words` and `assumptions`."
+    )
+    parameters = QueryStructuredDataParameters
+
+    async def _run(self, arguments: QueryStructuredDataParameters) -> ToolResult:
+        question = arguments.question
+        if arguments.table_ids:
+            tables = await self.tables.named(arguments.table_ids)
+        else:
+            found = await self.tables.search(question, self.embedder, self.limits)
+            tables = found[:_MAX_DRAFT_TABLES]
+        if not tables:
+            raise InvalidQueryError("No table that you can read fits the question.", "Search the documents.")
+        draft = await self._drafted(question, tables)
+        try:
+            result = await self.run_query(draft.sql, tables)
+            problem = await self._values(draft.sql, tables) if _is_empty(result) else ""
+        except InvalidQueryError as refused:
+            problem = " ".join((refused.detail, *refused.hints))
+        else:
+            if not problem:
+                return _shown(result, tables, draft.assumptions)
+        draft = await self._drafted(question, tables, draft.sql, problem)
+        return _shown(await self.run_query(draft.sql, tables), tables, draft.assumptions)
+
+    async def _drafted(
+        self, question: str, tables: Sequence[ReadableTable], sql: str = "", problem: str = ""
+    ) -> SqlDraft:
+        """SQL for the question.
+
+        Raises:
+            InvalidQueryError: the model says that the tables cannot answer it.
+        """
+        listed = json.dumps([_described(table) for table in tables], ensure_ascii=False)
+        parts = [element("tables", listed), element("question", question)]
+        if problem:
+            parts += [element("sql", sql), element("problem", problem)]
+        prompt = Prompt(name="sql", system=load("tools", "sql_draft"), user="\n".join(parts))
+        draft = await self.chat_model.parse(prompt, SqlDraft, self.draft_limits)
+        if draft.unanswerable or not draft.sql.strip():
+            reason = draft.unanswerable or "The model wrote no SQL."
+            raise InvalidQueryError(f"The tables cannot answer this: {reason[:300]}", "Search the documents.")
+        return draft
+
+    async def _values(self, sql: str, tables: Sequence[ReadableTable]) -> str:
+        """What stands in the text columns that a query mentions which found nothing: a value was written
+        differently, mostly."""
+        words = set(re.findall(r"\w+", sql.casefold()))
+        said = []
+        for table in tables:
+            named = [one for one in table.table.columns if one.kind == "text" and one.name in words]
+            for column in named if table.name in words else ():
+                # Both names are of the catalog, and the guard checks the query as any other.
+                distinct = f'SELECT DISTINCT "{column.name}" FROM "{table.name}" LIMIT {_MAX_VALUES}'  # noqa: S608
+                values = await self.run_query(distinct, tables)
+                said.append(f"{column.name} has {json.dumps([row[0] for row in values.rows])}")
+        return f"No row matches. {'; '.join(said)}" if said else ""
+
+
+def _is_empty(result: QueryResult) -> bool:
+    return all(value is None or value == 0 for row in result.rows for value in row)
+
+
+def _described(table: ReadableTable) -> dict[str, Any]:
+    return {
+        "table_id": table.table_id,
+        "name": table.name,
+        "doc_id": table.doc_id,
+        "filename": table.filename,
+        "sheet": table.table.sheet,
+        "title": table.table.title,
+        "row_count": table.table.row_count,
+        "columns": [_column(column) for column in table.table.columns],
+    }
+
+
+def _column(column: Column) -> dict[str, Any]:
+    known = column.samples or tuple(filter(None, dict.fromkeys((column.lowest, column.highest))))
+    shown = {"name": column.name, "label": column.label, "type": column.kind, "samples": list(known)}
+    return {**shown, "unit": column.unit} if column.unit else shown
+
+
+def _shown(result: QueryResult, tables: Sequence[ReadableTable], assumptions: Sequence[str]) -> ToolResult:
+    return {
+        "sql": result.sql,
+        "sql_in_words": result.sql_in_words,
+        "assumptions": list(assumptions),
+        "columns": list(result.columns),
+        "rows": [list(row) for row in result.rows[:MAX_SHOWN_ROWS]],
+        "row_count": result.row_count,
+        "truncated": result.truncated or result.row_count > MAX_SHOWN_ROWS,
+        "source_rows": list(result.source_rows),
+        "tables": [
+            {
+                "table_id": table.table_id,
+                "doc_id": table.doc_id,
+                "filename": table.filename,
+                "page_number": table.table.page_number,
+                "content_hash": table.content_hash,
+            }
+            for table in tables
+        ],
+    }

@@ -1,0 +1,114 @@
+"""Tables that were dropped as files are listed and calculated with, by those who may read them."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from shared.access.models import UserContext
+from shared.tools.base import ToolResult
+from shared.tools.registry import bound_tool
+from shared.tools.table_tools import SqlDraft
+from shared.wiring import Services
+from tests.contract.ingestion.driving import drop, ingest, state_of, unique
+from tests.fakes.models import ScriptedChatModel
+
+pytestmark = pytest.mark.contract
+ANNA, BOB = UserContext(user_id="anna"), UserContext(user_id="bob")
+SALES = "Region,Revenue,Share\nNorth,120,60%\nSouth,80,40%\nNorth,10,\n"
+
+
+async def dropped(services: Services, content: str = SALES, acl: str = "anna") -> dict[str, Any]:
+    """A file's table, as its reader finds it."""
+    name = unique(".csv")
+    await drop(services, name, content, {"acl": acl})
+    await ingest(services, name)
+    doc_id = (await state_of(services, name)).doc_id
+    listed = await used(services, "list_tables", ANNA)
+    (table,) = [one for one in listed["tables"] if one["doc_id"] == doc_id]
+    return dict(table)
+
+
+async def used(services: Services, tool: str, user: UserContext, **arguments: Any) -> ToolResult:
+    return await bound_tool(tool, services, user).execute(**arguments)
+
+
+def draft(sql: str, unanswerable: str = "") -> SqlDraft:
+    return SqlDraft(sql=sql, assumptions=("Revenue is in EUR.",), unanswerable=unanswerable)
+
+
+async def test_a_reader_finds_a_table_and_adds_up_a_column(services: Services) -> None:
+    table = await dropped(services)
+    assert [column["name"] for column in table["columns"]] == ["region", "revenue", "share"]
+    found = await used(services, "list_tables", ANNA, query="revenue by region")
+    assert [one["table_id"] for one in found["tables"]] == [table["table_id"]]
+    sql = f"SELECT region, SUM(revenue) AS total FROM {table['name']} GROUP BY region ORDER BY total DESC"
+    result = await used(services, "run_sql", ANNA, sql=sql, table_ids=[table["table_id"]])
+    assert (result["success"], result["columns"]) == (True, ["region", "total"])
+    assert result["rows"] == [["North", 130], ["South", 80]]
+    assert result["source_rows"] == [2, 3, 4]
+    assert result["tables"][0]["content_hash"]
+
+
+async def test_two_files_are_compared(services: Services) -> None:
+    sales = await dropped(services)
+    plan = await dropped(services, "Region,Target\nNorth,100\nSouth,100\n")
+    sql = (
+        f"SELECT p.region, SUM(s.revenue) - p.target AS ahead FROM {plan['name']} p "
+        f"JOIN {sales['name']} s ON s.region = p.region GROUP BY p.region, p.target ORDER BY ahead DESC"
+    )
+    tables = [sales["table_id"], plan["table_id"]]
+    result = await used(services, "run_sql", ANNA, sql=sql, table_ids=tables)
+    assert result["rows"] == [["North", 30], ["South", -20]]
+
+
+@pytest.mark.attack("sql")
+async def test_a_foreign_table_is_as_one_that_there_is_not(services: Services) -> None:
+    table = await dropped(services)
+    mine = await dropped(services, "Region,Target\nNorth,1\n", "anna,bob")
+    for query in ("", "revenue by region"):
+        listed = await used(services, "list_tables", BOB, query=query)
+        assert [one["table_id"] for one in listed["tables"]] == [mine["table_id"]]
+    sql = f"SELECT * FROM {table['name']}"
+    absent_id = f"{'0' * 24}.1"
+    for tool, arguments in (("run_sql", {"sql": sql}), ("query_structured_data", {"question": "Revenue?"})):
+        foreign = await used(services, tool, BOB, table_ids=[table["table_id"]], **arguments)
+        absent = await used(services, tool, BOB, table_ids=[absent_id], **arguments)
+        assert foreign["type"] == "DocumentNotFoundError"
+        assert str(foreign).replace(table["table_id"], "ID") == str(absent).replace(absent_id, "ID")
+    reached = await used(services, "run_sql", BOB, sql=sql, table_ids=[mine["table_id"]])
+    assert reached["type"] == "InvalidQueryError"
+
+
+async def test_sql_that_fails_is_drafted_once_more_with_the_reason(services: Services) -> None:
+    table = await dropped(services)
+    model = ScriptedChatModel(
+        draft(f"SELECT SUM(turnover) FROM {table['name']}"),
+        draft(f"SELECT SUM(revenue) FROM {table['name']}"),
+    )
+    result = await used(
+        replace(services, chat_model=model), "query_structured_data", ANNA, question="Total revenue?"
+    )
+    assert (result["rows"], result["assumptions"]) == ([[210]], ["Revenue is in EUR."])
+    assert "turnover" in model.prompts[1].user
+
+
+async def test_a_query_that_finds_nothing_is_drafted_again_with_the_values(services: Services) -> None:
+    table = await dropped(services)
+    sql = f"SELECT SUM(revenue) FROM {table['name']} WHERE region = "
+    model = ScriptedChatModel(draft(f"{sql}'north'"), draft(f"{sql}'North'"))
+    asked = replace(services, chat_model=model)
+    result = await used(
+        asked, "query_structured_data", ANNA, question="Revenue of north?", table_ids=[table["table_id"]]
+    )
+    assert result["rows"] == [[130]]
+    assert "South" in model.prompts[1].user.split("<problem>")[1]
+
+
+async def test_a_question_that_tables_cannot_answer_is_refused(services: Services) -> None:
+    await dropped(services)
+    model = ScriptedChatModel(draft("", "There is no column of costs."))
+    asked = replace(services, chat_model=model)
+    result = await used(asked, "query_structured_data", ANNA, question="Total costs?")
+    assert result["type"] == "InvalidQueryError"
+    assert "no column of costs" in result["error"]
