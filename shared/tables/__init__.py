@@ -6,5 +6,5 @@ keeps file and catalog in blob storage. `readable_tables` finds those that a per
 runs `queries` over them in the worker process that parses files, behind the guard (`sql_guard`), and says in
 words what was calculated (`sql_words`).
 
-Pure: cards, cell_values, models, queries, sql_guard, sql_words.
+Pure: cards, cell_values, models, sql_words.
 """

@@ -1,4 +1,4 @@
-"""A query over tables, as the worker process gets it, and what it answers. Pure."""
+"""A query over tables, as the worker process gets it, and what it answers."""
 
 from pathlib import Path
 from typing import Literal

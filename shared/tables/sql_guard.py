@@ -1,4 +1,4 @@
-"""Which SQL may run: an allow-list of what a query may consist of. Pure; runs in the worker process.
+"""Which SQL may run: an allow-list of what a query may consist of. Runs in the worker process.
 
 Everything that is not on a list is refused: kinds of statements, parts of statements, functions, tables,
 columns. What is run is generated from the checked tree, never the text that was written. This is the first
