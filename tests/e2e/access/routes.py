@@ -153,7 +153,10 @@ def assisted(world: World) -> None:
         assert keys_of(world, [one["id"].partition("/")[0] for one in found["results"]]) == readable(person)
         own = tool_result(world, name, "list_documents", limit=100)
         assert keys_of(world, [one["doc_id"] for one in own["documents"]]) == readable(person), name
-        assert leaked(person, str([found, own])) == [], name
+        tables = tool_result(world, name, "list_tables", limit=100)
+        assert keys_of(world, [one["doc_id"] for one in tables["tables"]]) == {"table"} & readable(person)
+        assert leaked(person, str([found, own, tables])) == [], name
+        assert may_calculate(world, name) == ("table" in readable(person)), name
         absent = tool_result(world, name, "fetch", id=ABSENT)
         for key, paper in PAPERS.items():
             doc_id = world.doc_id(key)
@@ -169,6 +172,14 @@ def assisted(world: World) -> None:
         )
         asked = tool_result(world, name, "ask", question=QUESTION)
         assert leaked(person, str(asked)) == [], name
+
+
+def may_calculate(world: World, name: str) -> bool:
+    """Whether SQL over the paper with a table runs; else the table is as one that there is not."""
+    table_id, absent_id = f"{world.doc_id('table')}.1", f"{ABSENT}.1"
+    result = tool_result(world, name, "run_sql", sql="SELECT 1 AS one", table_ids=[table_id])
+    absent = tool_result(world, name, "run_sql", sql="SELECT 1 AS one", table_ids=[absent_id])
+    return "rows" in result or str(result).replace(table_id, absent_id) != str(absent)
 
 
 def tool_result(world: World, name: str, tool: str, **arguments: object) -> dict[str, Any]:
