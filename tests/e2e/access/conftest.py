@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from local.run_all.stack import LocalStack
+from shared.ingestion.parser_process import parsers
 from shared.wiring import Services
 from tests.e2e.access.world import STREAM_SECONDS, World, fill
 from tests.e2e.ingestion_world import services_of
@@ -30,3 +31,4 @@ async def services(world: World) -> AsyncIterator[Services]:
     """The app's own services, over the stack's servers."""
     async with services_of(world.stack) as services:
         yield services
+        parsers(services.settings.host.instance_memory_mb).close()
