@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import sqlglot
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
+from sqlglot.errors import SchemaError, SqlglotError
 from sqlglot.optimizer.qualify import qualify
 from sqlglot.optimizer.scope import Scope, traverse_scope
 
@@ -19,6 +19,7 @@ from shared.tables.queries import MAX_ROWS, MAX_SQL_CHARS, QueryTable
 
 _DIALECT = "sqlite"
 _MAX_NODES = 1500
+_MAX_STARS = 5
 
 # Parts of queries.
 _PARTS = frozenset({
@@ -115,6 +116,9 @@ def _check_parts(tree: exp.Query) -> None:
             raise _refused("WITH RECURSIVE is not allowed.", "Write it without recursion.")
         if isinstance(node, exp.Join) and node.args.get("method"):
             raise _refused("NATURAL JOIN is not allowed.", "Write JOIN … ON.")
+    # Each may double the columns of the one below it.
+    if sum(not isinstance(star.parent, exp.Count) for star in tree.find_all(exp.Star)) > _MAX_STARS:
+        raise _refused(f"There are more than {_MAX_STARS} times *.", "Name the columns.")
 
 
 def _is_allowed_function(node: exp.Expr) -> bool:
@@ -174,6 +178,7 @@ def _qualified(tree: exp.Query, known: Mapping[str, tuple[str, QueryTable]]) -> 
         for name, (_, table) in known.items()
     }
     try:
+        _check_projections(tree, schema)
         made = qualify(tree.copy(), dialect=_DIALECT, schema=schema)
     except (SqlglotError, RecursionError) as failed:
         columns = {name: ", ".join(table.columns)[:600] for name, (_, table) in known.items()}
@@ -183,6 +188,22 @@ def _qualified(tree: exp.Query, known: Mapping[str, tuple[str, QueryTable]]) -> 
     if not isinstance(made, exp.Query):
         raise _refused("Only SELECT is allowed.", "Write one SELECT.")
     return made
+
+
+def _check_projections(tree: exp.Query, schema: dict[str, object]) -> None:
+    """No column of a SELECT is calculated from another one's new name: SQLite has no such thing, and to spell
+    the names out would double the query with each.
+
+    Raises:
+        SchemaError: one is.
+    """
+    found = qualify(
+        tree.copy(), dialect=_DIALECT, schema=schema, expand_alias_refs=False, validate_qualify_columns=False
+    )
+    for select in found.find_all(exp.Select):
+        for column in (column for shown in select.expressions for column in shown.find_all(exp.Column)):
+            if not column.table and column.parent_select is select:
+                raise SchemaError(f"Column {column.name[:60]!r} could not be resolved.")
 
 
 def _placed(tree: exp.Query, known: Mapping[str, tuple[str, QueryTable]]) -> None:

@@ -157,6 +157,10 @@ _BOMBS = (
     f"SELECT {'a' * 5000} FROM sales",
     " UNION ALL ".join(["SELECT region FROM sales"] * 100),
     f"SELECT {'NOT ' * 700}1 FROM sales",
+    "WITH c0 AS (SELECT * FROM sales), "
+    + ", ".join(f"c{n + 1} AS (SELECT x.*, y.* FROM c{n} x, c{n} y)" for n in range(30))
+    + " SELECT * FROM c30",
+    f"SELECT revenue AS a0, {', '.join(f'a{n} + a{n} AS a{n + 1}' for n in range(60))} FROM sales",
 )
 ATTACKS = (
     *(place.format(foreign) for place, foreign in product(_PLACES, _FOREIGN)),
