@@ -16,7 +16,6 @@ from shared.access.models import UserContext
 from shared.platform.errors import ConfigurationError, NotFoundError
 from shared.platform.settings import Settings
 from shared.runs.agents import AgentDefinition, AgentList, AgentView, Channel
-from shared.tools.registry import check_tools
 
 SUFFIX = ".agent.md"
 _ROOT = Path(__file__).parents[2]
@@ -136,6 +135,8 @@ def _checked(
         raise _wrong(path, places["name",], f"the file of {agent.name} is named {agent.name}{SUFFIX}")
     if agent.name.startswith(_RESERVED):
         raise _wrong(path, places["name",], f"no agent's name begins with {_RESERVED}")
+    from shared.tools.registry import check_tools  # only an app with agents waits for it here
+
     try:
         check_tools(agent.tools, enabled)
     except ConfigurationError as unknown:
