@@ -48,7 +48,7 @@ async def test_a_body_without_end_is_given_up() -> None:
 
 
 async def test_a_file_may_take_long_and_not_be_silent() -> None:
-    steady = file_parts(sent([b"a"] * 10, pause_s=0.02), silence_s=0.5)
+    steady = file_parts(sent([b"a"] * 10, pause_s=0.02), silence_s=30)
     assert len([piece async for piece in steady]) == 10
     with pytest.raises(SlowBodyError):
         assert [piece async for piece in file_parts(sent([b"a"], pause_s=5), silence_s=0.05)]
