@@ -9,7 +9,7 @@ from html import escape
 
 from evals.evaluation.asking import ModelCall, Outcome
 from evals.evaluation.question_set import Target
-from evals.evaluation.report import Origin, number, rank_counts, second_counts
+from evals.evaluation.report import Origin, columns_by_kind, number, rank_counts, second_counts
 from evals.evaluation.result import SetResult, first_rank
 from evals.evaluation.scoring import Row
 
@@ -33,7 +33,7 @@ _PAGES_SHOWN = 10
 
 def as_html(results: Sequence[SetResult], origin: Origin) -> str:
     """The whole page."""
-    overview = _table("measure", {result.name: result.numbers for result in results})
+    overview = _table("measure", {result.name: result.measures | result.counts for result in results})
     sets = "".join(_set(number_, result) for number_, result in enumerate(results, start=1))
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
@@ -71,6 +71,7 @@ def _set(place: int, result: SetResult) -> str:
     sections = "".join(map(_question, anchors, result.outcomes, result.rows))
     return (
         f'<h2>{_safe(result.name)}</h2><div class="plots">{"".join(_plots(result))}</div>'
+        f"{_table('measure by kind', columns_by_kind(result.kinds)) if result.kinds else ''}"
         f"<table><tr><th>question</th><th></th><th></th></tr>{listed}</table>{sections}"
     )
 

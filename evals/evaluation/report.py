@@ -79,7 +79,7 @@ def histogram(title: str, counts: Mapping[str, int]) -> str:
 def _section(result: SetResult) -> str:
     parts = [f"## {result.name}\n"]
     if result.kinds:
-        parts.append(table("measure", _by_kind(result.kinds)))
+        parts.append(table("measure", columns_by_kind(result.kinds)))
     ranks = [first_rank(outcome) for outcome in result.outcomes if outcome.question.is_answerable]
     if ranks:
         parts.append(histogram("Rank of the first target that holds the answer:", rank_counts(ranks)))
@@ -90,7 +90,8 @@ def _section(result: SetResult) -> str:
     return "\n".join(part for part in parts if part)
 
 
-def _by_kind(kinds: Mapping[str, float]) -> dict[str, dict[str, float]]:
+def columns_by_kind(kinds: Mapping[str, float]) -> dict[str, dict[str, float]]:
+    """`measure.kind` -> number, as kind -> measure -> number."""
     columns: dict[str, dict[str, float]] = {}
     for full_name, value in kinds.items():
         name, _, kind = full_name.partition(".")
