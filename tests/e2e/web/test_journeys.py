@@ -15,6 +15,7 @@ from tests.e2e.web.browser import answer_text, answered, ask, opened
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 FACT = "What is the maximum operating pressure of the Heron 400?"
 BETWEEN = "What was the revenue in the annual report?"
+RELIEF = "At which pressure does the relief valve V1 open?"
 
 
 def test_a_quotation_is_shown_on_its_page(stack: LocalStack, browser: Browser) -> None:
@@ -121,14 +122,14 @@ def test_an_earlier_question_is_asked_otherwise_in_a_thread_of_its_own(
 ) -> None:
     with opened(browser, stack.base_url) as watched:
         page = watched.page
-        for question in (FACT, "What does it weigh without liquid?", "Which seals does it have?"):
+        for question in (FACT, RELIEF, "What is the name of the founder's dog?"):
             ask(page, question)
             expect(page.locator(".turn:last-child .question-text")).to_have_text(question)
             answered(page)
         before = page.url
         page.click(".turn:nth-child(2) .question [aria-label='Edit and ask again']")
         expect(page.locator(".composer .scoped")).to_contain_text("new thread")
-        edited = "At which pressure does the relief valve V1 open?"
+        edited = "What does the Heron 400 weigh without liquid?"
         ask(page, edited)
         expect(page.locator(".turn")).to_have_count(2)
         expect(page.locator(".turn:last-child .question-text")).to_have_text(edited)
@@ -151,6 +152,7 @@ def test_a_document_is_shared_with_a_group_by_name(
         page.select_option(".upload select", label="My department (engineering)")
         page.set_input_files("input[type=file] >> nth=0", note)
         page.click("table.documents a >> text=Sigma notes")
+        page.wait_for_selector(".metadata")  # complete: what is typed stays
         readers = page.locator(".access .scoped")
         expect(readers).to_contain_text("My department (engineering)")
         page.fill(".access input", "safety-committee")
@@ -161,7 +163,9 @@ def test_a_document_is_shared_with_a_group_by_name(
         doc_id = page.url.rpartition("doc=")[2]
         headers = {"Authorization": f"Bearer {stack.token(ANNA)}"}
         url = f"{stack.base_url}/api/documents/{doc_id}"
-        assert httpx.get(url, headers=headers).json()["acl"] == ["safety-committee"]
+        acl = httpx.get(url, headers=headers).json()["acl"]
+        assert "safety-committee" in acl
+        assert "engineering" not in acl
         assert httpx.delete(url, headers=headers).status_code < 300
 
 
@@ -173,6 +177,7 @@ def test_a_recording_is_cited_at_its_moment(stack: LocalStack, browser: Browser,
         page.set_input_files("input[type=file] >> nth=0", talk)
         page.click("table.documents a >> text=omicron-talk.vtt")
         page.wait_for_selector(".metadata")
+        doc_id = page.url.rpartition("doc=")[2]
         page.click("text=Ask about this")
         page.wait_for_selector(".scoped >> text=omicron-talk.vtt")
         ask(page, "What is the omicron valve made of?")
@@ -181,6 +186,8 @@ def test_a_recording_is_cited_at_its_moment(stack: LocalStack, browser: Browser,
         expect(page.locator(".markdown .chip").first).to_have_attribute("aria-label", re.compile("1:10"))
         page.click(".markdown .chip >> nth=0")
         expect(page.locator(".elements mark")).to_contain_text("omicron valve is made of brass")
+    headers = {"Authorization": f"Bearer {stack.token(ANNA)}"}
+    assert httpx.delete(f"{stack.base_url}/api/documents/{doc_id}", headers=headers).status_code < 300
 
 
 def test_threads_are_found_renamed_and_deleted(stack: LocalStack, browser: Browser) -> None:
@@ -211,7 +218,7 @@ def test_threads_are_found_renamed_and_deleted(stack: LocalStack, browser: Brows
 def test_an_answer_is_rated_and_told_to_screen_readers(stack: LocalStack, browser: Browser) -> None:
     with opened(browser, stack.base_url) as watched:
         page = watched.page
-        ask(page, "At which pressure does the relief valve V1 open?")
+        ask(page, RELIEF)
         answered(page)
         expect(page.locator("[role=status]")).to_contain_text("complete")
         page.click("[aria-label='Not a good answer']")
