@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import PurePosixPath
 
 from shared.documents.figure_store import CAPTION_VERSION
-from shared.documents.ids import document_id, document_of_blob, is_sidecar
+from shared.documents.ids import document_id, document_of_blob, is_sidecar, is_upload
 from shared.documents.state import DocumentState, Rights
 from shared.documents.state_store import DocumentStore
 from shared.ingestion.claims import (
@@ -62,6 +62,11 @@ async def accept(task: IngestTask) -> Accepted:
         return Accepted(outcome="gone")
     state = revived(state)
     rights, sidecar_etag = await read_rights(properties, services)
+    if is_upload(blob_name) and not sidecar_etag and not state.content_hash:
+        # Its access list comes first, and goes when its sender is erased: an address that is still open then
+        # makes no document any more.
+        await task.blobs.delete(DOCUMENTS, blob_name)
+        return Accepted(outcome="gone")
     has_rows = state.content_hash != "" and state.pipeline == pipeline(services.settings)
     is_refused = is_quarantined(state) and state.wanted_etag == properties.etag
     content_changed = (state.blob_etag != properties.etag or not has_rows) and not is_refused

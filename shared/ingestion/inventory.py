@@ -6,11 +6,12 @@ Of more documents than can be held, each look reads another part.
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from shared.documents.ids import EVERYTHING, IdWindow, document_id, document_of_blob, is_sidecar
+from shared.documents.ids import EVERYTHING, IdWindow, document_id, document_of_blob, is_sidecar, is_upload
 from shared.documents.index_rows import all_rows
 from shared.documents.state import DocumentState
 from shared.ingestion.models import Difference, DifferenceKind
 from shared.ingestion.services import IngestionServices
+from shared.platform.blobs import BlobProperties
 from shared.platform.names import DOCUMENTS, FIGURES
 from shared.platform.search import SearchIndex
 from shared.retrieval.models import DocumentRecord
@@ -85,11 +86,13 @@ class Inventory:
         seen: those with a file or a state.
         orphaned_rows: file names in rows whose documents have neither.
         orphaned_blocks: how many blocks there are of documents that have neither.
+        unused_uploads: access lists of uploads whose files never came.
     """
 
     seen: dict[str, SeenDocument]
     orphaned_rows: dict[str, str]
     orphaned_blocks: dict[str, int]
+    unused_uploads: tuple[BlobProperties, ...]
 
 
 async def fitting_window(services: IngestionServices, count: int) -> IdWindow:
@@ -121,18 +124,21 @@ async def take_inventory(services: IngestionServices, window: IdWindow, of_block
     }
     states = {state.doc_id: state async for state in services.documents.all(window.low, window.high)}
     etags: dict[str, str] = {}
-    sidecars: dict[str, str] = {}
+    sidecars: dict[str, BlobProperties] = {}
     async for blob in services.blobs.list_blobs(DOCUMENTS):
         document = document_of_blob(blob.name)
         if window.holds(document_id(document)):
-            (etags if document == blob.name else sidecars)[document] = blob.etag
+            if document == blob.name:
+                etags[document] = blob.etag
+            else:
+                sidecars[document] = blob
     names = {document_id(name): name for name in etags}
     names |= {state.doc_id: state.blob_name for state in states.values()}
     seen = {
         doc_id: SeenDocument(
             name,
             etags.get(name),
-            sidecars.get(name, ""),
+            sidecars[name].etag if name in sidecars else "",
             states.get(doc_id),
             rows.get(doc_id),
             blocks.get(doc_id) or SeenBlocks(),
@@ -143,6 +149,7 @@ async def take_inventory(services: IngestionServices, window: IdWindow, of_block
         seen,
         {doc_id: row.filename for doc_id, row in rows.items() if doc_id not in seen},
         {doc_id: found.count for doc_id, found in blocks.items() if doc_id not in seen},
+        tuple(blob for name, blob in sidecars.items() if is_upload(name) and name not in etags),
     )
 
 

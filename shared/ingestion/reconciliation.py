@@ -26,14 +26,18 @@ from shared.ingestion.inventory import (
 from shared.ingestion.metadata import remove_extracted
 from shared.ingestion.models import ReconcileReport
 from shared.ingestion.services import IngestionServices
+from shared.ingestion.uploads import TICKET_LIFETIME_S
+from shared.platform.blobs import BlobProperties
 from shared.platform.errors import GroundworkError
 from shared.platform.hashing import digest
+from shared.platform.names import DOCUMENTS
 from shared.platform.settings import Settings
 from shared.platform.telemetry import get_logger
 
 MAX_STARTS = 100  # a run every five minutes: 1,200 documents an hour, which leaves the model room for answers
 SETTLED = timedelta(minutes=2)  # the search service shows what was written a moment ago with some delay
 REMOVALS_S = 120.0  # then no removal is begun any more: the host ends a function after ten minutes
+UPLOAD_EXPIRY = timedelta(seconds=2 * TICKET_LIFETIME_S)  # a file that is being sent may outlast its address
 RETRY_AFTER = timedelta(minutes=15)  # a failed one; by then a service that was down may be back
 
 _ROWS_DIFFER = frozenset({"row_missing", "row_differs", "blocks_missing", "blocks_differ"})
@@ -64,9 +68,11 @@ async def reconcile(
             started[kind] += 1
     orphans = inventory.orphaned_rows.keys() | inventory.orphaned_blocks.keys()
     removed = await _remove_orphans(orphans, services, count)
+    expired = await _remove_unused(inventory.unused_uploads, services)
     left = len(due) - started.total() + len(orphans) - removed
     share = window.share
-    get_logger().info("documents.reconciled", started=dict(started), removed=removed, left=left, share=share)
+    told = {"removed": removed, "expired_uploads": expired, "left": left, "share": share}
+    get_logger().info("documents.reconciled", started=dict(started), **told)
     return ReconcileReport(started=dict(started), removed_orphans=removed, left=left, share=share)
 
 
@@ -115,6 +121,21 @@ async def _start(seen: SeenDocument, kind: str, services: IngestionServices, sta
         get_logger().warning("documents.not_reconciled", error_type=failed.code)
         return False
     return True
+
+
+async def _remove_unused(sidecars: Collection[BlobProperties], services: IngestionServices) -> int:
+    """Remove access lists of uploads that can't come any more; returns how many.
+
+    One that was renewed meanwhile stays: its file may be on its way.
+    """
+    removed = 0
+    for blob in sidecars:
+        if blob.modified_at is not None and now() - blob.modified_at > UPLOAD_EXPIRY:
+            try:
+                removed += await services.blobs.delete_version(DOCUMENTS, blob.name, etag=blob.etag)
+            except GroundworkError as failed:
+                get_logger().warning("documents.not_reconciled", error_type=failed.code)
+    return removed
 
 
 async def _remove_orphans(doc_ids: Collection[str], services: IngestionServices, count: int) -> int:

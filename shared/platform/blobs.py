@@ -44,6 +44,7 @@ class BlobProperties(Model):
     name: str
     size_bytes: int
     etag: str
+    modified_at: datetime | None = None
     content_type: str | None = None
     metadata: dict[str, str] = Field(default_factory=dict)
 
@@ -293,6 +294,22 @@ class BlobStore:
         except NotFoundError:
             return
 
+    async def delete_version(self, container: str, name: str, *, etag: str) -> bool:
+        """Remove it if this is still its version; False if it is another one, or gone."""
+        await self._connection.opened()
+        from azure.core import MatchConditions
+
+        try:
+            async with self._call("delete", _gone_or_changed(container, name)) as client:
+                await _blob(client, container, name).delete_blob(
+                    delete_snapshots="include",
+                    match_condition=MatchConditions.IfNotModified,
+                    etag=f'"{etag}"',
+                )
+        except (NotFoundError, ConflictError):
+            return False
+        return True
+
     async def delete_prefix(self, container: str, prefix: str) -> None:
         """Remove every blob whose name starts with `prefix`."""
         client = await self._connection.opened()
@@ -353,6 +370,7 @@ def _properties(found: Any) -> BlobProperties:
         name=found.name,
         size_bytes=found.size,
         etag=found.etag.strip('"'),  # as in events: those carry it without quotes
+        modified_at=found.last_modified,
         content_type=found.content_settings.content_type,
         # A listing gives None for a value that is empty.
         metadata={key.lower(): value or "" for key, value in (found.metadata or {}).items()},

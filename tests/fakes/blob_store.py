@@ -19,6 +19,7 @@ class _Blob:
     content: bytes
     metadata: dict[str, str] = field(default_factory=dict)
     write_number: int = 0
+    modified_at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
 
 class InMemoryBlobStore(BlobStore):
@@ -93,6 +94,13 @@ class InMemoryBlobStore(BlobStore):
     async def delete(self, container: str, name: str) -> None:
         self.containers.get(container, {}).pop(name, None)
 
+    async def delete_version(self, container: str, name: str, *, etag: str) -> bool:
+        known = await self.properties(container, name)
+        if known is None or known.etag != etag:
+            return False
+        await self.delete(container, name)
+        return True
+
     async def delete_prefix(self, container: str, prefix: str) -> None:
         blobs = self.containers.get(container, {})
         for name in [name for name in blobs if name.startswith(prefix)]:
@@ -115,6 +123,7 @@ def _properties(name: str, blob: _Blob) -> BlobProperties:
         name=name,
         size_bytes=len(blob.content),
         etag=f"0x{digest[:16].upper()}",
+        modified_at=blob.modified_at,
         content_type=mimetypes.guess_type(name)[0] or "application/octet-stream",
         metadata={key.lower(): value for key, value in blob.metadata.items()},
     )

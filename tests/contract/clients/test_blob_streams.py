@@ -108,6 +108,20 @@ async def test_a_listing_names_blobs_in_order_with_what_is_known_of_them(
     assert [blob async for blob in store.list_blobs("no-such-container")] == []
 
 
+async def test_a_version_is_removed_and_no_later_one(store: BlobStore, container: str) -> None:
+    await store.write(container, "a.txt", b"x")
+    first = await store.properties(container, "a.txt")
+    assert first is not None
+    assert first.modified_at is not None
+    await store.write(container, "a.txt", b"y")
+    assert not await store.delete_version(container, "a.txt", etag=first.etag)
+    second = await store.properties(container, "a.txt")
+    assert second is not None
+    assert await store.delete_version(container, "a.txt", etag=second.etag)
+    assert not await store.delete_version(container, "a.txt", etag=second.etag)
+    assert await store.properties(container, "a.txt") is None
+
+
 async def test_a_listing_gives_metadata_that_are_empty(store: BlobStore, container: str) -> None:
     await store.write(container, "a.txt", b"x", metadata={"acl": "", "owner_id": "u1"})
     (listed,) = [blob async for blob in store.list_blobs(container)]

@@ -206,6 +206,7 @@ BLOB_CALLS: dict[str, Callable[[BlobStore], Awaitable[Any]]] = {
     "write_stream": lambda blobs: blobs.write_stream("c", "a", parts()),
     "list_blobs": lambda blobs: everything(blobs.list_blobs("c")),
     "delete": lambda blobs: blobs.delete("c", "a"),
+    "delete_version": lambda blobs: blobs.delete_version("c", "a", etag="1"),
     "delete_prefix": lambda blobs: blobs.delete_prefix("c", "a"),
     "ensure_containers": lambda blobs: blobs.ensure_containers(["c"]),
 }

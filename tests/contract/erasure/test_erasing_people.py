@@ -3,6 +3,7 @@
 Whatever is found below a folder that docs/internals/stores.md does not name fails, too.
 """
 
+import asyncio
 import base64
 import hashlib
 import re
@@ -10,6 +11,7 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from datetime import UTC, datetime
 
+import httpx
 import pytest
 from azure.core.exceptions import ResourceExistsError
 from azure.storage.queue.aio import QueueClient
@@ -17,7 +19,8 @@ from azure.storage.queue.aio import QueueClient
 from local.azurite.server import AzuriteServer
 from shared.access.models import UserContext
 from shared.conversations.models import RememberTask
-from shared.documents.requests import UploadRequest
+from shared.documents.ids import document_id
+from shared.documents.requests import UploadRequest, UploadTicket
 from shared.documents.state import DocumentState
 from shared.erasure import passes, threads
 from shared.erasure.models import EraseUserTask
@@ -73,8 +76,10 @@ async def give_up(azurite: AzuriteServer, user_id: str) -> None:
         await client.send_message(task.model_dump_json())
 
 
-async def whole_life(user_id: str, words: str, azurite: AzuriteServer, services: Services) -> Life:
-    """A life with documents: one that nobody else may read, and a place for one that never came."""
+async def whole_life(
+    user_id: str, words: str, azurite: AzuriteServer, services: Services
+) -> tuple[Life, UploadTicket]:
+    """A life with documents: one that nobody else may read, and an address for one that did not come yet."""
     life = await live(user_id, words, services)
 
     async def content() -> AsyncIterator[bytes]:
@@ -82,9 +87,9 @@ async def whole_life(user_id: str, words: str, azurite: AzuriteServer, services:
 
     state, _ = await receive(UploadRequest(filename="diary.md"), content(), life.user, services)
     assert (await ingest(services, state.blob_name)).outcome == "ready"
-    await make_ticket(UploadRequest(filename="later.md"), life.user, services)
+    ticket = await make_ticket(UploadRequest(filename="later.md"), life.user, services)
     await give_up(azurite, user_id)
-    return life
+    return life, ticket
 
 
 def marks_of(life: Life) -> tuple[str, ...]:
@@ -140,8 +145,8 @@ async def break_off(azurite: AzuriteServer, services: Services) -> None:
 async def test_nothing_of_the_one_is_left_anywhere_and_everything_of_the_other(
     azurite: AzuriteServer, services: Services
 ) -> None:
-    anna = await whole_life("anna-who-leaves", "heliotrope zebra", azurite, services)
-    ben = await whole_life("ben-who-stays", "vermilion lynx", azurite, services)
+    anna, address = await whole_life("anna-who-leaves", "heliotrope zebra", azurite, services)
+    ben, _ = await whole_life("ben-who-stays", "vermilion lynx", azurite, services)
     await empty(azurite, TURNS_QUEUE)  # both were remembered already
     stored = await everything(azurite, services)
     of_anna, of_ben = telling(stored, marks_of(anna)), telling(stored, marks_of(ben))
@@ -175,6 +180,21 @@ async def test_nothing_of_the_one_is_left_anywhere_and_everything_of_the_other(
     assert {**of_ben, **telling(stored, marks_of(ben))} == of_ben
     missing = of_ben.keys() - telling(stored, marks_of(ben)).keys()
     assert [place for place in missing if not place.startswith("message turns-poison")] == []
+    await send_late(address, services)
+    naming_again = telling(await everything(azurite, services), naming)
+    assert naming_again == {}
+
+
+async def send_late(address: UploadTicket, services: Services) -> None:
+    """Use an address that was open when its person was erased; the file's event then has it looked at."""
+    sent = await asyncio.to_thread(httpx.put, address.url, content=b"# Diary", headers=address.headers)
+    assert sent.status_code == 201
+    (name,) = [
+        blob.name
+        async for blob in services.blobs.list_blobs(DOCUMENTS, "uploads/")
+        if document_id(blob.name) == address.doc_id
+    ]
+    assert (await ingest(services, name, "late")).outcome == "removed"
 
 
 async def test_of_a_person_of_whom_nothing_is_kept_nothing_is_counted(

@@ -1,19 +1,24 @@
 """Changes made behind ingestion's back are repaired; failures leave nothing behind."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
-from shared.documents.ids import EVERYTHING, document_id
+from shared.access.models import UserContext
+from shared.documents.ids import EVERYTHING, document_id, document_of_blob
+from shared.documents.requests import UploadRequest
 from shared.ingestion import reconciliation
 from shared.ingestion.audit import audit
 from shared.ingestion.changes import try_again
 from shared.ingestion.inventory import WINDOW_BITS
 from shared.ingestion.reconciliation import reconcile
+from shared.ingestion.uploads import make_ticket, uploads_of
 from shared.platform.errors import ConfigurationError, DependencyError, ModelFixableError
 from shared.platform.names import DOCUMENTS, FIGURES, WORK
 from shared.platform.search import IndexRow
@@ -133,6 +138,27 @@ async def test_blocks_that_a_failed_first_version_left_are_removed(services: Ser
     assert await reconciled(services, name) == ["failed"]
     assert await blocks_of(services, name) == []
     assert await differences(services, name) == []
+
+
+async def test_an_upload_address_that_nobody_used_expires(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user = UserContext(user_id="tilda")
+    ticket = await make_ticket(UploadRequest(filename=f"{unique('')}.md".replace("/", "-")), user, services)
+    sidecars = services.blobs.list_blobs(DOCUMENTS, uploads_of("tilda"))
+    (sidecar,) = [blob.name async for blob in sidecars]
+    name = document_of_blob(sidecar)
+    await reconciled(services, name)
+    assert await services.blobs.properties(DOCUMENTS, sidecar) is not None
+    monkeypatch.setattr(reconciliation, "UPLOAD_EXPIRY", timedelta(days=-1))
+    await reconciled(services, name)
+    assert await services.blobs.properties(DOCUMENTS, sidecar) is None
+    # A file that comes all the same makes no document.
+    sent = await asyncio.to_thread(httpx.put, ticket.url, content=GUIDE.encode(), headers=ticket.headers)
+    assert sent.status_code == 201
+    assert (await ingest(services, name)).outcome == "removed"
+    assert await services.blobs.properties(DOCUMENTS, name) is None
+    assert await services.documents.get(ticket.doc_id) is None
 
 
 async def test_warnings_stay_when_the_same_bytes_come_again_and_go_with_them(
