@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from shared.access.audit_trail import AuditTrail
     from shared.access.directory import GroupDirectory
     from shared.access.idempotency import IdempotencyStore
-    from shared.access.limits import UserLimitStore
+    from shared.access.user_limit_store import UserLimitStore
     from shared.conversations.thread_store import ThreadStore
     from shared.documents.state_store import DocumentStore
     from shared.ingestion.parser_services import ParserServices
@@ -259,7 +259,7 @@ def build_services(settings: Settings) -> Services:
     """
     from shared.access.audit_trail import AuditTrail
     from shared.access.idempotency import IdempotencyStore
-    from shared.access.limits import UserLimitStore
+    from shared.access.user_limit_store import UserLimitStore
     from shared.conversations.thread_store import ThreadStore
     from shared.documents.state_store import DocumentStore
     from shared.platform import names

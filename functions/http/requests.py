@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from shared.access.daily_use import Resource, Usage
     from shared.access.idempotency import Claimed, IdempotencyStore
-    from shared.access.limits import Slot
     from shared.access.models import AuditAction, UserContext
+    from shared.access.user_limit_store import Slot
     from shared.platform.models import Model
     from shared.wiring import Services
 

@@ -13,8 +13,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from shared.access.limits import UserLimitStore
 from shared.access.models import UserContext
+from shared.access.user_limit_store import UserLimitStore
 from shared.platform.errors import ConflictError, GroundworkError, IdempotencyKeyReusedError, NotFoundError
 from shared.platform.hashing import digest
 from shared.platform.models import Model

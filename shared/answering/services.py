@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Protocol, Self
 
 from shared.access.audit_trail import AuditTrail
-from shared.access.limits import UserLimitStore
+from shared.access.user_limit_store import UserLimitStore
 from shared.platform.language_models.models import ChatModel
 from shared.platform.settings import Settings
 from shared.quality.services import QualityServices

@@ -4,7 +4,7 @@ from typing import Protocol
 
 from shared.access.audit_trail import AuditTrail
 from shared.access.idempotency import IdempotencyStore
-from shared.access.limits import UserLimitStore
+from shared.access.user_limit_store import UserLimitStore
 from shared.conversations.services import ConversationServices
 from shared.platform.queues import PoisonQueues
 from shared.quality.services import QualityServices

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from shared.access.limits import UserLimitStore
+from shared.access.user_limit_store import UserLimitStore
 from shared.documents.state_store import DocumentStore
 from shared.ingestion.parser_services import ParserServices
 from shared.platform.blobs import BlobStore

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from shared.access.limits import UserLimitStore
+from shared.access.user_limit_store import UserLimitStore
 from shared.platform.blobs import BlobStore
 from shared.platform.language_models.models import ChatModel
 from shared.platform.search import SearchIndex

@@ -6,8 +6,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import get_args
 
-from shared.access.limits import UserLimitStore, hold, release, slot_of_summary
+from shared.access.limits import hold, release, slot_of_summary
 from shared.access.models import UserContext
+from shared.access.user_limit_store import UserLimitStore
 from shared.platform.blobs import BlobStore
 from shared.platform.concurrency import run_together
 from shared.platform.errors import ConflictError, NotFoundError, RunCancelledError

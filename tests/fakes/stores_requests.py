@@ -1,7 +1,7 @@
 """Keys that people sent, and what they used up, in memory."""
 
 from shared.access.idempotency import IdempotencyStore
-from shared.access.limits import UserLimits, UserLimitStore
+from shared.access.user_limit_store import UserLimits, UserLimitStore
 from tests.fakes.table import InMemoryTable
 
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from shared.access.idempotency import Claim, IdempotencyStore
-from shared.access.limits import UserLimits, UserLimitStore
+from shared.access.user_limit_store import UserLimits, UserLimitStore
 from shared.conversations.models import Thread, ThreadTurn
 from shared.conversations.thread_store import ThreadStore
 from shared.platform.tables import Table

@@ -8,8 +8,9 @@ import pytest
 
 from local.azurite.server import AzuriteServer
 from shared.access.idempotency import Claim, IdempotencyStore, claim_key
-from shared.access.limits import Slot, UserLimits, UserLimitStore, admit, slot_of_run
+from shared.access.limits import admit, slot_of_run
 from shared.access.models import UserContext
+from shared.access.user_limit_store import Slot, UserLimits, UserLimitStore
 from shared.platform.errors import ConflictError, DependencyError, TooManyRequestsError, TooManyRunsError
 from shared.platform.tables import Table
 from shared.wiring import Connections, Services
@@ -113,7 +114,7 @@ async def test_a_row_that_is_not_understood_is_said_and_lets_in(to_storage: Conn
 @pytest.fixture
 def instances(azurite: AzuriteServer, connect: Connect, monkeypatch: pytest.MonkeyPatch) -> list[Services]:
     """Three processes' worth of services over one storage account, which may be slow here."""
-    monkeypatch.setattr("shared.access.limits.LIMIT_S", 100.0)
+    monkeypatch.setattr("shared.access.user_limit_store.LIMIT_S", 100.0)
     names = table_name("limits"), table_name("claims")
     made: list[Services] = []
     for _ in range(3):

@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import random
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -11,9 +12,6 @@ import pytest
 
 from shared.access.daily_use import SENDING, Usage
 from shared.access.limits import (
-    OpenStreams,
-    Slot,
-    UserLimits,
     admit,
     allowance,
     charge,
@@ -27,9 +25,10 @@ from shared.access.limits import (
     slot_of_run,
     use_of_today,
     used_today,
-    wait_s,
     with_use,
 )
+from shared.access.open_streams import OpenStreams
+from shared.access.user_limit_store import Slot, UserLimits
 from shared.answering.inline import run_to_end
 from shared.answering.loop import observe
 from shared.answering.runs import begin_run, close_dead_run
@@ -63,25 +62,30 @@ def after(seconds: float) -> datetime:
 def used_up(limits: LimitSettings, calls: int, at: datetime = NOW) -> UserLimits:
     state = UserLimits()
     for _ in range(calls):
-        made = charged(state, 1, limits, at)
-        assert made is not None
-        state = made
+        state = charged(state, 1, limits, at)
     return state
+
+
+def wait_s(state: UserLimits, calls: int, limits: LimitSettings, at: datetime = NOW) -> float:
+    """After how many seconds so many calls may be made; 0 = now."""
+    try:
+        charged(state, calls, limits, at)
+    except TooManyRequestsError as refused:
+        return refused.retry_after_s or 0.0
+    return 0.0
 
 
 @pytest.mark.parametrize("limit", [1, 7, 60, 999, 6000])
 def test_a_minutes_calls_may_be_made_at_once_and_not_one_more(limit: int) -> None:
     state = used_up(rules(limit), limit)
-    assert charged(state, 1, rules(limit), NOW) is None
-    assert wait_s(state, 1, rules(limit), NOW) == pytest.approx(60 / limit, abs=0.01)
+    assert wait_s(state, 1, rules(limit)) == pytest.approx(60 / limit, abs=0.01)
 
 
 def test_one_call_comes_back_at_a_time() -> None:
     state = used_up(rules(60), 60)
-    assert charged(state, 1, rules(60), after(0.9)) is None
+    assert wait_s(state, 1, rules(60), after(0.9)) == pytest.approx(0.1)
     again = charged(state, 1, rules(60), after(1))
-    assert again is not None
-    assert charged(again, 1, rules(60), after(1)) is None
+    assert wait_s(again, 1, rules(60), after(1)) == pytest.approx(1)
     whole = allowance(again, rules(60), after(61))
     assert whole is not None
     assert (whole.remaining, whole.reset_s) == (60, 0)
@@ -94,9 +98,8 @@ def test_no_minute_ever_has_more_than_twice_the_limit(seed: int) -> None:
     at = 0.0
     for _ in range(2000):
         at += chance.choice([0.0, 0.01, 0.3, 5.0, 40.0]) * chance.random()
-        made = charged(state, 1, limits, after(at))
-        if made is not None:
-            state = made
+        with suppress(TooManyRequestsError):
+            state = charged(state, 1, limits, after(at))
             moments.append(at)
     most = max(sum(begin <= one < begin + 60 for one in moments) for begin in moments)
     assert 30 <= most <= 60
@@ -106,21 +109,16 @@ def test_whoever_waits_as_long_as_told_is_let_in() -> None:
     limits = rules(7)
     state = used_up(limits, 7)
     for _ in range(50):
-        told = wait_s(state, 1, limits, NOW)
-        made = charged(state, 1, limits, after(told))
-        assert made is not None
-        state = made
+        state = charged(state, 1, limits, after(wait_s(state, 1, limits)))
 
 
 def test_a_call_may_count_for_several_and_for_no_more_than_there_are() -> None:
     state = charged(UserLimits(), 20, rules(60), NOW)
-    assert state is not None
     left = allowance(state, rules(60), NOW)
     assert left is not None
     assert (left.limit, left.remaining, left.reset_s) == (60, 40, 20)
-    assert charged(state, 41, rules(60), NOW) is None
-    assert wait_s(state, 41, rules(60), NOW) == pytest.approx(1)
-    assert charged(UserLimits(), 20, rules(5), NOW) is not None
+    assert wait_s(state, 41, rules(60)) == pytest.approx(1)
+    assert wait_s(UserLimits(), 20, rules(5)) == 0
 
 
 def test_headers_say_what_is_left() -> None:
@@ -138,7 +136,7 @@ def test_clocks_that_differ_never_give_more_than_there_is() -> None:
     left = allowance(state, rules(60), NOW)
     assert left is not None
     assert 0 <= left.remaining < 60
-    assert charged(state, 1, rules(60), NOW) is not None
+    assert wait_s(state, 1, rules(60)) == 0
 
 
 def slot(name: str, until: float = 60) -> Slot:
@@ -146,9 +144,7 @@ def slot(name: str, until: float = 60) -> Slot:
 
 
 def taken(state: UserLimits, name: str, limits: LimitSettings) -> UserLimits:
-    made = occupied(state, slot(name), limits, NOW)
-    assert made is not None
-    return made
+    return occupied(state, slot(name), limits, NOW)
 
 
 def freed(state: UserLimits, name: str) -> UserLimits:
@@ -157,7 +153,8 @@ def freed(state: UserLimits, name: str) -> UserLimits:
 
 def test_as_many_run_as_there_are_slots() -> None:
     state = taken(taken(UserLimits(), "a", rules()), "b", rules())
-    assert occupied(state, slot("c"), rules(), NOW) is None
+    with pytest.raises(TooManyRunsError):
+        occupied(state, slot("c"), rules(), NOW)
     assert occupied(state, slot("a"), rules(), NOW) == state  # it has one
     assert [one.work_id for one in taken(freed(state, "a"), "c", rules()).slots] == ["b", "c"]
     assert freed(state, "unknown") == state
@@ -166,7 +163,6 @@ def test_as_many_run_as_there_are_slots() -> None:
 def test_a_slot_that_nobody_gave_back_frees_itself() -> None:
     state = taken(taken(UserLimits(), "a", rules()), "b", rules())
     later = occupied(state, slot("c", until=200), rules(), after(61))
-    assert later is not None
     assert [one.work_id for one in later.slots] == ["c"]
 
 
@@ -175,7 +171,8 @@ def test_work_that_goes_on_has_a_slot_whatever_the_limit() -> None:
     more = held_anyway(state, slot("c"), NOW)
     assert len(more.slots) == 3
     assert len(held_anyway(more, slot("c", until=90), NOW).slots) == 3
-    assert occupied(freed(more, "a"), slot("d"), rules(), NOW) is None
+    with pytest.raises(TooManyRunsError):
+        occupied(freed(more, "a"), slot("d"), rules(), NOW)
 
 
 def test_without_limits_nothing_is_refused() -> None:
@@ -183,7 +180,7 @@ def test_without_limits_nothing_is_refused() -> None:
     for number in range(200):
         assert charged(state, 1, UNLIMITED, NOW) == state
         state = taken(state, f"{number}", UNLIMITED)
-    assert wait_s(state, 1, UNLIMITED, NOW) == 0
+    assert wait_s(state, 1, UNLIMITED) == 0
 
 
 def limited(store: Any = None, **settings: Any) -> Services:
@@ -311,7 +308,7 @@ async def test_without_its_store_everybody_is_let_in() -> None:
 
 
 async def test_nobody_waits_for_a_store_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shared.access.limits.LIMIT_S", 0.05)
+    monkeypatch.setattr("shared.access.user_limit_store.LIMIT_S", 0.05)
     services = limited(Failing(hangs_s=30))
     async with asyncio.timeout(25):  # it hangs for 30
         assert await admit(ANNA, services.settings, services.user_limits) is None

@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from shared.access.limits import UserLimitStore
+from shared.access.user_limit_store import UserLimitStore
 from shared.answering.effects import perform_metered
 from shared.answering.loop import next_action, observe, start
 from shared.answering.runs import begin_run

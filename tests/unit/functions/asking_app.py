@@ -10,7 +10,7 @@ from tests.fakes.dying import Death
 
 WRITES = {
     "idempotency": ("create", "replace"),
-    "user_limits": ("write",),
+    "user_limits": ("change",),
     "run_log": ("create", "append"),
     "blobs": ("create",),
     "threads": ("create", "replace"),

@@ -10,7 +10,8 @@ import pytest
 
 from functions import chat, runs, summaries, threads
 from shared.access.idempotency import LIFETIME, purge_old_requests
-from shared.access.limits import Slot, release
+from shared.access.limits import release
+from shared.access.user_limit_store import Slot
 from shared.conversations.threads import list_threads, new_thread, read_messages
 from shared.platform.errors import NotFoundError
 from shared.platform.names import WORK

@@ -351,7 +351,7 @@ _PORTS = {
     "run_log": ("create", "append"),
     "threads": ("create", "replace"),
     "runs": ("create",),
-    "user_limits": ("write",),
+    "user_limits": ("change",),
     "bot_turns": ("put", "note_message"),
 }
 

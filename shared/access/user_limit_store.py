@@ -1,0 +1,203 @@
+"""The row that all instances share about a person, and its table.
+
+A process makes the changes of all who wait for the same row in one write: a few writes hold two hundred calls
+of one person to their limit, and none is let in for having waited too long.
+"""
+
+# For annotations alone: the start of the app need not build every model.
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime
+
+from pydantic import ValidationError
+
+from shared.access.daily_use import Usage
+from shared.access.open_streams import OpenStreams
+from shared.platform.errors import ConflictError, DependencyError, TooManyRequestsError
+from shared.platform.hashing import digest
+from shared.platform.models import Model
+from shared.platform.names import USER_LIMITS_TABLE
+from shared.platform.tables import Table, revision_of
+
+
+class Slot(Model):
+    """Work of theirs that is going on: a run or a summary. After `until` it no longer counts."""
+
+    work_id: str
+    until: datetime
+
+
+class UserLimits(Model):
+    """The one row that all instances share about a person.
+
+    Attributes:
+        whole_at: when their allowance of calls is whole again; None = it is.
+        used: on the day (UTC) `used_on`.
+        revision: changes with every write; None before the first.
+    """
+
+    whole_at: datetime | None = None
+    slots: tuple[Slot, ...] = ()
+    used_on: date | None = None
+    used: Usage = Usage()
+    revision: str | None = None
+
+
+Decide = Callable[[UserLimits], UserLimits]
+"""The row as it is to be, or TooManyRequestsError."""
+
+
+LIMIT_S = 2.0  # of one write with all its tries: rather let in than kept waiting
+_MAX_TRIES = 12  # as many instances that write for one person at the same moment; see subagents/control.py
+_FIRST_WAIT_S = 0.01
+_MAX_WAIT_S = 0.2
+_REMEMBERED = 1000  # people of one process, a few hundred bytes each
+_ROW_KEY = "limits"
+
+
+@dataclass(eq=False)
+class _Change:
+    """What somebody wants of a row, and in the end what came of it."""
+
+    decide: Decide
+    outcome: UserLimits | Exception | None = None
+
+
+@dataclass(eq=False)
+class _Row:
+    """What this process knows of a person's row, and who waits to change it."""
+
+    state: UserLimits | None = None
+    waiting: list[_Change] = field(default_factory=list)
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+class UserLimitStore:
+    """What each person has used up: one row per person, whose etag is the revision.
+
+    Of the user id the table keeps a digest only. `streams`, and what is remembered, are of this process.
+    """
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self._rows: OrderedDict[str, _Row] = OrderedDict()
+        self.streams = OpenStreams()
+
+    def remembered(self, user_id: str) -> UserLimits | None:
+        """Their row as this process last wrote it; others may have changed it since."""
+        return self._rows[user_id].state if user_id in self._rows else None
+
+    async def change(self, user_id: str, decide: Decide) -> UserLimits:
+        """The row as `decide` makes it of what is stored.
+
+        Raises:
+            TooManyRequestsError: `decide` raised it.
+            GroundworkError, TimeoutError: the store failed, or was slow.
+        """
+        row = self._rows.setdefault(user_id, _Row())
+        self._rows.move_to_end(user_id)
+        while len(self._rows) > _REMEMBERED:
+            self._rows.popitem(last=False)
+        change = _Change(decide)
+        row.waiting.append(change)
+        try:
+            async with row.lock:
+                if change.outcome is None:  # else the one before made it together with its own
+                    await self._make(user_id, row)
+        finally:
+            if change in row.waiting:  # its caller went away
+                row.waiting.remove(change)
+        if isinstance(change.outcome, UserLimits):
+            return change.outcome
+        raise change.outcome or ConflictError("The process ends.")
+
+    async def read(self, user_id: str) -> UserLimits:
+        """Their row; an empty one without revision when there is none yet.
+
+        Raises:
+            DependencyError: the row cannot be read.
+        """
+        entity = await self._table.get(digest(user_id), _ROW_KEY)
+        if entity is None:
+            return UserLimits()
+        try:
+            state = UserLimits.from_stored(str(entity["state"]))
+        except (KeyError, ValidationError):
+            raise DependencyError(
+                "The record of a person's limits cannot be read.",
+                f"Delete the row of the table {USER_LIMITS_TABLE}: a new one is made.",
+            ) from None
+        return state.model_copy(update={"revision": revision_of(entity)})
+
+    async def write(self, user_id: str, state: UserLimits) -> UserLimits:
+        """The row as stored. ConflictError if it changed, or went, since `state.revision` was read."""
+        content = state.model_dump_json(exclude={"revision"})
+        entity = {"PartitionKey": digest(user_id), "RowKey": _ROW_KEY, "state": content}
+        revision = await self._table.swap(entity, state.revision)
+        return state.model_copy(update={"revision": revision})
+
+    async def delete_before(self, moment: datetime, most: int) -> int:
+        """Remove rows not written since `moment`, at most `most`; returns how many."""
+        return await self._table.delete_before("Timestamp", moment, most)
+
+    async def forget(self, user_id: str) -> int:
+        """Remove a person's row; returns how many there were."""
+        self._rows.pop(user_id, None)
+        return await self._table.delete_found(f"PartitionKey eq '{digest(user_id)}'", 1)
+
+    async def _make(self, user_id: str, row: _Row) -> None:
+        """Make the changes of all who wait, in one write."""
+        changes = list(row.waiting)
+        try:
+            async with asyncio.timeout(LIMIT_S):
+                outcomes = await self._swapped(user_id, row, changes)
+        except Exception as failed:  # noqa: BLE001  # each caller raises it
+            outcomes = [failed] * len(changes)
+        for change, outcome in zip(changes, outcomes, strict=True):
+            change.outcome = outcome
+        row.waiting = [change for change in row.waiting if change.outcome is None]
+
+    async def _swapped(
+        self, user_id: str, row: _Row, changes: Sequence[_Change]
+    ) -> list[UserLimits | Exception]:
+        for tries in range(_MAX_TRIES):
+            state, row.state = row.state, None
+            outcomes = _applied(changes, state) if state is not None else []
+            # Nothing is refused, or left as it is, by what is only remembered.
+            if state is None or not _is_each_new(state, outcomes):
+                state = await self.read(user_id)
+                outcomes = _applied(changes, state)
+            made = [outcome for outcome in outcomes if isinstance(outcome, UserLimits)]
+            final = made[-1] if made else state
+            try:
+                row.state = final if final == state else await self.write(user_id, final)
+            except ConflictError:
+                await asyncio.sleep(random.uniform(0, min(_MAX_WAIT_S, _FIRST_WAIT_S * 2.0**tries)))
+            else:
+                return outcomes
+        raise ConflictError("Too many calls of one person at the same time.", "Try again in a moment.")
+
+
+def _applied(changes: Sequence[_Change], state: UserLimits) -> list[UserLimits | Exception]:
+    """What each change makes of the row as the ones before it left it."""
+    outcomes: list[UserLimits | Exception] = []
+    for change in changes:
+        try:
+            state = change.decide(state)
+        except TooManyRequestsError as refused:
+            outcomes.append(refused)
+        else:
+            outcomes.append(state)
+    return outcomes
+
+
+def _is_each_new(state: UserLimits, outcomes: Sequence[UserLimits | Exception]) -> bool:
+    return all(
+        not isinstance(outcome, Exception) and outcome != before
+        for before, outcome in zip((state, *outcomes), outcomes, strict=False)
+    )
