@@ -140,8 +140,8 @@ async def merge_rights(
     keys = await block_ids(content_index, doc_id)
     await content_index.merge([{"block_id": key, **fields} for key in keys])
     if await document_record(documents_index, doc_id) is not None:
-        owner = {"doc_id": doc_id, "owner_id": rights.owner_id, "source_url": rights.source_url}
-        await documents_index.merge([{**owner, **fields}])
+        owner = rights.model_dump(include={"owner_id", "source_url", "published_by"})
+        await documents_index.merge([{"doc_id": doc_id, **owner, **fields}])
     return len(keys)
 
 

@@ -31,6 +31,7 @@ class DocumentView(Model):
     Attributes:
         document_date: printed in it; of a month or a year alone, its first day.
         source_url: where it was taken from, if somebody said so.
+        published_by: name of the person who sent it, if it is known.
         status_reason, hint: why it failed and what its owner can do; None while all is well.
         warnings: what is not as it could be with a document that is ready all the same.
     """
@@ -50,6 +51,7 @@ class DocumentView(Model):
     document_date: date | None = None
     summary_brief: str | None = None
     source_url: str | None = None
+    published_by: str | None = None
     version: int | None = None
     status_reason: str | None = None
     hint: str | None = None

@@ -34,7 +34,7 @@ def may_change(user: UserContext, state: DocumentState) -> bool:
     return is_admin(user) or user.user_id == state.wanted_rights.owner_id
 
 
-_TEXTS = ("owner_id", "project_id", "source_url")
+_TEXTS = ("owner_id", "project_id", "source_url", "published_by")
 _MAX_PRINCIPALS = 500
 
 
@@ -48,8 +48,8 @@ def decide_rights(metadata: Mapping[str, str], sidecar: str | None, default_acce
     A sidecar says more than blob metadata, and metadata more than the default, each field for itself.
 
     Args:
-        metadata: of the blob, keys in lower case: `acl`, `owner_id`, `project_id`, `source_url`.
-        sidecar: content of NAME.acl.json: a list of principals, or an object with the same four fields.
+        metadata: of the blob, keys in lower case: `acl` and those of `_TEXTS`.
+        sidecar: content of NAME.acl.json: a list of principals, or an object with the same fields.
         default_access: principals, comma separated, for documents that bring no list.
     """
     texts = _texts(metadata)
@@ -88,9 +88,7 @@ def _read_sidecar(sidecar: str) -> Mapping[str, object]:
         raise _UnreadableError("The sidecar is not JSON.") from None
     fields = {"acl": content} if isinstance(content, list) else content
     if not isinstance(fields, dict) or not {"acl", *_TEXTS}.issuperset(fields):
-        raise _UnreadableError(
-            "The sidecar is neither a list nor an object of acl, owner_id, project_id and source_url."
-        )
+        raise _UnreadableError(f"The sidecar is neither a list nor an object of acl, {', '.join(_TEXTS)}.")
     return fields
 
 

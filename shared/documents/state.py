@@ -18,6 +18,7 @@ class Rights(Model):
     Attributes:
         acl: principals, sorted, the owner among them; empty = nobody.
         source_url: where it was taken from, such as the recording that a transcript is of.
+        published_by: what the identity provider called its owner when they sent it; every reader sees it.
         warning: what was wrong with the rights that came with the file; it is open to its owner only.
     """
 
@@ -25,6 +26,7 @@ class Rights(Model):
     owner_id: str | None = None
     project_id: str | None = None
     source_url: str | None = None
+    published_by: str | None = None
     warning: str | None = None
 
 

@@ -67,7 +67,16 @@ class CitationBook:
             return None
         n = len(self.citations) + 1
         url = f"/api/documents/{doc_id}/readable"
-        held = Citation(n=n, doc_id=doc_id, block_id="", filename=filename, quote="", verified=False, url=url)
+        held = Citation(
+            n=n,
+            doc_id=doc_id,
+            block_id="",
+            filename=filename,
+            published_by=self._publisher(doc_id),
+            quote="",
+            verified=False,
+            url=url,
+        )
         self._open[doc_id, quote] = held
         self.citations.append(held)
         return held, True
@@ -102,6 +111,7 @@ class CitationBook:
             filename=hit.filename,
             page_number=hit.page_number,
             start_seconds=moment_s,
+            published_by=self._publisher(hit.doc_id),
             quote=found.quote,
             verified=not _is_image(hit),
             url=_view_url(hit, moment_s, self.source_urls.get(hit.doc_id), self._led_by(n)),
@@ -115,6 +125,7 @@ class CitationBook:
             doc_id=record.doc_id,
             block_id="",
             filename=record.filename,
+            published_by=record.published_by,
             quote=said,
             verified=False,
             url=_with_query(f"/api/documents/{record.doc_id}/readable", self._led_by(n)),
@@ -130,6 +141,10 @@ class CitationBook:
                 return known, False
         self.citations.append(citation)
         return citation, True
+
+    def _publisher(self, doc_id: str) -> str | None:
+        record = self.records.get(doc_id)
+        return record.published_by if record is not None else None
 
     def _led_by(self, n: int) -> dict[str, str]:
         return {"run": self.run_id, "n": str(n)} if self.run_id else {}

@@ -102,6 +102,7 @@ def _open_document(
             "title": record.title,
             "document_type": record.document_type,
             "author": record.author,
+            "published_by": record.published_by,
             "department": record.department,
             "language": record.language,
             "document_date": record.printed_date,

@@ -8,6 +8,7 @@ from shared.retrieval.models import DocumentRecord
 _NAMES = {
     "title": ("title",),
     "author": ("author", "authors", "written by", "by"),
+    "published_by": ("published_by", "published by", "publisher"),
     "document_type": ("document_type", "document type", "type"),
     "department": ("department",),
     "document_date": ("document_date", "document date", "date", "dated"),
@@ -59,6 +60,7 @@ def _values(record: DocumentRecord) -> dict[str, str]:
     values = {
         "title": record.title,
         "author": record.author,
+        "published_by": record.published_by,
         "document_type": record.document_type,
         "department": record.department,
         "document_date": record.printed_date,

@@ -15,6 +15,7 @@ class Citation(Model):
         kind: "metadata" = what the document's record says of it, such as its author; it has no block.
         quote: the block's own words: a line for each fragment, `OMISSION` where something is left out. Empty
             where the model's words stand nowhere in the document: the statement is not proved.
+        published_by: name of the person who put the document here, where one did and their name is known.
         verified: whether `quote` stands in a block of the document's own text. A quotation from a caption
             does not: a model wrote it to describe a picture.
     """
@@ -26,6 +27,7 @@ class Citation(Model):
     filename: str
     page_number: int | None = None
     start_seconds: float | None = None
+    published_by: str | None = None
     quote: str
     verified: bool
     url: str

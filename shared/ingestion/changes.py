@@ -82,8 +82,7 @@ async def write_rights(
         PreconditionFailedError: there is another sidecar by now.
     """
     known = {"acl": list(rights.acl), "owner_id": rights.owner_id, "project_id": rights.project_id}
-    if rights.source_url:
-        known["source_url"] = rights.source_url
+    known |= rights.model_dump(include={"source_url", "published_by"}, exclude_none=True)
     name, content = blob_name + SIDECAR_SUFFIX, json.dumps(known).encode()
     if only_over is None:
         await blobs.write(DOCUMENTS, name, content)

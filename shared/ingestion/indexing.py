@@ -126,7 +126,7 @@ async def finish(task: IngestTask) -> Done:
     state = await copies.take_corrections(task, state)
     is_extracted_kept = not task.stores_files
     version = await _load(task)
-    record = _record(task, state, version)
+    record = await _of_its_age(_record(task, state, version), task, state)
     changes = await task.get(CHANGES, BlockChanges)
     positions: Sequence[int] = changes.moved
     if state.rows_outdated:
@@ -158,6 +158,14 @@ async def finish(task: IngestTask) -> Done:
         await page_files.keep_only(task.blobs, doc_id, task.content_hash)
     await task.remove_files()
     return Done()
+
+
+async def _of_its_age(record: DocumentRecord, task: IngestTask, state: DocumentState) -> DocumentRecord:
+    """The record; of bytes that are made again, by other rules, with the date that they had."""
+    if state.content_hash != task.content_hash:
+        return record
+    earlier = await index_rows.document_record(task.services.documents_index, task.doc_id)
+    return record.model_copy(update={"upload_date": (earlier or record).upload_date})
 
 
 async def _updated_or_taken_back(
@@ -312,6 +320,7 @@ def _record(task: IngestTask, state: DocumentState, version: _Version) -> Docume
         version=state.version + 1 if is_new_content else max(state.version, 1),
         status="ready",
         owner_id=wanted.owner_id,
+        published_by=wanted.published_by,
         access_control_list=wanted.acl,
     )
     return with_corrections(extracted, state.corrections)

@@ -12,6 +12,7 @@ from shared.documents.ids import SIDECAR_SUFFIX, UPLOADS, document_id
 from shared.documents.requests import UploadRequest, UploadTicket
 from shared.documents.rights import is_admin
 from shared.documents.state import DocumentState, Rights
+from shared.evidence.untrusted_text import shown_name
 from shared.ingestion.acceptance import queued
 from shared.ingestion.changes import write_rights
 from shared.ingestion.claims import fresh_state, revived, touched
@@ -26,6 +27,7 @@ from shared.platform.names import DOCUMENTS
 MAX_NAME_BYTES = 200  # file systems take 255; a sidecar's suffix and a copy's number come on top
 MAX_PATH_CHARS = 900  # the service takes 1,024
 MAX_DEPTH = 10
+MAX_PUBLISHER_CHARS = 100
 TICKET_LIFETIME_S = 3600.0  # 500 MB take 11 minutes at 6 Mbit/s; a slower sender asks again
 _SEPARATORS = re.compile(r"[/\\]+")
 _FORM_ESCAPES = {"%22": '"', "%0D": "\r", "%0A": "\n"}  # WHATWG HTML, multipart/form-data encoding
@@ -172,9 +174,17 @@ async def _prepare(path: str, request: UploadRequest, user: UserContext, service
         owner_id=rights.owner_id or user.user_id,
         project_id=request.project_id or rights.project_id,
         source_url=request.source_url or rights.source_url,
+        published_by=rights.published_by,
     )
+    if wanted.owner_id == user.user_id and (name := _shown_publisher(user)):
+        wanted = wanted.model_copy(update={"published_by": name})
     if known is None or wanted != rights.model_copy(update={"warning": None}):
         await write_rights(path, wanted, services.blobs)
+
+
+def _shown_publisher(user: UserContext) -> str | None:
+    """Their name as others see it: the identity provider's, never what they typed."""
+    return shown_name(user.name or "")[:MAX_PUBLISHER_CHARS] or None
 
 
 async def _announce(written: BlobProperties, services: IngestionServices) -> DocumentState:

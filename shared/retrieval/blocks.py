@@ -23,6 +23,7 @@ from shared.platform.telemetry import get_logger
 from shared.platform.tokens import tokens_of
 from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.filters import BLOCK_FIELDS, DOCUMENT_FIELDS, SEARCH_FIELDS, render_filters
+from shared.retrieval.freshness import SAME_BYTES, SINCE
 from shared.retrieval.fusion import (
     REFERENCE_COSINE,
     BlockPosition,
@@ -292,9 +293,26 @@ class _Seen:
             block_id: BlockPosition(str(row["doc_id"]), row.get("page_number"))
             for block_id, row in self._rows.items()
         }
-        return [
-            as_hit(self._rows[block_id], fused[block_id]) for block_id in order_blocks(fused, places, named)
-        ]
+        ordered = originals_first(order_blocks(fused, places, named), self._rows)
+        return [as_hit(self._rows[block_id], fused[block_id]) for block_id in ordered]
+
+
+def originals_first(block_ids: Sequence[str], rows: Mapping[str, IndexRow]) -> list[str]:
+    """The same order, but of the same words in files of the same bytes the oldest document's come first.
+
+    So a copy under a name that fits better, or that more people may read, does not displace the document that
+    was there before it, for those who may read that one.
+    """
+    places: dict[tuple[object, str], list[int]] = {}
+    for place, block_id in enumerate(block_ids):
+        if same_bytes := rows[block_id].get(SAME_BYTES):
+            places.setdefault((same_bytes, block_id.partition("-")[2]), []).append(place)
+    ordered = list(block_ids)
+    for copies in places.values():
+        by_age = sorted((block_ids[place] for place in copies), key=lambda one: str(rows[one][SINCE]))
+        for place, block_id in zip(copies, by_age, strict=True):
+            ordered[place] = block_id
+    return ordered
 
 
 def _scores(page: SearchPage) -> dict[str, float]:

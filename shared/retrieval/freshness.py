@@ -7,14 +7,30 @@ that is incomplete, deleted or unknown are never shown, whatever is still in the
 
 import time
 from collections.abc import Callable, Collection, Sequence
+from typing import NamedTuple, Self
 
 from shared.platform.odata import all_of, search_in
 from shared.platform.search import IndexRow, SearchIndex, SearchPage, SearchRequest
 
 KEPT_S = 1.0  # a deletion in another process shows within this time and the search service's own delay
 _LAG_S = 5.0  # how long the service may still show a row that this process deleted (unmeasured)
-_MOST_KEPT = 10_000  # versions; some 2 MB
+_MOST_KEPT = 10_000  # documents; some 4 MB
 _MOST_ASKED = 1000  # rows of one page
+SAME_BYTES = "@document.content_hash"  # what readers' rows get from their document, for the order of copies
+SINCE = "@document.upload_date"
+
+
+class KnownDocument(NamedTuple):
+    """What is remembered of a row; `upload_date` as ISO 8601 in UTC, which sorts."""
+
+    version: int
+    content_hash: str
+    upload_date: str
+
+    @classmethod
+    def of_row(cls, row: IndexRow) -> Self:
+        """Of a row, in which all but the version may be missing."""
+        return cls(int(row["version"]), str(row.get("content_hash") or ""), str(row.get("upload_date") or ""))
 
 
 class CompleteDocuments(SearchIndex):
@@ -23,7 +39,7 @@ class CompleteDocuments(SearchIndex):
     def __init__(self, index: SearchIndex, clock: Callable[[], float] = time.monotonic) -> None:
         self._index = index
         self._clock = clock
-        self._versions: dict[str, tuple[float, int | None]] = {}  # None = there is no such document
+        self._known: dict[str, tuple[float, KnownDocument | None]] = {}  # None = there is no such document
         self._deleted: dict[str, float] = {}
 
     async def search(self, request: SearchRequest) -> SearchPage:
@@ -34,25 +50,25 @@ class CompleteDocuments(SearchIndex):
         rows = [row for row in page.rows if not self._is_deleted(str(row["doc_id"]))]
         return page.model_copy(update={"rows": tuple(rows)})
 
-    async def versions(self, doc_ids: Collection[str]) -> dict[str, int]:
-        """doc_id -> version of those that are complete, as of KEPT_S ago at most.
+    async def complete(self, doc_ids: Collection[str]) -> dict[str, KnownDocument]:
+        """Those that are complete by doc_id, as of KEPT_S ago at most.
 
         Raises:
             DependencyError: the service failed.
         """
         now = self._clock()
-        kept = self._versions
+        kept = self._known
         unknown = [one for one in set(doc_ids) if one not in kept or now - kept[one][0] >= KEPT_S]
         for start in range(0, len(unknown), _MOST_ASKED):
             await self._ask(unknown[start : start + _MOST_ASKED], now)
         found = {one: kept[one][1] for one in doc_ids if one in kept and not self._is_deleted(one)}
-        return {doc_id: version for doc_id, version in found.items() if version is not None}
+        return {doc_id: known for doc_id, known in found.items() if known is not None}
 
     async def upload(self, rows: Sequence[IndexRow]) -> None:
         await self._index.upload(rows)
         for row in rows:
             self._deleted.pop(str(row["doc_id"]), None)
-            self._versions.pop(str(row["doc_id"]), None)
+            self._known.pop(str(row["doc_id"]), None)
 
     async def merge(self, rows: Sequence[IndexRow]) -> None:
         await self._index.merge(rows)
@@ -69,12 +85,13 @@ class CompleteDocuments(SearchIndex):
 
     async def _ask(self, doc_ids: Sequence[str], now: float) -> None:
         condition = all_of("status eq 'ready'", search_in("doc_id", doc_ids))
-        request = SearchRequest(filter=condition, select=("doc_id", "version"), top=len(doc_ids))
+        select = ("doc_id", "version", "content_hash", "upload_date")
+        request = SearchRequest(filter=condition, select=select, top=len(doc_ids))
         rows = (await self._index.search(request)).rows
-        if len(self._versions) > _MOST_KEPT:
-            self._versions = {one: known for one, known in self._versions.items() if now - known[0] < KEPT_S}
-        self._versions |= dict.fromkeys(doc_ids, (now, None))
-        self._versions |= {str(row["doc_id"]): (now, int(row["version"])) for row in rows}
+        if len(self._known) > _MOST_KEPT:
+            self._known = {one: known for one, known in self._known.items() if now - known[0] < KEPT_S}
+        self._known |= dict.fromkeys(doc_ids, (now, None))
+        self._known |= {str(row["doc_id"]): (now, KnownDocument.of_row(row)) for row in rows}
 
 
 class CompleteBlocks(SearchIndex):
@@ -96,9 +113,13 @@ class CompleteBlocks(SearchIndex):
             select = tuple(dict.fromkeys((*request.select, "doc_id", "version")))
             request = request.model_copy(update={"select": select})
         page = await self._index.search(request)
-        newest = await self._documents.versions({str(row["doc_id"]) for row in page.rows})
-        # Also of a newer one: the blocks that a version keeps have its number before its row is there.
-        rows = [row for row in page.rows if _version(row) >= newest.get(str(row["doc_id"]), _NEVER)]
+        known = await self._documents.complete({str(row["doc_id"]) for row in page.rows})
+        rows: list[IndexRow] = []
+        for row in page.rows:
+            document = known.get(str(row["doc_id"]))
+            # Also of a newer one: the blocks that a version keeps have its number before its row is there.
+            if document is not None and int(row.get("version") or 0) >= document.version:
+                rows.append({**row, SAME_BYTES: document.content_hash, SINCE: document.upload_date})
         return page.model_copy(update={"rows": tuple(rows)})
 
     async def upload(self, rows: Sequence[IndexRow]) -> None:
@@ -109,10 +130,3 @@ class CompleteBlocks(SearchIndex):
 
     async def delete(self, keys: Sequence[str]) -> None:
         await self._index.delete(keys)
-
-
-_NEVER = float("inf")
-
-
-def _version(row: IndexRow) -> int:
-    return int(row.get("version") or 0)

@@ -78,6 +78,7 @@ class DocumentRecord(Model):
     Attributes:
         file_type: suffix of the file's name, lower case, without its dot, such as `xlsx`.
         document_date: printed in the document; of a month or a year alone, its first instant in UTC.
+        published_by: name of its owner, as the identity provider gave it when they sent it.
     """
 
     doc_id: str
@@ -102,6 +103,7 @@ class DocumentRecord(Model):
     status_reason: str | None = None
     edited_fields: tuple[str, ...] = ()
     owner_id: str | None = None
+    published_by: str | None = None
     access_control_list: tuple[str, ...] = ()
 
     @classmethod

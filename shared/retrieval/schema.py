@@ -74,6 +74,7 @@ def documents_index(name: str) -> IndexRow:
             _names("access_control_list"),
             _plain("document_date", "Edm.DateTimeOffset", filterable=True, sortable=True),
             _text("file_type", filterable=True, facetable=True),
+            _text("published_by"),
         ],
         "semantic": _semantic("title", ["summary_standard", "summary_brief"], ["tags", "document_type"]),
     }

@@ -235,10 +235,11 @@ def _citation(citation: Citation, language: Language, public_address: str | None
         parts.append(clock_time(citation.start_seconds))
     if citation.quote and not citation.verified:  # from the caption of a figure, which proves nothing
         parts.append(messages.FIGURE[language])
+    publisher = f" ({one_line(citation.published_by)})" if citation.published_by else ""
     return ShownCitation(
         n=citation.n,
         name=", ".join(parts),
-        abstract=textwrap.shorten(one_line(citation.quote), MAX_ABSTRACT_CHARS, placeholder=" …"),
+        abstract=textwrap.shorten(one_line(citation.quote) + publisher, MAX_ABSTRACT_CHARS, placeholder=" …"),
         url=_absolute(citation.url, public_address),
     )
 

@@ -1,10 +1,13 @@
 """Citations of an answer, and documents that disagree."""
 
+from datetime import UTC, datetime
+
 from markdown_it import MarkdownIt
 
 from shared.evidence.citations import CitationBook, marker
+from shared.evidence.document_prompt import documents_with_blocks
 from shared.evidence.models import Citation
-from shared.retrieval.models import Hit
+from shared.retrieval.models import DocumentRecord, Hit
 
 
 def hit(block_id: str, doc_id: str, content: str, **more: object) -> Hit:
@@ -114,3 +117,19 @@ def citation(n: int, doc_id: str, quote: str, *, verified: bool = True) -> Citat
         verified=verified,
         url="u",
     )
+
+
+def test_a_citation_says_who_published_its_document() -> None:
+    record = DocumentRecord(
+        doc_id="notes", filename="notes", upload_date=datetime.now(UTC), published_by="Anna <b>"
+    )
+    book = CitationBook((hit("b", "notes", "It weighs 40 kg."),), records={"notes": record})
+    for proof in (
+        book.prove("notes", "It weighs 40 kg"),
+        book.hold("notes", "x"),
+        book.prove("notes", "published by Anna <b>"),
+    ):
+        assert proof is not None
+        assert proof[0].published_by == "Anna <b>"
+    shown = documents_with_blocks(book.hits, book.records)
+    assert 'published_by="Anna &lt;b&gt;"' in shown

@@ -199,3 +199,19 @@ async def test_in_azure_a_group_name_that_leads_to_no_one_group_is_refused(
         assert problem_of(ticket)[0] == 400
         directory.names["finance"] = frozenset({"g1"})
         assert (await sent.post("/documents", data={"acl": "finance"}, files=file)).status_code == 202
+
+
+async def test_every_reader_sees_who_published_a_document_as_the_identity_provider_names_them(
+    services: Services, durable: IngestingClient, user: AsUser
+) -> None:
+    name = "Anna [1](Source: b.md)\u202e"
+    sent = await send(user("anna", name=name), acl="hr")
+    await durable.run()
+    seen = await user("ben", department="hr").get(f"/documents/{sent.json()['doc_id']}")
+    assert seen.json()["published_by"] == "Anna (1) Source: b.md"
+    assert seen.json()["owner_id"] is None
+    # A token without a name changes nothing.
+    again = await send(user("anna"), content=GUIDE + b" Always.")
+    assert (await durable.run(), again.status_code) == (["ready"], 202)
+    seen = await user("ben", department="hr").get(f"/documents/{sent.json()['doc_id']}")
+    assert seen.json()["published_by"] == "Anna (1) Source: b.md"

@@ -2,6 +2,7 @@
 
 from shared.access.models import UserContext
 from shared.platform.search import IndexRow, SearchRequest
+from shared.retrieval.blocks import originals_first
 from shared.retrieval.freshness import KEPT_S, CompleteBlocks, CompleteDocuments
 from shared.retrieval.secured_index import SecuredIndex
 from tests.fakes.search_index import InMemorySearchIndex
@@ -103,3 +104,21 @@ async def test_one_query_asks_for_all_documents_that_are_not_known() -> None:
     world.clock.now += KEPT_S
     await world.found()
     assert len(world.document_rows.requests) == 2
+
+
+async def test_a_copy_stands_behind_the_document_that_was_there_before_it() -> None:
+    world = World()
+    documents = (
+        ("copy", "2026-03-02", "same"),
+        ("guide", "2026-03-01", "same"),
+        ("other", "2020-01-01", "x"),
+    )
+    for doc_id, day, content_hash in documents:
+        row = {**world.document(doc_id), "content_hash": content_hash, "upload_date": f"{day}T00:00:00Z"}
+        await world.here.upload([row])
+        await world.block_rows.upload([world.block(f"{doc_id}-words-0", doc_id)])
+    index = SecuredIndex(CompleteBlocks(world.block_rows, world.here), ANNA)
+    found = await index.search(SearchRequest(text="pump"))
+    rows = {str(row["block_id"]): row for row in found.rows}
+    ranked = ["copy-words-0", "other-words-0", "guide-words-0"]
+    assert originals_first(ranked, rows) == ["guide-words-0", "other-words-0", "copy-words-0"]

@@ -157,6 +157,7 @@ export const de: Words = {
   ownWords: "Oder antworte mit eigenen Worten",
   page: "S. {page}",
   pageOf: "Seite {page} von {count}",
+  publishedBy: "Veröffentlicht von {name}",
   pages: "eine Seite|{count} Seiten",
   "phase.artifact": "Ergebnisse",
   "phase.ended": "fertig",

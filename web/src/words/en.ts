@@ -155,6 +155,7 @@ export const en = {
   ownWords: "Or answer in your own words",
   page: "p. {page}",
   pageOf: "Page {page} of {count}",
+  publishedBy: "Published by {name}",
   pages: "one page|{count} pages",
   "phase.artifact": "findings",
   "phase.ended": "done",

@@ -108,6 +108,7 @@ function Source({ run, citation }: { run: string; citation: Citation }) {
       <p class="small quiet">
         <bdi>{citation.filename}</bdi>
         {isOutside(citation) && <span class="tag">{t("outside")}</span>}
+        {citation.published_by && <bdi> · {t("publishedBy", { name: citation.published_by })}</bdi>}
       </p>
       {citation.quote && (
         <blockquote class="quote">
