@@ -169,10 +169,10 @@ class EmbeddingPace:
         self,
         smallest: int = 4,
         largest: int = 64,
-        wanted_s: float = 3.0,
+        wanted_s: float = 0.5,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`wanted_s`: what a request may take; a question waits for no longer one."""
+        """`wanted_s`: what a request may take; questions and other people's files wait for no longer one."""
         self._smallest = smallest
         self._largest = largest
         self._wanted_s = wanted_s

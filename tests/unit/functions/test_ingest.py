@@ -1,7 +1,9 @@
 """Events into instances: which document they mean, and that one event starts one instance."""
 
+import asyncio
 import base64
 import json
+from contextlib import ExitStack
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,9 +11,22 @@ import azure.durable_functions as df
 import pytest
 from azurefunctions.extensions.base import Datum
 
-from functions.ingest import BlobReference, BlobReferenceConverter, deleted_blob, read_event, start_ingestion
+from functions.ingest import (
+    BlobReference,
+    BlobReferenceConverter,
+    blob_created,
+    deleted_blob,
+    read_event,
+    start_ingestion,
+)
+from shared import wiring
 from shared.documents.ids import instance_id
+from shared.ingestion import fair_turns
+from shared.ingestion.claims import fresh_state
+from shared.ingestion.fair_turns import Shares
 from shared.platform.errors import CallerError
+from shared.platform.names import DOCUMENTS
+from tests.fakes.services import fake_services
 
 Status = df.OrchestrationRuntimeStatus
 
@@ -110,3 +125,27 @@ def test_the_worker_hands_over_a_place_and_no_content() -> None:
     assert (blob.container, blob.name) == ("documents", "a.pdf")
     with pytest.raises(ValueError, match="place of a blob"):
         BlobReferenceConverter.decode(Datum(b"content", "bytes"), trigger_metadata={}, pytype=BlobReference)
+
+
+async def test_a_new_file_waits_while_its_senders_share_is_full_and_an_access_list_never(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shares, client, services = Shares(12), RecordingClient(), fake_services()
+    monkeypatch.setattr(fair_turns, "SHARES", shares)
+    monkeypatch.setattr(wiring, "get_services", lambda: services)
+    created = getattr(blob_created, "_function").get_user_function().client_function  # noqa: B009
+    name = "uploads/anna/a.md"
+    for blob in (name, f"{name}.acl.json", "uploads/ben/b.md"):
+        await services.blobs.write(DOCUMENTS, blob, b"[]")
+    await services.documents.create(fresh_state(name))
+    with ExitStack() as at_work:
+        for _ in range(6):
+            at_work.enter_context(shares.taken("anna"))
+        waiting = asyncio.create_task(created(BlobReference(container=DOCUMENTS, name=name), client))
+        for blob in (f"{name}.acl.json", "uploads/ben/b.md"):
+            await created(BlobReference(container=DOCUMENTS, name=blob), client)
+        started = [payload["blob_name"] for _, _, payload in client.started]
+        assert started == [name, "uploads/ben/b.md"]
+        assert not waiting.done()
+    await waiting
+    assert len(client.started) == 3
