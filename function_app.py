@@ -31,8 +31,10 @@ from functions import (
 )
 from functions.http.requests import require_settings
 from orchestrations import activities, agent_activities, ingest_activities, orchestrators, payloads
+from shared.platform.memory import keep_memory_low
 
 require_settings()
+keep_memory_low()
 app = df.DFApp(http_auth_level=func.AuthLevel.ANONYMOUS)
 
 HTTP = (

@@ -21,6 +21,7 @@ EARLY = (
     "shared.platform.instances",
     "shared.platform.language_models",
     "shared.platform.language_models.features",
+    "shared.platform.memory",
     "shared.platform.models",
     "shared.platform.names",
     "shared.platform.setting_checks",
