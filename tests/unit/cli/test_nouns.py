@@ -235,3 +235,57 @@ def test_nothing_found_and_a_failure_are_said() -> None:
     code, text = done(app, "users", "erasure", "anna")
     assert code == 1
     assert "Take away their sign-in." in text
+
+
+def test_own_runs_and_summaries_are_listed_and_the_newest_summary_shown_and_deleted() -> None:
+    at = "2026-03-02T09:15:00Z"
+    run = {"run_id": "r1", "question": "How\nhigh?", "status": "completed", "created_at": at}
+    summary = {
+        "summary_id": "s1",
+        "focus": "Costs",
+        "document_count": 2,
+        "status": "running",
+        "created_at": at,
+    }
+    app = RecordingApp(
+        {
+            "GET /runs": {"runs": [run], "cursor": None},
+            "GET /summaries": {"summaries": [summary], "cursor": None},
+            "GET /summaries/s1": {**summary, "result": None, "error": None, "progress": 0.5},
+            "DELETE /summaries/s1": {},
+        }
+    )
+    code, text = done(app, "runs", "list", "--limit", "5")
+    assert (code, text.splitlines()[1].split("\t")[:2]) == (0, ["How high?", "completed"])
+    assert app.sent == [("GET /runs", {"limit": "5"})]
+    assert done(app, "summaries", as_json=True) == (0, [summary])
+    assert done(app, "summaries", "show", "last") == (0, "The summary is running (50%).\n")
+    assert done(app, "summaries", "delete", "last", "--yes") == (0, "s1 is deleted.\n")
+    app.answers["GET /summaries"] = {"summaries": [], "cursor": None}
+    with pytest.raises(CommandError, match="no summaries yet"):
+        done(app, "summaries", "show", "last")
+
+
+def test_a_search_is_narrowed_by_what_its_documents_have() -> None:
+    app = RecordingApp({"POST /search": {"results": []}})
+    words = (
+        "--tag",
+        "oil",
+        "--tag",
+        "gas",
+        "--language",
+        "de",
+        "--since",
+        "2025-01-01",
+        "--until",
+        "2025-06-30",
+    )
+    assert done(app, "search", "pressure", *words)[0] == 3
+    done(app, "search", "pressure", "--since", "2025-01-01")
+    first, second = (body["filters"] for _, body in app.sent)
+    assert first == {
+        "tags": ["oil", "gas"],
+        "language": "de",
+        "upload_date": {"start": "2025-01-01", "end": "2025-06-30T23:59:59Z"},
+    }
+    assert second == {"upload_date": {"start": "2025-01-01", "end": None}}
