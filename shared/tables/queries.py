@@ -10,7 +10,7 @@ MAX_FILES = 10  # SQLite attaches no more
 MAX_ROWS = 1000  # fetched
 MAX_SOURCE_ROWS = 20
 QUERY_TIMEOUT_S = 2.0  # of processor time; SQLite looks at the clock between its steps; within one it cannot
-KILL_AFTER_S = 15.0  # with the start of a worker process on a loaded machine
+KILL_AFTER_S = 30.0  # with the start of a worker process on a loaded machine
 
 Cell = str | int | float | None
 

@@ -18,7 +18,7 @@ from shared.tables.queries import KILL_AFTER_S, MAX_FILES, QueryFile, QueryJob, 
 from shared.tables.readable_tables import ReadableTable
 from shared.tables.table_files import fetch_tables
 
-_PATIENCE_S = 10.0  # for pages that are being drawn
+_PATIENCE_S = 20.0  # for pages that are being drawn
 
 
 async def run_query(
