@@ -4,7 +4,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from starlette.requests import Request
 
+from functions.http.mcp_tools import ListTables, McpCall, RunSql
 from shared.access.models import UserContext
 from shared.tools.base import ToolResult
 from shared.tools.registry import bound_tool
@@ -78,6 +80,22 @@ async def test_a_foreign_table_is_as_one_that_there_is_not(services: Services) -
         assert str(foreign).replace(table["table_id"], "ID") == str(absent).replace(absent_id, "ID")
     reached = await used(services, "run_sql", BOB, sql=sql, table_ids=[mine["table_id"]])
     assert reached["type"] == "InvalidQueryError"
+
+
+async def test_an_assistant_calculates_with_the_rights_of_its_person(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("functions.http.requests.get_services", lambda: services)
+    table = await dropped(services)
+    arguments = {"sql": f"SELECT MAX(revenue) FROM {table['name']}", "table_ids": [table["table_id"]]}
+    request = Request({"type": "http", "method": "POST", "path": "/api/mcp", "headers": []})
+    client: Any = None  # of orchestrations: these tools start none
+    listed = await ListTables(McpCall(request, ANNA, services, client, "")).execute()
+    assert table["table_id"] in [one["table_id"] for one in listed["tables"]]
+    result = await RunSql(McpCall(request, ANNA, services, client, "")).execute(**arguments)
+    assert result["rows"] == [[120]]
+    refused = await RunSql(McpCall(request, BOB, services, client, "")).execute(**arguments)
+    assert refused["type"] == "DocumentNotFoundError"
 
 
 async def test_sql_that_fails_is_drafted_once_more_with_the_reason(services: Services) -> None:
