@@ -157,9 +157,9 @@ class Shares:
 
 _LEAST_SHARE = 2  # steps
 _POLL_S = 0.1
-SHARES = Shares(
-    24
-)  # of the 32 activities that an instance performs at once (host.json): the rest is for questions
+_PLACES = 24  # of the 32 activities that an instance performs at once (host.json): the rest is for questions
+SHARES = Shares(_PLACES)
+_WORTH_A_REQUEST = 16  # texts
 
 
 class EmbeddingPace:
@@ -169,10 +169,10 @@ class EmbeddingPace:
         self,
         smallest: int = 4,
         largest: int = 64,
-        wanted_s: float = 0.5,
+        wanted_s: float = 1.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`wanted_s`: what a request may take; questions and other people's files wait for no longer one."""
+        """`wanted_s`: what a request should take, since questions and other people's files wait for it."""
         self._smallest = smallest
         self._largest = largest
         self._wanted_s = wanted_s
@@ -189,5 +189,7 @@ class EmbeddingPace:
             self.texts = max(self._smallest, texts // 2)
             raise
         fitting = int(texts * self._wanted_s / max(self._clock() - began, 0.001))
-        # At most twice as many as this time: a short text says little of long ones.
-        self.texts = min(self._largest, max(self._smallest, min(fitting, 2 * max(texts, self.texts))))
+        # At most twice as many as this time: a short text says little of long ones. A service far away takes
+        # its time for a single text, too: smaller requests would only be more of them.
+        least = max(self._smallest, min(texts, _WORTH_A_REQUEST))
+        self.texts = min(self._largest, max(least, min(fitting, 2 * max(texts, self.texts))))

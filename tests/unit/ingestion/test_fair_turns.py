@@ -64,6 +64,15 @@ async def test_a_slow_or_failing_service_gets_fewer_texts() -> None:
     assert pace.texts == 64
 
 
+async def test_a_service_that_takes_as_long_for_few_texts_gets_no_tiny_requests() -> None:
+    now = 0.0
+    pace = EmbeddingPace(smallest=4, largest=64, wanted_s=1.0, clock=lambda: now)
+    for _ in range(5):
+        async with pace.measured(pace.texts):
+            now += 1.5
+    assert pace.texts == 16
+
+
 async def test_one_persons_steps_leave_a_share_for_others_and_for_who_comes_next() -> None:
     shares = Shares(12)
     with ExitStack() as at_work:
