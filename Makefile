@@ -12,7 +12,7 @@ SHELL := /bin/bash
 
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: help web web-check screenshot run demo test e2e soak fmt lint types audit docs ingest-report eval eval-routing eval-comparisons eval-quotes eval-tables eval-pace eval-steps eval-real budgets kill-subagents kills fuzz load teams-package infra-check bench bench-start bench-search bench-durable bench-ingestion bench-answer bench-delegation bench-quotes journeys clean
+.PHONY: help web web-check screenshot run demo test e2e soak fmt lint types audit docs ingest-report eval eval-routing eval-comparisons eval-quotes eval-tables eval-pace eval-steps eval-real budgets kill-subagents kills fuzz load teams-package infra-check bench bench-start bench-search bench-durable bench-ingestion bench-fairness bench-answer bench-delegation bench-quotes journeys clean
 
 help:                ## list the verbs
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -128,6 +128,9 @@ bench-durable: .set-up-test
 
 bench-ingestion: .set-up-test      ## pages a second: parse beside pypdf, embed, index, all; ARGS="--data folder"
 	$(BIN)/python -m benchmarks.ingestion $(ARGS)
+
+bench-fairness: .set-up-test       ## how one person's worst files delay another's file and question; ARGS="--rounds 5 --out report.json"
+	$(BIN)/python -m benchmarks.fairness $(ARGS)
 
 bench-answer: .set-up-test         ## what a question costs beside its model, by step; ARGS="--rounds 5 --out report.json"
 	$(BIN)/python -m benchmarks.answer $(ARGS)

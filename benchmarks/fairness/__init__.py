@@ -1,0 +1,1 @@
+"""One person's worst files, and what another person notices of them."""

@@ -1,0 +1,131 @@
+"""How one person's worst files delay another's: `python -m benchmarks.fairness --out report.json`.
+
+Ben sends a small text and asks a question, again and again: first on an idle stack, then while Anna's files
+are in work: a PDF of thousands of pages, slow and long files, and many notes. The ratio of
+the medians is what matters; both are of the same run, so other load on the machine is in both.
+"""
+
+import argparse
+import json
+import statistics
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import httpx
+
+from benchmarks.fairness.worst_files import WorstFile, worst_files
+from local.run_all.demo import bring_samples
+from local.run_all.stack import LocalStack
+from local.run_all.stack_settings import FREE_PORTS, StackSettings
+from samples.acl import ANNA, BEN, SampleUser
+from samples.questions import FIRST_QUESTION
+
+# The limits that stop such a person otherwise are off.
+LIMITS = {"RATE_LIMIT_PER_MINUTE": "0", "MAX_CONCURRENT_RUNS": "0"}
+_TIMEOUT_S = 600.0
+_POLL_S = 0.05
+_BEGINNING_S = 5.0  # until the first of Anna's files are in work
+
+
+def main() -> int:
+    """Measure, print and write. Returns 1 if Ben waits more than twice as long."""
+    arguments = _arguments()
+    with (
+        TemporaryDirectory(prefix="groundwork-fairness-") as folder,
+        LocalStack(StackSettings(FREE_PORTS, Path(folder)), LIMITS) as stack,
+    ):
+        bring_samples(stack, lambda done, whole, current: None)
+        told = measure(stack, arguments.rounds, worst_files(arguments.pages, arguments.files))
+    text = json.dumps(told, indent=1)
+    print(text)
+    if arguments.out:
+        arguments.out.write_text(text + "\n", encoding="utf-8")
+    return int(max(told["file"]["ratio"], told["question"]["ratio"]) > 2)
+
+
+def measure(stack: LocalStack, rounds: int, files: Sequence[WorstFile]) -> dict[str, dict[str, float]]:
+    """Both phases, on one stack; seconds."""
+    stop = threading.Event()
+    with _client(stack, ANNA) as anna, _client(stack, BEN) as ben, ThreadPoolExecutor(1) as sender:
+        _rounds(ben, "warm", 2)
+        idle = _rounds(ben, "idle", rounds)
+        sending = sender.submit(_send, anna, files, stop)
+        time.sleep(_BEGINNING_S)
+        loaded = _rounds(ben, "loaded", rounds)
+        stop.set()
+        sent = sending.result()
+        in_work = _in_work(anna)
+    return {
+        "file": _compared([one for one, _ in idle], [one for one, _ in loaded]),
+        "question": _compared([one for _, one in idle], [one for _, one in loaded]),
+        "anna": {"sent": sent, "in_work_at_the_end": in_work},
+    }
+
+
+def _compared(idle: Sequence[float], loaded: Sequence[float]) -> dict[str, float]:
+    before, after = statistics.median(idle), statistics.median(loaded)
+    told = {"idle_s": before, "loaded_s": after, "ratio": after / before, "slowest_s": max(loaded)}
+    return {name: round(value, 2) for name, value in told.items()}
+
+
+def _rounds(ben: httpx.Client, name: str, rounds: int) -> list[tuple[float, float]]:
+    """Seconds until a small file was ready, and until a question was answered, of each round."""
+    return [(_small_file(ben, f"{name}-{number}.md"), _question(ben)) for number in range(rounds)]
+
+
+def _small_file(ben: httpx.Client, name: str) -> float:
+    began = time.perf_counter()
+    content = f"# Note {name}\n\nThe spare key of {name} lies in drawer {abs(hash(name)) % 1000}.\n".encode()
+    sent = ben.post("/documents", files={"file": (name, content)})
+    sent.raise_for_status()
+    while True:
+        found = ben.get(f"/documents/{sent.json()['doc_id']}").raise_for_status().json()
+        if found["status"] == "ready":
+            return time.perf_counter() - began
+        if found["status"] == "failed" or time.perf_counter() - began > _TIMEOUT_S:
+            raise RuntimeError(f"A small file did not get ready: {found['status_reason']}")
+        time.sleep(_POLL_S)
+
+
+def _question(ben: httpx.Client) -> float:
+    began = time.perf_counter()
+    body = {"question": FIRST_QUESTION.text}
+    ben.post("/chat", json=body, headers={"Accept": "application/json"}).raise_for_status()
+    return time.perf_counter() - began
+
+
+def _send(anna: httpx.Client, files: Sequence[WorstFile], stop: threading.Event) -> int:
+    for place, file in enumerate(files):
+        if stop.is_set():
+            return place
+        anna.post("/documents", files={"file": (file.name, file.content)}).raise_for_status()
+    return len(files)
+
+
+def _in_work(anna: httpx.Client) -> int:
+    """Of the newest hundred: enough to tell whether the load lasted."""
+    found = anna.get("/documents", params={"limit": 100}).raise_for_status().json()["documents"]
+    return sum(one["status"] not in ("ready", "failed") for one in found)
+
+
+def _client(stack: LocalStack, who: SampleUser) -> httpx.Client:
+    headers = {"Authorization": f"Bearer {stack.token(who)}"}
+    return httpx.Client(base_url=f"{stack.base_url}/api", headers=headers, timeout=_TIMEOUT_S)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.fairness", description=__doc__)
+    parser.add_argument("--out", type=Path, help="where the report goes, as JSON")
+    parser.add_argument("--rounds", type=int, default=10, help="files and questions of Ben's, in each phase")
+    parser.add_argument("--pages", type=int, default=5000, help="of Anna's largest PDF")
+    parser.add_argument("--files", type=int, default=200, help="of Anna's others")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

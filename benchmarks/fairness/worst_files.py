@@ -1,0 +1,68 @@
+"""Files that take long: one of very many pages, some that are slow to read, and many that are only many."""
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from fpdf import FPDF
+
+_WORDS = (
+    "pump valve pressure bearing shaft seal housing flow inlet outlet motor coupling vibration alarm "
+    "operator inspection interval lubricant temperature gauge limit replace tighten measure record while"
+).split()
+_LONG_WORDS = 15_000  # some 100 KB: no short text, so it needs one of the two parsers
+_SLOW_TABLE_ROWS = 400  # ruled lines, which pdfplumber reads at 60 to 125 ms a page
+
+
+@dataclass(frozen=True)
+class WorstFile:
+    """A file to be sent."""
+
+    name: str
+    content: bytes
+
+
+def worst_files(pages: int, files: int) -> list[WorstFile]:
+    """The large one first, then the others in turns; alike in every run."""
+    return [WorstFile("large.pdf", _large_pdf(pages)), *(_other(number) for number in range(files))]
+
+
+def _other(number: int) -> WorstFile:
+    chance = random.Random(number)
+    kind = number % 4
+    if kind == 0:
+        return WorstFile(f"slow-{number}.pdf", _slow_pdf(chance))
+    if kind == 1:
+        return WorstFile(f"long-{number}.md", _prose(chance, _LONG_WORDS).encode())
+    return WorstFile(f"note-{number}.txt", _prose(chance, 60).encode())
+
+
+def _large_pdf(pages: int) -> bytes:
+    chance = random.Random(pages)
+    pdf = FPDF()
+    pdf.set_font("Helvetica", size=10)
+    for _ in range(pages):
+        pdf.add_page()
+        pdf.multi_cell(0, 5, _prose(chance, 150))
+    return bytes(pdf.output())
+
+
+def _slow_pdf(chance: random.Random) -> bytes:
+    pdf = FPDF()
+    pdf.set_font("Helvetica", size=8)
+    pdf.add_page()
+    with pdf.table() as table:
+        for _ in range(_SLOW_TABLE_ROWS):
+            row = table.row()
+            for _ in range(5):
+                row.cell(f"{chance.choice(_WORDS)} {chance.randrange(1000)}")
+    return bytes(pdf.output())
+
+
+def _prose(chance: random.Random, words: int) -> str:
+    return " ".join(_sentences(chance, words))
+
+
+def _sentences(chance: random.Random, words: int) -> Iterator[str]:
+    for _ in range(0, words, 15):
+        yield " ".join(chance.choices(_WORDS, k=15)).capitalize() + "."
