@@ -40,14 +40,14 @@ class Asking:
 
 def register(tree: Tree) -> None:
     """The commands of this file."""
-    asking = tree.leaf("ask", ask, "ask a question, and show the answer as it is written")
+    asking = tree.leaf("ask", ask, "ask a question and show the answer as it is written")
     asking.add_argument("question", help="`-` reads it from standard input")
-    asking.add_argument("--thread", metavar="ID", help="go on in a thread; `last` is the newest one")
-    asking.add_argument("--deep", action="store_true", help="ask for deeper work: sub-agents, where it helps")
+    asking.add_argument("--thread", metavar="ID", help="continue a thread; `last` is the newest one")
+    asking.add_argument("--deep", action="store_true", help="take more time; use sub-agents if they help")
     asking.add_argument("--agent", metavar="NAME", help="ask an agent; `agents` lists them")
     asking.add_argument("--project", metavar="ID", help="only documents of a project")
     asking.add_argument("--doc", action="append", metavar="DOC", help="only this document; may be repeated")
-    asking.add_argument("--quiet", action="store_true", help="do not tell what goes on meanwhile")
+    asking.add_argument("--quiet", action="store_true", help="hide the progress")
 
 
 def ask(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:

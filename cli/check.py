@@ -52,7 +52,7 @@ class _Trial:
 def register(tree: Tree) -> None:
     """The command of this file."""
     checking = tree.leaf("check", check, "upload a file, ask about it, check the proof, delete it again")
-    checking.add_argument("--timeout", type=float, default=300, metavar="S", help="most seconds for all")
+    checking.add_argument("--timeout", type=float, default=300, metavar="S", help="timeout in seconds")
 
 
 def check(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:

@@ -16,12 +16,12 @@ Command = Callable[[Any, Terminal, argparse.Namespace], int]
 
 _DEFAULTS = {"documents": "list", "threads": "list", "memory": "list", "runs": "list", "summaries": "list"}
 _GROUPS = {
-    "documents": "documents: list, show, change, delete them",
-    "threads": "threads of questions: list, show, rename, delete them",
-    "runs": "runs, one for each question: list, look, follow, answer, cancel, rate",
-    "summaries": "summaries of documents: list, show, delete them",
-    "memory": "what is remembered of your questions",
-    "users": "users: erase what is kept of one, show who did what (administrators)",
+    "documents": "list, show, change and delete documents",
+    "threads": "list, show, rename and delete threads",
+    "runs": "list, show, follow, answer, cancel and rate runs (one per question)",
+    "summaries": "list, show and delete summaries",
+    "memory": "list and forget what is remembered of your questions",
+    "users": "erase people, show who did what (administrators)",
 }
 
 
@@ -61,15 +61,15 @@ class Tree:
 
     def __init__(self) -> None:
         self._shared = _Parser(add_help=False, argument_default=argparse.SUPPRESS)
-        self._shared.add_argument("--json", action="store_true", help="print JSON, and nothing else")
+        self._shared.add_argument("--json", action="store_true", help="print JSON only")
         self._shared.add_argument(
             "--url", help="the app's address (default GROUNDWORK_URL, or a local stack)"
         )
         self.parser = _Parser(
             prog=program_name(),
-            description="Groundwork from the command line: ask documents, and look after them.",
-            epilog="Exit codes: 0 done, 1 not all is well, 2 an error, 3 no answer in the documents, "
-            "4 the question is asked back. Everything: docs/command-line.md.",
+            description="Ask questions and manage documents from the command line.",
+            epilog="Exit codes: 0 done, 1 not all succeeded, 2 an error, 3 no answer in the documents, "
+            "4 a clarifying question. See docs/command-line.md.",
             parents=[self._shared],
             allow_abbrev=False,
         )

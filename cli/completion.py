@@ -44,7 +44,8 @@ def _completions(tree: Tree) -> list[tuple[str, list[str]]]:
     found = [("1:*", sorted(groups))]
     found += [(f'"2:{first} "*', sorted(seconds)) for first, seconds in groups.items() if seconds]
     for words, parser in tree.leaves.items():
-        options = [name for action in parser._actions for name in action.option_strings]
+        actions = parser._actions
+        may_follow = [word for action in actions for word in action.option_strings or action.choices or ()]
         pattern = f'*":{words}"' if " " in words else f'*":{words} "*'
-        found.append((pattern, [name for name in options if name.startswith("--")]))
+        found.append((pattern, [word for word in may_follow if word != "-h"]))
     return found

@@ -25,33 +25,35 @@ _PARAMETERS = {"project": "project_id", "type": "document_type"}
 
 def register(tree: Tree) -> None:
     """The commands of this file."""
-    listing = tree.leaf("documents list", list_documents, "list documents, those in work first")
+    listing = tree.leaf("documents list", list_documents, "list documents, running and failed ones first")
     for name in _FILTERS:
         listing.add_argument(f"--{name}", metavar="VALUE", help=f"only those of this {name}")
-    listing.add_argument("--limit", type=int, default=100, metavar="N", help="at most so many")
+    listing.add_argument("--limit", type=int, default=100, metavar="N", help="maximum number")
     showing = tree.leaf("documents show", show_document, "show one document")
-    reading = tree.leaf("documents read", read_document, "read its text, as Markdown")
-    reading.add_argument("--page", type=int, metavar="N", help="begin with the part that holds it")
-    reading.add_argument("--parts", type=int, default=100, metavar="N", help="at most so many parts")
-    downloading = tree.leaf("documents download", download_document, "get the file")
+    reading = tree.leaf("documents read", read_document, "print its text as Markdown")
+    reading.add_argument("--page", type=int, metavar="N", help="start at this page")
+    reading.add_argument("--parts", type=int, default=100, metavar="N", help="maximum number of parts")
+    downloading = tree.leaf("documents download", download_document, "download the file")
     downloading.add_argument(
-        "--out", metavar="FILE", help="where to (default: its own name; - is the output)"
+        "--out", metavar="FILE", help="target file (default: its own name; - is standard output)"
     )
-    editing = tree.leaf("documents edit", edit_document, "correct what was extracted; it holds for good")
+    editing = tree.leaf("documents edit", edit_document, "correct its metadata, also for later versions")
     for name in ("title", "type", "author", "department", "language"):
-        editing.add_argument(f"--{name}", metavar="TEXT", help="empty text empties it, where that may be")
-    editing.add_argument("--tag", action="append", metavar="TAG", help="all tags; may be repeated")
-    access = tree.leaf("documents access", change_access, "show or set who may read it")
-    access.add_argument("--acl", action="append", metavar="NAME", help="who; may be repeated")
-    access.add_argument("--private", action="store_true", help="nobody but its owner")
+        editing.add_argument(f"--{name}", metavar="TEXT", help="new value; empty text clears it")
+    editing.add_argument("--tag", action="append", metavar="TAG", help="a tag; repeat for all tags")
+    access = tree.leaf("documents access", change_access, "show or set who can read it")
+    access.add_argument("--acl", action="append", metavar="NAME", help="a reader; may be repeated")
+    access.add_argument("--private", action="store_true", help="only its owner")
     access.add_argument("--project", metavar="ID", help="move it to a project")
-    again = tree.leaf("documents reingest", reingest_document, "ingest the file once more")
+    again = tree.leaf("documents reingest", reingest_document, "ingest the file again")
     for parser in (showing, reading, downloading, editing, access, again):
         parser.add_argument("document", metavar="DOC", help="its id, or its file name if only one has it")
-    deleting = tree.leaf("documents delete", delete_documents, "delete documents and all made of them")
+    deleting = tree.leaf(
+        "documents delete", delete_documents, "delete documents and everything made from them"
+    )
     deleting.add_argument("documents", nargs="+", metavar="DOC", help="id, or file name")
     deleting.add_argument("--yes", action="store_true", help="do not ask")
-    tree.leaf("audit", audit, "check that everything agrees (administrators)")
+    tree.leaf("audit", audit, "check that files, states and indexes agree (administrators)")
 
 
 def resolve(api: Api, named: str) -> str:

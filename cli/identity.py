@@ -22,18 +22,20 @@ _MISSING = 404
 
 def register(tree: Tree) -> None:
     """The commands of this file."""
-    login = tree.leaf("login", sign_in, "keep a token for the app, readable by you alone")
-    login.add_argument("--token", help="a token; asked for when nothing else is given")
+    login = tree.leaf("login", sign_in, "sign in: store a token that only you can read")
+    login.add_argument("--token", help="a token; the default is to ask for one")
     login.add_argument("--dev-user", metavar="NAME", help="a user of the local stack, such as anna")
-    login.add_argument("--azure", action="store_true", help="the identity that Azure knows here")
+    login.add_argument("--azure", action="store_true", help="use your Azure sign-in or managed identity")
     login.add_argument("--browser", action="store_true", help="with --azure: sign in with a browser")
-    login.add_argument("--device-code", action="store_true", help="with --azure: sign in elsewhere by a code")
+    login.add_argument(
+        "--device-code", action="store_true", help="with --azure: sign in with a code on another device"
+    )
     login.add_argument("--app-id", metavar="ID", help="with --azure: the app's registration")
     login.add_argument("--scope", help="with --azure: the whole scope (default GROUNDWORK_SCOPE)")
     login.add_argument("--tenant", metavar="ID", help="with --azure: the tenant to sign in to")
-    login.add_argument("--client-id", metavar="ID", help="with --azure: who asks for the token")
-    tree.leaf("logout", sign_out, "forget the token")
-    tree.leaf("whoami", who_am_i, "who the app takes you for, and what you may do")
+    login.add_argument("--client-id", metavar="ID", help="with --azure: the client that requests the token")
+    tree.leaf("logout", sign_out, "sign out: delete the token")
+    tree.leaf("whoami", who_am_i, "show who you are and what you may do")
 
 
 def wanted_url(given: argparse.Namespace) -> str:

@@ -14,10 +14,12 @@ _UNAVAILABLE = 503
 
 def register(tree: Tree) -> None:
     """The commands of this file."""
-    measuring = tree.leaf("metrics", show_metrics, "show how answers or sub-agents do (administrators)")
+    measuring = tree.leaf(
+        "metrics", show_metrics, "show the quality of answers or sub-agents (administrators)"
+    )
     measuring.add_argument("what", choices=("quality", "subagents"))
-    measuring.add_argument("--hours", type=int, default=24, metavar="N", help="of the last so many (1-168)")
-    tree.leaf("status", show_status, "whether the app and what it needs answer")
+    measuring.add_argument("--hours", type=int, default=24, metavar="N", help="the last N hours (1-168)")
+    tree.leaf("status", show_status, "check that the app, search and storage respond")
 
 
 def show_metrics(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:

@@ -21,21 +21,21 @@ _STARS = range(1, 6)
 def register(tree: Tree) -> None:
     """The commands of this file."""
     listing = tree.leaf("runs list", list_runs, "list your runs, newest first")
-    listing.add_argument("--limit", type=int, default=20, metavar="N", help="at most so many")
-    showing = tree.leaf("runs show", show_run, "show how far it is, and its answer")
-    events = tree.leaf("runs events", show_events, "follow it, from its first event or a later one")
-    events.add_argument("--after", type=int, default=0, metavar="N", help="only what comes after this one")
-    answering = tree.leaf("runs answer", answer_run, "answer what it asks, and follow it to its end")
+    listing.add_argument("--limit", type=int, default=20, metavar="N", help="maximum number")
+    showing = tree.leaf("runs show", show_run, "show its status and answer")
+    events = tree.leaf("runs events", show_events, "follow its events")
+    events.add_argument("--after", type=int, default=0, metavar="N", help="only events after this one")
+    answering = tree.leaf("runs answer", answer_run, "reply to its clarifying question and follow it")
     cancelling = tree.leaf("runs cancel", cancel_run, "end it")
-    rating = tree.leaf("runs rate", rate_run, "say how good its answer was; the last word counts")
+    rating = tree.leaf("runs rate", rate_run, "rate its answer; the last rating counts")
     for parser in (showing, events, answering, cancelling, rating):
         parser.add_argument("run", metavar="RUN", help="its id; `last` is the newest one")
-    answering.add_argument("choice", metavar="CHOICE", help="the number of an option, or words")
-    answering.add_argument("--quiet", action="store_true", help="do not tell what goes on meanwhile")
+    answering.add_argument("choice", metavar="CHOICE", help="the number of an option, or your own words")
+    answering.add_argument("--quiet", action="store_true", help="hide the progress")
     rating.add_argument("rating", nargs="?", metavar="RATING", help="1-5, up or down")
-    rating.add_argument("--comment", metavar="TEXT", help="what you would say about it")
+    rating.add_argument("--comment", metavar="TEXT", help="a comment")
     rating.add_argument("--reason", action="append", metavar="WORD", help="why; may be repeated")
-    rating.add_argument("--remove", action="store_true", help="take back what you said")
+    rating.add_argument("--remove", action="store_true", help="remove your rating")
 
 
 def list_runs(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:

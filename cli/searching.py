@@ -24,29 +24,29 @@ _PREVIEW = 600  # characters of a passage
 
 def register(tree: Tree) -> None:
     """The commands of this file."""
-    searching = tree.leaf("search", search, "show passages and figures for a query, without an answer")
+    searching = tree.leaf("search", search, "show passages and figures without an answer")
     searching.add_argument("query")
     searching.add_argument("--top", type=int, default=10, metavar="N", help="how many (1-50)")
     searching.add_argument(
-        "--filter", action="append", default=[], metavar="NAME=VALUE", help="only such; may be repeated"
+        "--filter", action="append", default=[], metavar="NAME=VALUE", help="a filter; may be repeated"
     )
     searching.add_argument(
-        "--tag", action="append", metavar="TAG", help="only documents with it; may be repeated"
+        "--tag", action="append", metavar="TAG", help="only documents with this tag; may be repeated"
     )
-    searching.add_argument("--language", metavar="CODE", help="only documents in it, such as de")
+    searching.add_argument("--language", metavar="CODE", help="only documents in this language, such as de")
     searching.add_argument("--since", metavar="DATE", help="only documents uploaded on that day or later")
     searching.add_argument("--until", metavar="DATE", help="only documents uploaded on that day or earlier")
-    summing = tree.leaf("summary", summarise, "sum up 1-20 documents, every statement with its source")
+    summing = tree.leaf("summary", summarise, "summarise 1-20 documents, with sources")
     listing = tree.leaf("summaries list", list_summaries, "list your summaries, newest first")
-    listing.add_argument("--limit", type=int, default=20, metavar="N", help="at most so many")
+    listing.add_argument("--limit", type=int, default=20, metavar="N", help="maximum number")
     showing = tree.leaf("summaries show", show_summary, "show one")
-    deleting = tree.leaf("summaries delete", delete_summary, "delete one and everything made of it")
+    deleting = tree.leaf("summaries delete", delete_summary, "delete one and everything made from it")
     deleting.add_argument("--yes", action="store_true", help="do not ask")
     for parser in (showing, deleting):
         parser.add_argument("summary", metavar="SUMMARY", help="its id; `last` is the newest one")
     summing.add_argument("documents", nargs="+", metavar="DOC", help="id, or file name")
-    summing.add_argument("--focus", metavar="TEXT", default="", help="a question to look at above all")
-    summing.add_argument("--language", metavar="CODE", help="such as de; that of the documents otherwise")
+    summing.add_argument("--focus", metavar="TEXT", default="", help="a question to focus on")
+    summing.add_argument("--language", metavar="CODE", help="such as de (default: the documents' language)")
 
 
 def search(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:

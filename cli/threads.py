@@ -15,19 +15,21 @@ _MESSAGES = 20
 
 def register(tree: Tree) -> None:
     """The commands of this file."""
-    listing = tree.leaf("threads list", list_threads, "list threads, the one last asked in first")
-    listing.add_argument("--limit", type=int, default=50, metavar="N", help="at most so many")
+    listing = tree.leaf("threads list", list_threads, "list threads, newest first")
+    listing.add_argument("--limit", type=int, default=50, metavar="N", help="maximum number")
     showing = tree.leaf("threads show", show_thread, "show questions and answers, oldest first")
-    showing.add_argument("--limit", type=int, default=_MESSAGES, metavar="N", help="the newest so many")
+    showing.add_argument(
+        "--limit", type=int, default=_MESSAGES, metavar="N", help="maximum number, newest first"
+    )
     renaming = tree.leaf("threads rename", rename_thread, "give it another title")
     clearing = tree.leaf("threads clear", clear_thread, "delete its questions and answers, keep the thread")
-    deleting = tree.leaf("threads delete", delete_thread, "delete it and everything made of it")
+    deleting = tree.leaf("threads delete", delete_thread, "delete it and everything made from it")
     for parser in (showing, renaming, clearing, deleting):
         parser.add_argument("thread", metavar="THREAD", help="its id; `last` is the newest one")
     renaming.add_argument("title", metavar="TITLE")
-    remembered = tree.leaf("memory list", list_memories, "list what is remembered, newest first")
-    remembered.add_argument("--limit", type=int, default=50, metavar="N", help="at most so many")
-    forgetting = tree.leaf("memory forget", forget, "forget all of it")
+    remembered = tree.leaf("memory list", list_memories, "list memories, newest first")
+    remembered.add_argument("--limit", type=int, default=50, metavar="N", help="maximum number")
+    forgetting = tree.leaf("memory forget", forget, "forget everything")
     for parser in (clearing, deleting, forgetting):
         parser.add_argument("--yes", action="store_true", help="do not ask")
 

@@ -61,18 +61,20 @@ class Outcome:
 
 def register(tree: Tree) -> None:
     """The commands of this file."""
-    sending_ = tree.leaf("upload", upload, "send a file or a folder, and wait until all of it is ready")
+    sending_ = tree.leaf("upload", upload, "send a file or folder and wait until it is ready")
     sending_.add_argument(
-        "source", type=Path, metavar="FOLDER", help="a folder, with what is below it, or a file"
+        "source", type=Path, metavar="FOLDER", help="a file, or a folder with everything below it"
     )
     sending_.add_argument("--project", metavar="ID", help="project that the documents belong to")
-    sending_.add_argument("--acl", action="append", metavar="NAME", help="who may read them; may be repeated")
     sending_.add_argument(
-        "--folder", metavar="PATH", help="where to put them (default: the folder's own name)"
+        "--acl", action="append", metavar="NAME", help="a reader of new files; may be repeated"
     )
+    sending_.add_argument("--folder", metavar="PATH", help="where to put them (default: the folder's name)")
     sending_.add_argument("--source-url", metavar="URL", help="where the recording of a transcript is")
-    sending_.add_argument("--force", action="store_true", help="send also what is there already")
-    sending_.add_argument("--timeout", type=float, default=3600.0, metavar="SECONDS", help="for all of it")
+    sending_.add_argument("--force", action="store_true", help="send unchanged files, too")
+    sending_.add_argument(
+        "--timeout", type=float, default=3600.0, metavar="SECONDS", help="timeout in seconds"
+    )
 
 
 def upload(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:

@@ -12,21 +12,21 @@ from cli.terminal import Terminal, moment
 
 def register(tree: Tree) -> None:
     """The commands of this file."""
-    erasing = tree.leaf("users erase", erase_user, "erase what is kept of a person (administrators)")
+    erasing = tree.leaf("users erase", erase_user, "erase a person's data (administrators)")
     erasing.add_argument(
-        "--documents", action="store_true", help="also documents of theirs that nobody else may read"
+        "--documents", action="store_true", help="also their documents that nobody else can read"
     )
     erasing.add_argument("--yes", action="store_true", help="do not ask")
-    looking = tree.leaf("users erasure", show_erasure, "show how far that is (administrators)")
+    looking = tree.leaf("users erasure", show_erasure, "show the progress of an erasure (administrators)")
     for parser in (erasing, looking):
         parser.add_argument("user", metavar="USER", help="the object id in Entra ID")
     trail = tree.leaf("users activity", show_trail, "who read, changed or deleted what (administrators)")
-    trail.add_argument("--since", metavar="TIME", help="from then on, such as 2026-11-01T00:00:00Z")
-    trail.add_argument("--until", metavar="TIME", help="before then")
-    trail.add_argument("--user", metavar="USER", help="only of this person")
-    trail.add_argument("--document", metavar="ID", help="only about this document, by its id")
-    trail.add_argument("--action", metavar="ACTION", help="only this, such as download")
-    trail.add_argument("--limit", type=int, default=1000, metavar="N", help="at most so many")
+    trail.add_argument("--since", metavar="TIME", help="from this time, such as 2026-11-01T00:00:00Z")
+    trail.add_argument("--until", metavar="TIME", help="until this time")
+    trail.add_argument("--user", metavar="USER", help="only this person")
+    trail.add_argument("--document", metavar="ID", help="only this document, by its id")
+    trail.add_argument("--action", metavar="ACTION", help="only this action, such as download")
+    trail.add_argument("--limit", type=int, default=1000, metavar="N", help="maximum number")
 
 
 def erase_user(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:

@@ -33,7 +33,7 @@ async def perform_step(payload: Payload) -> dict[str, Any]:
     except Exception:  # noqa: BLE001  # a defect: readers get an end all the same, and at once
         report_defect(name, step_input.run_id)
         message = "The answer could not be completed because of an internal error."
-        hints = ("Ask again; if it happens again, tell the operator the run id.",)
+        hints = ("Ask again. If it happens again, give the operator the run id.",)
         failed = StepFailed(error_type="InternalError", message=message, hints=hints, retryable=False)
         result = StepResult(observation=failed)
     is_last = isinstance(step_input.action, CommitAnswer | ReportFailure)

@@ -61,7 +61,9 @@ async def answer_clarification(
         TooManyRunsError: the run would be one too many at work; it goes on waiting.
     """
     if not record.ask_step:
-        raise ConflictError("The run asks nothing.", "Read its events to see what it does.")
+        raise ConflictError(
+            "The run has no open clarifying question.", "Read its events to see what it does."
+        )
     memory = WorkingMemory(services.blobs, record.run_id)
     asked = await memory.get(record.ask_step, Clarification, "asked")
     choice = read_answer(answer, asked.options).model_copy(update={"asker": user})
@@ -73,7 +75,7 @@ async def answer_clarification(
     else:
         kept = await memory.put(record.ask_step, choice, "answered")
     if kept is None or (kept.numbers, kept.extra_words) != (choice.numbers, choice.extra_words):
-        raise ConflictError("The question was answered already, or is no longer open.", "Ask again.")
+        raise ConflictError("The clarifying question was already answered, or has expired.", "Ask again.")
     return record.status == "waiting"
 
 

@@ -301,7 +301,7 @@ def _close(state: LoopState) -> Action:
             todo=closed(state.todo, succeeded=not state.abstained),
         )
     failure = state.failure or StepFailed(
-        error_type="InternalError", message="The run stopped for no known reason.", retryable=False
+        error_type="InternalError", message="The run stopped for an unknown reason.", retryable=False
     )
     return ReportFailure(
         step=state.step,

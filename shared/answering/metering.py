@@ -79,7 +79,7 @@ class _Call:
         """Add what was written; OutputCutError when it goes on beyond its limit."""
         self.chars += len(text)
         if self.chars > self.limits.max_output_tokens * _MOST_CHARS_PER_TOKEN:
-            raise OutputCutError("The model wrote more than it was allowed to.", "Ask for less at once.")
+            raise OutputCutError("The model wrote more than allowed.", "Ask for less at once.")
 
 
 class MeteredChatModel(ChatModel):
@@ -174,7 +174,7 @@ class MeteredChatModel(ChatModel):
         room = self._meter.left - self._meter.used - self._meter.promised - prompt_tokens
         if room < LEAST_OUTPUT:
             raise BudgetExceededError(
-                "The tokens of this question are used up.", "Ask for less at once.", "Ask again."
+                "This question has used up its tokens.", "Ask for less at once.", "Ask again."
             )
         most = min(limits.max_output_tokens, room)
         call = _Call(prompt_tokens, limits.model_copy(update={"max_output_tokens": most}))

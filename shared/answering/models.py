@@ -78,6 +78,6 @@ class TurnResults(Model):
     @property
     def withdrawn(self) -> "TurnResults":
         """The same without anything that was found, for a person who may not read all of it any more."""
-        told = "What was found here may not be read any more."
+        told = "You no longer have access to what was found here."
         messages = tuple(message.model_copy(update={"text": told}) for message in self.messages)
         return TurnResults(messages=messages, not_searched=self.not_searched)

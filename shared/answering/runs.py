@@ -152,7 +152,7 @@ async def close_dead_run(run_id: str, reason: str, services: AnsweringServices) 
         step=_CLOSING_STEP,
         error_type="InternalError",
         message=reason,
-        hints=("Ask again; if it happens again, tell the operator the run id.",),
+        hints=("Ask again. If it happens again, give the operator the run id.",),
     )
     try:
         event_log = await open_event_log(services.run_log, run_id, _CLOSING_STEP)

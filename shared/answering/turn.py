@@ -333,7 +333,7 @@ class TurnAttempt:
                 writer.show_gap(gap)
             return await self._finished(writer, ModelTurn())
         if not self._time.left.may_write:
-            raise ModelFailedError(CallTimeoutError("The time for this question is over."))
+            raise ModelFailedError(CallTimeoutError("The time for this question is up."))
         reader = TurnReader(must_answer=not self._may_call)
         turn, said = await self._read(writer, reader, self._pieces(turns, results))
         calls = self._calls(turn, turns) if self._may_call and not reader.has_answer else ()

@@ -242,7 +242,7 @@ async def change_thread(
             return await threads.replace(thread, change(thread))
         except ConflictError:
             await asyncio.sleep(0.01 * attempt)
-    raise ConflictError("The thread is being changed by others.", "Try again.")
+    raise ConflictError("The thread is being changed by another request.", "Try again.")
 
 
 async def thread_and_turns(
@@ -272,7 +272,7 @@ def view_of(thread: Thread) -> ThreadView:
 def not_there(thread_id: str) -> NotFoundError:
     """The one answer for a thread that is absent, foreign or deleted."""
     return NotFoundError(
-        f"There is no thread {thread_id[:64]!r}.", "Check the id; threads are seen by their owner."
+        f"There is no thread {thread_id[:64]!r}.", "Check the id; only a thread's owner can see it."
     )
 
 
@@ -344,7 +344,7 @@ async def close_turn(record: RunRecord, answer: RunAnswer, threads: ThreadStore)
             continue  # it was erased, or another attempt was quicker: the next look tells
         else:
             return
-    raise ConflictError("The turn is being changed by others.", "Try again.")
+    raise ConflictError("The turn is being changed by another request.", "Try again.")
 
 
 async def ask_to_remember(record: RunRecord, queues: TaskQueues) -> None:

@@ -320,7 +320,7 @@ async def readable_document(doc_id: str, user: UserContext, services: DocumentSe
     state = await services.documents.get(doc_id)
     if state is None or not may_see(user, state):
         raise DocumentNotFoundError(
-            f"There is no document {doc_id[:64]!r}.", "List the documents to see which there are."
+            f"There is no document {doc_id[:64]!r}.", "List the documents to see which exist."
         )
     return ReadableDocument(record, state)
 

@@ -12,7 +12,7 @@ Principal = Annotated[
     str,
     StringConstraints(strip_whitespace=True, min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$"),
 ]
-"""A user id, a group id, a department, `org:<id>`, or `*` for everybody."""
+"""A user id, a group id, a department, `org:<id>`, or `*` for everyone."""
 
 ProjectId = Annotated[
     str,

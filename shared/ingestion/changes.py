@@ -47,11 +47,11 @@ async def changeable(doc_id: str, user: UserContext, documents: DocumentStore) -
     state = await documents.get(doc_id)
     if state is None or not (may_change(user, state) or may_see(user, state)):
         raise DocumentNotFoundError(
-            f"There is no document {doc_id[:64]!r}.", "List the documents to see which there are."
+            f"There is no document {doc_id[:64]!r}.", "List the documents to see which exist."
         )
     if not may_change(user, state):
         raise AccessDeniedError(
-            "Only its owner or an administrator may change the document.", "Ask its owner to do it."
+            "Only its owner or an administrator may change the document.", "Ask its owner."
         )
     return state
 

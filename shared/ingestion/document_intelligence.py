@@ -414,7 +414,7 @@ def _read_status(status: int, _message: str) -> GroundworkError | None:
         return cannot_read(SERVICE, f"HTTP {status}")
     if status == 404:
         return ConfigurationError(
-            "DOCUMENT_INTELLIGENCE_ENDPOINT leads to no such service.",
+            "DOCUMENT_INTELLIGENCE_ENDPOINT is not the address of a Document Intelligence resource.",
             "Check it; the resource must offer version 2024-11-30.",
         )
     return None

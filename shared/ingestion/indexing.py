@@ -38,8 +38,8 @@ from shared.platform.names import FIGURES
 from shared.platform.settings import Settings
 from shared.retrieval.models import DocumentRecord
 
-METADATA_BY_RULE = "Title and summary were made by rule: the model could not describe the document."
-CAPTIONS_BY_RULE = "Some figures were described by rule: the model could not describe them."
+METADATA_BY_RULE = "The model could not describe the document; title and summary come from simple rules."
+CAPTIONS_BY_RULE = "The model could not describe some figures; their captions come from the text around them."
 EMBED_BATCH = 64  # texts a request; more only make a failed one dearer (unmeasured)
 _TURNS = FairTurns(2)  # requests of this process: one is answered while the next one is sent
 _PACE = EmbeddingPace(largest=EMBED_BATCH)

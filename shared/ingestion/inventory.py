@@ -161,9 +161,9 @@ def compare(seen: SeenDocument, pipeline: str) -> Difference | None:
     """
     state = seen.state
     if state is None:
-        return seen.difference("not_ingested", "The file has no state: its event was missed.")
+        return seen.difference("not_ingested", "The file was never ingested: its event was missed.")
     if seen.etag is None:
-        return seen.difference("file_gone", "The file is gone, what was made of it is not.")
+        return seen.difference("file_gone", "The file is gone, but its data is still there.")
     if seen.settled is None or state.pending:
         return seen.difference("in_work", f"Status {state.status}, held by {state.holder or 'nobody'}.")
     return _compare_content(seen, state, pipeline) or _compare_row(seen, state)
@@ -197,11 +197,11 @@ def _compare_row(seen: SeenDocument, state: DocumentState) -> Difference | None:
     if not state.content_hash:
         return None if row is None else seen.difference("row_differs", "It has a row but no content.")
     if row is None:
-        return seen.difference("row_missing", "It is ready, and not in the index of documents.")
+        return seen.difference("row_missing", "It is ready, but not in the index of documents.")
     indexed = (row.content_hash, row.version, row.owner_id, row.project_id, set(row.access_control_list))
     known = (state.content_hash, state.version, rights.owner_id, rights.project_id, set(rights.acl))
     if indexed != known:
-        return seen.difference("row_differs", "Its row is of another version, or has other rights.")
+        return seen.difference("row_differs", "Its row belongs to another version, or has other permissions.")
     return None
 
 

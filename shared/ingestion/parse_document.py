@@ -87,7 +87,7 @@ async def _parse(task: IngestTask, folder: Path, run: RunJob) -> Parsed:
     try:
         downloaded = await task.blobs.download(DOCUMENTS, task.step.blob_name, source)
     except ConflictError:
-        raise DependencyError("The file was replaced while it was read.", "It is read again.") from None
+        raise DependencyError("The file was replaced while it was being read.", "It is read again.") from None
     task.content_hash, magic_bytes = await asyncio.to_thread(_inspect, source)
     state = await task.update(partial(_with_bytes, content_hash=task.content_hash, etag=downloaded.etag))
     if task.content_hash == state.content_hash and state.pipeline == pipeline(settings):
@@ -128,12 +128,12 @@ async def _parse(task: IngestTask, folder: Path, run: RunJob) -> Parsed:
 def _require_tries_left(state: DocumentState) -> None:
     if state.begun_parses > MAX_TRIES:
         raise BadDocumentError(
-            "Each time this file was read the app came to an end.", "Export the file again, or split it."
+            "The app stopped each time it read this file.", "Export the file again, or split it."
         )
     if state.failed_tries >= MAX_TRIES:
         raise BadDocumentError(
             state.tried_reason or "The file could not be ingested.",
-            "The same bytes failed three times: change the file, or ask for another try.",
+            "The same file failed three times: change it, or ingest it again.",
         )
 
 

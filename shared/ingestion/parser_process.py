@@ -169,7 +169,7 @@ class _Worker:
             return WorkerReply(ok=False, reason=reason, hint="Split the file.")
         return WorkerReply(
             ok=False,
-            reason="The file crashed the parser: it is damaged, or was made to do harm.",
+            reason="The file crashed the parser: it is damaged or malicious.",
             hint="Check that it opens in a viewer; export it again.",
         )
 

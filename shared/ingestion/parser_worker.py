@@ -168,7 +168,7 @@ def parse_file(job: ParseJob) -> ParsedFile:
     if len(chunks) > job.max_blocks:
         raise BadDocumentError(
             f"The document makes {len(chunks):,} blocks; at most {job.max_blocks:,} are indexed.",
-            "Split the file, or remove tables that nobody searches.",
+            "Split the file, or remove tables that don't need to be searched.",
         )
     warnings = (*document.warnings, *(tables.notes if tables else ()))
     for table in tables.close() if tables else ():
@@ -177,7 +177,7 @@ def parse_file(job: ParseJob) -> ParsedFile:
     if context.figures.left_out and job.max_figures:
         warnings = (*warnings, f"Only the first {job.max_figures} figures were kept (MAX_FIGURES).")
     if not chunks and not warnings:
-        warnings = ("The document holds no text, so a search cannot find it.",)
+        warnings = ("The document contains no text, so a search cannot find it.",)
     return ParsedFile(
         chunks=tuple(chunks),
         figures=tuple(figures_of(elements)),

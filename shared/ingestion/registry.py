@@ -117,8 +117,8 @@ def check_content(filename: str, beginning: bytes) -> Format:
         return found
     if found.magics == _ZIP and beginning.startswith(_COMPOUND):
         raise BadDocumentError(
-            "The file needs a password, or is of a format of before 2007.",
-            "Open it in its program, remove the password, and save it in today's format.",
+            "The file needs a password, or has a format from before 2007.",
+            "Open it in its program, remove the password, and save it in the current format.",
         )
     raise BadDocumentError(
         f"The suffix says {found.name}, the content is {actual or 'something else'}.",

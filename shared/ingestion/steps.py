@@ -165,7 +165,9 @@ async def _hand_over(task: IngestTask, state: DocumentState) -> None:
             await correct(other, state.corrections, task.services)
         except ConflictError:
             if not task.step.last_attempt:
-                raise DependencyError("The copy of the document is in work.", "It is tried again.") from None
+                raise DependencyError(
+                    "The copy of the document is being processed.", "It is tried again."
+                ) from None
         return
 
 

@@ -168,7 +168,7 @@ async def _prepare(path: str, request: UploadRequest, user: UserContext, service
     known = await services.blobs.properties(DOCUMENTS, path)
     rights = Rights() if known is None else (await read_rights(known, services))[0]
     if known is not None and rights.owner_id != user.user_id and not is_admin(user):
-        raise ConflictError("A document of somebody else has this name.", "Choose another name or folder.")
+        raise ConflictError("Someone else's document has this name.", "Choose another name or folder.")
     wanted = Rights(
         acl=rights.acl if request.acl is None else request.acl,
         owner_id=rights.owner_id or user.user_id,

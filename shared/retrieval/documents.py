@@ -76,7 +76,7 @@ class DocumentSearch:
         found = await self._search(SearchRequest(filter=f"doc_id eq {quote(doc_id)}", top=1))
         if not found:
             raise DocumentNotFoundError(
-                f"There is no document {doc_id[:64]!r}.", "List the documents to see which there are."
+                f"There is no document {doc_id[:64]!r}.", "List the documents to see which exist."
             )
         return found[0]
 

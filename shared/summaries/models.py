@@ -26,7 +26,7 @@ class SummaryOrder(Model):
         min_length=1, max_length=MAX_DOCUMENTS, description="Documents, 1-20; repeated ones count once."
     )
     focus: Annotated[str, StringConstraints(strip_whitespace=True, max_length=2000)] = Field(
-        default="", description="A question that the summary should look at above all."
+        default="", description="A question for the summary to focus on."
     )
     language: str | None = Field(
         default=None,

@@ -92,7 +92,7 @@ async def owned_summary(summary_id: str, user: UserContext, blobs: BlobStore) ->
         NotFoundError: there is no such summary, or it belongs to somebody else; the two look the same.
     """
     missing = NotFoundError(
-        f"There is no summary {summary_id[:64]!r}.", "Check the id; summaries are seen by their owner."
+        f"There is no summary {summary_id[:64]!r}.", "Check the id; only a summary's owner can see it."
     )
     if not re.fullmatch(ID_PATTERN, summary_id):
         raise missing
@@ -145,12 +145,12 @@ async def cancel_summary(request: SummaryRequest, services: SummaryServices) -> 
     """End it without a result. Idempotent; ConflictError when it ended in another way."""
     end = await _close(request, "cancelled", "The summary was cancelled.", RunCancelledError.code, services)
     if end.status != "cancelled":
-        raise ConflictError("The summary has ended already.", "Look at its result.")
+        raise ConflictError("The summary has ended already.", "See its result.")
 
 
 async def close_dead_summary(request: SummaryRequest, services: SummaryServices) -> None:
     """End a summary whose orchestration ended without storing an end."""
-    await _close(request, "failed", "The summary was stopped before it was done.", "InternalError", services)
+    await _close(request, "failed", "The summary was stopped before it finished.", "InternalError", services)
 
 
 async def delete_summary(

@@ -32,7 +32,7 @@ HINTS: Mapping[str, tuple[str, ...]] = {
     "RateLimitError": ("Try again in a moment.", "Ask for less at once."),
     "NetworkError": ("Try again; if it goes on, check that the service named above can be reached.",),
     "TimeoutError": ("Ask for less at once, or try again.",),
-    "DocumentNotFoundError": ("List the documents to see which there are.",),
+    "DocumentNotFoundError": ("List the documents to see which exist.",),
     "AccessDeniedError": ("Bind the tools to a user who may read documents.",),
     "ConfigurationError": ("Correct the setting that the error names, then start the app again.",),
     "BudgetExceededError": ("Answer with what has been found.",),

@@ -1,4 +1,4 @@
-"""docs/logs-and-traces.md names every attribute of a span, field of the log and setting of traces."""
+"""The pages on logs and traces name every attribute of a span, field of the log and setting."""
 
 import ast
 import re
@@ -6,8 +6,9 @@ import re
 from shared.platform.settings import TelemetrySettings
 from tests.architecture.source_tree import ROOT, parse, python_files
 
-PAGE = (ROOT / "docs/logs-and-traces.md").read_text(encoding="utf-8")
-NAMED = set(re.findall(r"`([^`\s]+)`", PAGE.split("## Metrics")[0]))
+LOGS = (ROOT / "docs/logs-and-traces.md").read_text(encoding="utf-8")
+SPANS = (ROOT / "docs/internals/traces.md").read_text(encoding="utf-8")
+NAMED = set(re.findall(r"`([^`\s]+)`", SPANS + LOGS.split("## Metrics")[0]))
 ATTRIBUTE = re.compile(r"(?:http|url|code|gen_ai|groundwork|db|error)\.[a-z_]+(?:\.[a-z_.]+)?")
 # Contracts, section 6.
 LOG_FIELDS = {

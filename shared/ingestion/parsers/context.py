@@ -221,11 +221,11 @@ def open_picture(source: Path | io.BytesIO) -> Iterator["Image"]:
         raise _too_large() from error
     except UnidentifiedImageError as error:
         raise BadDocumentError(
-            "The content is not a picture of a known kind.", "Save it again as PNG or JPEG."
+            "The content is not an image in a known format.", "Save it again as a PNG or JPEG file."
         ) from error
     except _DECODING_ERRORS as error:
         raise BadDocumentError(
-            "The picture is damaged or incomplete.", "Check that it opens in a viewer; save it again."
+            "The image is damaged or incomplete.", "Check that it opens in a viewer; save it again."
         ) from error
 
 
@@ -261,6 +261,6 @@ def _scaled_down(picture: "Image") -> "Image":
 def _too_large() -> BadDocumentError:
     millions = _MAX_DECODED_BYTES // 1_000_000
     return BadDocumentError(
-        f"The picture has more than {millions // 4} million pixels in colour, or {millions} million in grey.",
+        f"The image has more than {millions // 4} million pixels in colour, or {millions} million in grey.",
         "Scale it down and drop it again.",
     )

@@ -28,15 +28,15 @@ def parse_eml(path: Path, _context: ParseContext | None = None) -> ParsedDocumen
         message = BytesParser(EmailMessage, policy=policy.default).parse(file)
     if not any(name in message for name in _NECESSARY):
         raise BadDocumentError(
-            "The content is not a mail: it has no sender, no date and no subject.",
-            "Save the mail again as .eml, or give the file the suffix of its format.",
+            "The content is not an e-mail: it has no sender, date or subject.",
+            "Save the e-mail again as .eml, or give the file the suffix of its format.",
         )
     subject = _header(message, "Subject")
     head = "\n".join(f"{name}: {value}" for name in _SHOWN if (value := _header(message, name)))
     elements = [Element(kind="heading", text=subject, level=1)] if subject else []
     elements += [Element(kind="paragraph", text=head)] if head else []
     attached = [part.get_filename() or part.get_content_type() for part in message.iter_attachments()]
-    left_out = f"Attachments were left out: {', '.join(attached)}. Upload them separately."
+    left_out = f"Attachments were ignored: {', '.join(attached)}. Upload them separately."
     return ParsedDocument(
         elements=(*elements, *_body(message)),
         title=subject or None,

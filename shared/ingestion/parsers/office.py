@@ -49,7 +49,7 @@ _STRICT = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w+)/")
 _STRICT_NAMES = {b"extendedProperties": b"extended-properties", b"customProperties": b"custom-properties"}
 _RELATIONSHIP = re.compile(r"<(?:\w+:)?Relationship\b[^<>]*?/>")
 _TARGET = re.compile(r"""\bTarget\s*=\s*["']([^"']*)["']""")
-_MACRO_WARNING = "The file holds macros; they were neither run nor read."
+_MACRO_WARNING = "The file contains macros; they were neither run nor read."
 
 
 @dataclass(frozen=True)

@@ -70,7 +70,7 @@ class Repeats:
         self._chars += (len(text) + _CELL_CHARS) * (times - 1)
         if self._chars > _MAX_REPEATED_CHARS:
             raise BadDocumentError(
-                "The merged cells of its tables cover too many places.",
+                "The merged cells of its tables are too large.",
                 "Undo merged cells, or split the file.",
             )
 

@@ -96,7 +96,7 @@ class _Places:
             if self._count > _MAX_PLACES:
                 raise BadDocumentError(
                     f"Up to sheet {sheet.title!r} the cells are spread over {_MAX_PLACES:,} places.",
-                    "Delete what stands far to the right or far below, or split the file.",
+                    "Delete cells far to the right or far below, or split the file.",
                 )
             yield [
                 cell_text(cell.value, cell.number_format) if cell.value is not None else "" for cell in row

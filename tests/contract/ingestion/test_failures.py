@@ -84,7 +84,7 @@ async def test_bytes_that_failed_three_times_go_to_no_parser_until_they_change(s
     await drop(services, name, long)
     assert "took longer" in ((await ingest(services, name, "four")).reason or "")
     state = await state_of(services, name)
-    assert "same bytes failed three times" in (state.hint or "")
+    assert "same file failed three times" in (state.hint or "")
     assert parsers(2048).files.started == started
     assert (await ingest(services, name, "five")).outcome == "current"
     await drop(services, name, b"It was changed.")
@@ -137,7 +137,7 @@ async def test_without_the_model_the_rule_describes_the_document(
     (document,) = await documents_of(services, name)
     assert document["title"] == name.rpartition("/")[2].removesuffix(".txt")
     assert document["summary_brief"] == "The pump moves water."
-    assert "made by rule" in " ".join((await state_of(services, name)).warnings)
+    assert "come from simple rules" in " ".join((await state_of(services, name)).warnings)
 
 
 @pytest.mark.parametrize("done", STEPS)
@@ -189,7 +189,7 @@ async def test_a_change_whose_host_died_holds_the_document_no_longer_than_its_le
     assert held.held_until is not None
     assert held.held_until - held.updated_at == claims.CHANGE_LEASE
     refused = await ingest(services, name, "too early")
-    assert (refused.outcome, refused.reason) == ("failed", "The document is being changed just now.")
+    assert (refused.outcome, refused.reason) == ("failed", "The document is being changed right now.")
     state = await state_of(services, name)
     await services.documents.replace(state.model_copy(update={"held_until": claims.now()}))
     assert (await ingest(services, name, "later")).outcome == "ready"

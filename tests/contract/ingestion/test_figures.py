@@ -195,7 +195,7 @@ async def test_without_the_model_figures_are_described_by_rule_and_tried_again_w
     chart, photo = await images_of(services, name)
     assert chart["image_caption"] == "Figure 1: Pressure of each pump"
     assert "trained person" in photo["image_caption"]
-    assert "described by rule" in " ".join((await state_of(services, name)).warnings)
+    assert "come from the text around them" in " ".join((await state_of(services, name)).warnings)
 
     vision_model.failures = []
     await drop(services, name, report(tmp_path, 4) + b"\n% other bytes, the same pages\n")

@@ -167,7 +167,7 @@ async def test_warnings_stay_when_the_same_bytes_come_again_and_go_with_them(
     chat_model.failures = [ModelFixableError("bad"), ModelFixableError("bad again")]
     await dropped(services, name)
     told = (await state_of(services, name)).warnings
-    assert "made by rule" in " ".join(told)
+    assert "come from simple rules" in " ".join(told)
     for _ in range(2):
         assert await dropped(services, name) == "current"
         state = await state_of(services, name)
@@ -182,7 +182,7 @@ async def test_warnings_of_the_version_that_stays_outlive_one_that_fails(
     chat_model.failures = [ModelFixableError("bad"), ModelFixableError("bad again")]
     await dropped(services, name)
     told = (await state_of(services, name)).warnings
-    assert "made by rule" in " ".join(told)
+    assert "come from simple rules" in " ".join(told)
     embedder.failures = [ConfigurationError("No such model.")]
     assert await dropped(services, name, b"Other bytes.") == "failed"
     assert (await state_of(services, name)).warnings == told

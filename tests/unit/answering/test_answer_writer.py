@@ -140,7 +140,7 @@ async def test_abstention_is_told_in_words() -> None:
     writer, events = await write('<gap missing="the price" next_step="Ask sales."/>', RepairingModel(None))
     assert writer.gaps
     assert streamed(events) == (
-        "The documents do not answer this. Missing: the price.\n\nNext step: Ask sales."
+        "The documents don't answer this. What's missing: the price.\n\nNext step: Ask sales."
     )
 
 
@@ -173,11 +173,11 @@ async def test_a_picture_or_link_of_the_model_leads_nowhere() -> None:
         writer, _ = await write(text, RepairingModel(None), size)
         assert writer.text == (
             "A x b (Source: m.pdf, S. 3)[1] (https: //evil) \n\n"
-            "The documents do not answer the rest. Missing: m.\n\nNext step: n"
+            "The documents don't answer the rest. What's missing: m.\n\nNext step: n"
         )
         assert writer.is_partial
     abstained, _ = await write(text[text.index("<gap") :], RepairingModel(None))
-    assert "Missing: m." in abstained.text
+    assert "missing: m." in abstained.text
     assert abstained.text.endswith("Next step: n")
 
 
@@ -187,7 +187,7 @@ async def test_an_abstention_behind_unproved_text_is_shown_and_the_text_is_marke
     )
     assert writer.text == (
         f"It costs 5 euros.\n{UNSUPPORTED.lstrip()}\n\n"
-        "The documents do not answer this. Missing: the price.\n\nNext step: Ask sales."
+        "The documents don't answer this. What's missing: the price.\n\nNext step: Ask sales."
     )
     assert streamed(events) == writer.text
     assert writer.unsupported_claims == 1
@@ -249,7 +249,7 @@ async def test_a_figure_that_the_model_did_not_choose_is_not_shown() -> None:
 
 async def test_an_abstention_shows_no_figure() -> None:
     writer, _ = await write(f'{PLACED}<gap missing="x"/>', RepairingModel(None), hits=(HIT, FIGURE))
-    assert writer.text == "The documents do not answer this. Missing: x."
+    assert writer.text == "The documents don't answer this. What's missing: x."
     assert not writer.is_answer
 
 
@@ -258,7 +258,8 @@ async def test_what_comes_nearest_stands_behind_the_gap() -> None:
     for size in (1, 7, 1000):
         writer, events = await write(near, RepairingModel(None), size)
         assert writer.text == (
-            f"The documents do not answer this. Missing: the price.\n\nNext step: Ask sales.\n\nNear: {MARK}"
+            "The documents don't answer this. What's missing: the price.\n\n"
+            f"Next step: Ask sales.\n\nNear: {MARK}"
         )
         assert streamed(events) == writer.text
         assert (writer.is_answer, writer.has_citations, writer.unsupported_claims) == (False, True, 0)
@@ -266,14 +267,18 @@ async def test_what_comes_nearest_stands_behind_the_gap() -> None:
 
 async def test_claims_behind_an_abstention_need_a_proof_too() -> None:
     writer, _ = await write('<gap missing="x"/> It costs 5 euros.', RepairingModel(None))
-    assert writer.text == f"The documents do not answer this. Missing: x.\n\nIt costs 5 euros.{UNSUPPORTED}"
+    assert (
+        writer.text
+        == f"The documents don't answer this. What's missing: x.\n\nIt costs 5 euros.{UNSUPPORTED}"
+    )
     assert writer.unsupported_claims == 1
 
 
 async def test_each_gap_is_told_once() -> None:
     writer, _ = await write('<gap missing="x"/>\n<gap missing="y"/> <gap missing="x"/>', RepairingModel(None))
     assert writer.text == (
-        "The documents do not answer this. Missing: x.\n\nThe documents do not answer the rest. Missing: y."
+        "The documents don't answer this. What's missing: x.\n\n"
+        "The documents don't answer the rest. What's missing: y."
     )
 
 

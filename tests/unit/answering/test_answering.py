@@ -136,7 +136,7 @@ async def test_a_plan_that_is_not_valid_costs_the_plan_not_the_answer() -> None:
     assert "15 bar" in text_of(view)
     assert view.answer is not None
     (warning,) = view.answer.warnings
-    assert "as you wrote it" in warning
+    assert "your exact question" in warning
     assert warning not in text_of(view)
     assert [event.data["text"] for event in seen if event.data.get("state") == "warning"] == [warning]
 
@@ -341,7 +341,7 @@ async def test_a_gap_about_which_nothing_new_is_found_costs_no_further_call() ->
     view, seen = await ask(await world(chat_model=model))
     assert view.answer is not None
     assert (view.answer.abstained, view.answer.missing) == (True, "the weight")
-    assert text_of(view).startswith("The documents do not answer this. Missing: the weight.")
+    assert text_of(view).startswith("The documents don't answer this. What's missing: the weight.")
     assert [prompt.name for prompt in model.prompts] == ["plan", "answer"]
     assert len([event for event in seen if event.name == "TOOL_STARTED"]) == 2
 
@@ -357,7 +357,7 @@ async def test_a_gap_that_could_not_be_searched_for_is_not_said_to_be_missing() 
     services = await world(chat_model=model, content_index=Failing("block_id"))
     view, seen = await ask(services)
     assert view.answer is not None
-    said = "The search for this failed, so the documents may still hold it: the weight."
+    said = "The search for this failed, so it may still be in the documents: the weight."
     assert (text_of(view), view.answer.warnings) == (said, (said,))
     assert [event.data["text"] for event in seen if event.data.get("state") == "warning"] == [said]
 
@@ -423,10 +423,10 @@ async def test_our_own_remarks_are_no_part_of_the_conversation() -> None:
     unproved = 'It runs. <cite doc_id="manual" quote="It runs at 99 bar."/>'
     services = await world(Model(plan(), answer=unproved))
     before, _ = await ask(services)
-    assert "Not proved" in text_of(before)
+    assert "Not supported" in text_of(before)
     await ask(services, thread_id=before.thread_id, question="Shorter, please")
     prompt = services.chat_model.prompts[-1].user  # type: ignore[attr-defined]
-    assert "Not proved" not in prompt
+    assert "Not supported" not in prompt
 
 
 async def test_a_summary_of_a_document_that_does_not_exist_names_the_nearest() -> None:

@@ -130,7 +130,7 @@ async def test_an_answer_at_the_last_moment_counts_although_the_time_is_over() -
 async def test_nobody_answers_what_was_not_asked() -> None:
     services = await world()
     request = await begin_run(ChatRequest(question="x"), ANNA, services)
-    with pytest.raises(ConflictError, match="asks nothing"):
+    with pytest.raises(ConflictError, match="no open clarifying question"):
         await answer(services, request.run_id, choice=1)
 
 

@@ -89,7 +89,7 @@ async def test_without_an_answer_for_long_groups_count_no_more_and_it_is_said() 
     view = await gone_on(services, run_id, state, None)
     assert cited(view) == []
     assert view.answer is not None
-    assert any("did not reply in time" in warning for warning in view.answer.warnings)
+    assert any("didn't reply in time" in warning for warning in view.answer.warnings)
 
 
 async def test_without_an_answer_for_a_moment_they_still_count() -> None:

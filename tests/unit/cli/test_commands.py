@@ -92,6 +92,8 @@ def test_without_threads_there_is_no_last_one() -> None:
         (["documents", "list", "--t"], "--type --tags"),
         (["ask", "--d"], "--deep --doc"),
         (["runs", "rate", "last", "--re"], "--reason --remove"),
+        (["completion", ""], "--help --json --url bash zsh"),
+        (["metrics", "q"], "quality"),
     ],
 )
 def test_bash_completes(typed: list[str], expected: str, capsys: pytest.CaptureFixture[str]) -> None:

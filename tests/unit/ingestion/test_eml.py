@@ -37,7 +37,7 @@ def test_html_comes_before_plain_text_and_attachments_are_named(parse: Parse) ->
     message.add_attachment(b"%PDF-", maintype="application", subtype="pdf", filename="Größe.pdf")
     document = parse(message.as_bytes(), ".eml")
     assert document.elements[-1].text == "| a | b |\n| --- | --- |\n| 1 | 2 |"
-    assert document.warnings == ("Attachments were left out: Größe.pdf. Upload them separately.",)
+    assert document.warnings == ("Attachments were ignored: Größe.pdf. Upload them separately.",)
 
 
 def test_an_unknown_character_set_and_malformed_headers_do_no_harm(parse: Parse) -> None:
@@ -51,5 +51,5 @@ def test_an_unknown_character_set_and_malformed_headers_do_no_harm(parse: Parse)
 
 
 def test_text_that_is_no_mail_is_refused(parse: Parse) -> None:
-    with pytest.raises(BadDocumentError, match="not a mail"):
+    with pytest.raises(BadDocumentError, match="not an e-mail"):
         parse(b"Dear all,\n\nwords.\n", ".eml")

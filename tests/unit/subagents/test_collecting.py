@@ -80,19 +80,19 @@ async def test_the_main_agents_own_evidence_is_never_cut_by_what_is_added() -> N
         ("done", (), None),
         ("done", ("PROOF_MISSING",), None),
         ("done", ("CRASHED",), None),
-        ("done", ("NOTHING_FOUND",), "Comparator: It found nothing that helps."),
+        ("done", ("NOTHING_FOUND",), "Comparator: It found nothing relevant."),
         (
             "partial",
             ("TIME_OUT",),
-            "Comparator: Its time was up. What it had found until then was used.",
+            "Comparator: It ran out of time. What it had found by then was used.",
         ),
-        ("partial", (), "Comparator: It did not come to its end. What it had found until then was used."),
-        ("failed", ("MODEL_FAILED",), "Comparator: The model failed. What it had found until then was used."),
-        ("failed", (), "Comparator: It failed. What it had found until then was used."),
+        ("partial", (), "Comparator: It did not finish. What it had found by then was used."),
+        ("failed", ("MODEL_FAILED",), "Comparator: The model failed. What it had found by then was used."),
+        ("failed", (), "Comparator: It failed. What it had found by then was used."),
         (
             "late",
             ("TIME_OUT",),
-            "Comparator: It was stopped because its time was up. What it had found until then was used.",
+            "Comparator: It was stopped because it ran out of time. What it had found by then was used.",
         ),
     ],
 )
@@ -112,10 +112,10 @@ async def test_a_child_that_was_cut_off_is_late_and_what_it_had_stored_is_used()
     await past_its_time(services, delegation)
     brought = await collected(given, services)
     assert [view.status for view in brought.views] == ["late"]
-    assert brought.views[0].warnings == ("It was stopped because its time was up.",)
+    assert brought.views[0].warnings == ("It was stopped because it ran out of time.",)
     assert brought.evidence.hits[0].block_id == "a-7"
-    assert "time was up" in brought.warnings[0]
-    assert "What it had found until then was used." in brought.warnings[0]
+    assert "ran out of time" in brought.warnings[0]
+    assert "What it had found by then was used." in brought.warnings[0]
 
 
 async def test_children_that_leave_nothing_are_told_with_what_was_done_instead() -> None:
@@ -126,8 +126,8 @@ async def test_children_that_leave_nothing_are_told_with_what_was_done_instead()
     assert brought.evidence.hits == given.evidence.hits
     assert (brought.findings, brought.web) == ("", "")
     assert brought.warnings == (
-        "Comparator: It was stopped because its time was up. It had found nothing until then.",
-        "The answer was written from what was found before.",
+        "Comparator: It was stopped because it ran out of time. It had found nothing by then.",
+        "The answer uses what was found before.",
     )
 
 
@@ -148,10 +148,9 @@ async def test_warnings_speak_the_language_of_the_question() -> None:
     await leaves(services, state([hit("a", 7)], status="partial", warnings=("TOKENS_SPENT",)))
     brought = await collected(given, services)
     assert brought.warnings == (
-        "Vergleicher: Die Textmenge, die er verarbeiten darf, war verbraucht. "
-        "Was er bis dahin gefunden hatte, wurde verwendet.",
+        "Vergleich: Die zulässige Textmenge ist erreicht. Die Ergebnisse bis dahin wurden verwendet.",
     )
-    assert brought.views[0].badge == "Vergleicher"
+    assert brought.views[0].badge == "Vergleich"
 
 
 async def test_a_state_that_cannot_be_read_is_worth_a_warning_and_no_answer() -> None:
@@ -160,7 +159,7 @@ async def test_a_state_that_cannot_be_read_is_worth_a_warning_and_no_answer() ->
     await services.blobs.write(WORK, state_path(RUN, STEP, 0), b'{"child_id": 7, "spoiled": ')
     brought = await collected(given, services)
     assert brought.evidence.hits == given.evidence.hits
-    assert brought.warnings[0] == "Comparator: It failed. It had found nothing until then."
+    assert brought.warnings[0] == "Comparator: It failed. It had found nothing by then."
 
 
 async def test_one_of_two_readers_is_enough() -> None:
@@ -171,7 +170,7 @@ async def test_one_of_two_readers_is_enough() -> None:
     brought = await collected(given, services)
     assert [view.status for view in brought.views] == ["done", "late"]
     assert len(brought.warnings) == 1
-    assert "It had found nothing until then." in brought.warnings[0]
+    assert "It had found nothing by then." in brought.warnings[0]
 
 
 async def test_slots_are_free_when_the_answer_is_written() -> None:

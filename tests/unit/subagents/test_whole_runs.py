@@ -95,7 +95,7 @@ async def test_a_warning_stands_in_the_answer_and_in_the_stream() -> None:
     services = replace(await unsure(), web_search=None)
     view, events = await ask(services, leaving(late))
     assert view.answer is not None
-    told = "Evidence finder: Its time was up. What it had found until then was used."
+    told = "Evidence finder: It ran out of time. What it had found by then was used."
     assert view.answer.warnings == (told,)
     assert told not in view.answer.text
     assert told in [event.data.get("text") for event in events if event.data.get("state") == "warning"]
