@@ -1,4 +1,4 @@
-"""docs/api.md names every header that the app reads or sets, and no other."""
+"""docs/internals/headers.md names every header that the app reads or sets, and no other."""
 
 import ast
 import json
@@ -10,8 +10,8 @@ from functions.http.openapi.operations import OPERATIONS
 from shared.access.limits import Allowance, limit_headers
 from tests.architecture.source_tree import ROOT, parse, python_files
 
-PAGE = (ROOT / "docs/api.md").read_text(encoding="utf-8")
-_, REQUESTS, ANSWERS = re.split(r"^### (?:Request|Response) headers$", PAGE, flags=re.MULTILINE)
+PAGE = (ROOT / "docs/internals/headers.md").read_text(encoding="utf-8")
+_, REQUESTS, ANSWERS = re.split(r"^## (?:Request|Response) headers$", PAGE, flags=re.MULTILINE)
 ROW = re.compile(r"^(?:\||-) `([A-Za-z-]+)`", re.MULTILINE)
 HEADER = re.compile(r"[A-Z][A-Za-z]*(?:-[A-Za-z]+)+|Allow|ETag|Link|Location|Vary")
 SOURCES = [*python_files("functions"), *(path for path in python_files("shared") if path.stem == "identity")]
