@@ -38,7 +38,7 @@ from tests.unit.erasure.lives import Life, live
 
 pytestmark = [pytest.mark.contract, pytest.mark.e2e]  # starts two servers, and looks through all they hold
 
-FOLDERS = set(re.findall(r"`([a-z]+/)`", (ROOT / "docs/internals/stores.md").read_text(encoding="utf-8")))
+FOLDERS = set(re.findall(r"`([a-z-]+/)`", (ROOT / "docs/internals/stores.md").read_text(encoding="utf-8")))
 
 
 class KilledError(BaseException):
