@@ -38,7 +38,11 @@ EXPECTED = (
 TUTORIAL = {
     "tutorial ask": ("Signed in", "6.5 bar", "heron-400-manual.pdf, page 4 (verified)"),
     "tutorial gap": ("exit code 3",),
-    "tutorial upload": ("1 of 1 files are ready.", "41 kilograms", "roof.md (verified)"),
+    "tutorial upload": (
+        "1 of 1 files are ready.",
+        "41 kilograms",
+        "roof.md, published by Anna Bergqvist (verified)",
+    ),
     "tutorial check": ("# Beehives on the roof", "Ada Lind", "ready"),
     "tutorial ben": ("Ben Okafor", "exit code 3"),
     "tutorial share": ("safety-committee", "Ben Okafor", "41 kilograms"),
