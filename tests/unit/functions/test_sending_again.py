@@ -110,6 +110,11 @@ async def test_a_request_writes_as_often_as_it_is_killed_above(
     assert (death.calls[0], death.calls[-1]) == ("create", "replace")
 
 
+def _events(stream: httpx.Response) -> list[str]:
+    """Without comments: a stream that is silent for long has more of them."""
+    return [part for part in stream.text.split("\n\n") if not part.startswith(":")]
+
+
 async def test_a_repeat_follows_the_same_run_from_its_first_event_or_after_one(
     anna: httpx.AsyncClient, durable: AskingClient
 ) -> None:
@@ -117,8 +122,8 @@ async def test_a_repeat_follows_the_same_run_from_its_first_event_or_after_one(
     again = await anna.post("/chat", json=QUESTION, headers=KEY)
     rest = await anna.post("/chat", json=QUESTION, headers={**KEY, "Last-Event-ID": "2"})
     assert len(durable.started) == 1
-    assert first.content == again.content
-    assert first.text.split("\n\n")[2:] == rest.text.split("\n\n")
+    assert _events(first) == _events(again)
+    assert _events(first)[2:] == _events(rest)
     assert "idempotency-replayed" not in first.headers
     assert again.headers["idempotency-replayed"] == rest.headers["idempotency-replayed"] == "true"
     assert again.headers["x-run-id"] == first.headers["x-run-id"]

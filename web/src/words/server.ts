@@ -66,18 +66,18 @@ const MEASURES: Record<keyof QualityMeasures, string> = {
 
 /** By what went wrong; what else the API says of it stays in its own words. */
 const ERRORS: Record<string, string> = {
-  AccessDeniedError: "Das darfst du nicht.",
+  AccessDeniedError: "Das dürfen Sie nicht.",
   BudgetExceededError: "Das Budget dieser Frage ist verbraucht.",
-  ConflictError: "Das geht gerade nicht. Lies neu, dann versuch es noch einmal.",
-  DailyLimitError: "Dein Tageslimit ist erreicht.",
-  DocumentNotFoundError: "Dieses Dokument gibt es nicht, oder du darfst es nicht lesen.",
-  InternalError: "Ein Fehler von uns. Versuch es noch einmal.",
-  NetworkError: "Ein Dienst ist gerade nicht erreichbar. Versuch es gleich noch einmal.",
-  NotFoundError: "Das gibt es nicht (mehr), oder du darfst es nicht sehen.",
+  ConflictError: "Das geht gerade nicht. Laden Sie neu und versuchen Sie es dann noch einmal.",
+  DailyLimitError: "Ihr Tageslimit ist erreicht.",
+  DocumentNotFoundError: "Dieses Dokument gibt es nicht, oder Sie dürfen es nicht lesen.",
+  InternalError: "Ein Fehler von uns. Versuchen Sie es noch einmal.",
+  NetworkError: "Ein Dienst ist gerade nicht erreichbar. Versuchen Sie es gleich noch einmal.",
+  NotFoundError: "Das gibt es nicht (mehr), oder Sie dürfen es nicht sehen.",
   PayloadTooLargeError: "Das ist zu groß.",
-  RateLimitError: "Ein Dienst ist überlastet. Versuch es gleich noch einmal.",
-  TimeoutError: "Ein Dienst hat zu langsam geantwortet. Versuch es gleich noch einmal.",
-  TooManyRunsError: "Zu viele deiner Fragen sind gerade in Arbeit.",
+  RateLimitError: "Ein Dienst ist überlastet. Versuchen Sie es gleich noch einmal.",
+  TimeoutError: "Ein Dienst hat zu langsam geantwortet. Versuchen Sie es gleich noch einmal.",
+  TooManyRunsError: "Zu viele Ihrer Fragen sind gerade in Arbeit.",
 };
 
 const TABLES = { REASONS, ACTIONS, MEASURES, ERRORS };
