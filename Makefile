@@ -12,7 +12,7 @@ SHELL := /bin/bash
 
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: help web web-check screenshot run demo test e2e soak fmt lint types audit docs ingest-report eval eval-routing eval-comparisons eval-quotes eval-tables eval-pace eval-steps eval-real budgets kill-subagents kills fuzz load teams-package infra-check bench bench-start bench-search bench-durable bench-ingestion bench-fairness bench-answer bench-delegation bench-quotes journeys clean
+.PHONY: help web web-check screenshot run demo test e2e soak fmt lint types audit docs ingest-report eval eval-routing eval-comparisons eval-quotes eval-tables eval-pace eval-steps eval-real budgets kill-subagents kills chaos fuzz load teams-package infra-check bench bench-start bench-search bench-durable bench-ingestion bench-fairness bench-answer bench-delegation bench-quotes journeys clean
 
 help:                ## list the verbs
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -98,6 +98,9 @@ kill-subagents: .set-up-test       ## kill -9 of the host while sub-agents work,
 
 kills: .set-up-run ## what is lost when the worker or the host is killed at work: ROUNDS=20 OUT=report.json; ARGS="--kinds worker"
 	@$(BIN)/python -m evals.kills --rounds "$(or $(ROUNDS),20)" --out "$(or $(OUT),report.json)" $(ARGS)
+
+chaos: .set-up-run   ## kills, hangs and a faulty model while people work; a checker reads the stores: ROUNDS=100 OUT=report.json
+	@$(BIN)/python -m evals.chaos --rounds "$(or $(ROUNDS),100)" --out "$(or $(OUT),report.json)" $(ARGS)
 
 fuzz: .set-up-test   ## requests made from the API's own description: CASES=5000 SEED=1 OUT=report.json
 	@$(BIN)/python -m evals.fuzz --cases "$(or $(CASES),5000)" --seed "$(or $(SEED),1)" --out "$(or $(OUT),report.json)" $(ARGS)

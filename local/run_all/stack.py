@@ -175,13 +175,12 @@ class LocalStack:
             raise
 
     def _start_servers(self) -> None:
-        self._spawn(SEARCH, "local.search_server", self.ports.search, self.secrets.search_key)
-        if self.model.is_local:
-            self._spawn(MODEL, "local.model_server", self.ports.model, self.secrets.model_key)
+        names = (SEARCH, MODEL) if self.model.is_local else (SEARCH,)
+        for name in names:
+            self._spawn(name)
         self._start_azurite()
-        for name, port in ((SEARCH, self.ports.search), (MODEL, self.ports.model)):
-            if name in self._children:
-                wait_until_healthy(self._children[name], port, "/health")
+        for name in names:
+            self._until_healthy(name)
         connection_string = self.storage_connection_string
         # The blob trigger lists this container from the first moment on.
         ensure_container(connection_string, DOCUMENTS_CONTAINER)
@@ -217,6 +216,23 @@ class LocalStack:
         """kill -9 for the host, as a crash would end it; the other servers go on."""
         self._children.pop(FUNCTIONS_HOST).kill()
 
+    def crash(self, name: str) -> None:
+        """kill -9 for one of the other servers, and start it again.
+
+        The storage emulator is ended in order: it writes its index some seconds after it has answered.
+        """
+        if name == AZURITE and self._azurite is not None:
+            self._azurite.stop()
+            self._start_azurite()
+        else:
+            self._children[name].kill()
+            self._spawn(name)
+            self._until_healthy(name)
+
+    def pid_of(self, name: str) -> int:
+        """The process id of a server."""
+        return self._azurite.pid if name == AZURITE and self._azurite else self._children[name].pid
+
     @property
     def worker_pid(self) -> int:
         """Of the host's worker; another one after each of its deaths."""
@@ -228,10 +244,20 @@ class LocalStack:
         """kill -9 for the host's worker alone; the host starts another one."""
         os.kill(self.worker_pid, signal.SIGKILL)
 
-    def _spawn(self, name: str, module: str, port: int, key: str) -> None:
+    def _spawn(self, name: str) -> None:
+        module, key = {
+            SEARCH: ("local.search_server", self.secrets.search_key),
+            MODEL: ("local.model_server", self.secrets.model_key),
+        }[name]
         data = ("--data", str(self.data / module.rpartition(".")[2])) if name == SEARCH else ()
-        command = [sys.executable, "-m", module, "--port", str(port), *data]
+        command = [sys.executable, "-m", module, "--port", str(self._port_of(name)), *data]
         self._start(name, command, {"SERVER_KEY": key})  # a command line can be read by every user
+
+    def _port_of(self, name: str) -> int:
+        return self.ports.search if name == SEARCH else self.ports.model
+
+    def _until_healthy(self, name: str) -> None:
+        wait_until_healthy(self._children[name], self._port_of(name), "/health")
 
     def _start(self, name: str, command: list[str], settings: Mapping[str, str]) -> None:
         log_path = self.data / f"{name.lower().replace(' ', '-')}.log"

@@ -1,0 +1,182 @@
+"""Chaos: `python -m evals.chaos --rounds 100 --out report.json`.
+
+A round is made from the seed and its number alone and begins with documents of its own, so `--only 17`
+repeats it. The report is written after each. A measurement that was interrupted goes on, on a new stack,
+after the last round that `report.json.rounds` holds.
+"""
+
+import argparse
+import json
+import os
+import random
+import signal
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from evals.chaos.checker import Checker, Finding, Stores
+from evals.chaos.load import Load
+from evals.chaos.strikes import KINDS, MODELS, QUIET_KINDS, Strikes
+from evals.chaos.world import Paper, World
+from local.run_all.app_settings import ENDPOINT_NAMES, LOCAL_CHAT_MODEL
+from local.run_all.demo import bring_samples
+from local.run_all.stack import LocalStack
+from local.run_all.stack_settings import FREE_PORTS, StackSettings
+
+SETTLE_S = 300.0  # then what is not as it should be is a finding
+BATCH = 64  # texts that the app embeds with one request: what a kill may cost again
+STRIKES = 3
+KEYS = ("lost", "orphaned", "leaked", "stuck", "events_lost", "events_doubled")
+
+
+@dataclass(frozen=True)
+class Result:
+    """One round: what was broken, and what was found. `reembedded`: texts beyond a batch for each strike."""
+
+    number: int
+    strikes: tuple[str, ...]
+    finding: Finding
+    reembedded: int = 0
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "number": self.number,
+            "strikes": list(self.strikes),
+            **vars(self.finding),
+            "reembedded": self.reembedded,
+        }
+
+
+class Chaos:
+    """Rounds on one stack."""
+
+    def __init__(self, stack: LocalStack, seed: int) -> None:
+        self._stack, self._seed = stack, seed
+        self._world = World()
+        self._checker = Checker(
+            Stores(
+                stack.storage_connection_string,
+                stack.search_url,
+                stack.secrets.search_key,
+                stack.base_url,
+                stack.host_headers,
+            )
+        )
+
+    def round(self, number: int) -> Result:
+        """Prepare, break and work at once, wait until all has settled, look.
+
+        Every third round has no questions: what the embedder is asked for is then of documents alone.
+        """
+        chance = random.Random(f"{self._seed} {number}")
+        is_quiet = number % 3 == 2
+        self._world.runs.clear()
+        load = Load(self._stack, self._world, chance, number)
+        papers = [Paper(f"chaos-{number}-old-{at}.md") for at in range(4)]
+        load.prepare(papers)
+        self._settle(load)
+        blocks, texts = self._checker.block_ids(), self._embedded()
+        model = chance.choice(MODELS).format(seed=chance.getrandbits(16))
+        self._restart(model)
+        strikes = Strikes(self._stack, chance, STRIKES, QUIET_KINDS if is_quiet else tuple(KINDS))
+        over = threading.Event()
+        striking = threading.Thread(target=strikes.run, args=(over,))
+        striking.start()
+        try:
+            load.run(papers, with_questions=not is_quiet)
+        finally:
+            over.set()
+            striking.join()
+        if strikes.failed:
+            raise strikes.failed[0]
+        self._restart("")
+        finding = self._settle(load)
+        again = 0
+        if is_quiet:
+            new = len(self._checker.block_ids() - blocks)
+            again = max(0, self._embedded() - texts - new - BATCH * len(strikes.done))
+        return Result(number, tuple(strikes.done), finding, again)
+
+    def _restart(self, knobs: str) -> None:
+        self._stack.stop_host()  # its third dead worker would end it
+        self._stack.start_host({"CHAT_MODEL": f"{LOCAL_CHAT_MODEL}@{knobs}" if knobs else LOCAL_CHAT_MODEL})
+
+    def _settle(self, load: Load) -> Finding:
+        """Do what the timer does every five minutes, sooner, until nothing differs, or SETTLE_S are over."""
+        ends = time.monotonic() + SETTLE_S
+        while True:
+            finding = self._checker.look(self._world)
+            if finding.is_clean or time.monotonic() > ends:
+                return finding
+            load.reconcile()
+            time.sleep(2)
+
+    def _embedded(self) -> int:
+        address = f"http://127.0.0.1:{self._stack.ports.model}/v1/stats"
+        headers = {"Authorization": f"Bearer {self._stack.secrets.model_key}"}
+        return int(
+            httpx.get(address, headers=headers, timeout=60).raise_for_status().json()["texts_embedded"]
+        )
+
+
+def summary(results: list[dict[str, Any]]) -> dict[str, Any]:
+    """The report: a number for each kind of finding, over all rounds."""
+    counts = {key: sum(len(one[key]) for one in results) for key in KEYS}
+    strikes = Counter(kind for one in results for kind in one["strikes"])
+    return {
+        "rounds": len(results),
+        **counts,
+        "reembedded": sum(one["reembedded"] for one in results),
+        "strikes": dict(sorted(strikes.items())),
+    }
+
+
+def measure(stack: LocalStack, numbers: list[int], seed: int, out: Path) -> dict[str, Any]:
+    """The rounds with these numbers, besides those that are known."""
+    known = out.with_name(f"{out.name}.rounds")
+    results = [json.loads(line) for line in known.read_text().splitlines()] if known.exists() else []
+    chaos = Chaos(stack, seed)
+    for number in numbers:
+        if any(one["number"] == number for one in results):
+            continue
+        results.append(chaos.round(number).document())
+        with known.open("a") as lines:
+            lines.write(json.dumps(results[-1]) + "\n")
+        print(json.dumps(results[-1]), flush=True)
+        out.write_text(json.dumps(summary(results), indent=1) + "\n")
+    report = summary(results)
+    out.write_text(json.dumps(report, indent=1) + "\n")
+    known.unlink(missing_ok=True)
+    return report
+
+
+def main() -> int:
+    """Exit code 0 only if nothing was found."""
+    parser = argparse.ArgumentParser(prog="python -m evals.chaos", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=100)
+    parser.add_argument("--only", type=int, help="the number of one round, to repeat it")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--out", type=Path, required=True)
+    arguments = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the stack is ended in order
+    numbers = list(range(arguments.rounds)) if arguments.only is None else [arguments.only]
+    environment = {name: value for name, value in os.environ.items() if name not in ENDPOINT_NAMES}
+    with (
+        tempfile.TemporaryDirectory(prefix="groundwork-chaos-", ignore_cleanup_errors=True) as folder,
+        LocalStack(StackSettings(FREE_PORTS, Path(folder)), environment=environment) as stack,
+    ):
+        bring_samples(stack, lambda done, whole, current: None)
+        report = measure(stack, numbers, arguments.seed, arguments.out)
+    print(json.dumps(report))
+    return 1 if any(report[key] for key in (*KEYS, "reembedded")) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

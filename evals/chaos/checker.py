@@ -1,0 +1,177 @@
+"""Reads tables, blobs, queues and indexes by the plain SDKs and says what differs from the world.
+
+Imports nothing of the app: what the app and its checker shared could be wrong in both.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import httpx
+from azure.core.credentials import AzureKeyCredential
+from azure.core.exceptions import ResourceNotFoundError
+from azure.data.tables import TableServiceClient
+from azure.search.documents import SearchClient
+from azure.storage.blob import BlobServiceClient
+
+from evals.chaos.world import Paper, World
+
+CONTENT_INDEX, DOCUMENTS_INDEX = "content-blocks", "documents-metadata"
+CONTENT_FIELDS = ["block_id", "filename", "content", "access_control_list"]
+DOCUMENT_FIELDS = ["doc_id", "filename", "access_control_list"]
+Entity: TypeAlias = dict[str, Any]
+OPEN = frozenset({"Running", "Pending", "ContinuedAsNew"})
+ENDS = frozenset({"COMPLETE", "ERROR"})
+OF_PERSONS = ("runs", "threads")
+
+
+@dataclass(frozen=True)
+class Stores:
+    """Where everything lies, and the keys."""
+
+    storage: str
+    search_url: str
+    search_key: str
+    host_url: str
+    host_headers: Mapping[str, str]
+
+
+@dataclass
+class Finding:
+    """What is wrong; each list holds one line for a thing."""
+
+    lost: list[str] = field(default_factory=list)
+    orphaned: list[str] = field(default_factory=list)
+    leaked: list[str] = field(default_factory=list)
+    stuck: list[str] = field(default_factory=list)
+    events_lost: list[str] = field(default_factory=list)
+    events_doubled: list[str] = field(default_factory=list)
+
+    @property
+    def is_clean(self) -> bool:
+        return not any(vars(self).values())
+
+
+class Checker:
+    """Looks once, at everything."""
+
+    def __init__(self, stores: Stores) -> None:
+        self._stores = stores
+        self._blobs = BlobServiceClient.from_connection_string(stores.storage)
+        self._tables = TableServiceClient.from_connection_string(stores.storage)
+
+    def look(self, world: World) -> Finding:
+        """All that differs now."""
+        found = Finding(leaked=list(world.leaks))
+        self._check_papers(world, found)
+        self._check_runs(world, found)
+        self._check_persons(world, found)
+        known = {asked.run_id for asked in world.runs}
+        found.stuck += [
+            f"{name} {instance}"
+            for name, instance in self._open_instances()
+            if name != "answer_question" or instance in known  # one whose id was lost with its answer waits
+        ]
+        return found
+
+    def block_ids(self) -> set[str]:
+        """Of all documents of the rounds."""
+        return {row["block_id"] for row in self._rows(CONTENT_INDEX)}
+
+    def _check_papers(self, world: World, found: Finding) -> None:
+        blobs = {blob.name for blob in self._blobs.get_container_client("documents").list_blobs("chaos-")}
+        states = self._states()
+        blocks: dict[str, list[Entity]] = {}
+        for row in self._rows(CONTENT_INDEX):
+            blocks.setdefault(row["filename"], []).append(row)
+        listed = {row["filename"]: row for row in self._rows(DOCUMENTS_INDEX)}
+        wanted = {paper.name: paper for paper in world.living()}
+        found.orphaned += [f"file {name}" for name in blobs - wanted.keys()]
+        found.orphaned += [f"state {name}" for name in states.keys() - wanted.keys()]
+        found.orphaned += [f"rows {name}" for name in (blocks.keys() | listed.keys()) - wanted.keys()]
+        for name, paper in wanted.items():
+            state, entry = states.get(name), listed.get(name)
+            if name in blobs and state is not None and entry is not None:
+                check_paper(paper, state, entry, blocks.get(name, []), found)
+            else:
+                there = {"file": name in blobs, "state": state is not None, "row": entry is not None}
+                found.lost.append(f"{name}: {there}")
+
+    def _states(self) -> dict[str, Entity]:
+        states = {}
+        for entity in self._tables.get_table_client("documents").list_entities():
+            text = "".join(str(entity[name]) for name in sorted(entity) if name.startswith("state_"))
+            state = json.loads(text)
+            if state["blob_name"].startswith("chaos-"):
+                states[state["blob_name"]] = state
+        return states
+
+    def _rows(self, index: str) -> Iterator[Entity]:
+        credential = AzureKeyCredential(self._stores.search_key)
+        with SearchClient(self._stores.search_url, index, credential) as client:
+            seen = 0
+            fields = CONTENT_FIELDS if index == CONTENT_INDEX else DOCUMENT_FIELDS
+            while True:
+                page = list(client.search("*", top=1000, skip=seen, order_by=fields[:1], select=fields))
+                yield from (row for row in page if row["filename"].startswith("chaos-"))
+                seen += len(page)
+                if len(page) < 1000:
+                    return
+
+    def _check_runs(self, world: World, found: Finding) -> None:
+        for asked in world.runs:
+            logged = self._log(asked.run_id)
+            ends = sum(name in ENDS for name in logged)
+            if ends == 0:
+                found.lost.append(f"run {asked.run_id} has no end")
+            found.events_doubled += [f"run {asked.run_id}: {ends} ends"] * (ends > 1)
+            doubled = [number for number, count in Counter(asked.numbers).items() if count > 1]
+            found.events_doubled += [f"run {asked.run_id}: event {number}" for number in doubled]
+            if missing := set(range(1, len(logged) + 1)) - set(asked.numbers):
+                found.events_lost.append(f"run {asked.run_id}: {sorted(missing)}")
+
+    def _log(self, run_id: str) -> list[str]:
+        blob = self._blobs.get_blob_client("run-log", f"{run_id}/events.jsonl")
+        try:
+            lines = blob.download_blob().readall().decode().splitlines()
+        except ResourceNotFoundError:
+            return []
+        return [str(json.loads(line)["name"]) for line in lines]
+
+    def _check_persons(self, world: World, found: Finding) -> None:
+        for table in OF_PERSONS:
+            try:
+                entities = list(self._tables.get_table_client(table).list_entities())
+            except ResourceNotFoundError:
+                continue
+            for person in world.erased:
+                found.orphaned += [
+                    f"{person} in {table}" for one in entities if person in map(str, one.values())
+                ]
+
+    def _open_instances(self) -> list[tuple[str, str]]:
+        answer = httpx.get(
+            f"{self._stores.host_url}/runtime/webhooks/durabletask/instances",
+            headers=dict(self._stores.host_headers),
+            params={"top": "5000", "showInput": "false"},
+            timeout=60,
+        )
+        told = answer.raise_for_status().json()
+        return [(one["name"], one["instanceId"]) for one in told if one["runtimeStatus"] in OPEN]
+
+
+def check_paper(paper: Paper, state: Entity, row: Entity, blocks: Sequence[Entity], found: Finding) -> None:
+    """One document that is everywhere: is it ready, whole, of one version, and open to its readers alone?"""
+    if state["status"] != "ready" or state.get("holder") or state.get("pending"):
+        found.stuck.append(f"{paper.name}: {state['status']}, held by {state.get('holder')}")
+    text = " ".join(" ".join(block["content"].split()) for block in blocks)
+    current = paper.sentences(paper.version)
+    found.lost += [f"{paper.name}: {one}" for one in current if one not in text]
+    old = {one for version in range(1, paper.version) for one in paper.sentences(version)}
+    found.orphaned += [f"{paper.name}: {one}" for one in old - set(current) if one in text]
+    allowed = {*paper.readers, state["rights"].get("owner_id")}
+    for one in (*blocks, row):
+        if strangers := set(one["access_control_list"]) - allowed:
+            found.leaked.append(f"{paper.name}: {sorted(strangers)}")

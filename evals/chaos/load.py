@@ -1,0 +1,205 @@
+"""The work of one round: documents, questions, a person who is erased, and events that come twice or late."""
+
+import base64
+import contextlib
+import http.client
+import json
+import random
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+import httpx
+from azure.core.exceptions import AzureError, ResourceNotFoundError
+from azure.data.tables import TableClient
+from azure.storage.blob import BlobServiceClient
+from azure.storage.queue import QueueClient
+
+from evals.budgets.following import Caller
+from evals.chaos.world import Asked, Paper, World
+from local.run_all.api_client import LAST_EVENTS, StreamEvent
+from local.run_all.stack import DOCUMENTS_CONTAINER, LocalStack
+from local.run_all.tokens import USERS, mint_token
+from samples.acl import ANNA, BEN, SampleUser
+
+GIVE_UP_S = 240.0
+QUESTIONS = (
+    "What is the maximum operating pressure of the Heron 400?",
+    "What was the revenue in the annual report 2024?",
+    "Compare the revenue in the annual report 2023 and the annual report 2024.",
+)
+AMBIGUOUS = "What was the total revenue according to the annual report?"
+
+
+class Load:
+    """Everything that people do in a round; what they did for sure is written into the world."""
+
+    def __init__(self, stack: LocalStack, world: World, chance: random.Random, number: int) -> None:
+        self._stack, self._world, self._chance, self._number = stack, world, chance, number
+        self._may_search = True
+        self._admin = self._caller(USERS["admin"][0], ("admin",))
+        self._container = BlobServiceClient.from_connection_string(
+            stack.storage_connection_string, retry_total=0
+        ).get_container_client(DOCUMENTS_CONTAINER)
+
+    def prepare(self, papers: list[Paper]) -> None:
+        """Upload the documents that the round begins with."""
+        for paper in papers:
+            self._upload(paper)
+
+    def run(self, papers: list[Paper], *, with_questions: bool) -> None:
+        """All of it, in threads. What cannot be done within GIVE_UP_S fails the round."""
+        self._may_search = with_questions
+        acts = (self._replace, self._narrow, self._delete, self._touch)
+        tasks = [partial(act, paper) for paper, act in zip(papers, acts, strict=True)]
+        tasks += [partial(self._upload, Paper(f"chaos-{self._number}-new-{at}.md")) for at in range(3)]
+        if with_questions:
+            tasks += [partial(self._ask, ANNA, text) for text in (self._chance.choice(QUESTIONS), AMBIGUOUS)]
+            tasks += [partial(self._ask, ANNA, QUESTIONS[0], is_cancelled=True), partial(self._erase)]
+        self._chance.shuffle(tasks)
+        with ThreadPoolExecutor(len(tasks)) as pool:
+            for done in [pool.submit(task) for task in tasks]:
+                done.result()
+
+    def reconcile(self) -> None:
+        """What the timer does every five minutes."""
+        with contextlib.suppress(OSError, http.client.HTTPException, ValueError):
+            self._admin.call("POST", "/api/maintenance/reconcile")
+
+    def _caller(self, user: SampleUser, roles: tuple[str, ...] = ()) -> Caller:
+        secret = self._stack.secrets.token_secret
+        return Caller(lambda: self._stack.ports.http, mint_token(user, secret, roles=roles))
+
+    def _upload(self, paper: Paper) -> None:
+        self._insist(lambda: self._write(paper), "upload")
+        self._world.papers[paper.name] = paper
+
+    def _write(self, paper: Paper) -> bool:
+        metadata = {"acl": ",".join(paper.readers)}
+        self._container.upload_blob(paper.name, paper.content(), metadata=metadata, overwrite=True)
+        return True
+
+    def _replace(self, paper: Paper) -> None:
+        paper.version += 1
+        self._insist(lambda: self._write(paper), "replacement")
+        self._send_deletion(paper)  # an old event that comes late: the file is there
+
+    def _touch(self, paper: Paper) -> None:
+        def touch() -> bool:
+            # The same bytes: the store raises the event of a new version.
+            self._container.get_blob_client(paper.name).set_blob_metadata({"acl": ",".join(paper.readers)})
+            return True
+
+        for _ in range(2):
+            self._insist(touch, "touch")
+
+    def _narrow(self, paper: Paper) -> None:
+        paper.readers = ("anna",)
+
+        def narrow() -> bool:
+            doc_id = self._doc_id(paper)
+            return (
+                bool(doc_id)
+                and self._admin.call("PUT", f"/api/documents/{doc_id}/access", {"acl": ["anna"]})[0] == 200
+            )
+
+        self._insist(narrow, "narrowing")
+        self._must_not_find(paper, BEN)
+
+    def _delete(self, paper: Paper) -> None:
+        paper.version = 0
+
+        def delete() -> bool:
+            if not self._container.get_blob_client(paper.name).exists():
+                return True
+            doc_id = self._doc_id(paper)
+            return bool(doc_id) and self._admin.call("DELETE", f"/api/documents/{doc_id}")[0] in (204, 404)
+
+        self._insist(delete, "deletion")
+        self._must_not_find(paper, ANNA)
+        for _ in range(2):
+            self._send_deletion(paper)
+
+    def _doc_id(self, paper: Paper) -> str:
+        with TableClient.from_connection_string(self._stack.storage_connection_string, "documents") as table:
+            found = table.query_entities(f"blob_name eq '{paper.name}'", select=["PartitionKey"])
+            return next((str(one["PartitionKey"]) for one in found), "")
+
+    def _begin(self, user: SampleUser, question: str) -> str:
+        headers = {"Authorization": f"Bearer {self._stack.token(user)}", "Prefer": "respond-async"}
+        answer = httpx.post(
+            f"{self._stack.base_url}/api/chat", json={"question": question}, headers=headers, timeout=60
+        )
+        return str(answer.raise_for_status().json()["run_id"])
+
+    def _must_not_find(self, paper: Paper, user: SampleUser) -> None:
+        """What was closed or deleted is gone at once for that reader; a search that fails finds nothing."""
+        if not self._may_search:
+            return
+        body = {"query": paper.sentences(1)[0], "top_k": 50}
+        with contextlib.suppress(OSError, http.client.HTTPException, ValueError):
+            status, told = self._caller(user).call("POST", "/api/search", body)
+            if status == 200 and any(hit["filename"] == paper.name for hit in told["results"]):
+                self._world.leaks.append(f"{user.user_id} found {paper.name}")
+
+    def _send_deletion(self, paper: Paper) -> None:
+        subject = f"/blobServices/default/containers/{DOCUMENTS_CONTAINER}/blobs/{paper.name}"
+        event = {
+            "id": f"chaos-{self._chance.getrandbits(64):x}",
+            "eventType": "Microsoft.Storage.BlobDeleted",
+            "subject": subject,
+            "eventTime": datetime.now(UTC).isoformat(),
+            "data": {"api": "DeleteBlob"},
+        }
+        text = base64.b64encode(json.dumps(event).encode()).decode()
+        with QueueClient.from_connection_string(
+            self._stack.storage_connection_string, "blob-deleted"
+        ) as queue:
+            self._insist(lambda: bool(queue.send_message(text)), "event")
+
+    def _ask(self, user: SampleUser, question: str, *, is_cancelled: bool = False) -> None:
+        asked, caller = Asked(), self._caller(user)
+
+        def ask() -> bool:
+            if is_cancelled:
+                asked.run_id = self._begin(user, question)
+                caller.call("POST", f"/api/runs/{asked.run_id}/cancel")
+                events = caller.replay(asked.run_id)
+            else:
+                seen = caller.ask(question, GIVE_UP_S)
+                asked.run_id, events = seen.run_id, seen.events
+            asked.numbers = [event.number for event in events]
+            return is_last(events)
+
+        self._insist(ask, "question")
+        if user is ANNA:
+            self._world.runs.append(asked)
+
+    def _erase(self) -> None:
+        person = SampleUser(f"person-{self._number}", "A Person", department="chaos", groups=())
+        self._ask(person, QUESTIONS[0])
+        address = f"/api/users/{person.user_id}"
+        self._insist(lambda: self._admin.call("DELETE", address)[0] == 202, "erasure")
+        self._world.erased.append(person.user_id)
+
+    def _insist(self, act: Callable[[], bool], what: str) -> None:
+        """Do it again until it is certain that it was done."""
+        ends = time.monotonic() + GIVE_UP_S
+        last: Any = None
+        while time.monotonic() < ends:
+            try:
+                if act():
+                    return
+            except ResourceNotFoundError:
+                raise
+            except (OSError, http.client.HTTPException, ValueError, AzureError, httpx.HTTPError) as error:
+                last = error
+            time.sleep(0.3)
+        raise TimeoutError(f"no {what} within {GIVE_UP_S:.0f} s: {last!r}")
+
+
+def is_last(events: Sequence[StreamEvent]) -> bool:
+    return bool(events) and events[-1].name in LAST_EVENTS
