@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 import httpx
-from azure.core.exceptions import AzureError, ResourceNotFoundError
+from azure.core.exceptions import AzureError, ResourceExistsError
 from azure.data.tables import TableClient
 from azure.storage.blob import BlobServiceClient
 from azure.storage.queue import QueueClient
@@ -158,6 +158,8 @@ class Load:
         with QueueClient.from_connection_string(
             self._stack.storage_connection_string, "blob-deleted"
         ) as queue:
+            with contextlib.suppress(ResourceExistsError):
+                queue.create_queue()  # the host makes it with the first deletion that it sees
             self._insist(lambda: bool(queue.send_message(text)), "event")
 
     def _ask(self, user: SampleUser, question: str, *, is_cancelled: bool = False) -> None:
@@ -193,8 +195,6 @@ class Load:
             try:
                 if act():
                     return
-            except ResourceNotFoundError:
-                raise
             except (OSError, http.client.HTTPException, ValueError, AzureError, httpx.HTTPError) as error:
                 last = error
             time.sleep(0.3)
