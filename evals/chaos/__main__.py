@@ -60,6 +60,7 @@ class Chaos:
     def __init__(self, stack: LocalStack, seed: int) -> None:
         self._stack, self._seed = stack, seed
         self._world = World()
+        self._known: set[str] = set()
         self._checker = Checker(
             Stores(
                 stack.storage_connection_string,
@@ -85,19 +86,20 @@ class Chaos:
         blocks, texts = self._checker.block_ids(), self._embedded()
         model = chance.choice(MODELS).format(seed=chance.getrandbits(16))
         self._restart(model)
-        strikes = Strikes(self._stack, chance, STRIKES, QUIET_KINDS if is_quiet else tuple(KINDS))
-        over = threading.Event()
-        striking = threading.Thread(target=strikes.run, args=(over,))
+        kinds = QUIET_KINDS if is_quiet else tuple(KINDS)
+        # Its own chance: the threads of the load take from theirs in any order.
+        strikes = Strikes(self._stack, random.Random(chance.getrandbits(64)), STRIKES, kinds)
+        striking = threading.Thread(target=strikes.run)
         striking.start()
         try:
             load.run(papers, with_questions=not is_quiet)
         finally:
-            over.set()
             striking.join()
         if strikes.failed:
             raise strikes.failed[0]
         self._restart("")
         finding = self._settle(load)
+        self._known.update(line for lines in vars(finding).values() for line in lines)
         again = 0
         if is_quiet:
             new = len(self._checker.block_ids() - blocks)
@@ -112,7 +114,7 @@ class Chaos:
         """Do what the timer does every five minutes, sooner, until nothing differs, or SETTLE_S are over."""
         ends = time.monotonic() + SETTLE_S
         while True:
-            finding = self._checker.look(self._world)
+            finding = self._checker.look(self._world).without(self._known)
             if finding.is_clean or time.monotonic() > ends:
                 return finding
             load.reconcile()

@@ -4,7 +4,6 @@ import contextlib
 import os
 import random
 import signal
-import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ from dataclasses import dataclass, field
 from local.run_all.stack import AZURITE, MODEL, SEARCH, LocalStack
 
 HANG_S = (1.0, 4.0)
+PAUSE_S = (0.1, 2.0)  # documents are in work for some seconds after they were sent
 MODELS = (
     "ttft=200",
     "chaos={seed}",
@@ -32,13 +32,12 @@ class Strikes:
     done: list[str] = field(default_factory=list)
     failed: list[BaseException] = field(default_factory=list)
 
-    def run(self, over: threading.Event) -> None:
-        """Strike until all are done, or until there is no work left."""
+    def run(self) -> None:
+        """Strike until all are done."""
         kinds = list(self.kinds)
         try:
             for _ in range(self.count):
-                if over.wait(self.chance.uniform(0.3, 5.0)):
-                    return
+                time.sleep(self.chance.uniform(*PAUSE_S))
                 kind = self.chance.choice(kinds)
                 if kind == "worker":
                     kinds.remove(kind)  # the third dead worker would end the host

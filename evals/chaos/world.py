@@ -32,6 +32,11 @@ class Paper:
         return f"# {self.name}\n\n{''.join(parts)}".encode()
 
 
+def signature(person: str) -> str:
+    """What a person who is erased writes below their question; nothing may hold it afterwards."""
+    return f"Signed: {person}"
+
+
 @dataclass
 class Asked:
     """A question, and the numbers of the events that its reader received."""
@@ -42,12 +47,13 @@ class Asked:
 
 @dataclass
 class World:
-    """All rounds so far."""
+    """All rounds so far; `leaks`: what a reader was shown wrongly, `unfinished`: what could not be done."""
 
     papers: dict[str, Paper] = field(default_factory=dict)
     runs: list[Asked] = field(default_factory=list)
     erased: list[str] = field(default_factory=list)
     leaks: list[str] = field(default_factory=list)
+    unfinished: list[str] = field(default_factory=list)
 
     def living(self) -> list[Paper]:
         return [paper for paper in self.papers.values() if paper.version]
