@@ -27,6 +27,7 @@ from local.run_all.tokens import USERS, mint_token
 from samples.acl import ANNA, BEN, SampleUser
 
 GIVE_UP_S = 240.0
+LARGE = 300  # sections: to embed such a document again is more than all strikes of a round may cost
 QUESTIONS = (
     "What is the maximum operating pressure of the Heron 400?",
     "What was the revenue in the annual report 2024?",
@@ -56,7 +57,10 @@ class Load:
         self._may_search = with_questions
         acts = (self._replace, self._narrow, self._delete, self._touch)
         tasks = [partial(act, paper) for paper, act in zip(papers, acts, strict=True)]
-        tasks += [partial(self._upload, Paper(f"chaos-{self._number}-new-{at}.md")) for at in range(3)]
+        new = [Paper(f"chaos-{self._number}-new-{at}.md") for at in range(3)]
+        if not with_questions:
+            new[0].sections = LARGE
+        tasks += [partial(self._upload, paper) for paper in new]
         if with_questions:
             tasks += [partial(self._ask, ANNA, text) for text in (self._chance.choice(QUESTIONS), AMBIGUOUS)]
             tasks += [partial(self._ask, ANNA, QUESTIONS[0], is_cancelled=True), partial(self._erase)]

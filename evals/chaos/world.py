@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass, field
 
-SECTIONS = 6
-
 
 @dataclass
 class Paper:
@@ -13,18 +11,20 @@ class Paper:
         name: of its blob.
         version: of its text; 0 = deleted.
         readers: who may read it, by user id.
+        sections: each becomes a block.
     """
 
     name: str
     version: int = 1
     readers: tuple[str, ...] = ("anna", "ben")
+    sections: int = 6
 
     def sentences(self, version: int) -> list[str]:
         """One of each section; every second one stays from version to version."""
         mark = self.name.removesuffix(".md")
         return [
             f"Sentence {section} of {mark} in edition {version if section % 2 else 1} is about its pump."
-            for section in range(SECTIONS)
+            for section in range(self.sections)
         ]
 
     def content(self) -> bytes:
