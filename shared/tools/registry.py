@@ -167,7 +167,16 @@ _ANSWERING: tuple[type[Tool], ...] = (
 ANSWER_TOOLS = tuple(tool.name for tool in _ANSWERING)
 """The tools that the model has while it answers a question without an agent."""
 
-_OTHERS: tuple[type[Tool], ...] = (Facets, RewriteQuery, Rerank, Grade, RunPython)
+_OTHERS: tuple[type[Tool], ...] = (
+    Facets,
+    RewriteQuery,
+    Rerank,
+    Grade,
+    RunPython,
+    ListTables,
+    QueryStructuredData,
+    RunSql,
+)
 _KINDS: Mapping[str, type[Tool]] = {tool.name: tool for tool in (*_ANSWERING, *_OTHERS)}
 """The tools that an agent may name."""
 

@@ -137,6 +137,8 @@ resource app 'Microsoft.Web/sites@2025-03-01' = {
     serverFarmId: plan.id
     httpsOnly: true
     publicNetworkAccess: 'Enabled'
+    // Settings that refer to Key Vault are read by it.
+    keyVaultReferenceIdentity: identityId
     // Flex Consumption has only certificates of the app itself, and takes this property only when it creates the app.
     #disable-next-line BCP037
     siteScopedCertificatesEnabled: true

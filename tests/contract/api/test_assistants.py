@@ -112,7 +112,7 @@ async def test_what_a_tool_cannot_do_is_said_to_the_model(stack: LocalStack) -> 
         wrong = await client.call_tool("search", {"query": "valve", "filters": {"colour": "red"}})
         assert wrong.is_error
         with pytest.raises(MCPError, match="Call one of"):
-            await client.call_tool("run_sql", {})
+            await client.call_tool("no_tool", {})
 
 
 @pytest.fixture(name="anna")

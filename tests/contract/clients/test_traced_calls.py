@@ -102,7 +102,9 @@ async def test_search_and_models_are_handed_the_trace(connect: Connect, recorded
         embedder = TracedEmbedder(OpenAIEmbedder(to.model, "e", 2, ENDPOINT), "e", "openai")
         with tracing.root("step", "server", PARENT):
             await index.search(SearchRequest(text="QUESTION", top=1))
-            await chat.converse([Message(role="user", text="QUESTION")], (), LIMITS)
+            assert [
+                piece async for piece in chat.stream_turn([Message(role="user", text="QUESTION")], (), LIMITS)
+            ]
             await embedder.embed(["QUESTION"], LIMITS)
     by_name = {span.name: span for span in recorded.all}
     sent = [re.search(r"traceparent: (\S+)", head, re.IGNORECASE) for head in server.heads]

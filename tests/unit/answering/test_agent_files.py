@@ -88,9 +88,10 @@ def test_a_mistake_is_reported_with_file_and_line(
     assert said in wrong.value.detail
 
 
-def test_a_tool_that_is_switched_on_can_be_named(tmp_path: Path) -> None:
-    path = written(tmp_path, GOOD.replace("read_pages]", "python]"))
-    assert read_agent(path, ("python",)).tools == ("rag_semantic_search", "python")
+@pytest.mark.parametrize("name", ["python", "list_tables", "query_structured_data", "run_sql"])
+def test_a_tool_that_is_there_can_be_named(name: str, tmp_path: Path) -> None:
+    path = written(tmp_path, GOOD.replace("read_pages]", f"{name}]"))
+    assert read_agent(path, ("python",)).tools == ("rag_semantic_search", name)
 
 
 def test_our_own_models_cannot_be_replaced(tmp_path: Path) -> None:
