@@ -94,7 +94,7 @@ def test_a_folder_is_uploaded_asked_about_listed_and_not_sent_again(stack: Local
     asked = run(stack, "cli", "ask", "When does the ferry to Ostholm leave?")
     assert asked.returncode == 0, asked.stderr
     assert "6:40" in asked.stdout
-    assert "ferry.pdf, page 1 (verified)" in asked.stdout
+    assert "ferry.pdf, page 1, published by Anna Bergqvist (verified)" in asked.stdout
 
     listed = result(stack, "documents", "--project", "ferries")
     assert [document["filename"] for document in listed] == ["ferry.pdf", "ferry.pdf"]

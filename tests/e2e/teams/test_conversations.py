@@ -72,7 +72,7 @@ def test_what_is_delivered_again_is_answered_once(app: App, anna: Chat) -> None:
 
 def test_an_answer_that_takes_long_is_promised_and_comes_by_itself(slow: App, anna: Chat) -> None:
     anna.say(KILN_QUESTION)
-    anna.see("write here when it is done")
+    anna.see("write here when it's done")
     anna.see(KILN)
     anna.picture("proactive")
     said = [text for text in anna.bubbles() if KILN in text]
