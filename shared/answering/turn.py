@@ -2,6 +2,8 @@
 
 The model answers, which is streamed as it is written, or calls tools, or names gaps in what it was shown.
 Calls and gaps are looked into by the next turn; the answer goes on from where it stopped.
+
+Over 500 lines, so that a turn can be read from its first call to its last quotation in one place.
 """
 
 from collections.abc import AsyncGenerator, Sequence

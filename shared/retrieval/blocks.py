@@ -6,6 +6,8 @@ blocks of similar meaning are searched for: anywhere, and among what words and n
 keyword search missed are scored in one more request, by id, so that scores are compared and never guessed
 (decision 0013). At most six requests for a question and five for each further phrasing, in three
 rounds; the first round runs in parallel with the embedding.
+
+Over 500 lines: the rounds of a search, and the other ways to read blocks, share one table of fields.
 """
 
 import asyncio

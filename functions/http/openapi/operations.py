@@ -1,4 +1,7 @@
-"""Every call of the API, a row per route, in the order in which the page shows them."""
+"""Every call of the API, a row per route, in the order in which the page shows them.
+
+Over 500 lines: it is a table.
+"""
 
 from functions.http.models import (
     AuditQuery,
