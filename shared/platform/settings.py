@@ -275,7 +275,7 @@ class ModelSettings(SettingsGroup):
     )
     input_usd_per_million_tokens: float = Field(
         alias="CHAT_MODEL_INPUT_USD_PER_MILLION_TOKENS",
-        default=0.40,  # list price of gpt-4.1-mini, for which the prompts are written
+        default=0.75,  # list price of gpt-5.4-mini, the model that the deployment takes unless told otherwise
         ge=0,
         description="Price of a million tokens that CHAT_MODEL reads, in US dollars; budgets use it.",
     )
@@ -284,11 +284,11 @@ class ModelSettings(SettingsGroup):
         default=None,
         ge=0,
         description="The same for tokens in the endpoint's cache; unset = no discount.",
-        examples=["0.10"],
+        examples=["0.075"],
     )
     output_usd_per_million_tokens: float = Field(
         alias="CHAT_MODEL_OUTPUT_USD_PER_MILLION_TOKENS",
-        default=1.60,  # as above
+        default=4.50,  # as above
         ge=0,
         description="The same for tokens that CHAT_MODEL writes.",
     )
