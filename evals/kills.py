@@ -14,6 +14,7 @@ import http.client
 import json
 import os
 import random
+import signal
 import sys
 import tempfile
 import threading
@@ -365,6 +366,7 @@ def rounds_beside(out: Path) -> Path:
 def main() -> int:
     """Measure and write. Exit code 1 when something was lost, or came twice."""
     arguments = _arguments()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the stack is ended in order
     environment = {name: value for name, value in os.environ.items() if name not in ENDPOINT_NAMES}
     with (
         tempfile.TemporaryDirectory(prefix="groundwork-kills-", ignore_cleanup_errors=True) as folder,

@@ -152,7 +152,7 @@ _CALLS = (
 _BOMBS = (
     "SELECT count(*) FROM sales a, sales b, sales c, sales d, sales e, sales f, sales g",
     "SELECT sum(a.revenue * b.revenue) FROM sales a, sales b, sales c, sales d, sales e, sales f",
-    f"SELECT {'(' * 500}1{')' * 500} FROM sales",
+    f"SELECT {'(' * 1200}1{')' * 1200} FROM sales",
     f"SELECT {'1 + ' * 900}1 FROM sales",
     f"SELECT {'a' * 5000} FROM sales",
     " UNION ALL ".join(["SELECT region FROM sales"] * 100),
