@@ -4,6 +4,9 @@ A sheet's table begins with the first row of two filled cells; single cells abov
 header row after a blank line begins a new table. Rows of totals are left out: a sum over the column would
 count everything twice. Rows wait as text in a temporary table on the disk until all cells of a column were
 seen, so memory does not grow with the file.
+
+Passages of a large table would cost more than they help: only its first rows go on to the parser. SQL finds
+all of them.
 """
 
 import re
@@ -13,6 +16,7 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path, PurePosixPath
 
+from shared.platform.errors import BadDocumentError
 from shared.tables.cell_values import ColumnReader, Decimals, is_number
 from shared.tables.models import CATALOG, DATABASE, RAW, ROW, Column, Table, TableCatalog, identifier
 
@@ -24,6 +28,8 @@ _MAX_SAMPLE_CHARS = 60
 _SAMPLES = 5
 _BATCH = 1000  # rows
 _MAX_LEFT_OUT = 50
+MAX_TABLE_CHARS = 64_000_000  # its file and the copy that waits take three times as much of the disk
+MAX_TEXT_CHARS = 2_000_000  # of a document's rows that become passages: some 2,000 blocks; unmeasured
 _TOTAL = re.compile(
     r"(?:grand |sub|sub-)?totals?|sum|(?:zwischen|gesamt)?summe|gesamt|insgesamt", re.IGNORECASE
 )
@@ -36,6 +42,7 @@ class TableFile:
         self.notes: list[str] = []
         self._folder = folder
         self._filename = PurePosixPath(filename).stem
+        self._text_chars = 0
         self._tables: list[Table] = []
         self._connection: sqlite3.Connection | None = None
 
@@ -46,17 +53,30 @@ class TableFile:
         page_number: int | None = None,
         decimals: Decimals = "en",
     ) -> Iterator[Sequence[str]]:
-        """The same rows; what they hold is in the file once the last one was taken.
+        """The same rows, but for those of a table after MAX_TEXT_CHARS; what all of them hold is in the file
+        once the last one was taken.
 
         Args:
             rows: of one sheet, from its first line on, blank ones included.
             decimals: how numbers are written that fit both ways, if no other column says it.
         """
         reader = _SheetReader(_Sheet(sheet, page_number, decimals), sheet or self._filename, self._opened)
-        for line, row in enumerate(rows, start=1):
+        line = left_out = 0
+        for row in rows:
+            line += 1
             self._keep(reader, line, row)
-            yield row
+            if reader.is_in_table and self._text_chars > MAX_TEXT_CHARS and len(self._tables) < MAX_TABLES:
+                left_out += 1
+                reader.has_gaps = True
+            else:
+                self._text_chars += sum(map(len, row))
+                yield row
         self._keep(reader, 0, None)
+        if left_out:
+            place, shown = sheet or self._filename, line - left_out
+            self.notes.append(
+                f"Search finds passages of {shown:,} of the {line:,} rows of {place!r}; calculations use all."
+            )
 
     def close(self) -> tuple[Table, ...]:
         """Write the catalog next to the file, and return its tables; neither is there without a table."""
@@ -64,7 +84,8 @@ class TableFile:
             self._connection.commit()
             self._connection.close()
         if self._tables:
-            catalog = TableCatalog(tables=tuple(self._tables))
+            size_bytes = (self._folder / DATABASE).stat().st_size
+            catalog = TableCatalog(tables=tuple(self._tables), size_bytes=size_bytes)
             (self._folder / CATALOG).write_text(catalog.model_dump_json(), encoding="utf-8")
         return tuple(self._tables)
 
@@ -83,6 +104,8 @@ class TableFile:
 
     def _give_up(self, reader: "_SheetReader", note: str) -> None:
         reader.is_given_up = True
+        if reader.has_gaps:  # neither passages nor SQL would find its rows
+            raise BadDocumentError(note, "Split the file.")
         if note not in self.notes:
             self.notes.append(note)
 
@@ -113,11 +136,17 @@ class _SheetReader:
     def __init__(self, sheet: _Sheet, title: str, connect: Callable[[], sqlite3.Connection]) -> None:
         self.title = title
         self.is_given_up = False
+        self.has_gaps = False  # rows of the table at hand were not shown to the parser
         self._sheet = sheet
         self._connect = connect
         self._header: Sequence[str] | None = None  # waits for the next row
         self._pending: _Pending | None = None
         self._after_blank = False
+
+    @property
+    def is_in_table(self) -> bool:
+        """Whether the row taken last is kept in a table."""
+        return self._pending is not None and not self.is_given_up
 
     def take(self, line: int, row: Sequence[str] | None) -> Iterator["_Pending"]:
         """Take one row, None at the end; yields a table when it has come to its end."""
@@ -151,6 +180,7 @@ class _SheetReader:
         is_below = _goes_below(header, row)
         labels = _joined(header, row) if is_below else header
         self._pending = _Pending(self._connect(), self._sheet, self.title, labels)
+        self.has_gaps = False
         if not is_below:
             self._pending.add(line, row)
 
@@ -188,6 +218,7 @@ class _Pending:
     _batch: list[list[str | int]] = field(default_factory=list)
     _left_out: list[int] = field(default_factory=list)
     _rows: int = 0
+    _chars: int = 0
 
     def __post_init__(self) -> None:
         self.connection.execute("DROP TABLE IF EXISTS temp.waiting")
@@ -198,9 +229,12 @@ class _Pending:
         """Keep a row.
 
         Raises:
-            _TableError: the table is too wide.
+            _TableError: the table is too wide, or too large.
         """
         cells = [cell[:_MAX_CELL_CHARS] for cell in row]
+        self._chars += sum(map(len, cells))
+        if self._chars > MAX_TABLE_CHARS:
+            raise _TableError(f"it has more than {MAX_TABLE_CHARS:,} characters.")
         while len(cells) > len(self._columns) and not cells[-1].strip():
             cells.pop()
         first = next((cell.strip().rstrip(":") for cell in cells if cell.strip()), "")

@@ -64,9 +64,14 @@ class Table(Model):
 
 
 class TableCatalog(Model):
-    """The tables of one version of a document."""
+    """The tables of one version of a document.
+
+    Attributes:
+        size_bytes: of the SQLite file.
+    """
 
     tables: tuple[Table, ...]
+    size_bytes: int = 0
 
 
 def table_id(doc_id: str, number: int) -> str:

@@ -7,6 +7,7 @@ from shared.platform.models import Model
 
 MAX_SQL_CHARS = 4000
 MAX_FILES = 10  # SQLite attaches no more
+MAX_FILE_BYTES = 200_000_000  # of all files together; some three million rows. An instance has 800 MB of disk
 MAX_ROWS = 1000  # fetched
 MAX_SOURCE_ROWS = 20
 QUERY_TIMEOUT_S = 2.0  # of processor time; SQLite looks at the clock between its steps; within one it cannot

@@ -33,6 +33,7 @@ class ReadableTable:
     filename: str
     content_hash: str
     table: Table
+    size_bytes: int = 0  # of the file that holds it
 
     @property
     def table_id(self) -> str:
@@ -114,5 +115,7 @@ class TableLookup:
             return []
         catalog = await get_catalog(self._services.blobs, doc_id, state.content_hash)
         filename = Path(state.filename).name
-        tables = catalog.tables if catalog else ()
-        return [ReadableTable(doc_id, filename, state.content_hash, table) for table in tables]
+        if catalog is None:
+            return []
+        version = (doc_id, filename, state.content_hash)
+        return [ReadableTable(*version, table, catalog.size_bytes) for table in catalog.tables]

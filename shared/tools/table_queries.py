@@ -14,11 +14,20 @@ from shared.platform.errors import (
     InvalidQueryError,
     NotFoundError,
 )
-from shared.tables.queries import KILL_AFTER_S, MAX_FILES, QueryFile, QueryJob, QueryReply, QueryResult
+from shared.tables.queries import (
+    KILL_AFTER_S,
+    MAX_FILE_BYTES,
+    MAX_FILES,
+    QueryFile,
+    QueryJob,
+    QueryReply,
+    QueryResult,
+)
 from shared.tables.readable_tables import ReadableTable
-from shared.tables.table_files import fetch_tables
+from shared.tables.table_cache import TableCache
 
 _PATIENCE_S = 20.0  # for pages that are being drawn
+_cached = TableCache()
 
 
 async def run_query(
@@ -31,14 +40,17 @@ async def run_query(
         CallTimeoutError: it takes too much time or memory.
         NoPlaceFreeError, DependencyError: it may be tried again.
     """
-    versions = list(dict.fromkeys((table.doc_id, table.content_hash) for table in tables))
+    versions = {(table.doc_id, table.content_hash): table.size_bytes for table in tables}
     if len(versions) > MAX_FILES:
         raise InvalidQueryError(f"The tables are of {len(versions)} files.", f"Name those of {MAX_FILES}.")
+    if (size_bytes := sum(versions.values())) > MAX_FILE_BYTES:
+        sizes = f"{size_bytes // 1_000_000} MB; at most {MAX_FILE_BYTES // 1_000_000} MB are read"
+        raise InvalidQueryError(f"The files of the tables have {sizes}.", "Name fewer tables.")
     with TemporaryDirectory(prefix="groundwork-") as name:
         folder = Path(name)
         paths = {version: folder / f"{number}.sqlite" for number, version in enumerate(versions)}
         try:
-            await run_together(*(fetch_tables(blobs, *version, path) for version, path in paths.items()))
+            await run_together(*(_cached.fetch(blobs, *version, path) for version, path in paths.items()))
         except NotFoundError:
             raise DependencyError("A table was replaced meanwhile.", "Try again.") from None
         files = tuple(

@@ -1,15 +1,15 @@
 """How a table is written as Markdown; and files of separated values, which are one table."""
 
 import csv
-import io
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 
 from shared.documents.models import Element, ParsedDocument
 from shared.ingestion.parsers.context import ParseContext
-from shared.ingestion.parsers.text import read_text
+from shared.ingestion.parsers.text import find_encoding, text_lines
 from shared.platform.errors import BadDocumentError
 
 MAX_ROWS = 1000  # of one element: longer tables come in parts, so that no string grows with the file
@@ -81,7 +81,7 @@ def escaped_cell(text: str) -> str:
 
 
 _SEPARATORS = ",;\t|"
-_SAMPLE_LINES = 50
+_SAMPLE_LINES, _SAMPLE_CHARS = 50, 1 << 16
 _MAX_FIELD_CHARS = 1 << 20
 _DECLARED = re.compile(r"\Asep=(.)\n")  # a line that Excel reads and writes
 
@@ -92,10 +92,11 @@ def parse_csv(path: Path, context: ParseContext | None = None) -> ParsedDocument
     Raises:
         BadDocumentError: the content is binary.
     """
-    text = read_text(path)
-    declared = _DECLARED.match(text)
-    separator = declared[1] if declared else guess_separator(text)
-    lines = io.StringIO(text[declared.end() if declared else 0 :])
+    encoding = find_encoding(path)
+    start = "".join(islice(text_lines(path, encoding), _SAMPLE_LINES + 1))[:_SAMPLE_CHARS]
+    declared = _DECLARED.match(start)
+    separator = declared[1] if declared else guess_separator(start)
+    lines = islice(text_lines(path, encoding), 1 if declared else 0, None)
     csv.field_size_limit(_MAX_FIELD_CHARS)
     warnings: list[str] = []
     rows: Iterable[Sequence[str]] = _rows(lines, separator, warnings)
@@ -107,7 +108,7 @@ def parse_csv(path: Path, context: ParseContext | None = None) -> ParsedDocument
 
 def guess_separator(text: str) -> str:
     """The separator that parts the first lines into the same number of fields most often; a comma if none."""
-    sample = text[: 1 << 16].splitlines(keepends=True)[:_SAMPLE_LINES]
+    sample = text[:_SAMPLE_CHARS].splitlines(keepends=True)[:_SAMPLE_LINES]
 
     def agreement(separator: str) -> tuple[int, int]:
         widths = Counter(len(row) for row in _rows(sample, separator, []) if row)

@@ -6,7 +6,7 @@ them, not a program.
 
 import codecs
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from shared.documents.models import Element, ParsedDocument
@@ -24,6 +24,7 @@ _BLANK_LINES = re.compile(r"\n[ \t]*(?:\n[ \t]*)+")
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _MAX_CONTROL_SHARE = 0.01
 MAX_TEXT_BYTES = 20_000_000  # more blocks than a document may have; takes 180 MB to parse and chunk
+_PIECE_CHARS = 1 << 20
 _MIN_TITLE_LETTERS = 4
 _NO_TITLE = re.compile(
     r"(?:untitled.*|unbenannt.*|(?:document|dokument|book|mappe|presentation|präsentation|slide|folie) ?\d*"
@@ -63,21 +64,45 @@ def read_text(path: Path, declared: str | None = None) -> str:
             f"{MAX_TEXT_BYTES // 1_000_000} MB are read.",
             "Split the file.",
         )
-    content = path.read_bytes()
-    marked = next((name for mark, name in _MARKS if content.startswith(mark)), None)
+    return "".join(text_lines(path, find_encoding(path, declared)))
+
+
+def text_lines(path: Path, encoding: str) -> Iterator[str]:
+    """The file's lines, each with a line feed at its end, without control characters."""
+    with path.open(encoding=encoding, errors="replace") as file:
+        for line in file:
+            yield _CONTROL.sub("", line)
+
+
+def find_encoding(path: Path, declared: str | None = None) -> str:
+    """As `read_text` decides it, without holding the file.
+
+    Raises:
+        BadDocumentError: the content is binary.
+    """
+    with path.open("rb") as file:
+        start = file.read(4)
+    marked = next((name for mark, name in _MARKS if start.startswith(mark)), None)
     for encoding in (marked,) if marked else ("utf-8", declared or "cp1252"):
         try:
-            text = content.decode(encoding)
-            break
+            _require_text(path, encoding, "strict")
+            return encoding
         except (UnicodeError, LookupError):
             continue
-    else:
-        text = content.decode("cp1252", "replace")
-    if len(_CONTROL.findall(text)) > _MAX_CONTROL_SHARE * len(text):
+    _require_text(path, "cp1252", "replace")
+    return "cp1252"
+
+
+def _require_text(path: Path, encoding: str, errors: str) -> None:
+    chars = controls = 0
+    with path.open(encoding=encoding, errors=errors, newline="") as file:
+        while piece := file.read(_PIECE_CHARS):
+            chars += len(piece)
+            controls += len(_CONTROL.findall(piece))
+    if controls > _MAX_CONTROL_SHARE * chars:
         raise BadDocumentError(
             "The file is not text, although its suffix says so.", "Give the file the suffix of its format."
         )
-    return _CONTROL.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
 
 
 def text_paragraphs(text: str, page_number: int | None = None) -> tuple[Element, ...]:

@@ -14,7 +14,8 @@ from openpyxl import Workbook
 
 from shared.ingestion.parser_worker import ParseJob, parse_file
 from shared.platform.errors import BadDocumentError
-from shared.tables.loader import MAX_COLUMNS, TableFile
+from shared.tables import loader
+from shared.tables.loader import MAX_COLUMNS, MAX_TEXT_CHARS, TableFile
 from shared.tables.models import CATALOG, DATABASE, Table, TableCatalog
 
 Loaded = tuple[Table, list[tuple[Any, ...]]]
@@ -210,3 +211,34 @@ def test_messy_files_load_or_fail_with_a_reason(seed: int, tmp_path: Path) -> No
         with suppress(BadDocumentError):  # it has a reason
             for table, found in loaded(path, tmp_path / f"out-{number}"):
                 assert len(found) == table.row_count
+
+
+def test_a_large_table_is_kept_whole_and_its_first_rows_become_passages(tmp_path: Path) -> None:
+    words = "x" * 9_000
+    rows = "".join(f"{number},{words}\n" for number in range(400))
+    source, folder = csv_file(tmp_path, f"Number,Words\n{rows}"), tmp_path / "out"
+    folder.mkdir()
+    job = ParseJob(
+        source=source,
+        target=folder / "parsed.json",
+        filename=source.name,
+        max_tokens=500,
+        max_blocks=20_000,
+        tables=folder,
+    )
+    parsed = parse_file(job)
+    catalog = TableCatalog.from_stored((folder / CATALOG).read_bytes())
+    assert catalog.tables[0].row_count == 400
+    assert catalog.size_bytes == (folder / DATABASE).stat().st_size
+    shown = sum(chunk.text.count("x") for chunk in parsed.chunks if chunk.kind != "card")
+    assert MAX_TEXT_CHARS <= shown < MAX_TEXT_CHARS + 10_000
+    assert any("of the 401 rows of 'sales'" in warning for warning in parsed.warnings)
+
+
+def test_a_large_table_that_cannot_be_kept_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loader, "MAX_TEXT_CHARS", 1_000)
+    monkeypatch.setattr(loader, "MAX_TABLE_CHARS", 5_000)
+    with pytest.raises(BadDocumentError, match="more than 5,000 characters"):
+        loaded(csv_file(tmp_path, "Number,Words\n" + "1,some words\n" * 1_000), tmp_path / "out")

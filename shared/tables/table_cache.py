@@ -1,0 +1,87 @@
+"""SQLite files of tables on this instance's disk, so that the next question about them need not fetch them.
+
+A file belongs to one version of a document and never changes. Rights are not checked here: `readable_tables`
+has checked them for this very call. Files that nobody asks for are deleted after ten minutes.
+"""
+
+import asyncio
+import atexit
+import os
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
+from threading import Lock
+
+from shared.platform.blobs import BlobStore
+from shared.platform.hashing import digest
+from shared.tables.queries import MAX_FILE_BYTES
+from shared.tables.table_files import fetch_tables
+
+_KEPT_S = 600.0
+
+
+class TableCache:
+    """Files up to `max_bytes`; the ones used last stay."""
+
+    def __init__(
+        self,
+        max_bytes: int = MAX_FILE_BYTES,
+        kept_s: float = _KEPT_S,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._max_bytes = max_bytes
+        self._kept_s = kept_s
+        self._clock = clock
+        self._folder: Path | None = None
+        self._used: dict[str, tuple[float, int]] = {}  # by name: when, and bytes; the last used at the end
+        self._lock = Lock()
+
+    async def fetch(self, blobs: BlobStore, doc_id: str, content_hash: str, target: Path) -> None:
+        """Put the version's file at `target`, from the disk if it lies there.
+
+        Raises:
+            NotFoundError: it went with its version.
+        """
+        name = digest(f"{doc_id}/{content_hash}")
+        if not await asyncio.to_thread(self._take, name, target):
+            await fetch_tables(blobs, doc_id, content_hash, target)
+            await asyncio.to_thread(self._keep, name, target)
+        asyncio.get_running_loop().call_later(self._kept_s + 1, self.sweep)
+
+    def sweep(self) -> None:
+        """Delete files that nobody used for a while, and the oldest ones above the limit."""
+        with self._lock:
+            size_bytes = sum(size for _, size in self._used.values())
+            for name, (used_at, size) in list(self._used.items()):
+                if size_bytes > self._max_bytes or self._clock() - used_at > self._kept_s:
+                    self._path(name).unlink(missing_ok=True)
+                    del self._used[name]
+                    size_bytes -= size
+
+    def _take(self, name: str, target: Path) -> bool:
+        # A link of its own: a file that is deleted meanwhile stays readable for the query that has it.
+        with self._lock:
+            if name not in self._used:
+                return False
+            _, size = self._used.pop(name)
+            with suppress(OSError):  # somebody tidied the disk
+                os.link(self._path(name), target)
+                self._used[name] = (self._clock(), size)
+                return True
+        return False
+
+    def _keep(self, name: str, target: Path) -> None:
+        with self._lock:
+            if name not in self._used:
+                os.link(target, self._path(name))
+                self._used[name] = (self._clock(), target.stat().st_size)
+        self.sweep()
+
+    def _path(self, name: str) -> Path:
+        if self._folder is None:
+            self._folder = Path(mkdtemp(prefix="groundwork-tables-"))
+            atexit.register(rmtree, self._folder, ignore_errors=True)
+        return self._folder / name
