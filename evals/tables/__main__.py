@@ -1,12 +1,14 @@
 """`python -m evals.tables --data sql_defog --out report.json`: gold queries through the guard and the engine.
 
 Each query is also run by the standard library's SQLite, without either: both must give the same rows, but for
-the fifteenth digit of averages. Then the attacks of tests/unit/tables. Exit code 1 when a query differs.
+the fifteenth digit of averages. Then the attacks of tests/unit/tables. With `--questions` the set's questions
+are also asked (`evals.tables.questions`). Exit code 1 when a query differs.
 """
 
 import argparse
 import json
 import math
+import os
 import sqlite3
 import subprocess
 import sys
@@ -14,9 +16,18 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from evals.tables.questions import asked
+from shared.platform.settings import load_settings
 from shared.tables.queries import QueryFile, QueryJob, QueryTable
 from shared.tables.sql_worker import answer
 
+_UNUSED = {  # which the app needs to start, and questions do not
+    "AZURE_SEARCH_ENDPOINT": "http://127.0.0.1:9",
+    "AZURE_SEARCH_API_KEY": "unused",
+    "DocumentsStorage": "UseDevelopmentStorage=true",
+    "EMBEDDING_MODEL": "unused",
+    "EMBEDDING_DIMENSIONS": "8",
+}
 ATTACKS = Path("tests/unit/tables/test_attacks.py")
 
 
@@ -25,6 +36,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m evals.tables", description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="a folder with queries.jsonl and db/")
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument(
+        "--questions", action="store_true", help="ask the model of OPENAI_BASE_URL and CHAT_MODEL"
+    )
+    parser.add_argument("--at-once", type=int, default=4, help="questions asked at the same time")
     arguments = parser.parse_args()
     lines = (arguments.data / "queries.jsonl").read_text(encoding="utf-8").splitlines()
     gold = [
@@ -33,7 +48,12 @@ def main() -> int:
         for sql in line["gold_sql"]
     ]
     different = [(sql, said) for path, sql in gold if (said := difference(path, sql))]
-    report = {"gold": len(gold), "gold_same": len(gold) - len(different), **attacked()}
+    report: dict[str, Any] = {"gold": len(gold), "gold_same": len(gold) - len(different)}
+    if arguments.questions:
+        report |= asked(arguments.data, load_settings({**_UNUSED, **os.environ}), arguments.at_once)
+        rows = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in report.pop("rows"))
+        arguments.out.with_suffix(".questions.jsonl").write_text(rows, encoding="utf-8")
+    report |= attacked()
     arguments.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
     print(json.dumps(report, indent=1))
     for sql, said in different:

@@ -68,10 +68,15 @@ async def run_query(
         except BadDocumentError:  # the worker was ended, or came to an end by itself
             raise CallTimeoutError("The query takes too much time or memory.", "Ask for less.") from None
         reply = QueryReply.model_validate_json(job.target.read_bytes())
-    return _result(reply)
+    return result_of(reply)
 
 
-def _result(reply: QueryReply) -> QueryResult:
+def result_of(reply: QueryReply) -> QueryResult:
+    """The result, or the refusal as an error.
+
+    Raises:
+        InvalidQueryError, CallTimeoutError: it was refused.
+    """
     if reply.result is not None:
         return reply.result
     refusal = reply.refusal

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -18,7 +19,7 @@ from shared.tables.readable_tables import ReadableTable, TableLookup
 from shared.tools.base import Parameters, Query, Tool, ToolResult
 
 MAX_SHOWN_ROWS = 50
-_MAX_DRAFT_TABLES = 5  # that a model chooses from; unmeasured
+_MAX_DRAFT_CHARS = 24_000  # of the tables that a model chooses from, some 7,000 tokens; unmeasured
 _MAX_VALUES = 20
 
 RunQuery = Callable[[str, Sequence[ReadableTable]], Awaitable[QueryResult]]
@@ -131,7 +132,7 @@ class QueryStructuredData(Tool):
             tables = await self.tables.named(arguments.table_ids)
         else:
             found = await self.tables.search(question, self.embedder, self.limits)
-            tables = found[:_MAX_DRAFT_TABLES]
+            tables = _fitting(found)
         if not tables:
             raise InvalidQueryError("No table that you can read fits the question.", "Search the documents.")
         draft = await self._drafted(question, tables)
@@ -178,6 +179,13 @@ class QueryStructuredData(Tool):
                 values = await self.run_query(distinct, tables)
                 said.append(f"{column.name} has {json.dumps([row[0] for row in values.rows])}")
         return f"No row matches. {'; '.join(said)}" if said else ""
+
+
+def _fitting(found: Sequence[ReadableTable]) -> list[ReadableTable]:
+    """The first tables that a prompt has room for; sheets of one file come together, as joins need them."""
+    sizes = accumulate(len(json.dumps(_described(table), ensure_ascii=False)) for table in found)
+    count = sum(size <= _MAX_DRAFT_CHARS for size in sizes)
+    return list(found[: max(count, 1)])
 
 
 def _is_empty(result: QueryResult) -> bool:

@@ -1,0 +1,185 @@
+"""Questions about tables, asked through the tool `query_structured_data` with the model that is configured.
+
+A database's tables are loaded like sheets of one workbook, by the app's own loader. A result is right if some
+gold query's columns are among its columns, with the same values in the same rows, in any order. A result is
+computed; it is wrongly so if the standard library's SQLite gives other rows for the SQL shown.
+"""
+
+import asyncio
+import json
+import math
+import sqlite3
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+from shared.access.models import UserContext
+from shared.platform.language_models.models import CallLimits, Embedder
+from shared.platform.settings import Settings
+from shared.retrieval.secured_index import SecuredIndex
+from shared.tables.loader import TableFile
+from shared.tables.models import DATABASE
+from shared.tables.queries import QueryFile, QueryJob, QueryResult
+from shared.tables.readable_tables import ReadableTable, TableLookup
+from shared.tables.sql_worker import answer
+from shared.tools.table_queries import result_of
+from shared.tools.table_tools import QueryStructuredData
+from shared.wiring import Services, build_services
+
+PATIENT = CallLimits(timeout_s=3 * 3600)  # the model may be a person
+Row = Sequence[Any]
+
+
+class Workbook(TableLookup):
+    """The tables of one database, which every search finds."""
+
+    def __init__(self, database: Path, folder: Path, services: Services) -> None:
+        user = UserContext(user_id="eval")
+        super().__init__(
+            SecuredIndex(services.content_index, user),
+            SecuredIndex(services.documents_index, user),
+            user,
+            services,
+        )
+        self.path = folder / DATABASE
+        self._tables = [
+            ReadableTable(database.stem, f"{database.stem}.xlsx", "eval", table)
+            for table in loaded(database, folder)
+        ]
+
+    async def search(self, _query: str, _embedder: Embedder, _limits: CallLimits) -> list[ReadableTable]:
+        """All of them."""
+        return list(self._tables)
+
+    async def run(self, sql: str, tables: Sequence[ReadableTable]) -> QueryResult:
+        """The rows, by the guard and the engine, in this process."""
+        file = QueryFile(path=self.path, tables=tuple(table.queried for table in tables))
+        return result_of(answer(QueryJob(target=Path("unused"), sql=sql, files=(file,))))
+
+    def independent(self, sql: str) -> list[Row]:
+        """The rows by SQLite alone."""
+        with sqlite3.connect(":memory:") as connection:
+            connection.execute("ATTACH ? AS f", (f"file:{self.path}?mode=ro",))
+            for table in self._tables:
+                view = f'CREATE TEMP VIEW "{table.name}" AS SELECT * FROM f.{table.table.stored_name}'
+                connection.execute(view)
+            return connection.execute(sql).fetchall()
+
+
+def loaded(database: Path, folder: Path) -> tuple[Any, ...]:
+    """The database's tables, through text cells and the app's loader, into `folder`."""
+    folder.mkdir()
+    file = TableFile(folder, database.name)
+    with sqlite3.connect(f"file:{database}?mode=ro&immutable=1", uri=True) as connection:
+        names = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+        for number, (name,) in enumerate(names, start=1):
+            rows = connection.execute(f'SELECT * FROM "{name}"')
+            header = [str(column[0]) for column in rows.description]
+            for _ in file.reading(cells(header, rows), sheet=name, page_number=number):
+                pass
+    return file.close()
+
+
+def cells(header: Row, rows: Iterable[Row]) -> Iterator[list[str]]:
+    """What a sheet would show."""
+    for row in (header, *rows):
+        yield ["" if value is None else str(value) for value in row]
+
+
+def asked(data: Path, settings: Settings, at_once: int) -> dict[str, Any]:
+    """The measures of all questions, and a line for each."""
+    lines = [json.loads(line) for line in (data / "queries.jsonl").read_text(encoding="utf-8").splitlines()]
+    with tempfile.TemporaryDirectory() as name:
+        rows = asyncio.run(_asked(lines, data / "db", Path(name), settings, at_once))
+    kinds = Counter(row["verdict"] for row in rows)
+    computed = [row.pop("is_same") for row in rows if row["verdict"] != "declined"]
+    return {
+        "questions": len(rows),
+        **{verdict: kinds[verdict] for verdict in ("right", "wrong", "declined")},
+        "computed": len(computed),
+        "computed_wrong": computed.count(False),
+        "rows": rows,
+    }
+
+
+async def _asked(
+    lines: Sequence[Mapping[str, Any]], databases: Path, folder: Path, settings: Settings, at_once: int
+) -> list[dict[str, Any]]:
+    services, gate = build_services(settings), asyncio.Semaphore(at_once)
+    books = {
+        name: Workbook(databases / name, folder / name, services) for name in {line["db"] for line in lines}
+    }
+
+    async def one(line: Mapping[str, Any]) -> dict[str, Any]:
+        book = books[line["db"]]
+        tool = QueryStructuredData(
+            book, book.run, services.chat_model, services.embedder, PATIENT, draft_limits=PATIENT
+        )
+        question = " ".join(filter(None, (line["query"], line.get("instructions", ""))))
+        async with gate:
+            result = await tool.execute(question=question)
+        verdict, is_same = judged(result, gold_rows(databases / line["db"], line["gold_sql"]), book)
+        shown = {name: result.get(name) for name in ("sql", "rows", "error")}
+        return {"query_id": line["query_id"], "verdict": verdict, "is_same": is_same, **shown}
+
+    try:
+        return list(await asyncio.gather(*map(one, lines)))
+    finally:
+        await services.close()
+
+
+def judged(result: Mapping[str, Any], gold: Sequence[Sequence[Row]], book: Workbook) -> tuple[str, bool]:
+    """Right, wrong or declined; and whether SQLite alone gives the same rows."""
+    if not result["success"]:
+        return "declined", False
+    rows = result["rows"]
+    is_same = _multiset(book.independent(result["sql"])[: len(rows)]) == _multiset(rows)
+    return ("right" if any(holds(rows, one) for one in gold) else "wrong"), is_same
+
+
+def gold_rows(database: Path, queries: Iterable[str]) -> list[list[Row]]:
+    """The rows of each gold query, today."""
+    with sqlite3.connect(f"file:{database}?mode=ro&immutable=1", uri=True) as connection:
+        return [connection.execute(sql).fetchall() for sql in queries]
+
+
+def holds(rows: Sequence[Row], gold: Sequence[Row]) -> bool:
+    """Whether the gold columns are among those of the rows, row by row."""
+    if len(rows) != len(gold):
+        return False
+    if not rows:
+        return True
+    width = len(gold[0])
+    fitting = [
+        [place for place in range(len(rows[0])) if _column(rows, place) == _column(gold, wanted)]
+        for wanted in range(width)
+    ]
+    usable = sorted({place for places in fitting for place in places})
+    return any(
+        all(place in places for place, places in zip(chosen, fitting, strict=True))
+        and _multiset([[row[place] for place in chosen] for row in rows]) == _multiset(gold)
+        for chosen in permutations(usable, width)
+    )
+
+
+def _column(rows: Sequence[Row], place: int) -> Counter[Any]:
+    return Counter(_plain(row[place]) for row in rows)
+
+
+def _multiset(rows: Sequence[Row]) -> Counter[Any]:
+    return Counter(tuple(map(_plain, row)) for row in rows)
+
+
+def _plain(value: Any) -> Any:
+    """A value without its type: a number as text is that number; ten digits of a fraction count."""
+    if isinstance(value, str):
+        try:
+            value = float(value)
+        except ValueError:
+            return value
+    if isinstance(value, int | float) and math.isfinite(value):
+        return float(f"{value:.10g}")
+    return value
