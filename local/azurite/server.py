@@ -196,8 +196,8 @@ def start_azurite(
     command += ["--silent", "--skipApiVersionCheck", "--disableTelemetry"]
     log_path = folder / "azurite.log"
     with log_path.open("ab") as log:
-        # A session of its own: Ctrl-C in the terminal must reach the launcher first, which stops in order.
-        process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
+        # A group of its own: Ctrl-C in the terminal must reach the launcher first, which stops in order.
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, process_group=0)
     server = AzuriteServer(process, blob_port, queue_port, table_port)
     try:
         _wait_until_ready(server, log_path)

@@ -37,6 +37,7 @@ from local.model_server.tasks import task_of
 
 CHAT_WORKERS = 2
 EMBEDDING_WORKERS = 2  # of their own: embedding requests that wait take no worker from chat
+MOST_URGENT_TEXTS = 8  # of one request: a question's searches, or a small file; more are bulk
 PICTURE_TOKENS = 85  # what OpenAI counts for a picture in low detail
 
 
@@ -51,6 +52,7 @@ class ModelServer:
         self.started_at = int(time.time())
         self._chat_pool = ThreadPoolExecutor(CHAT_WORKERS, thread_name_prefix="chat")
         self._embedding_pool = ThreadPoolExecutor(EMBEDDING_WORKERS, thread_name_prefix="embeddings")
+        self._bulk_pool = ThreadPoolExecutor(EMBEDDING_WORKERS, thread_name_prefix="bulk-embeddings")
 
     @classmethod
     async def load(cls, weights: Path | None, knobs: str = "") -> "ModelServer":
@@ -58,7 +60,7 @@ class ModelServer:
         return cls(await asyncio.to_thread(EmbeddingService, weights), knobs)
 
     def close(self) -> None:
-        for pool in (self._chat_pool, self._embedding_pool):
+        for pool in (self._chat_pool, self._embedding_pool, self._bulk_pool):
             pool.shutdown(wait=False, cancel_futures=True)
         self.embedder.close()
 
@@ -116,8 +118,12 @@ class ModelServer:
             await hang(is_disconnected)
         await asyncio.sleep(model.knobs.ttft / 1000)
         loop = asyncio.get_running_loop()
-        vectors = await loop.run_in_executor(self._embedding_pool, self.embedder.embed, request.input)
-        tokens = await loop.run_in_executor(self._embedding_pool, self._count_all, request.input)
+        if len(request.input) > MOST_URGENT_TEXTS:
+            pool, embed = self._bulk_pool, self.embedder.embed_in_bulk
+        else:
+            pool, embed = self._embedding_pool, self.embedder.embed
+        vectors = await loop.run_in_executor(pool, embed, request.input)
+        tokens = await loop.run_in_executor(pool, self._count_all, request.input)
         if may_shorten:
             vectors = shorten(vectors, wanted)
         self.stats.count_embeddings(len(request.input), tokens)

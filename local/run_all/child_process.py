@@ -61,7 +61,8 @@ def start_child(
 ) -> ChildProcess:
     """Start a server in `folder`, with both its streams appended to a log."""
     with log_path.open("ab") as log:
-        # A session of its own: Ctrl-C in the terminal must reach the launcher alone, which stops in order.
+        # A group of its own: Ctrl-C in the terminal must reach the launcher alone, which stops in order.
+        # Not a session: Linux divides the processor between sessions, and priorities hold only within one.
         process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
@@ -69,7 +70,7 @@ def start_child(
             stderr=log,
             env=dict(environment),
             cwd=folder,
-            start_new_session=True,
+            process_group=0,
         )
     return ChildProcess(name, process, log_path)
 

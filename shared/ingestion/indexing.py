@@ -42,6 +42,8 @@ METADATA_BY_RULE = "The model could not describe the document; title and summary
 CAPTIONS_BY_RULE = "The model could not describe some figures; their captions come from the text around them."
 EMBED_BATCH = 64  # texts a request; more only make a failed one dearer (unmeasured)
 _TURNS = FairTurns(2)  # requests of this process: one is answered while the next one is sent
+_SHORT_TURNS = FairTurns(2)  # those of a few texts don't wait for long ones
+_SHORT = 8  # texts
 _PACE = EmbeddingPace(largest=EMBED_BATCH)
 _MOST_ASKED = 500  # ids of one filter
 
@@ -288,7 +290,8 @@ async def _vectors(
     if texts:
         limits = CallLimits(timeout_s=task.services.settings.models.embedding_timeout_s, max_retries=2)
         owner = task.known.wanted_rights.owner_id if task.known else None
-        async with _TURNS.turn(owner or ""), _PACE.measured(len(texts)):
+        turns = _SHORT_TURNS if len(texts) <= _SHORT else _TURNS
+        async with turns.turn(owner or ""), _PACE.measured(len(texts)):
             made = await task.services.embedder.embed(texts, limits)
         for position, vector in zip(unknown, made, strict=True):
             known[version.blocks[position].block_id] = vector

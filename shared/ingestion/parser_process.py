@@ -36,10 +36,11 @@ COPIES = _FILE_WORKERS + _SENT_FILES + 1
 """Documents of up to MAX_DOCUMENT_BYTES that may lie on the disk at once; the last for pictures of pages."""
 PATIENCE_S = 45.0  # with the parser's own limits below the ten minutes that a function may take
 _POLL_S = 0.05  # between two looks for a free worker
+_FILE_NICENESS = 5  # a third of the processor where the app, which answers questions, wants it too
 _JOBS_PER_WORKER = 200  # then a fresh one: what a library leaks is given back
 _START = (
     "import sys; sys.path[:] = {path!r}; "
-    "from shared.ingestion.parser_worker import main; main({memory_bytes})"
+    "from shared.ingestion.parser_worker import main; main({memory_bytes}, {niceness})"
 )
 # Everything else may be a secret. The last two keep address space small, which is what is limited.
 _ENVIRONMENT = ("PATH", "LD_LIBRARY_PATH", "SYSTEMROOT", "TESSDATA_PREFIX", "TMPDIR")
@@ -55,12 +56,13 @@ Raises BadDocumentError: the file cannot be read, took too long, or crashed the 
 class ParserPool:
     """Some workers, started when they are needed; each may take `memory_mb`.
 
-    They are shared out fairly, and one person's files take all but one at most.
+    They are shared out fairly, and one person's files take all but one at most. `niceness` is added to that
+    of the host's process: the higher, the lower the priority.
     """
 
-    def __init__(self, workers: int, memory_mb: int) -> None:
+    def __init__(self, workers: int, memory_mb: int, niceness: int = 0) -> None:
         self.memory_mb = memory_mb
-        self._workers = [_Worker(memory_mb << 20) for _ in range(workers)]
+        self._workers = [_Worker(memory_mb << 20, niceness) for _ in range(workers)]
         self._free = deque(self._workers)  # used from its end: the last one to work has started already
         self._holders: dict[_Worker, str] = {}  # changed by threads too: never read and written in two steps
         self._order = FairOrder(most_of_one=max(1, workers - 1))
@@ -138,9 +140,10 @@ class ParserPool:
 class _Worker:
     """One process at a time."""
 
-    def __init__(self, memory_bytes: int) -> None:
+    def __init__(self, memory_bytes: int, niceness: int) -> None:
         self.started = 0  # processes so far
         self._memory_bytes = memory_bytes
+        self._niceness = niceness
         self._process: subprocess.Popen[str] | None = None
         self._jobs = 0
 
@@ -183,7 +186,7 @@ class _Worker:
     def _restart(self) -> None:
         self.end()
         # The host's import path, as it is: in Azure packages lie in a folder that no variable names.
-        start = _START.format(path=list(sys.path), memory_bytes=self._memory_bytes)
+        start = _START.format(path=list(sys.path), memory_bytes=self._memory_bytes, niceness=self._niceness)
         kept = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
         self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
             [sys.executable, "-X", "utf8", "-c", start],
@@ -227,7 +230,7 @@ def parsers(instance_memory_mb: int) -> Parsers:
     """The process's pools; their workers together take what the host and the app leave of the memory."""
     file_mb = (instance_memory_mb - _APP_MB - _TEXT_MB - _PAGE_MB) // _FILE_WORKERS
     return Parsers(
-        files=ParserPool(_FILE_WORKERS, file_mb),
+        files=ParserPool(_FILE_WORKERS, file_mb, _FILE_NICENESS),
         texts=ParserPool(1, _TEXT_MB),
         pages=ParserPool(1, _PAGE_MB),
         sent=ParserPool(_SENT_FILES, 0),

@@ -89,9 +89,11 @@ class WorkerReply(Model):
     hint: str = ""
 
 
-def main(memory_bytes: int) -> None:
+def main(memory_bytes: int, niceness: int) -> None:
     """Serve until the input ends, within so much address space."""
     _end_with_parent()
+    if sys.platform != "win32":
+        os.nice(niceness)
     # Libraries may print: only this module writes to the pipe that the host reads.
     replies = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())

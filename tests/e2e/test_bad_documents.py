@@ -86,7 +86,7 @@ def test_memory_stays_bounded_however_long_a_text_is(tmp_path: Path, size_bytes:
     job = ParseJob(
         source=source, target=tmp_path / "out", filename=source.name, max_tokens=230, max_blocks=100_000
     )
-    with LineProcess(("-c", "from shared.ingestion.parser_worker import main; main(384 << 20)")) as worker:
+    with LineProcess(("-c", "from shared.ingestion.parser_worker import main; main(384 << 20, 0)")) as worker:
         answer, _ = worker.ask(job.model_dump_json())
         peak_mb = worker.peak_mb()
     reply = WorkerReply.model_validate_json(answer)

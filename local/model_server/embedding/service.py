@@ -1,11 +1,13 @@
 """Embeddings for the rest of the server: which model there is, threads, cache, token counts.
 
-Texts are embedded in small groups on a small pool, so that a large request and a small one take turns:
-a chat answer never waits for a whole batch of someone else's.
+Texts are embedded in small groups. Files are embedded in bulk by threads of a lower priority: what somebody
+waits for, a question or an answer, goes first.
 """
 
 import hashlib
+import os
 import re
+import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -24,8 +26,9 @@ from local.model_server.embedding.minilm import MiniLM
 
 MINILM_NAME = "all-MiniLM-L6-v2"
 HASHING_NAME = "hashing-words-1024"
-GROUP_SIZE = 6  # texts of one step: about 0.1 s at 128 tokens on one core
+GROUP_SIZE = 6  # texts of one step: about 0.2 s at 128 tokens on one core
 WORKERS = 2  # each step keeps one core busy
+BULK_NICENESS = 10  # a tenth of the processor where somebody else wants it
 CACHE_SIZE = 20_000  # vectors: 31 MB
 CHARACTERS_PER_TOKEN = 3.6  # English and German text with the MiniLM tokenizer
 
@@ -79,11 +82,19 @@ class EmbeddingService:
             self._counter = Tokenizer.from_str(network.tokenizer.to_str())
             self._counter.no_truncation()
         self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="embed")
+        self._bulk_pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="bulk", initializer=_give_way)
         self._cache: OrderedDict[bytes, Matrix] = OrderedDict()
         self._lock = threading.Lock()
 
     def embed(self, texts: Sequence[str]) -> Matrix:
         """Unit vectors, shape (len(texts), dimensions). Blocks: call it from a worker thread."""
+        return self._embed(texts, self._pool)
+
+    def embed_in_bulk(self, texts: Sequence[str]) -> Matrix:
+        """The same, after whatever else there is to do."""
+        return self._embed(texts, self._bulk_pool)
+
+    def _embed(self, texts: Sequence[str], pool: ThreadPoolExecutor) -> Matrix:
         if not texts:
             return np.zeros((0, self.dimensions), dtype=np.float32)
         keys = [
@@ -97,7 +108,7 @@ class EmbeddingService:
         # A few groups at a time, so that another request's groups get in between.
         for start in range(0, len(groups), WORKERS):
             wave = groups[start : start + WORKERS]
-            results = self._pool.map(lambda group: self._embedder.embed([text for _, text in group]), wave)
+            results = pool.map(lambda group: self._embedder.embed([text for _, text in group]), wave)
             for group, vectors in zip(wave, results, strict=True):
                 known.update(zip((key for key, _ in group), vectors, strict=True))
         self._remember({key: known[key] for key in missing})
@@ -128,7 +139,8 @@ class EmbeddingService:
 
     def close(self) -> None:
         """End the threads; what waits is dropped."""
-        self._pool.shutdown(wait=True, cancel_futures=True)
+        for pool in (self._pool, self._bulk_pool):
+            pool.shutdown(wait=True, cancel_futures=True)
 
     def _recall(self, keys: Sequence[bytes]) -> dict[bytes, Matrix]:
         with self._lock:
@@ -142,3 +154,9 @@ class EmbeddingService:
             self._cache.update(fresh)
             while len(self._cache) > CACHE_SIZE:
                 self._cache.popitem(last=False)
+
+
+def _give_way() -> None:
+    """Lower the priority of this thread; elsewhere than on Linux it would be the process's."""
+    if sys.platform == "linux":
+        os.nice(BULK_NICENESS)

@@ -260,3 +260,13 @@ async def test_a_persons_second_file_waits_for_somebody_elses_first(
     await asyncio.gather(*(parse("anna", number) for number in range(4)), parse("ben", 0))
     pool.close()
     assert order == ["anna", "ben", "anna", "anna", "anna"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has other priorities")
+async def test_a_worker_gives_way_to_the_app(tmp_path: Path) -> None:
+    pool = ParserPool(workers=1, memory_mb=384, niceness=5)
+    before = set(psutil.Process().children())
+    await pool.run(job(tmp_path, "a.md"), PATIENCE_S)
+    (worker,) = set(psutil.Process().children()) - before
+    assert worker.nice() == min(19, psutil.Process().nice() + 5)
+    pool.close()

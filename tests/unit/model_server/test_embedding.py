@@ -1,5 +1,9 @@
 """MiniLM in numpy, its guard against other weights, the fallback, and the service around them."""
 
+import asyncio
+import json
+import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -7,7 +11,8 @@ import pytest
 
 from local.model_server.embedding.hashing import HashingEmbedder
 from local.model_server.embedding.minilm import MiniLM, WeightsError
-from local.model_server.embedding.service import EmbeddingService
+from local.model_server.embedding.service import HASHING_NAME, EmbeddingService, Matrix
+from local.model_server.server import MOST_URGENT_TEXTS, ModelServer
 
 # As the model's own card gives them for this sentence.
 FIRST_VALUES = (0.13919, 0.00303, 0.04701, 0.03957, -0.04800)
@@ -59,3 +64,43 @@ def test_hashing_brings_texts_with_shared_words_together() -> None:
         ["How often is the filter replaced?", "Filters are replaced every 500 hours.", "Lunch is at noon."]
     )
     assert float(question @ fitting) > float(question @ other) + 0.2
+
+
+class SlowInBulk(EmbeddingService):
+    """Embeds nothing in bulk before `may_go_on` is set."""
+
+    def __init__(self) -> None:
+        super().__init__(None)
+        self.may_go_on = threading.Event()
+
+    def embed_in_bulk(self, texts: Sequence[str]) -> Matrix:
+        self.may_go_on.wait()
+        return super().embed_in_bulk(texts)
+
+
+async def test_a_question_does_not_wait_for_files() -> None:
+    embedder = SlowInBulk()
+    server = ModelServer(embedder)
+
+    def embed(count: int) -> asyncio.Task[int]:
+        body = json.dumps({"model": HASHING_NAME, "input": [f"text {number}" for number in range(count)]})
+        return asyncio.create_task(_embedded(server, body.encode()))
+
+    files = [embed(MOST_URGENT_TEXTS + 1) for _ in range(4)]
+    try:
+        assert await embed(1) == 1
+        assert not any(file.done() for file in files)
+    finally:
+        embedder.may_go_on.set()
+    assert await asyncio.gather(*files) == [MOST_URGENT_TEXTS + 1] * 4
+    server.close()
+
+
+async def _embedded(server: ModelServer, body: bytes) -> int:
+    """How many vectors came back."""
+
+    async def never() -> bool:
+        return False
+
+    response = await server.embed(body, None, never)
+    return len(json.loads(bytes(response.body))["data"])
