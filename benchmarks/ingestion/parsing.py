@@ -9,7 +9,7 @@ from pathlib import Path
 from benchmarks.ingestion.line_process import LineProcess
 
 MAX_TOKENS = 230  # the default of MAX_BLOCK_TOKENS
-_WORKER = ("-c", "from shared.ingestion.parser_worker import main; main()")
+_WORKER = ("-c", "from shared.ingestion.parser_worker import main; main(1 << 30, 0)")
 _BASELINE = ("-m", "benchmarks.ingestion.baseline")
 
 
