@@ -140,7 +140,7 @@ class ParserPool:
 class _Worker:
     """One process at a time."""
 
-    def __init__(self, memory_bytes: int, niceness: int) -> None:
+    def __init__(self, memory_bytes: int, niceness: int = 0) -> None:
         self.started = 0  # processes so far
         self._memory_bytes = memory_bytes
         self._niceness = niceness
