@@ -76,7 +76,7 @@ async def prepare(attempt: StepAttempt, action: Prepare) -> Observation:
             TodoListStatus(state="done", todo=started(todo_items(plan))),
             *warning_events(stored.warnings),
         )
-        if plan.query_type == "CONVERSATION" and request.agent is not None:
+        if plan.query_type == "CONVERSATION" and request.proof_is_optional:
             return await _unsearched(attempt, stored)  # the agent answers in its own words
         if plan.query_type == "CONVERSATION" and plan.reply.strip():
             return await _reply(attempt, plan.reply.strip(), event_log)

@@ -61,6 +61,18 @@ async def test_an_agent_proves_its_answer_as_every_answer_does() -> None:
     assert [tool.name for tool in model.tools[0]] == ["rag_semantic_search"]
 
 
+async def test_small_talk_with_an_agent_needs_no_proof() -> None:
+    small_talk = plan(query_type="CONVERSATION", reply="You are welcome.", todo=())
+    view = await asked(await world(chat_model=ScriptedChatModel(small_talk)), agent(), "Thanks!")
+    assert view.answer is not None
+    told = (view.answer.text, view.answer.unsupported_claims, view.answer.abstained, view.answer.warnings)
+    assert told == ("You are welcome.", 0, False, ())
+    model = ScriptedChatModel(small_talk, "<answer>Ahoy!")
+    view = await asked(await world(chat_model=model), agent(proof="optional"), "Thanks!")
+    assert view.answer is not None
+    assert view.answer.text == "Ahoy!"
+
+
 async def test_a_tool_that_it_does_not_have_cannot_be_called() -> None:
     model = ScriptedChatModel(plan(), call("rag_list_documents", "{}"), CITED)
     view = await asked(await world(chat_model=model), agent())
