@@ -29,6 +29,3 @@ class AnsweringServices(QualityServices, SubagentServices, Protocol):
         own_tools: Mapping[str, Tool] | None = None,
     ) -> Self:
         """The same with other parts."""
-
-    def chat_model_named(self, name: str) -> ChatModel:
-        """A model of the same endpoint."""

@@ -1,7 +1,8 @@
 """The clients and stores that `shared.subagents` uses, a part of `shared.wiring.Services`."""
 
-from typing import Protocol
+from typing import Protocol, Self
 
+from shared.platform.language_models.models import ChatModel
 from shared.runs.run_log import RunLog
 from shared.subagents.control import ControlStore
 from shared.subagents.metrics import MetricStore
@@ -14,3 +15,9 @@ class SubagentServices(ToolServices, Protocol):
     run_log: RunLog
     subagent_control: ControlStore
     subagent_metrics: MetricStore
+
+    def using(self, *, chat_model: ChatModel | None = None) -> Self:
+        """The same with another model."""
+
+    def chat_model_named(self, name: str) -> ChatModel:
+        """A model of the same endpoint."""

@@ -268,6 +268,8 @@ async def _turn_context(
     request = await WorkingMemory(services.blobs, turn.run_id).request()
     state = state or SubagentState(child_id=turn.child_id, profile=turn.profile)
     request = request.with_rights_of(delegation.asker)
+    if request.agent is not None and request.agent.model:
+        services = services.using(chat_model=services.chat_model_named(request.agent.model))
     context = TurnContext(services, turn, task, request, store=store, state=state)
     await context.open_log()
     return context

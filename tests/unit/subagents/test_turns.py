@@ -7,6 +7,7 @@ import pytest
 
 from shared.platform.errors import DependencyError
 from shared.platform.language_models.models import ModelTurn
+from shared.runs.agents import AgentDefinition
 from shared.runs.events import SubagentStatus
 from shared.subagents.loop import CRASH_GRACE
 from tests.unit.subagents.child_models import CountedModel
@@ -32,6 +33,15 @@ async def test_a_turn_without_calls_ends_in_the_report() -> None:
     assert state.findings[0].proofs[0].block_id == "new-0"
     assert state.started_at is not None
     assert state.ended_at is not None
+
+
+async def test_sub_agents_of_an_agent_ask_its_model() -> None:
+    own = CountedModel(READY, GOOD)
+    asked = {"name": "a", "description": "a", "instructions": "a", "access": ["*"], "model": "small"}
+    request = {"agent": AgentDefinition.model_validate(asked)}
+    world = await child_world(CountedModel(), request=request, other_models={"small": own}.__getitem__)
+    assert (await world.take()).status == "done"
+    assert len(own.conversations) == 1
 
 
 async def test_money_is_counted_by_the_prices_of_the_settings() -> None:
