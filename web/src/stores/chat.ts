@@ -22,11 +22,12 @@ export interface Turn {
 }
 
 export interface Scope {
-  projectId: string;
+  agent: string; // "" = none
+  project: string;
   documents: readonly { id: string; name: string }[];
 }
 
-const NO_SCOPE: Scope = { projectId: "", documents: [] };
+export const NO_SCOPE: Scope = { agent: "", project: "", documents: [] };
 const DRAFT = "groundwork.draft"; // of this tab; one's own words, kept while signing in again
 const TURNS = 20;
 
@@ -175,7 +176,8 @@ async function begin(question: string, threadId: string): Promise<RunView> {
   const body = {
     question,
     thread_id: threadId || null,
-    project_id: scope.value.projectId || null,
+    agent: scope.value.agent || null,
+    project_id: scope.value.project || null,
     doc_ids: scope.value.documents.map((document) => document.id),
     deep: isDeep.value,
     timezone: timezone(),

@@ -41,6 +41,7 @@ export const de: Words = {
   "agent.time": "Dauer",
   "agent.tokens": "Token",
   "agent.turns": "Runden",
+  agent: "Agent",
   agents: "Sub-Agenten",
   agentsWork: "Ein Sub-Agent liest|{count} Sub-Agenten lesen",
   allProjects: "Alle Projekte",

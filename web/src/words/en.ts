@@ -39,6 +39,7 @@ export const en = {
   "agent.time": "Time",
   "agent.tokens": "Tokens",
   "agent.turns": "Turns",
+  agent: "Agent",
   agents: "Sub-agents",
   agentsWork: "One sub-agent is reading|{count} sub-agents are reading",
   allProjects: "All projects",

@@ -79,15 +79,18 @@ export function Composer({ onSend }: { onSend(): void }) {
 
 /** What the next question is limited to. */
 function Scoped() {
-  const { projectId, documents } = scope.value;
-  if (!projectId && !documents.length) return null;
+  const { agent, project, documents } = scope.value;
+  if (!agent && !project && !documents.length) return null;
   return (
     <ul class="scoped" aria-label={t("scope")}>
-      {projectId && (
-        <li>
-          {t("project")}: {projectId}
-          <IconButton icon="close" name={t("remove")} onClick={() => (scope.value = { ...scope.value, projectId: "" })} />
-        </li>
+      {(["agent", "project"] as const).map(
+        (name) =>
+          scope.value[name] && (
+            <li key={name}>
+              {t(name)}: {scope.value[name]}
+              <IconButton icon="close" name={t("remove")} onClick={() => (scope.value = { ...scope.value, [name]: "" })} />
+            </li>
+          ),
       )}
       {documents.map((document) => (
         <li key={document.id}>

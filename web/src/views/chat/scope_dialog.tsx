@@ -1,9 +1,9 @@
-// Chooses the project and the documents that questions are limited to.
+// Chooses the agent that answers, and the project and the documents that questions are limited to.
 import { useEffect, useState } from "preact/hooks";
 import { read } from "../../api/request";
-import type { DocumentFacets, DocumentList } from "../../api/types";
+import type { AgentList, DocumentFacets, DocumentList } from "../../api/types";
 import { Dialog } from "../../parts/dialog";
-import { scope } from "../../stores/chat";
+import { NO_SCOPE, scope } from "../../stores/chat";
 import { wordsOf } from "../../stores/notices";
 import { t } from "../../words/words";
 
@@ -14,19 +14,19 @@ export function ScopeDialog({ onClose }: { onClose(): void }) {
   const [words, setWords] = useState("");
   const [found, setFound] = useState<DocumentList["documents"]>([]);
   const [projects, setProjects] = useState<readonly string[]>([]);
+  const [agents, setAgents] = useState<AgentList["agents"]>([]);
   const [error, setError] = useState("");
+  const failed = (error: unknown) => setError(wordsOf(error));
   useEffect(() => {
-    read<DocumentFacets>("/api/documents/facets").then(
-      (facets) => setProjects(facets.project_id.map((value) => value.value)),
-      (failed) => setError(wordsOf(failed)),
-    );
+    read<DocumentFacets>("/api/documents/facets").then((facets) => setProjects(facets.project_id.map((value) => value.value)), failed);
+    read<AgentList>("/api/agents").then((list) => setAgents(list.agents), failed);
   }, []);
   useEffect(() => {
     let isWanted = true; // until other words are looked for
     const look = () =>
       read<DocumentList>(`/api/documents?limit=50${words ? `&q=${encodeURIComponent(words)}` : ""}`).then(
         (list) => isWanted && setFound(list.documents.filter((document) => document.status === "ready")),
-        (failed) => isWanted && setError(wordsOf(failed)),
+        (error) => isWanted && failed(error),
       );
     const timer = setTimeout(look, words ? SEARCH_DELAY_MS : 0);
     return () => {
@@ -43,20 +43,8 @@ export function ScopeDialog({ onClose }: { onClose(): void }) {
     <Dialog title={t("scope")} onClose={onClose}>
       <p class="quiet">{t("scopeText")}</p>
       {error && <p role="alert">{error}</p>}
-      {projects.length > 0 && (
-        <label class="field">
-          {t("project")}
-          <select
-            value={scope.value.projectId}
-            onChange={(event) => (scope.value = { ...scope.value, projectId: event.currentTarget.value })}
-          >
-            <option value="">{t("allProjects")}</option>
-            {projects.map((project) => (
-              <option key={project}>{project}</option>
-            ))}
-          </select>
-        </label>
-      )}
+      <Choice name="agent" none="–" options={agents.map((agent) => [agent.name, agent.description])} />
+      <Choice name="project" none={t("allProjects")} options={projects.map((project) => [project])} />
       <label class="field">
         {t("documents")}
         <input type="search" placeholder={t("searchDocuments")} value={words} onInput={(event) => setWords(event.currentTarget.value)} />
@@ -80,7 +68,7 @@ export function ScopeDialog({ onClose }: { onClose(): void }) {
         ))}
       </fieldset>
       <footer class="dialog-foot">
-        <button type="button" class="button" onClick={() => (scope.value = { projectId: "", documents: [] })}>
+        <button type="button" class="button" onClick={() => (scope.value = NO_SCOPE)}>
           {t("clearScope")}
         </button>
         <button type="button" class="button primary" onClick={onClose}>
@@ -88,5 +76,22 @@ export function ScopeDialog({ onClose }: { onClose(): void }) {
         </button>
       </footer>
     </Dialog>
+  );
+}
+
+function Choice({ name, none, options }: { name: "agent" | "project"; none: string; options: readonly (readonly string[])[] }) {
+  if (!options.length) return null;
+  return (
+    <label class="field">
+      {t(name)}
+      <select value={scope.value[name]} onChange={(event) => (scope.value = { ...scope.value, [name]: event.currentTarget.value })}>
+        <option value="">{none}</option>
+        {options.map(([value, about]) => (
+          <option key={value} value={value}>
+            {[value, about].filter(Boolean).join(": ")}
+          </option>
+        ))}
+      </select>
+    </label>
   );
 }

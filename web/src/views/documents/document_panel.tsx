@@ -5,7 +5,7 @@ import type { DocumentDetail } from "../../api/types";
 import { IconButton } from "../../parts/button";
 import { Confirm } from "../../parts/dialog";
 import { go, turn } from "../../routes";
-import { leaveThread, scope } from "../../stores/chat";
+import { leaveThread, NO_SCOPE, scope } from "../../stores/chat";
 import { documents, forget, loadDocuments } from "../../stores/documents";
 import { attempt, notify, wordsOf } from "../../stores/notices";
 import { dateTime, t, tOf, type Key } from "../../words/words";
@@ -100,7 +100,7 @@ function Actions({ detail, onReload }: { detail: DocumentDetail; onReload(): voi
   const path = `/api/documents/${detail.doc_id}`;
   const ask = () => {
     leaveThread();
-    scope.value = { projectId: "", documents: [{ id: detail.doc_id, name: detail.filename }] };
+    scope.value = { ...NO_SCOPE, documents: [{ id: detail.doc_id, name: detail.filename }] };
     go({});
     setTimeout(() => document.getElementById("question")?.focus()); // once it is there
   };
