@@ -59,6 +59,11 @@ COMPARISONS = (
     "Compare the revenue in the annual report 2023 and the annual report 2024.",
     "What changed between the annual report 2023 and the annual report 2024?",
 )
+OF_AGENTS = {
+    "engineer": QUESTIONS[0],
+    "handbook": QUESTIONS[3],
+    "librarian": "Which document is about onboarding?",
+}
 AMBIGUOUS = "What was the total revenue according to the annual report?"
 DOCUMENT_COUNT = 5
 
@@ -134,9 +139,17 @@ def shown_text(events: Sequence[StreamEvent]) -> str:
 
 
 def asked_while(
-    scene: Scene, questions: Sequence[str], strike: Callable[[], float], state: str = "accepted"
+    scene: Scene,
+    questions: Sequence[str],
+    strike: Callable[[], float],
+    state: str = "accepted",
+    agents: Sequence[str | None] = (),
 ) -> list[Outcome]:
-    """Ask all at once, strike when each has reached `state`; returns those that were running then."""
+    """Ask all at once, strike when each has reached `state`; returns those that were running then.
+
+    Args:
+        agents: for each question the one that is asked; empty = none is.
+    """
     waiting = threading.Semaphore(0)
 
     def watch(event: StreamEvent) -> None:
@@ -144,7 +157,8 @@ def asked_while(
             waiting.release()
 
     with ThreadPoolExecutor(len(questions)) as pool:
-        asked = [pool.submit(scene.caller.ask, one, GIVE_UP_S, watch) for one in questions]
+        pairs = zip(questions, agents or [None] * len(questions), strict=True)
+        asked = [pool.submit(scene.caller.ask, one, GIVE_UP_S, watch, agent) for one, agent in pairs]
         for _ in questions:
             waiting.acquire(timeout=60)
         killed = strike()
@@ -192,6 +206,16 @@ def kill_children(scene: Scene) -> list[Outcome]:
         return scene.kill_worker()
 
     return asked_while(scene, COMPARISONS, strike, "delegation")
+
+
+def kill_agents(scene: Scene) -> list[Outcome]:
+    """A question to each of the sample agents; the worker dies, or the host with it."""
+
+    def strike() -> float:
+        scene.wait(0.5, 4)
+        return scene.chance.choice((scene.kill_worker, scene.kill_host))()
+
+    return asked_while(scene, tuple(OF_AGENTS.values()), strike, agents=tuple(OF_AGENTS))
 
 
 def kill_nothing(scene: Scene) -> list[Outcome]:
@@ -252,6 +276,7 @@ ROUNDS: Mapping[str, Round] = {
     "twice": kill_twice,
     "person_asked": kill_asked,
     "children": kill_children,
+    "agents": kill_agents,
     "ingestion": kill_ingestion,
 }
 

@@ -44,14 +44,16 @@ class Caller:
         self._port = port
         self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
 
-    def ask(self, question: str, give_up_s: float, watch: Watcher = lambda _: None) -> Followed:
+    def ask(
+        self, question: str, give_up_s: float, watch: Watcher = lambda _: None, agent: str | None = None
+    ) -> Followed:
         """Ask, and follow until the last event or until `give_up_s` are over.
 
         Raises:
             OSError, http.client.HTTPException: the question was not accepted.
         """
         seen = Followed(began=time.monotonic())
-        body = json.dumps({"question": question})
+        body = json.dumps({"question": question, "agent": agent})
         with contextlib.closing(self._connection()) as connection:
             connection.request("POST", "/api/chat", body=body, headers=self._headers)
             response = connection.getresponse()
