@@ -27,6 +27,7 @@ from functions import (
     threads,
     uploads,
     users,
+    workspace,
     wrong_address,
 )
 from functions.http.requests import require_settings
@@ -54,6 +55,7 @@ HTTP = (
     teams,
     threads,
     users,
+    workspace,
     wrong_address,
 )
 DOCUMENTS = (document_events, documents, pages, uploads)

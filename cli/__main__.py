@@ -10,7 +10,20 @@ import sys
 import traceback
 from collections.abc import Sequence
 
-from cli import agents, ask, check, documents, identity, metrics, runs, searching, threads, uploading, users
+from cli import (
+    agents,
+    ask,
+    check,
+    documents,
+    identity,
+    metrics,
+    runs,
+    searching,
+    threads,
+    uploading,
+    users,
+    workspace,
+)
 from cli.api import Api
 from cli.commands import Tree
 from cli.completion import register as register_completion
@@ -28,6 +41,7 @@ def command_tree() -> Tree:
         identity,
         ask,
         agents,
+        workspace,
         uploading,
         documents,
         threads,

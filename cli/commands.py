@@ -21,6 +21,7 @@ _GROUPS = {
     "runs": "list, show, follow, answer, cancel and rate runs (one per question)",
     "summaries": "list, show and delete summaries",
     "memory": "list and forget what is remembered of your questions",
+    "workspace": "list, show and delete files that agents wrote for you",
     "users": "erase people, show who did what (administrators)",
 }
 

@@ -95,6 +95,7 @@ async def keep_tidy(timer: func.TimerRequest, client: df.DurableOrchestrationCli
     from shared.subagents.metrics import purge_old_metrics
     from shared.summaries.summaries import purge_old_summaries
     from shared.teams.store import purge_taken, purge_turns
+    from shared.tools.workspace import purge_workspaces
 
     services, forget = await ready_services(), Instances(client).forget
     resumed = await resume_erasures(services.threads, services.queues)
@@ -104,6 +105,7 @@ async def keep_tidy(timer: func.TimerRequest, client: df.DurableOrchestrationCli
         datetime.now(UTC), services.settings, services.blobs, services.user_limits, forget
     )
     purged += await purge_taken(datetime.now(UTC), services.settings, services.blobs, forget)
+    purged += await purge_workspaces(datetime.now(UTC), services.blobs)
     metrics = await purge_turns(datetime.now(UTC), services.settings, services.bot_turns)
     metrics += await purge_old_metrics(datetime.now(UTC), services.settings, services.subagent_metrics)
     metrics += await purge_old_quality(datetime.now(UTC), services.settings, services.quality)

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from shared.teams.outbox import BotOutbox
     from shared.teams.store import BotTurnStore
     from shared.tools.base import Tool
+    from shared.tools.github_api import GithubApi
     from shared.tools.python_sandbox import PythonSandbox
     from shared.tools.web_search import WebSearch
 
@@ -83,6 +84,7 @@ class Services:
     bot_files: ChannelFiles | None = None
     bot_turns: BotTurnStore | None = None
     sandbox: PythonSandbox | None = None  # None = no Python is run
+    github: GithubApi | None = None  # None = no repository is read
     other_models: Callable[[str], ChatModel] | None = None  # by the name of their deployment
     own_tools: Mapping[str, Tool] = field(default_factory=dict)  # of an agent in a program, by name
     closers: tuple[Callable[[], Awaitable[None]], ...] = ()
@@ -155,6 +157,7 @@ class Connections:
         from shared.platform.language_models.endpoint import connect_model
         from shared.teams.files import bot_token
         from shared.teams.tokens import connect_bot
+        from shared.tools.github_api import connect_github
         from shared.tools.web_search import connect_web_search
 
         self._settings = settings
@@ -167,6 +170,7 @@ class Connections:
         self.document_intelligence = connect_document_intelligence(settings, self._credentials)
         self.docling = connect_docling(settings)
         self.web_search = connect_web_search(settings)
+        self.github = connect_github(settings)
         self.graph = connect_graph()
         self.graph_token = graph_token(settings, self._credentials)
         self.bot = connect_bot()
@@ -186,6 +190,7 @@ class Connections:
         connections: tuple[Closable, ...] = (
             *(self.blobs, self.queues, self.tables, self.model, self.search_admin),
             *(self.document_intelligence, self.docling, self.web_search, self.graph, self.bot),
+            self.github,
             *self._indexes.values(),
             self._credentials,
         )
@@ -304,6 +309,7 @@ def build_services(settings: Settings) -> Services:
         directory=_directory(to, settings),
         parser_services=_parser_services(to, settings),
         web_search=_web_search(to, settings),
+        github=_github(to, settings),
         other_models=cache(lambda name: _chat_model(to, settings, name, "the agent's model")),
         closers=(to.close,),
     )
@@ -364,6 +370,14 @@ def _web_search(to: Connections, settings: Settings) -> WebSearch | None:
 
     url = settings.web_search.url
     return SearxngWebSearch(to.web_search, url) if url else None
+
+
+def _github(to: Connections, settings: Settings) -> GithubApi | None:
+    from shared.tools.github_api import GithubApi
+
+    repositories = settings.github.repositories
+    is_on = "github" in settings.answering.enabled_tools and repositories
+    return GithubApi(to.github, settings.github.api_url, repositories) if is_on else None
 
 
 def _chat_model(to: Connections, settings: Settings, model: str, setting: str) -> ChatModel:

@@ -89,6 +89,7 @@ AuditAction = Literal[
     "publish",
     "reingest",
     "delete",
+    "write_file",
     "erase_person",
 ]
 

@@ -34,6 +34,7 @@ class ErasedCounts(Model):
         sessions: of programs that use the agents as a library, in which a question waited.
         quality_records: of answers, ratings and openings.
         limits: rows of what they used up.
+        workspace_files: that agents wrote for them.
         queue_messages: in poison queues.
         documents: 0 unless it was asked for.
         unused_uploads: access lists of uploads that never came.
@@ -50,6 +51,7 @@ class ErasedCounts(Model):
     quality_records: Count = 0
     idempotency_keys: Count = 0
     limits: Count = 0
+    workspace_files: Count = 0
     queue_messages: Count = 0
     documents: Count = 0
     unused_uploads: Count = 0

@@ -45,6 +45,7 @@ from shared.summaries.summaries import delete_summary
 from shared.teams.models import TakenActivity
 from shared.teams.parsing import owner_of
 from shared.teams.store import TAKEN_FOLDER, reply_of
+from shared.tools.workspace import forget_workspace
 
 One = TypeVar("One")
 Made = TypeVar("Made")
@@ -317,6 +318,7 @@ async def _forget_rows(user_id: str, services: ErasureServices) -> ErasedCounts:
         conversations=conversations,
         idempotency_keys=await services.idempotency.forget(user_id),
         limits=await services.user_limits.forget(user_id),
+        workspace_files=await forget_workspace(user_id, services.blobs),
         queue_messages=await services.poison.remove_of(user_id),
     )
 

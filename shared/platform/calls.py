@@ -124,6 +124,12 @@ WEB_SEARCH = Dependency(
     "search.formats.",
 )
 
+GITHUB = Dependency(
+    "GitHub",
+    "GITHUB_API_URL",
+    "Check GITHUB_TOKEN: it needs to read contents, issues and pull requests of GITHUB_REPOSITORIES.",
+)
+
 GRAPH = Dependency(
     "the directory (Microsoft Graph)",
     "GRAPH_ENDPOINT",

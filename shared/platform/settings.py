@@ -20,7 +20,7 @@ from shared.platform.timezones import TimezoneName
 
 AUTO = "auto"
 SUBAGENT_TOOLS = ("retrieve_documents", "query_metadata", "web_search")
-OPTIONAL_TOOLS = ("python",)
+OPTIONAL_TOOLS = ("python", "file_read", "file_write", "github")
 _UNAVAILABLE_TOOLS = {
     "git": "a client whose connections can be checked against private networks",
     "powershell": "a pool of remote sessions, because no shell runs next to the app",
@@ -30,6 +30,7 @@ _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _HEADER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,63}")
 _HEADER = re.compile(r"\s*[A-Za-z0-9][A-Za-z0-9_-]{0,99}\s*=[\x20-\x2b\x2d-\x7e]*")
 _HOST = re.compile(r"\.?[a-z0-9-]+(\.[a-z0-9-]+)*(:\d{1,5})?")
+_REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}/(?!\.{1,2}$)[A-Za-z0-9._-]{1,100}")
 _GUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
@@ -45,6 +46,13 @@ def _optional_tools(text: str) -> str:
             raise ValueError(f"{name} is not available: it would need {_UNAVAILABLE_TOOLS[name]}")
         if name not in OPTIONAL_TOOLS:
             raise ValueError(f"there is no tool {name!r}, only {', '.join(OPTIONAL_TOOLS)}")
+    return text
+
+
+def _repositories(text: str) -> str:
+    for name in listed(text):
+        if not _REPOSITORY.fullmatch(name):
+            raise ValueError(f"{name!r} is not owner/name")
     return text
 
 
@@ -511,8 +519,8 @@ class AnsweringSettings(SettingsGroup):
     agent_tools: Annotated[str, AfterValidator(_optional_tools)] = Field(
         default="",
         description="Tools that are off by default, comma separated, for questions and for agents that "
-        "name them: python.",
-        examples=["python"],
+        "name them: python, file_read, file_write, github.",
+        examples=["python,file_read,file_write"],
     )
     max_question_chars: int = Field(default=8000, gt=0, description="A longer question is refused (413).")
 
@@ -782,6 +790,30 @@ class WebSearchSettings(SettingsGroup, alias_generator=prefixed("WEB_SEARCH_")):
     key_header: _HeaderName = Field(
         default="X-Api-Key", description="Header that carries the key.", examples=["Authorization"]
     )
+
+
+class GithubSettings(SettingsGroup, alias_generator=prefixed("GITHUB_")):
+    """GitHub."""
+
+    repository_list: Annotated[str, AfterValidator(_repositories)] = Field(
+        alias="GITHUB_REPOSITORIES",
+        default="",
+        description="Repositories that the tool github reads, for everyone who can ask; comma separated.",
+        examples=["contoso/handbook,contoso/app"],
+    )
+    token: _HeaderValue | None = Field(
+        default=None, description="Token with read access to them; unset = public ones only.", repr=False
+    )
+    api_url: _SafeUrl = Field(
+        default="https://api.github.com",
+        description="Address of GitHub's API.",
+        examples=["https://HOST/api/v3"],
+    )
+
+    @property
+    def repositories(self) -> tuple[str, ...]:
+        """GITHUB_REPOSITORIES as a tuple."""
+        return listed(self.repository_list)
 
 
 class LimitSettings(SettingsGroup):
@@ -1101,6 +1133,7 @@ class Settings(BaseModel):
     thresholds: ThresholdSettings
     budgets: BudgetSettings
     web_search: WebSearchSettings
+    github: GithubSettings
     limits: LimitSettings
     telemetry: TelemetrySettings
     bot: BotSettings
@@ -1162,6 +1195,7 @@ class Settings(BaseModel):
             ("AZURE_SEARCH_ENDPOINT", self.search.endpoint, self.search.api_key),
             ("OPENAI_BASE_URL", models.openai_base_url, models.openai_api_key),
             ("AZURE_OPENAI_ENDPOINT", models.azure_openai_endpoint, models.azure_openai_api_key),
+            ("GITHUB_API_URL", self.github.api_url, self.github.token),
             ("DOCLING_ENDPOINT", ingestion.docling_endpoint, ingestion.docling_api_key),
             ("TABLES_ENDPOINT", storage.tables_endpoint, storage.tables_key),
         ):

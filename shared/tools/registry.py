@@ -24,6 +24,7 @@ from shared.tools.block_judges import BlockJudge, Grade, Rerank
 from shared.tools.delegate import Delegate
 from shared.tools.document_tools import DocumentTool, Facets, GetDocument, ListDocuments, MetadataSearch
 from shared.tools.query_rewrite import RewriteQuery
+from shared.tools.read_github import ReadGithub
 from shared.tools.read_pages import ReadPages
 from shared.tools.recall_memory import RecallMemory
 from shared.tools.run_python import RunPython
@@ -33,6 +34,8 @@ from shared.tools.services import ToolServices
 from shared.tools.table_queries import run_query
 from shared.tools.table_tools import ListTables, QueryStructuredData, RunQuery, RunSql
 from shared.tools.view_figure import ViewFigure
+from shared.tools.workspace import Workspace
+from shared.tools.workspace_tools import FileRead, FileWrite
 
 # Unmeasured with real models: scores of 20 passages are about 300 tokens, some seconds.
 _JUDGE_TOKENS = 1000
@@ -134,6 +137,17 @@ def _query_structured_data(binding: Binding) -> Tool:
     )
 
 
+def _read_github(binding: Binding) -> Tool:
+    limits = CallLimits(timeout_s=binding.services.settings.search.timeout_s)
+    return ReadGithub(binding.services.github, limits)
+
+
+def _workspace(binding: Binding, tool: type[Tool]) -> Workspace | None:
+    services = binding.services
+    is_on = tool.name in services.settings.answering.enabled_tools
+    return Workspace(services.blobs, binding.user) if is_on else None
+
+
 TOOLS: Mapping[str, Callable[[Binding], Tool]] = {
     SemanticSearch.name: _semantic_search,
     ReadPages.name: lambda binding: ReadPages(DocumentBlocks(binding.blocks), binding.found),
@@ -148,6 +162,11 @@ TOOLS: Mapping[str, Callable[[Binding], Tool]] = {
     AskUser.name: lambda binding: AskUser(),
     SearchWeb.name: _search_web,
     RunPython.name: lambda binding: RunPython(binding.services.sandbox),
+    ReadGithub.name: _read_github,
+    FileRead.name: lambda binding: FileRead(_workspace(binding, FileRead)),
+    FileWrite.name: lambda binding: FileWrite(
+        _workspace(binding, FileWrite), binding.user, binding.services.audit
+    ),
     ListTables.name: _list_tables,
     QueryStructuredData.name: _query_structured_data,
     RunSql.name: lambda binding: RunSql(binding.tables, _run_query(binding)),
@@ -173,6 +192,9 @@ _OTHERS: tuple[type[Tool], ...] = (
     Rerank,
     Grade,
     RunPython,
+    ReadGithub,
+    FileRead,
+    FileWrite,
     ListTables,
     QueryStructuredData,
     RunSql,

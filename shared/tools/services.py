@@ -2,8 +2,10 @@
 
 from typing import Protocol
 
+from shared.access.audit_trail import AuditTrail
 from shared.conversations.services import ConversationServices
 from shared.platform.search import SearchIndex
+from shared.tools.github_api import GithubApi
 from shared.tools.python_sandbox import PythonSandbox
 from shared.tools.web_search import WebSearch
 
@@ -12,5 +14,7 @@ class ToolServices(ConversationServices, Protocol):
     """What tools needs of the outside world."""
 
     content_index: SearchIndex
+    audit: AuditTrail
     web_search: WebSearch | None
     sandbox: PythonSandbox | None
+    github: GithubApi | None

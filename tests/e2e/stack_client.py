@@ -11,6 +11,8 @@ from fpdf import FPDF
 from local.run_all.demo import documents_of
 from local.run_all.stack import DOCUMENTS_CONTAINER, LocalStack
 from samples.acl import ANNA, SampleUser
+from shared.platform.hashing import digest
+from shared.platform.names import WORK
 
 HANG_GUARD_S = 240.0  # nothing waits so long unless it hangs
 ENDED = ("ready", "failed")
@@ -23,6 +25,13 @@ def drop(stack: LocalStack, name: str, content: bytes, acl: str = ANNA.user_id) 
         service.get_blob_client(DOCUMENTS_CONTAINER, name).upload_blob(
             content, overwrite=True, metadata={"acl": acl}
         )
+
+
+def put_in_workspace(stack: LocalStack, user_id: str, name: str) -> None:
+    """A file in a person's workspace, as the tool `file_write` leaves it."""
+    with BlobServiceClient.from_connection_string(stack.storage_connection_string) as service:
+        blob = service.get_blob_client(WORK, f"workspaces/{digest(user_id)}/{name}")
+        blob.upload_blob(b"mine", overwrite=True)
 
 
 def wait_until_ended(stack: LocalStack, name: str, user: SampleUser = ANNA) -> dict[str, Any]:

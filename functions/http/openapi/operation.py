@@ -143,6 +143,7 @@ _TAGS = {  # by the first part of the route
     "summaries": "Summaries",
     "threads": "Threads",
     "memory": "Memory",
+    "workspace": "Workspace",
     "messages": "Channels",
     "me": "Caller",
     "site": "Caller",

@@ -95,6 +95,7 @@ from shared.runs.models import ChatRequest, ClarificationAnswer, Feedback, Feedb
 from shared.subagents.metrics import SubagentMetrics
 from shared.summaries.models import SummaryList, SummaryOrder, SummaryView
 from shared.teams.activities import ActivityAnswer, ChannelActivity
+from shared.tools.workspace import WorkspaceList
 
 OPERATIONS = (
     Operation(
@@ -484,6 +485,26 @@ OPERATIONS = (
         "delete_memory",
         "Forget all of it",
         json_reply(200, "How many there were.", MemoriesDeleted),
+    ),
+    Operation(
+        "GET workspace",
+        "get_workspace",
+        "The files that agents wrote for the caller, by name",
+        json_reply(200, "All of them.", WorkspaceList),
+    ),
+    Operation(
+        "GET workspace/{file}",
+        "get_workspace_file",
+        "A file that an agent wrote",
+        Reply(200, "All of it.", ((BYTES, None),), ("ETag",)),
+        errors=(InvalidQueryError, DocumentNotFoundError, ConflictError),
+    ),
+    Operation(
+        "DELETE workspace/{file}",
+        "delete_workspace_file",
+        "Delete a file that an agent wrote",
+        Reply(204, "It is gone."),
+        errors=(InvalidQueryError, DocumentNotFoundError),
     ),
     Operation(
         "POST messages",

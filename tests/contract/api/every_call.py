@@ -90,6 +90,9 @@ def _threads_and_memory(user: httpx.Client) -> None:
     user.get("/memory").raise_for_status()
     user.put("/memory", json={"is_on": True}).raise_for_status()
     user.delete("/memory").raise_for_status()
+    (file,) = user.get("/workspace").raise_for_status().json()["files"]
+    user.get(f"/workspace/{file['name']}").raise_for_status()
+    user.delete(f"/workspace/{file['name']}").raise_for_status()
 
 
 def _summaries(user: httpx.Client) -> None:

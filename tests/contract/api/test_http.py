@@ -13,6 +13,7 @@ from samples.questions import FIRST_QUESTION
 from shared.access.identity import sign_dev_token
 from tests.contract.api.described import Described
 from tests.contract.api.every_call import call_everything
+from tests.e2e.stack_client import put_in_workspace
 
 pytestmark = pytest.mark.contract
 HANG_GUARD_S = 120.0
@@ -204,6 +205,7 @@ def test_every_call_answers_as_it_is_described(
 ) -> None:
     claims = {"sub": "root", "roles": ["admin"], "exp": int(time.time()) + 600}
     token = sign_dev_token(claims, stack.secrets.token_secret)
+    put_in_workspace(stack, ANNA.user_id, "notes.md")
     for administrator in client(stack, token, described):
         succeeded = call_everything(anna, nobody, administrator, described)
         everything = {operation["operationId"] for operation in described.operations()}

@@ -6,8 +6,10 @@ from typing import Any
 
 import httpx
 
+from shared.platform.hashing import digest
 from tests.e2e.access.people import ABSENT, PAPERS, PEOPLE, QUESTION, Person, leaked, may_read
 from tests.e2e.access.world import World
+from tests.e2e.stack_client import put_in_workspace
 
 Probe = Callable[[World], None]
 Make = Callable[[World, str], str]
@@ -184,6 +186,12 @@ def new_thread(world: World, name: str) -> str:
     made = world.caller(name).post("/threads", json={"title": "secret"})
     assert made.status_code == 201, made.text
     return str(made.json()["thread_id"])
+
+
+def file_of(world: World, name: str) -> str:
+    file = f"{digest(name)[:8]}.md"
+    put_in_workspace(world.stack, PEOPLE[name].user_id, file)
+    return file
 
 
 def new_summary(world: World, name: str) -> str:

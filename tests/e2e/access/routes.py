@@ -20,8 +20,10 @@ from tests.e2e.access.people import (
     readable,
 )
 from tests.e2e.access.probes import (
+    OWNERS,
     Probe,
     events_of,
+    file_of,
     for_administrators,
     for_channels_alone,
     for_everybody,
@@ -114,6 +116,13 @@ def own_summaries_listed(world: World) -> None:
         found = ids_listed(world.caller(name), "/summaries", "summaries", "summary_id")
         assert (name in world.summaries) <= bool(found), name
         assert not found & others, name
+
+
+def own_files_listed(world: World) -> None:
+    files = {name: file_of(world, name) for name in OWNERS}
+    for name in PEOPLE:
+        found = {one["name"] for one in world.caller(name).get("/workspace").json()["files"]}
+        assert found & set(files.values()) == ({files[name]} if name in files else set()), name
 
 
 def ids_listed(caller: httpx.Client, path: str, name: str, key: str) -> set[str]:
@@ -419,6 +428,9 @@ ROUTES: Mapping[str, Probe] = {
     "GET memory": remembered,
     "DELETE memory": forgotten,
     "PUT memory": switched,
+    "GET workspace": own_files_listed,
+    "GET workspace/{file}": of_one_person(file_of, "GET", "/workspace/{}", 200),
+    "DELETE workspace/{file}": of_one_person(file_of, "DELETE", "/workspace/{}", 204),
     "POST messages": for_channels_alone,
     "GET maintenance/audit": for_administrators("GET", "/maintenance/audit"),
     "GET maintenance/poison": for_administrators("GET", "/maintenance/poison"),

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+from shared.platform.hashing import digest
 from shared.tools.base import ToolResult
 from shared.tools.registry import bound_tool
 from shared.wiring import Services
@@ -174,8 +175,37 @@ async def is_not_configured(world: World, services: Services, name: str) -> None
 
 
 async def is_switched_off(world: World, services: Services, name: str) -> None:
-    result = await call(services, PEOPLE[name], "python", code="1 + 1")
-    assert result["type"] == "ConfigurationError"
+    for tool, arguments in (
+        ("python", {"code": "1 + 1"}),
+        ("github", {"action": "list_commits", "repo": "contoso/app"}),
+    ):
+        result = await call(services, PEOPLE[name], tool, **arguments)
+        assert result["type"] == "ConfigurationError"
+
+
+def with_workspaces(services: Services) -> Services:
+    return services.using(settings=services.settings.changed(agent_tools="file_read,file_write"))
+
+
+async def writes_files(world: World, services: Services, name: str) -> None:
+    off = await call(services, PEOPLE[name], "file_write", path="notes.md", text=name)
+    assert off["type"] == "ConfigurationError"
+    on = with_workspaces(services)
+    written = await call(on, PEOPLE[name], "file_write", path="notes.md", text=name, mode="replace")
+    assert written["success"], written
+    read = await call(on, PEOPLE[name], "file_read", path="notes.md")
+    assert read["text"] == name
+
+
+async def reads_files(world: World, services: Services, name: str) -> None:
+    """A file of somebody else's is none."""
+    on, own = with_workspaces(services), f"only-{digest(name)[:8]}.md"
+    await call(on, PEOPLE[name], "file_write", path=own, text="mine", mode="replace")
+    for other in PEOPLE.keys() - {name}:
+        foreign_file = await call(on, PEOPLE[other], "file_read", path=own)
+        absent = await call(on, PEOPLE[other], "file_read", path="absent.md")
+        assert absent["type"] == "DocumentNotFoundError"
+        assert str(foreign_file).replace(own, "FILE") == str(absent).replace("absent.md", "FILE"), other
 
 
 TOOL_PROBES: Mapping[str, ToolProbe] = {
@@ -193,6 +223,9 @@ TOOL_PROBES: Mapping[str, ToolProbe] = {
     "ask_user": asks,
     "web_search": is_not_configured,
     "python": is_switched_off,
+    "github": is_switched_off,
+    "file_read": reads_files,
+    "file_write": writes_files,
     "list_tables": lists_tables,
     "query_structured_data": asks_tables,
     "run_sql": runs_sql,

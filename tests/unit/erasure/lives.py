@@ -29,6 +29,7 @@ from shared.summaries.summaries import begin_summary
 from shared.teams.models import BotConversation, BotMessage, BotSender, BotTurn
 from shared.teams.parsing import conversation_key, reply_key
 from shared.teams.store import take_down, today
+from shared.tools.workspace import Workspace
 from shared.wiring import Services
 from tests.fakes.models import Reply, ScriptedChatModel
 from tests.unit.answering.world import plan
@@ -108,6 +109,7 @@ async def live(user_id: str, words: str, services: Services) -> Life:
         "a key", user, services.idempotency, route="POST /chat", body="digest", resource_id=first.run_id
     )
     await admit(user, services.settings, services.user_limits)
+    await Workspace(services.blobs, user).write("notes.md", words, "create")
     waiting = await _wait_in_a_program(words, user, services)
     ids = (first.run_id, second.run_id, at_work.run_id, first.thread_id, at_work.thread_id, waiting)
     key = await _chat(words, second, user, services)

@@ -38,6 +38,7 @@ COUNTS = ErasedCounts(
     quality_records=4,
     idempotency_keys=1,
     limits=1,
+    workspace_files=1,
     queue_messages=1,
 )
 

@@ -50,6 +50,7 @@ const ACTIONS: Record<AuditEntry["action"], string> = {
   publish: "für alle geöffnet",
   reingest: "neu gelesen",
   delete: "gelöscht",
+  write_file: "Datei abgelegt",
   erase_person: "Person gelöscht",
 };
 

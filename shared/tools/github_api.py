@@ -1,0 +1,128 @@
+"""GitHub's REST API, read only: GET requests about the repositories of GITHUB_REPOSITORIES, and no others.
+
+The host is that of GITHUB_API_URL; no redirect is followed, so neither the token nor a query reaches another
+one. What comes back is a stranger's: its size is bounded here, and the tool bounds what a model reads of it.
+
+Source: docs.github.com, REST API version 2022-11-28.
+"""
+
+# For annotations alone: the start of the app need not build every model.
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from shared.platform.calls import GITHUB as SERVICE
+from shared.platform.calls import Deadline, call_span, call_within, error_of_status
+from shared.platform.connections import Connection
+from shared.platform.errors import DocumentNotFoundError, InvalidQueryError, RateLimitError
+from shared.platform.http_client import http_errors, not_understood, read_bounded
+from shared.platform.language_models.models import CallLimits
+from shared.platform.settings import Settings
+
+if TYPE_CHECKING:
+    from aiohttp import ClientSession
+
+_CONNECT_TIMEOUT_S = 5
+MAX_ANSWER_BYTES = 4_000_000  # a file of 1 MB, which the API sends at most, in base64 and JSON
+MAX_PATH_CHARS = 500
+_TEXT_MATCHES = "application/vnd.github.text-match+json"  # else what a search shows of a file is its name
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f]")
+
+
+def connect_github(settings: Settings) -> Connection[ClientSession]:
+    """The HTTP session; it is made, and aiohttp imported, on first use."""
+
+    def make() -> ClientSession:
+        from aiohttp import ClientSession, ClientTimeout, DummyCookieJar
+
+        headers = {"X-GitHub-Api-Version": "2022-11-28", "User-Agent": "groundwork", "Accept": _TEXT_MATCHES}
+        if token := settings.github.token:
+            headers["Authorization"] = f"Bearer {token}"
+        return ClientSession(
+            headers=headers,
+            timeout=ClientTimeout(total=None, connect=_CONNECT_TIMEOUT_S),  # each call has its deadline
+            cookie_jar=DummyCookieJar(),
+        )
+
+    return Connection(make, ("aiohttp",))
+
+
+class GithubApi:
+    """The repositories of a list."""
+
+    def __init__(self, connection: Connection[ClientSession], url: str, repositories: Sequence[str]) -> None:
+        """`url` is that of the API, such as https://api.github.com; `repositories`: owner/name each."""
+        self._connection = connection
+        self._url = url.rstrip("/")
+        self._repositories = {name.casefold(): name for name in repositories}
+
+    def repository(self, name: str) -> str:
+        """The repository as the list writes it.
+
+        Raises:
+            InvalidQueryError: it is not on the list; the hint names those that are.
+        """
+        known = self._repositories.get(name.strip().casefold())
+        if known is None:
+            raise InvalidQueryError(
+                f"The repository {name[:100]!r} is not open to this tool.",
+                f"Repositories: {', '.join(self._repositories.values())}.",
+            )
+        return known
+
+    async def get(self, path: Sequence[str], query: Mapping[str, str], limits: CallLimits) -> Any:
+        """What the API answers, as JSON.
+
+        Args:
+            path: its parts, which are escaped here.
+
+        Raises:
+            DocumentNotFoundError: there is nothing there.
+            InvalidQueryError: a part of the path leads elsewhere, or the API refuses the query.
+            DependencyError: no answer, or none that can be used.
+        """
+        url = "/".join((self._url, *map(_part, path)))
+        deadline = Deadline(limits.timeout_s)
+        with call_span(SERVICE, "query"):
+            content = await call_within(
+                deadline, limits.max_retries, lambda: self._read(url, query, deadline)
+            )
+        try:
+            return json.loads(content)
+        except (ValueError, RecursionError):
+            raise not_understood(SERVICE) from None
+
+    async def _read(self, url: str, query: Mapping[str, str], deadline: Deadline) -> bytes:
+        with http_errors(SERVICE):
+            async with asyncio.timeout_at(deadline.at):
+                session = await self._connection.opened()
+                from yarl import URL
+
+                address = URL(url, encoded=True)
+                async with session.get(address, params=query, allow_redirects=False) as response:
+                    _check(response.status, response.headers)
+                    parts = response.content.iter_any()
+                    return await read_bounded(parts, MAX_ANSWER_BYTES, not_understood(SERVICE))
+
+
+def _part(part: str) -> str:
+    if part in ("", ".", "..") or _UNPRINTABLE.search(part) or len(part) > MAX_PATH_CHARS:
+        raise InvalidQueryError("This is no path of a file.", "Such as docs/guide.md, from the top.")
+    return quote(part, safe="")
+
+
+def _check(status: int, headers: Mapping[str, str]) -> None:
+    if status == 200:
+        return
+    if status in (403, 429) and (headers.get("x-ratelimit-remaining") == "0" or "retry-after" in headers):
+        raise RateLimitError("GitHub refuses more calls for now.", "Go on without it.")
+    if status in (404, 410) or 300 <= status < 400:  # one that was moved is another repository
+        raise DocumentNotFoundError("There is no such thing in the repository.", "Search for it first.")
+    if status == 422:
+        raise InvalidQueryError("GitHub does not understand the query.", "Use a few plain words.")
+    raise error_of_status(SERVICE, status, headers)

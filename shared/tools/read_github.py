@@ -1,0 +1,273 @@
+"""The tool `github`: code, issues and commits of some repositories, read only.
+
+Everybody who may call it sees the same repositories: GITHUB_REPOSITORIES decides, not the person's account.
+"""
+
+import base64
+import binascii
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic import Field, ValidationError
+
+from shared.platform.calls import GITHUB as SERVICE
+from shared.platform.errors import ConfigurationError, DocumentNotFoundError, InvalidQueryError
+from shared.platform.http_client import Wire, not_understood
+from shared.platform.language_models.models import CallLimits
+from shared.tools.base import Parameters, Tool, ToolResult
+from shared.tools.github_api import MAX_PATH_CHARS, GithubApi
+
+MAX_TEXT_CHARS = 12_000  # what a model reads of one result is 16,000 characters of JSON
+_MAX_COMMENT_CHARS = 1_500
+_MAX_FRAGMENT_CHARS = 500
+_COUNT = "20"  # results of a search, comments, commits
+# Words of GitHub's search that lead to other repositories. What is found elsewhere is left out as well.
+_ELSEWHERE = re.compile(r"\b(?:repo|org|user|owner|enterprise)\s*:", re.IGNORECASE)
+
+
+class GithubParameters(Parameters):
+    """Arguments of `github`."""
+
+    action: Literal["search_code", "get_file", "search_issues", "get_issue", "list_commits"]
+    repo: str = Field(description="owner/name", min_length=3, max_length=140)
+    query: str = Field(default="", max_length=200, description="What a search looks for, in plain words.")
+    path: str = Field(
+        default="",
+        max_length=MAX_PATH_CHARS,
+        description="Of a file or folder, from the top; with list_commits those that changed it.",
+    )
+    ref: str = Field(default="", max_length=200, description="Branch, tag or commit; empty = the default.")
+    number: int = Field(default=0, ge=0, description="Of an issue or pull request.")
+
+
+class _User(Wire):
+    login: str = ""
+
+
+class _Entry(Wire):
+    """A file or folder; `content` of a file alone, in base64, unless it is larger than 1 MB."""
+
+    type: str
+    path: str
+    size: int = 0
+    html_url: str | None = None
+    encoding: str = ""
+    content: str = ""
+
+
+class _Match(Wire):
+    fragment: str = ""
+
+
+class _Repository(Wire):
+    full_name: str
+
+
+class _FoundFile(Wire):
+    path: str
+    html_url: str
+    repository: _Repository
+    text_matches: tuple[_Match, ...] = ()
+
+
+class _Issue(Wire):
+    number: int
+    title: str
+    state: str
+    html_url: str
+    repository_url: str
+    created_at: str
+    body: str | None = None
+    user: _User | None = None
+    comments: int = 0
+
+
+class _Comment(Wire):
+    created_at: str
+    body: str | None = None
+    user: _User | None = None
+
+
+class _Author(Wire):
+    name: str = ""
+    date: str = ""
+
+
+class _CommitText(Wire):
+    message: str
+    author: _Author | None = None
+
+
+class _Commit(Wire):
+    sha: str
+    html_url: str
+    commit: _CommitText
+
+
+@dataclass(frozen=True)
+class ReadGithub(Tool):
+    """Reads repositories. `api`: None = switched off."""
+
+    api: GithubApi | None
+    limits: CallLimits
+
+    name = "github"
+    description = (
+        "Read a GitHub repository: search_code and search_issues (query), get_file (path; of a folder its "
+        "entries), get_issue (number; pull requests, too), list_commits (newest first). Nothing is changed."
+    )
+    parameters = GithubParameters
+
+    async def _run(self, arguments: GithubParameters) -> ToolResult:
+        if self.api is None:
+            raise ConfigurationError(
+                "GitHub is switched off.", "Add github to AGENT_TOOLS, and set GITHUB_REPOSITORIES."
+            )
+        reader = _Reader(self.api, self.api.repository(arguments.repo), arguments, self.limits)
+        actions: Mapping[str, Callable[[], Awaitable[ToolResult]]] = {
+            "search_code": reader.search_code,
+            "get_file": reader.get_file,
+            "search_issues": reader.search_issues,
+            "get_issue": reader.get_issue,
+            "list_commits": reader.list_commits,
+        }
+        try:
+            return await actions[arguments.action]()
+        except (ValidationError, KeyError, TypeError):
+            raise not_understood(SERVICE) from None
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """One call. `repo` is as the list of repositories writes it."""
+
+    api: GithubApi
+    repo: str
+    arguments: GithubParameters
+    limits: CallLimits
+
+    async def search_code(self) -> ToolResult:
+        found = await self._search("code", "")
+        files = [_FoundFile.model_validate(one) for one in found]
+        results = [
+            {
+                "path": file.path,
+                "url": file.html_url,
+                "text": "\n…\n".join(match.fragment[:_MAX_FRAGMENT_CHARS] for match in file.text_matches),
+            }
+            for file in files
+            if file.repository.full_name.casefold() == self.repo.casefold()
+        ]
+        return {"results": results, "result_count": len(results)}
+
+    async def search_issues(self) -> ToolResult:
+        kind = "" if "is:" in self.arguments.query else " is:issue"  # the API wants one of the two
+        issues = [_Issue.model_validate(one) for one in await self._search("issues", kind)]
+        results = [_issue(issue) for issue in issues if self._is_ours(issue)]
+        return {"results": results, "result_count": len(results)}
+
+    async def get_issue(self) -> ToolResult:
+        number = str(self.arguments.number)
+        issue = _Issue.model_validate(await self._get("issues", number))
+        if not self._is_ours(issue):  # it was transferred
+            raise DocumentNotFoundError("There is no such thing in the repository.", "Search for it first.")
+        found = await self._get("issues", number, "comments", per_page=_COUNT) if issue.comments else []
+        comments = [_Comment.model_validate(one) for one in found]
+        return {
+            **_issue(issue),
+            "text": (issue.body or "")[:MAX_TEXT_CHARS],
+            "comments": [
+                {
+                    "author": _login(comment.user),
+                    "created_at": comment.created_at,
+                    "text": (comment.body or "")[:_MAX_COMMENT_CHARS],
+                }
+                for comment in comments
+            ],
+            "comment_count": issue.comments,
+        }
+
+    async def get_file(self) -> ToolResult:
+        parts = [part for part in self.arguments.path.strip("/").split("/") if part]
+        found = await self._get("contents", *parts, **self._ref("ref"))
+        if isinstance(found, list):
+            entries = [_Entry.model_validate(one) for one in found]
+            named = [{"path": entry.path, "kind": entry.type} for entry in entries]
+            return {"entries": named, "count": len(named)}
+        entry = _Entry.model_validate(found)
+        text = _text_of(entry)
+        return {
+            "path": entry.path,
+            "url": entry.html_url,
+            "size_bytes": entry.size,
+            "text": text[:MAX_TEXT_CHARS],
+            "truncated": len(text) > MAX_TEXT_CHARS,
+        }
+
+    async def list_commits(self) -> ToolResult:
+        path = {"path": self.arguments.path} if self.arguments.path else {}
+        found = await self._get("commits", per_page=_COUNT, **path, **self._ref("sha"))
+        commits = [_Commit.model_validate(one) for one in found]
+        listed = [
+            {
+                "sha": commit.sha,
+                "message": commit.commit.message[:_MAX_FRAGMENT_CHARS],
+                "author": commit.commit.author.name if commit.commit.author else "",
+                "date": commit.commit.author.date if commit.commit.author else "",
+                "url": commit.html_url,
+            }
+            for commit in commits
+        ]
+        return {"commits": listed, "count": len(listed)}
+
+    async def _get(self, *path: str, **query: str) -> Any:
+        return await self.api.get(("repos", *self.repo.split("/"), *path), query, self.limits)
+
+    async def _search(self, what: str, more: str) -> list[Any]:
+        query = self.arguments.query.strip()
+        if not query:
+            raise InvalidQueryError("A search needs a query.", "Say what to look for, in `query`.")
+        if _ELSEWHERE.search(query):
+            raise InvalidQueryError("The query names a repository.", "Name it in `repo` alone.")
+        asked = {"q": f"{query} repo:{self.repo}{more}", "per_page": _COUNT}
+        found = await self.api.get(("search", what), asked, self.limits)
+        return list(found["items"])
+
+    def _is_ours(self, issue: _Issue) -> bool:
+        return issue.repository_url.casefold().endswith(f"/repos/{self.repo}".casefold())
+
+    def _ref(self, name: str) -> dict[str, str]:
+        return {name: self.arguments.ref} if self.arguments.ref else {}
+
+
+def _issue(issue: _Issue) -> dict[str, Any]:
+    return {
+        "number": issue.number,
+        "title": issue.title[:_MAX_FRAGMENT_CHARS],
+        "state": issue.state,
+        "author": _login(issue.user),
+        "created_at": issue.created_at,
+        "url": issue.html_url,
+    }
+
+
+def _login(user: _User | None) -> str:
+    return user.login if user else ""
+
+
+def _text_of(entry: _Entry) -> str:
+    """The text of a file.
+
+    Raises:
+        InvalidQueryError: it is no text, or larger than the API sends.
+    """
+    if entry.type != "file" or entry.encoding != "base64":
+        raise InvalidQueryError(
+            f"{entry.path} cannot be read: it is no file, or larger than 1 MB.", "Read another one."
+        )
+    try:
+        return base64.b64decode(entry.content).decode()
+    except (binascii.Error, UnicodeDecodeError):
+        raise InvalidQueryError(f"{entry.path} is no text.", "Read another file.") from None

@@ -1,0 +1,97 @@
+"""The tools `file_read` and `file_write`: an agent's notes and results, in the workspace of its person."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal
+
+from pydantic import Field
+
+from shared.access.audit_trail import AuditTrail, record_act
+from shared.access.models import AuditEntry, UserContext
+from shared.platform.errors import ConfigurationError
+from shared.tools.base import Parameters, Tool, ToolResult
+from shared.tools.workspace import MAX_FILE_BYTES, Workspace
+
+MAX_LINES = 2000
+_MAX_CHARS = 12_000  # what a model reads of one result is 16,000 characters of JSON
+
+
+class FileReadParameters(Parameters):
+    """Arguments of `file_read`."""
+
+    path: str = Field(description="Name of the file.", min_length=1, max_length=200)
+    offset: int = Field(default=0, description="First line, counted from 0.", ge=0)
+    limit: int = Field(default=MAX_LINES, description=f"How many lines at most, 1-{MAX_LINES}.")
+
+
+class FileWriteParameters(Parameters):
+    """Arguments of `file_write`."""
+
+    path: str = Field(
+        description="Name of the file, such as notes.md; no folders.", min_length=1, max_length=200
+    )
+    text: str = Field(description="All that it is to hold.", max_length=MAX_FILE_BYTES)
+    mode: Literal["create", "replace"] = Field(
+        default="create", description="`create` refuses to change a file that there is."
+    )
+
+
+@dataclass(frozen=True)
+class FileRead(Tool):
+    """Reads a file of the person's workspace. `workspace`: None = switched off."""
+
+    workspace: Workspace | None
+
+    name = "file_read"
+    description = "Read a text file that file_write wrote for this person in the last 24 hours, by lines."
+    parameters = FileReadParameters
+
+    async def _run(self, arguments: FileReadParameters) -> ToolResult:
+        text = await _switched_on(self.workspace, self.name).read(arguments.path)
+        lines = text.splitlines(keepends=True)
+        shown = _fitting(lines[arguments.offset :][: min(max(arguments.limit, 1), MAX_LINES)])
+        after = arguments.offset + len(shown)
+        return {
+            "text": "".join(shown)[:_MAX_CHARS],
+            "total_lines": len(lines),
+            "next_offset": after if after < len(lines) else None,
+        }
+
+
+@dataclass(frozen=True)
+class FileWrite(Tool):
+    """Writes a file of the person's workspace, and says so in the audit trail."""
+
+    workspace: Workspace | None
+    user: UserContext
+    audit: AuditTrail
+
+    name = "file_write"
+    description = (
+        "Keep a text file for this person for 24 hours: notes for later, or a result to take away. They find "
+        "it in their workspace. At most 1 MB a file, 100 files, 20 MB."
+    )
+    parameters = FileWriteParameters
+
+    async def _run(self, arguments: FileWriteParameters) -> ToolResult:
+        workspace = _switched_on(self.workspace, self.name)
+        size_bytes, digest = await workspace.write(arguments.path, arguments.text, arguments.mode)
+        entry = AuditEntry(at=datetime.now(UTC), user_id=self.user.user_id, action="write_file")
+        await record_act(self.audit, entry)
+        return {"path": arguments.path, "size_bytes": size_bytes, "sha256": digest}
+
+
+def _switched_on(workspace: Workspace | None, name: str) -> Workspace:
+    if workspace is None:
+        raise ConfigurationError("Workspaces are switched off.", f"Add {name} to AGENT_TOOLS.")
+    return workspace
+
+
+def _fitting(lines: list[str]) -> list[str]:
+    """As many lines as a model reads at once; one at least."""
+    chars = 0
+    for number, line in enumerate(lines):
+        chars += len(line)
+        if chars > _MAX_CHARS:
+            return lines[: max(number, 1)]
+    return lines

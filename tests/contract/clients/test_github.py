@@ -1,0 +1,135 @@
+"""The tool `github` against a server that speaks GitHub's REST API, over real HTTP."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from shared.platform.language_models.models import CallLimits
+from shared.tools.base import ToolResult
+from shared.tools.github_api import MAX_ANSWER_BYTES, GithubApi
+from shared.tools.read_github import ReadGithub
+from tests.contract.clients.conftest import NOWHERE, Connect
+from tests.contract.clients.scripted_server import Answer, ScriptedServer
+from tests.fakes.github import BINARY, LARGE, GithubServer
+
+pytestmark = [pytest.mark.contract, pytest.mark.attack("outgoing addresses")]
+
+TOKEN = "canary-7731"
+LIMITS = CallLimits(timeout_s=60, max_retries=0)
+
+
+def tool(connect: Connect, url: str, **settings: Any) -> ReadGithub:
+    connections = connect(github_api_url=url, github_token=TOKEN, **settings)
+    return ReadGithub(GithubApi(connections.github, url, ("contoso/app", "contoso/handbook")), LIMITS)
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[GithubServer]:
+    async with GithubServer(token=TOKEN) as server:
+        yield server
+
+
+async def read(connect: Connect, server: GithubServer, action: str, **arguments: Any) -> ToolResult:
+    called = {"repo": "Contoso/App", **arguments}
+    return await tool(connect, server.url).execute(action=action, **called)
+
+
+async def test_files_and_folders_are_read(server: GithubServer, connect: Connect) -> None:
+    file = await read(connect, server, "get_file", path="/docs/guide.md", ref="v1/next")
+    assert (file["path"], file["truncated"]) == ("docs/guide.md", False)
+    assert "6.5 bar" in file["text"]
+    assert server.requests == ["/repos/contoso/app/contents/docs/guide.md?ref=v1/next"]
+    folder = await read(connect, server, "get_file")
+    assert folder["entries"][0] == {"path": "docs/guide.md", "kind": "file"}
+
+
+async def test_issues_and_commits_are_read(server: GithubServer, connect: Connect) -> None:
+    issue = await read(connect, server, "get_issue", number=7)
+    assert (issue["title"], issue["text"], issue["author"]) == ("The valve leaks", "At 7 bar.", "ben")
+    assert [comment["text"] for comment in issue["comments"]] == ["Seen, too."]
+    commits = await read(connect, server, "list_commits", path="docs")
+    assert (commits["count"], commits["commits"][0]["message"]) == (1, "Raise the pressure")
+    assert "anna@example.org" not in str(commits)
+
+
+async def test_a_search_shows_nothing_of_other_repositories(server: GithubServer, connect: Connect) -> None:
+    code = await read(connect, server, "search_code", query="valve")
+    issues = await read(connect, server, "search_issues", query="valve")
+    assert (code["result_count"], issues["result_count"]) == (1, 1)
+    assert "secret" not in str([code, issues])
+    for query in ("valve repo:contoso/secret", "valve ORG:contoso", "user : contoso", ""):
+        assert (await read(connect, server, "search_code", query=query))["type"] == "InvalidQueryError"
+    assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize(
+    "repo", ["contoso/secret", "contoso/app/../secret", "contoso/app?x=", "../../user", "contoso/app#", "x"]
+)
+async def test_no_other_repository_is_asked_for(repo: str, server: GithubServer, connect: Connect) -> None:
+    result = await read(connect, server, "get_file", path="docs/guide.md", repo=repo.ljust(3))
+    assert result["type"] == "InvalidQueryError"
+    assert server.requests == []
+
+
+@pytest.mark.parametrize("path", ["../../secret/contents/x", "docs/../../x", "a/./b", "a\nb", "\x00"])
+async def test_no_path_leads_elsewhere(path: str, server: GithubServer, connect: Connect) -> None:
+    assert (await read(connect, server, "get_file", path=path))["type"] == "InvalidQueryError"
+    assert server.requests == []
+
+
+async def test_parts_of_a_path_stay_parts(server: GithubServer, connect: Connect) -> None:
+    for path in ("%2e%2e/%2e%2e/secret", "a?ref=b", "a#b", "a%2F..%2Fb", "a\\..\\b"):
+        assert (await read(connect, server, "get_file", path=path))["type"] == "DocumentNotFoundError"
+    assert all(asked.startswith("/repos/contoso/app/contents/") for asked in server.requests)
+    assert all("?" not in asked for asked in server.requests)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind"),
+    [
+        ({"action": "get_file", "path": "absent.md"}, "DocumentNotFoundError"),
+        ({"action": "get_file", "path": "moved.md"}, "DocumentNotFoundError"),
+        ({"action": "get_file", "path": BINARY}, "InvalidQueryError"),
+        ({"action": "get_file", "path": LARGE}, "InvalidQueryError"),
+        ({"action": "get_issue", "number": 1}, "DocumentNotFoundError"),
+        ({"action": "get_issue", "number": 9}, "DocumentNotFoundError"),
+        ({"action": "delete_repo"}, "InvalidQueryError"),
+    ],
+)
+async def test_what_cannot_be_read_says_why(
+    arguments: dict[str, Any], kind: str, server: GithubServer, connect: Connect
+) -> None:
+    assert (await read(connect, server, **arguments))["type"] == kind
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        (Answer("401 Unauthorized"), "AuthenticationError"),
+        (Answer("403 Forbidden"), "AuthenticationError"),
+        (Answer("403 Forbidden", headers={"x-ratelimit-remaining": "0"}), "RateLimitError"),
+        (Answer("429 Too Many Requests", headers={"retry-after": "60"}), "RateLimitError"),
+        (Answer("422 Unprocessable Entity"), "InvalidQueryError"),
+        (Answer("500 Internal Server Error"), "NetworkError"),
+        (Answer(body=b"<html>"), "NetworkError"),
+        (Answer(body=b"[1]"), "NetworkError"),
+        (Answer(body=b'{"type": "file"}'), "NetworkError"),
+        (Answer(body=b"[" * 100_000), "NetworkError"),
+        (Answer(body=b" " * (MAX_ANSWER_BYTES + 1)), "NetworkError"),
+        (Answer(lost=True), "NetworkError"),
+        (Answer("302 Found", headers={"Location": NOWHERE}), "DocumentNotFoundError"),
+    ],
+)
+async def test_what_the_service_does_wrong_is_told(answer: Answer, kind: str, connect: Connect) -> None:
+    async with ScriptedServer(answer) as server:
+        result = await tool(connect, server.endpoint).execute(
+            action="get_file", repo="contoso/app", path="a.md"
+        )
+    assert result["type"] == kind, result
+    assert TOKEN not in str(result)
+
+
+async def test_it_is_off_without_repositories() -> None:
+    result = await ReadGithub(None, LIMITS).execute(action="list_commits", repo="contoso/app")
+    assert result["type"] == "ConfigurationError"
