@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from shared.runs.working_memory import WorkingMemory
+from tests.unit.answering.world import Model, plan
 from tests.unit.teams.chat import ANNA, ANSWERED, BEN, GROUP, QUESTION, Chat, chat
 
 AGENT = """---
@@ -36,6 +37,15 @@ async def test_a_message_that_begins_with_its_name_asks_an_agent(bot: Chat) -> N
     assert await agent_of_last(bot) == "pumps"
     await bot.write(QUESTION)
     assert await agent_of_last(bot) is None
+
+
+@pytest.mark.parametrize("agent", ["engineer", "handbook", "librarian"])
+async def test_each_sample_agent_answers(agent: str) -> None:
+    model = Model(plan(), answer="<answer>It runs at 15 bar.") if agent == "librarian" else None
+    bot = await chat(model, agents_folder="samples/agents")
+    (said,) = await bot.write(f"{agent}: {QUESTION}")
+    assert said.reply.text.startswith(ANSWERED)
+    assert await agent_of_last(bot) == agent
 
 
 async def test_an_agent_that_is_not_open_to_the_sender_is_only_words(bot: Chat) -> None:
