@@ -9,7 +9,7 @@ from typing import Any
 from aiohttp import web
 
 BINARY, LARGE = "logo.png", "large.csv"
-FILES = {"docs/guide.md": "# Guide\n\nThe valve opens at 6.5 bar.\n", BINARY: b"\x89PNG\xff\xfe"}
+FILES = {"docs/guide.md": b"# Guide\n\nThe valve opens at 6.5 bar.\n", BINARY: b"\x89PNG\xff\xfe"}
 
 
 class GithubServer:
@@ -72,7 +72,7 @@ class GithubServer:
         content = FILES.get(path)
         if content is None:
             raise web.HTTPNotFound
-        return web.json_response(_file(path, content if isinstance(content, bytes) else content.encode()))
+        return web.json_response(_file(path, content))
 
     async def _issue(self, request: web.Request) -> web.Response:
         self._enter(request)
