@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from shared.answering.models import Gap
+from shared.answering.number_gate import NumberGate, Withheld
 from shared.evidence.citations import CitationBook, marker
 from shared.evidence.cite_parser import CiteParser, CiteTag, FigureTag, GapTag, Piece, Text
 from shared.evidence.figures import FigurePlacer, figure_markdown
@@ -75,6 +76,7 @@ class AnswerWriter:
         needs_proof: statements without any citation are marked.
         may_look: gaps are searched for before they are shown: what stands behind one in this turn is dropped.
         not_searched: gaps whose search failed: whether the documents hold them is not known.
+        gate: holds back what cites tables until it is checked.
         text: the whole answer so far.
         gaps: what the model could not find.
         is_partial: a part of the question is answered.
@@ -87,6 +89,7 @@ class AnswerWriter:
     needs_proof: bool = True
     may_look: bool = False
     not_searched: Collection[str] = ()
+    gate: NumberGate = field(default_factory=NumberGate)
     text: str = ""
     gaps: list[Gap] = field(default_factory=list)
     is_partial: bool = False
@@ -116,7 +119,7 @@ class AnswerWriter:
 
     async def feed(self, delta: str) -> None:
         """Take a piece of the model's output."""
-        await self._take(self._parser.feed(delta))
+        await self._take(await self.gate.pass_on(self._parser.feed(delta)))
         if time.monotonic() - self._flushed_at >= FLUSH_SECONDS:
             await self._flush()
 
@@ -127,7 +130,8 @@ class AnswerWriter:
             notes: paragraphs of our own for the end of the answer.
             goes_on: the next turn continues the answer.
         """
-        await self._take(self._parser.finish())
+        await self._take(await self.gate.pass_on(self._parser.finish()))
+        await self._take(await self.gate.finish())
         self._show_model_text(self._reader.finish())
         await self._repair()
         if goes_on:
@@ -146,7 +150,8 @@ class AnswerWriter:
         self.book.citations[:] = [cited for cited in self.book.citations if f")[{cited.n}]" in self.text]
         self._failed = []
         unproved = sum(not cited.quote for cited in self.book.citations)
-        self.unsupported_claims = self.text.count(self.words.unsupported.strip()) + unproved
+        marks = (self.words.unsupported.strip(), self.words.withheld)
+        self.unsupported_claims = sum(map(self.text.count, marks)) + unproved
         self.figures.keep(self.text)
         self._reader = ReaderText()
         self._judged = (len(self.text), self.unsupported_claims) if self.gaps else (0, 0)
@@ -206,7 +211,7 @@ class AnswerWriter:
         uncited = not self.has_citations and self.unsupported_claims == marks
         return self.needs_proof and bool(self.book.hits and self.text[chars:].strip()) and uncited
 
-    async def _take(self, pieces: list[Piece]) -> None:
+    async def _take(self, pieces: Sequence[Piece | Withheld]) -> None:
         for piece in pieces:
             if self.gaps and self.may_look and not isinstance(piece, GapTag):
                 continue  # the next turn goes on from here
@@ -220,7 +225,10 @@ class AnswerWriter:
                 case FigureTag():
                     self.figures.want(piece.block_id)
                 case CiteTag():
-                    self._cite(piece)
+                    await self._cite(piece)
+                case Withheld():
+                    self._show_model_text(self._reader.finish())
+                    self._mark(self.words.withheld)
 
     async def _take_gap(self, gap: Gap) -> None:
         if any(known.missing == gap.missing for known in self.gaps):
@@ -252,8 +260,11 @@ class AnswerWriter:
         self.figures.passed(text)
         self._show_model_text(self._reader.feed(text))
 
-    def _cite(self, tag: CiteTag) -> None:
+    async def _cite(self, tag: CiteTag) -> None:
         self._show_model_text(self._reader.finish())
+        if tag.result:
+            await self._cite_result(tag.result)
+            return
         proof = self.book.prove(tag.doc_id, tag.quote)
         if proof is not None and proof[1]:
             self._announce(proof[0])
@@ -266,6 +277,17 @@ class AnswerWriter:
         if is_new and proof is None:
             claim = last_claim(self._without_notes)
             self._failed.append(FailedQuotation(citation.n, claim, tag.doc_id, tag.quote))
+        self._show(self._reader.note(marker(citation).lstrip()))
+
+    async def _cite_result(self, result_id: str) -> None:
+        result = await self.gate.computed(result_id)
+        if result is None:
+            if self.needs_proof:
+                self._show_unsupported()
+            return
+        citation, is_new = self.book.compute(result)
+        if is_new:
+            self._announce(citation)
         self._show(self._reader.note(marker(citation).lstrip()))
 
     async def _repair(self) -> None:
@@ -281,8 +303,11 @@ class AnswerWriter:
         self._failed = []
 
     def _show_unsupported(self) -> None:
+        self._mark(self.words.unsupported.lstrip())
+
+    def _mark(self, text: str) -> None:
         self.unsupported_claims += 1
-        self._show(self._reader.note(self.words.unsupported.lstrip()))
+        self._show(self._reader.note(text))
 
     def _show_figures(self) -> None:
         for figure in self.figures.take():

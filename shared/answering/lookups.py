@@ -5,12 +5,14 @@ Blocks are shown as `<documents>`, as those of the first search, and each only o
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 from shared.answering.models import Gap, HeldResult, Turn, TurnResults
 from shared.answering.services import AnsweringServices
 from shared.evidence.document_prompt import documents_with_blocks
 from shared.evidence.figures import MAX_FIGURES
+from shared.evidence.models import TableResult
 from shared.platform.concurrency import run_together
 from shared.platform.errors import CallTimeoutError, GroundworkError
 from shared.platform.language_models.models import Message
@@ -25,8 +27,9 @@ from shared.runs.step_time import StepTime
 from shared.tools.base import Found, Tool
 from shared.tools.delegate import Delegate
 from shared.tools.execution import NOTHING_NEW, Called, carry_out, described, rendered, within
-from shared.tools.registry import bound_tool
+from shared.tools.registry import Binding, bound_tool, run_query_of
 from shared.tools.searches import StepSearches, caller_limits
+from shared.tools.table_tools import is_computed
 
 _GAP_BLOCKS = 6  # for each gap; unmeasured
 _MAX_RESULT_CHARS = 16_000  # of one call, some 4,000 tokens
@@ -42,11 +45,13 @@ async def look_up(
     time: StepTime,
     event_log: EventLog,
     held: Mapping[str, HeldResult],
+    queried: int,
 ) -> TurnResults:
     """Make the calls of a turn, or search for its gaps. Failures are results, which the model reads.
 
     Args:
         shown: what the model was shown so far.
+        queried: how many results of queries the run has already.
         held: results of the calls that the loop has carried out, by call id.
     """
     limit_s = time.seconds("gather", _TOOL_TIMEOUT_S)
@@ -78,7 +83,35 @@ async def look_up(
     known = {record.doc_id: record for record in shown.records}
     known |= {record.doc_id: record for of_loop in held.values() for record in of_loop.records}
     records = await described(hits, known, StepSearches(services).documents(request))
-    return _results(turn, called, held, of_gaps, records, shown=shown)
+    numbered, tables = _numbered(called, queried)
+    return _results(turn, numbered, held, of_gaps, records, shown=shown).model_copy(update={"tables": tables})
+
+
+def _numbered(called: Sequence[Called], queried: int) -> tuple[list[Called], tuple[TableResult, ...]]:
+    """The calls, each result of a query with the id that the model cites it by; and these results."""
+    numbered: list[Called] = []
+    tables: list[TableResult] = []
+    for one in called:
+        for noted in one.found.results:
+            result_id = f"q{queried + len(tables) + 1}"
+            tables.append(noted.model_copy(update={"result_id": result_id}))
+            one = replace(one, result={"success": True, "result_id": result_id, **one.result})  # noqa: PLW2901
+        numbered.append(one)
+    return numbered, tuple(tables)
+
+
+async def recomputed(
+    result: TableResult, request: RunRequest, services: AnsweringServices, time: StepTime
+) -> bool:
+    """Whether a query gives the same again for the person who asks; False where that is not known."""
+    binding = Binding(services, request.user, caller_limits(request))
+    try:
+        async with asyncio.timeout(time.seconds("repair", _TOOL_TIMEOUT_S)):
+            return await is_computed(result, binding.tables, run_query_of(binding))
+    except (TimeoutError, GroundworkError) as failed:
+        code = failed.code if isinstance(failed, GroundworkError) else CallTimeoutError.code
+        get_logger().warning("table.not_recomputed", run_id=request.run_id, error_type=code)
+        return False
 
 
 def _results(

@@ -1,5 +1,6 @@
 """What the steps of a run leave in its working memory for later steps. Pure."""
 
+from shared.evidence.models import TableResult
 from shared.platform.language_models.models import Message
 from shared.platform.models import Model
 from shared.retrieval.models import DocumentRecord, Hit
@@ -66,6 +67,7 @@ class TurnResults(Model):
         messages: as the model sees them, behind its turn.
         hits, records: what may be quoted from now on.
         figures: those whose pictures the model asked to see.
+        tables: results of queries over tables, which may be cited from now on.
         not_searched: what gaps miss whose search failed.
     """
 
@@ -73,7 +75,13 @@ class TurnResults(Model):
     hits: tuple[Hit, ...] = ()
     records: tuple[DocumentRecord, ...] = ()
     figures: tuple[Hit, ...] = ()
+    tables: tuple[TableResult, ...] = ()
     not_searched: tuple[str, ...] = ()
+
+    @property
+    def table_doc_ids(self) -> set[str]:
+        """The documents whose tables were queried."""
+        return {table.doc_id for result in self.tables for table in result.tables}
 
     @property
     def withdrawn(self) -> "TurnResults":

@@ -5,6 +5,7 @@ asked, and `take_answer` goes on with the choice. Otherwise the evidence is foun
 """
 
 import asyncio
+import json
 
 from shared.answering.attempt import StepAttempt
 from shared.answering.clarification import question_back
@@ -20,6 +21,7 @@ from shared.conversations.window import cited_before
 from shared.evidence.messages import messages_in
 from shared.platform.concurrency import run_together
 from shared.platform.errors import CallTimeoutError, GroundworkError
+from shared.platform.language_models.models import CallLimits
 from shared.platform.telemetry import get_logger
 from shared.retrieval.blocks import BlockLookup
 from shared.retrieval.filters import BLOCK_FIELDS, render_filters
@@ -36,14 +38,16 @@ from shared.runs.events import (
     ToolStartedEvent,
     warning_events,
 )
-from shared.runs.evidence import Evidence, StoredPlan
+from shared.runs.evidence import Evidence, StoredPlan, TableCard
 from shared.runs.models import Clarification, RunAnswer, RunRequest
 from shared.runs.plan import started
 from shared.runs.step_time import StepTime
-from shared.tools.registry import tools_of
+from shared.tools.registry import Binding, tools_of
 from shared.tools.searches import caller_limits
 from shared.tools.semantic_search import SemanticSearch
+from shared.tools.table_tools import described_table
 
+_MAX_TABLES = 5  # in the first prompt; a wide one takes 2,000 tokens; unmeasured
 _RESOLVE_S = 15.0  # a few searches for names: they take 20 ms
 
 
@@ -165,11 +169,12 @@ async def _found(
             return Evidence()
         if lists:
             return await gather_documents(request, stored, attempt.searches.documents(request))
-        found, cited = await run_together(
+        found, cited, tables = await run_together(
             search.evidence(stored, attempt.services.settings.answering),
             _cited_before(attempt, request),
+            _tables(attempt, request, stored),
         )
-        return found.model_copy(update={"cited_before": tuple(cited)})
+        return found.model_copy(update={"cited_before": tuple(cited), "tables": tables})
 
     words = messages_in(stored.plan.language)
     evidence = await attempt.searches.in_time(find, time, request, words)
@@ -201,6 +206,28 @@ async def _cited_before(attempt: StepAttempt, request: RunRequest) -> list[Hit]:
         return []
 
 
+async def _tables(attempt: StepAttempt, request: RunRequest, stored: StoredPlan) -> tuple[TableCard, ...]:
+    """The tables that a question may be calculated from: those of its documents, then others."""
+    if not stored.plan.needs_tables:
+        return ()
+    services = attempt.services
+    lookup = Binding(services, request.user, caller_limits(request)).tables
+    limits = CallLimits(timeout_s=services.settings.search.timeout_s)
+    question = stored.plan.standalone_question or request.question
+    try:
+        named, found = await run_together(
+            lookup.of_documents(stored.doc_ids), lookup.search(question, services.embedder, limits)
+        )
+    except GroundworkError as failed:  # its tools can still look for them
+        get_logger().warning("tables.not_found", run_id=attempt.run_id, error_type=failed.code)
+        return ()
+    tables = list({table.table_id: table for table in (*named, *found)}.values())[:_MAX_TABLES]
+    return tuple(
+        TableCard(doc_id=table.doc_id, text=json.dumps(described_table(table), ensure_ascii=False))
+        for table in tables
+    )
+
+
 def _observed(attempt: StepAttempt, preparation: Preparation) -> Observation:
     plan, evidence = preparation.stored.plan, preparation.evidence
     settings = attempt.services.settings.answering
@@ -215,7 +242,7 @@ def _observed(attempt: StepAttempt, preparation: Preparation) -> Observation:
         query_type=plan.query_type,
         intent=plan.intent,
         todo=todo_items(plan),
-        found_count=len(evidence.hits) or len(evidence.records),
+        found_count=len(evidence.hits) or len(evidence.records) or len(evidence.tables),
         max_looks=settings.max_retrieval_attempts,
         max_turns=settings.max_agent_turns,
     )

@@ -49,6 +49,7 @@ def first_messages(
             element("today", request.today.isoformat()),
             *_asker(request.user),
             documents_xml(evidence) if has_documents else "",
+            *(element("table", card.text) for card in evidence.tables),
             *(_missing(document) for document in evidence.missing),
             *((load("answering", "findings"), findings) if findings else ()),
             *([element("advice", advice)] if advice else ()),

@@ -24,10 +24,11 @@ from shared.answering.held_calls import (
     question_of,
     with_one_held,
 )
-from shared.answering.lookups import look_up
+from shared.answering.lookups import look_up, recomputed
 from shared.answering.loop import retry_delay_s
 from shared.answering.metering import ModelFailedError, turn_pieces
 from shared.answering.models import HeldResult, Turn, TurnResults
+from shared.answering.number_gate import NumberGate
 from shared.answering.prompt import DOCUMENT_QUESTIONS, first_messages
 from shared.answering.shown_answer import show_stored
 from shared.answering.steps import (
@@ -35,7 +36,7 @@ from shared.answering.steps import (
     step_failed,
 )
 from shared.answering.turn_reader import TurnReader
-from shared.documents.figures import seen_pictures
+from shared.documents.figures import readable_documents, seen_pictures
 from shared.evidence.citations import CitationBook
 from shared.evidence.messages import Messages, messages_in
 from shared.platform.concurrency import run_together
@@ -113,7 +114,7 @@ class TurnQuestion:
     def is_empty(self) -> bool:
         """Whether nothing was found."""
         evidence = self.collected.evidence
-        return not (evidence.blocks or evidence.records or self.collected.findings)
+        return not (evidence.blocks or evidence.records or evidence.tables or self.collected.findings)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -170,12 +171,17 @@ class Before:
         ids += [hit.block_id for found in self.results for hit in (*found.hits, *found.figures)]
         index = SecuredIndex(attempt.services.content_index, request.user)
         allowed = {hit.block_id for hit in await BlockLookup(index).get_many(ids)}
+        of_tables = {table.doc_id for table in own.tables}.union(*(one.table_doc_ids for one in self.results))
+        readable = await readable_documents(of_tables, request.user, attempt.services) if of_tables else ()
         self.results = [
             found
             if all(hit.block_id in allowed for hit in (*found.hits, *found.figures))
+            and found.table_doc_ids.issubset(readable)
             else found.withdrawn
             for found in self.results
         ]
+        own = own.model_copy(update={"tables": tuple(one for one in own.tables if one.doc_id in readable)})
+        collected = collected.model_copy(update={"evidence": own})
         if all(hit.block_id in allowed for hit in of_first):
             return collected
         kept = {
@@ -255,6 +261,7 @@ class TurnAttempt:
                 time=self._time,
                 event_log=event_log,
                 held=await self._held_results(step, turn, event_log),
+                queried=sum(len(one.tables) for one in before.results),
             )
             before.results.append(await self._memory.put(step, found, "results"))
 
@@ -310,6 +317,15 @@ class TurnAttempt:
             and question.stored.plan.query_type not in DOCUMENT_QUESTIONS,
             may_look=self._may_look,
             not_searched=frozenset(missing for found in results for missing in found.not_searched),
+            gate=NumberGate(
+                results=[result for found in results for result in found.tables],
+                is_computed=lambda result: recomputed(result, question.request, self._services, self._time),
+                others=(
+                    f"{question.text}\n{question.request.question}",
+                    *(hit.content for hit in evidence.blocks if hit.content),
+                ),
+                language=question.stored.plan.language,
+            ),
         )
         if turns:
             writer.go_on(turns[-1].answer)

@@ -60,12 +60,13 @@ async def take_turn(attempt: StepAttempt, action: TakeTurn) -> Observation:
     if before.asking_step:
         stored = await _resumed(attempt, action, before, stored, first)
     request = request.with_rights_of(stored.asker)
-    tools = tools_of(request.agent, attempt.services.settings)
+    found = preparation.evidence or Evidence()
+    tools = tools_of(request.agent, attempt.services.settings, has_tables=found.has_tables)
     time = attempt.time_of(request, stored)
-    collected, advice = Collected(evidence=preparation.evidence or Evidence()), ""
+    collected, advice = Collected(evidence=found), ""
     if action.delegation_step:
         collected = await collected_once(attempt, action.delegation_step, collected.evidence)
-    elif not action.earlier and taken is None and Delegate.name in tools:
+    elif not action.earlier and taken is None and Delegate.name in tools and not found.tables:
         decided = await _delegation(attempt, request, stored, collected.evidence, time.began)
         if not isinstance(decided, DelegationOutcome):
             return decided

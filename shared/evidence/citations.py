@@ -8,9 +8,11 @@ from shared.evidence.alignment import Alignment, Block, align
 from shared.evidence.cues import seconds_at
 from shared.evidence.document_prompt import clock_time, moment_url
 from shared.evidence.metadata_proof import prove_metadata
-from shared.evidence.models import Citation
+from shared.evidence.models import Citation, TableResult
 from shared.evidence.untrusted_text import markdown_name
 from shared.retrieval.models import DocumentRecord, Hit
+
+_QUOTED_ROWS = 5
 
 CITED_ID = "cited"
 """The anchor of the marked passage in a view of its document."""
@@ -53,6 +55,30 @@ class CitationBook:
         if record is None or said is None:
             return None
         return self._add(self._metadata_citation(record, said))
+
+    def compute(self, result: TableResult) -> tuple[Citation, bool]:
+        """The citation of a query's result that was checked, and whether it is new."""
+        first = result.tables[0]
+        for known in self.citations:
+            if (known.sql, known.content_hash) == (result.sql, first.content_hash):
+                return known, False
+        n = len(self.citations) + 1
+        page = f"pages/{first.page_number}" if first.page_number is not None else "readable"
+        citation = Citation(
+            n=n,
+            kind="table",
+            block_id="",
+            published_by=self._publisher(first.doc_id),
+            quote=_first_rows(result),
+            verified=False,
+            url=_with_query(f"/api/documents/{first.doc_id}/{page}", self._led_by(n)),
+            **first.model_dump(include={"doc_id", "filename", "page_number", "table_id", "content_hash"}),
+            **result.model_dump(
+                include={"sql", "sql_in_words", "columns", "rows", "row_count", "source_rows", "tables"}
+            ),
+        )
+        self.citations.append(citation)
+        return citation, True
 
     def hold(self, doc_id: str, quote: str) -> tuple[Citation, bool] | None:
         """A number for a quotation that stands nowhere, until it is repaired, and whether it is new.
@@ -150,16 +176,20 @@ class CitationBook:
         return {"run": self.run_id, "n": str(n)} if self.run_id else {}
 
 
+_KINDS = {"metadata": "metadata", "table": "computed"}
+
+
 def marker(citation: Citation) -> str:
     """What stands in the text for a citation: ` (Source: manual.pdf, S. 3)[1]`.
 
-    One that points to a picture, or to what is known of the document as a whole, says so:
-    ` (Source: manual.pdf, S. 3, figure)[2]`, ` (Source: manual.pdf, metadata)[3]`. A moment of a recording is
+    One that points to a picture, to what is known of the document as a whole, or to a calculation says so:
+    ` (Source: manual.pdf, S. 3, figure)[2]`, ` (Source: manual.pdf, metadata)[3]`,
+    ` (Source: sales.xlsx, S. 1, computed)[4]`. A moment of a recording is
     a link to it: ` (Source: talk.vtt, [01:23](…#t=83))[3]`. What is not proved yet has its document alone.
     """
     kind = ""
     if citation.quote and not citation.verified:
-        kind = ", metadata" if citation.kind == "metadata" else ", figure"
+        kind = f", {_KINDS.get(citation.kind, 'figure')}"
     moment = ""
     if citation.start_seconds is not None:
         moment = f", [{clock_time(citation.start_seconds)}]({citation.url})"
@@ -171,6 +201,14 @@ def source_place(filename: str, page_number: int | None) -> str:
     """`Source: manual.pdf, S. 3`, without the parentheses around it."""
     page = f", S. {page_number}" if page_number is not None else ""
     return f"Source: {markdown_name(filename)}{page}"
+
+
+def _first_rows(result: TableResult) -> str:
+    """The result as text, a line a row."""
+    shown = (zip(result.columns, row, strict=False) for row in result.rows[:_QUOTED_ROWS])
+    rows = [", ".join(f"{name}: {'' if cell is None else cell}" for name, cell in row) for row in shown]
+    more = ["…"] if result.row_count > _QUOTED_ROWS else []
+    return "\n".join([*rows, *more]) or "0 rows"
 
 
 def _is_image(hit: Hit) -> bool:

@@ -1,8 +1,8 @@
 """Reading an answer while it is written: clean text, citation tags, figures, abstention. Pure, incremental.
 
-The model writes Markdown with `<cite doc_id="…" quote="…"/>` after each statement, `<figure block_id="…"/>`
-where a picture belongs, or one `<gap missing="…" next_step="…"/>`. A tag may arrive cut at any
-character; any other `<` is text.
+The model writes Markdown with `<cite doc_id="…" quote="…"/>` or `<cite result="q1"/>` after each statement,
+`<figure block_id="…"/>` where a picture belongs, or one `<gap missing="…" next_step="…"/>`. A tag may arrive
+cut at any character; any other `<` is text.
 """
 
 import html
@@ -43,10 +43,11 @@ class Text:
 
 @dataclass(frozen=True)
 class CiteTag:
-    """A citation as the model wrote it; nothing about it has been checked."""
+    """A citation as the model wrote it, of a document or of a query's result; nothing of it is checked."""
 
-    doc_id: str
-    quote: str
+    doc_id: str = ""
+    quote: str = ""
+    result: str = ""
 
 
 @dataclass(frozen=True)
@@ -158,7 +159,7 @@ def _piece(name: str, values: dict[str, str]) -> Piece:
         return GapTag(missing=read.get("missing", ""), next_step=read.get("next_step", ""))
     if name.lower().startswith("figure"):
         return FigureTag(block_id=read.get("block_id", ""))
-    return CiteTag(doc_id=read.get("doc_id", ""), quote=read.get("quote", ""))
+    return CiteTag(doc_id=read.get("doc_id", ""), quote=read.get("quote", ""), result=read.get("result", ""))
 
 
 def _unescape(value: str) -> str:

@@ -23,6 +23,8 @@ class Messages:
 
     unsupported: str
     unproved: str
+    withheld: str
+    withdrawn: str
     no_answer: str
     no_rest: str
     gap_not_searched: str
@@ -59,6 +61,8 @@ class Messages:
 ENGLISH = Messages(
     unsupported=" *(not supported by the documents)*",
     unproved="*(Not supported by the documents: {})*",
+    withheld="*(A sentence was left out because the calculation does not give its numbers.)*",
+    withdrawn="You no longer have access to the tables that this answer was calculated from.",
     no_answer="The documents don't answer this. What's missing: {}.",
     no_rest="The documents don't answer the rest. What's missing: {}.",
     gap_not_searched="The search for this failed, so it may still be in the documents: {}.",
@@ -88,6 +92,8 @@ ENGLISH = Messages(
 GERMAN = Messages(
     unsupported=" *(durch die Dokumente nicht belegt)*",
     unproved="*(Durch die Dokumente nicht belegt: {})*",
+    withheld="*(Ein Satz wurde weggelassen, weil die Berechnung seine Zahlen nicht ergibt.)*",
+    withdrawn="Sie haben keinen Zugriff mehr auf die Tabellen, aus denen diese Antwort berechnet wurde.",
     no_answer="Die Dokumente beantworten das nicht. Es fehlt: {}.",
     no_rest="Den Rest beantworten die Dokumente nicht. Es fehlt: {}.",
     gap_not_searched="Die Suche danach ist fehlgeschlagen; vielleicht steht es doch in den Dokumenten: {}.",

@@ -1,27 +1,75 @@
 """Citations, figures of an answer, and areas of a page."""
 
 from datetime import datetime
-from typing import Literal
+from typing import Annotated, Literal, TypeAlias, TypeVar
 
 from pydantic import Field
 
 from shared.platform.models import Model
 
+Cell = str | int | float | None
+
+T = TypeVar("T")
+Omittable: TypeAlias = Annotated[T | None, Field(exclude_if=lambda value: value is None)]
+"""A field that is left out of JSON where it is None."""
+
+
+class QueriedTable(Model):
+    """A table that a query read, in the version of its document at that time.
+
+    Attributes:
+        page_number: of its sheet, 1-based; None for a file of separated values.
+    """
+
+    table_id: str
+    doc_id: str
+    filename: str
+    page_number: int | None = None
+    content_hash: str
+
+
+class TableResult(Model):
+    """What a query over tables gave, as something that an answer can cite.
+
+    Attributes:
+        result_id: what the model cites it by, unique in a run.
+        sql: as it was run.
+        rows: those that the model was shown.
+        row_count: of all rows; of the first ones where the result was `truncated`.
+        source_rows: lines of the sheet that it was calculated from, the first ones; of one table alone.
+        constants: literals of the SQL.
+    """
+
+    result_id: str = ""
+    sql: str
+    sql_in_words: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    row_count: int
+    truncated: bool = False
+    source_rows: tuple[int, ...] = ()
+    constants: tuple[str, ...] = ()
+    tables: tuple[QueriedTable, ...]
+
 
 class Citation(Model):
-    """A numbered quotation.
+    """A numbered quotation, or the result of a query over tables.
 
     Attributes:
         kind: "metadata" = what the document's record says of it, such as its author; it has no block.
+            "table" = *computed*: the query gave the same rows when it was run again, and each number of the
+            statement is one of them. `tables` are those that it read; the other fields of the citation are of
+            the first of them. All fields from `table_id` on are of this kind alone.
         quote: the block's own words: a line for each fragment, `OMISSION` where something is left out. Empty
-            where the model's words stand nowhere in the document: the statement is not proved.
+            where the model's words stand nowhere in the document: the statement is not proved. Of a table its
+            first rows.
         published_by: name of the person who put the document here, where one did and their name is known.
         verified: whether `quote` stands in a block of the document's own text. A quotation from a caption
             does not: a model wrote it to describe a picture.
     """
 
     n: int
-    kind: Literal["quote", "metadata"] = "quote"
+    kind: Literal["quote", "metadata", "table"] = "quote"
     doc_id: str
     block_id: str
     filename: str
@@ -31,6 +79,20 @@ class Citation(Model):
     quote: str
     verified: bool
     url: str
+    table_id: Omittable[str] = None
+    content_hash: Omittable[str] = None
+    sql: Omittable[str] = None
+    sql_in_words: Omittable[str] = None
+    columns: Omittable[tuple[str, ...]] = None
+    rows: Omittable[tuple[tuple[Cell, ...], ...]] = None
+    row_count: Omittable[int] = None
+    source_rows: Omittable[tuple[int, ...]] = None
+    tables: Omittable[tuple[QueriedTable, ...]] = None
+
+    @property
+    def doc_ids(self) -> tuple[str, ...]:
+        """The documents that it tells of: of a query over several tables, all of theirs."""
+        return tuple(dict.fromkeys((self.doc_id, *(table.doc_id for table in self.tables or ()))))
 
 
 class AnswerFigure(Model):

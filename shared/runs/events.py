@@ -7,19 +7,15 @@ writes an event sets `step`, `child` and `profile`. docs/events-and-errors.md is
 import json
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar
+from typing import Any, ClassVar, Literal
 
-from pydantic import Field, field_serializer, model_validator
+from pydantic import field_serializer, model_validator
 
-from shared.evidence.models import Citation
+from shared.evidence.models import Citation, Omittable
 from shared.platform.models import Model
 from shared.runs.log_lines import TERMINAL_EVENTS, EventName, LogSlice
 from shared.runs.models import ClarificationOption, ProfileName, ReasonCode, RunAnswer
 from shared.runs.plan import QueryIntent, QueryType, TodoItem
-
-# None leaves the field out of the line.
-T = TypeVar("T")
-Omittable: TypeAlias = Annotated[T | None, Field(exclude_if=lambda value: value is None)]
 
 
 class RunEvent(Model):
@@ -108,6 +104,7 @@ class ToolResultEvent(TimedEvent):
     success: bool
     result_count: Omittable[int] = None
     top_score: Omittable[float] = None
+    sql: Omittable[str] = None
     error_type: Omittable[str] = None
     error: Omittable[str] = None
 

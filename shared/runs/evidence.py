@@ -13,6 +13,9 @@ from shared.runs.plan import QuestionPlan
 _NEAR_BEST = 0.7
 
 
+TABLE_SUFFIXES = (".csv", ".tsv", ".xlsx", ".xlsm")
+
+
 class MissingDocument(Model):
     """A document that a question names and that there is not, or not for the person who asks.
 
@@ -58,6 +61,13 @@ class StoredPlan(Model):
         return is_about_documents and is_missing and not self.doc_ids
 
 
+class TableCard(Model):
+    """A table that a question may be calculated from, as a prompt shows it: `text` is JSON."""
+
+    doc_id: str
+    text: str
+
+
 class Evidence(Model):
     """What an answer may be written from.
 
@@ -71,6 +81,7 @@ class Evidence(Model):
         filters: what `records` were narrowed to, in words; empty = to nothing.
         unmatched: filters of the plan that no document meets, and which were not applied, in words.
         missing: documents that the question names and that there are not.
+        tables: that fit a question which takes calculating.
         total: how many documents there are in all, where `records` are the first of them; else None.
         warnings: what did not go as it should, in words.
         unfinished: the search was not waited for to its end, so that nothing here says nothing.
@@ -85,6 +96,7 @@ class Evidence(Model):
     filters: str = ""
     unmatched: str = ""
     missing: tuple[MissingDocument, ...] = ()
+    tables: tuple[TableCard, ...] = ()
     total: int | None = None
     warnings: tuple[str, ...] = ()
     unfinished: bool = False
@@ -93,6 +105,12 @@ class Evidence(Model):
     def blocks(self) -> tuple[Hit, ...]:
         """What the model is shown, each block once."""
         return tuple({hit.block_id: hit for hit in (*self.hits, *self.cited_before, *self.figures)}.values())
+
+    @property
+    def has_tables(self) -> bool:
+        """Whether tables can be calculated with: some fit, or what was found is from a spreadsheet."""
+        names = (hit.filename for hit in self.hits)
+        return bool(self.tables) or any(name.casefold().endswith(TABLE_SUFFIXES) for name in names)
 
     def best_figures(self, most: int) -> tuple[Hit, ...]:
         """The pictures that the search found to fit nearly as well as the best block, best first."""

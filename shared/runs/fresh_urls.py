@@ -1,7 +1,8 @@
 """Stored answers as they are read: their figures get signed addresses that are good from now on.
 
-Every stored answer that is shown goes through here. The answer's text is left as it is: it holds
-addresses of our own API, and those of pages of the web that a sub-agent found. What a sub-agent was unsure of
+Every stored answer that is shown goes through here. One that was calculated from tables which cannot be read
+any more is withdrawn. The text of any other is left as it is: it holds addresses of our own API, and those of
+pages of the web that a sub-agent found. What a sub-agent was unsure of
 goes as soon as one of its documents cannot be read any more: its sentences may tell of it.
 """
 
@@ -11,6 +12,7 @@ from shared.access.models import UserContext
 from shared.documents.figures import readable_documents, signed_urls
 from shared.documents.services import DocumentServices
 from shared.evidence.figures import blob_name_of_path
+from shared.evidence.messages import messages_for
 from shared.evidence.models import AnswerFigure
 from shared.platform.blobs import BlobStore, SignedUrl
 from shared.platform.errors import GroundworkError
@@ -47,7 +49,7 @@ async def refresh_answers(
     """
     figures = [figure for answer in answers for figure in answer.figures]
     views = [view for answer in answers for view in answer.sub_agents]
-    doc_ids = {figure.doc_id for figure in figures} | documents_behind(views)
+    doc_ids = {figure.doc_id for figure in figures} | documents_behind(views) | calculated_from(answers)
     if not doc_ids:
         return list(answers)
     readable = await _readable(doc_ids, user, services)
@@ -59,8 +61,21 @@ async def refresh_answers(
                 "sub_agents": without_unreadable(answer.sub_agents, readable),
             }
         )
+        if calculated_from([answer]) <= readable
+        else _withdrawn(answer)
         for answer in answers
     ]
+
+
+def calculated_from(answers: Iterable[RunAnswer]) -> set[str]:
+    """The documents whose tables the answers' numbers are calculated from."""
+    cited = (citation for answer in answers for citation in answer.citations if citation.kind == "table")
+    return {doc_id for citation in cited for doc_id in citation.doc_ids}
+
+
+def _withdrawn(answer: RunAnswer) -> RunAnswer:
+    """What is left for a person who may not read a table any more: neither its numbers nor its name."""
+    return RunAnswer(run_id=answer.run_id, text=messages_for(answer.text).withdrawn, abstained=True)
 
 
 async def refresh_views(

@@ -60,6 +60,10 @@ class QuestionPlan(Model):
     document_references: tuple[str, ...] = Field(
         description="Documents that the question names: file names, titles, or how it calls them."
     )
+    needs_tables: bool = Field(
+        default=False,  # plans that an older version stored have none
+        description="Whether rows of spreadsheets must be calculated with: sums, counts, averages, rankings.",
+    )
     todo: tuple[PlannedTodo, ...] = Field(description="2-4 items; none where there is one thing to do.")
 
 

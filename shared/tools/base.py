@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
+from shared.evidence.models import TableResult
 from shared.platform.errors import DefectError, GroundworkError, InvalidQueryError
 from shared.platform.language_models.models import ToolDefinition
 from shared.platform.telemetry import get_logger, log_scope
@@ -152,6 +153,7 @@ class Found:
     figures: list[Hit] = field(default_factory=list)
     records: list[DocumentRecord] = field(default_factory=list)
     pages: list[WebHit] = field(default_factory=list)
+    results: list[TableResult] = field(default_factory=list)
 
 
 def failure(error: GroundworkError) -> ToolResult:

@@ -21,7 +21,7 @@ from shared.tools.tool_calls import PlannedCall, observation
 # the passage asked for scores 0.65 to 0.8, what only looks alike 0.2 to 0.35.
 _NEAR_BEST = 0.5
 NOTHING_NEW = "Nothing that was not shown before."
-_COUNTS = ("result_count", "count", "document_count")
+_COUNTS = ("result_count", "count", "document_count", "row_count")
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Called:
         name, result = self.planned.call.name, self.result
         if not result["success"]:
             return ToolResultEvent(tool=name, success=False, error_type=result["type"], error=result["error"])
-        return ToolResultEvent(tool=name, success=True, result_count=self.count)
+        return ToolResultEvent(tool=name, success=True, result_count=self.count, sql=result.get("sql"))
 
 
 async def carry_out(planned: PlannedCall, bind: Callable[[str, Found], Tool], limit_s: float) -> Called:

@@ -123,7 +123,8 @@ def _list_tables(binding: Binding) -> Tool:
     return ListTables(binding.tables, binding.services.embedder, limits)
 
 
-def _run_query(binding: Binding) -> RunQuery:
+def run_query_of(binding: Binding) -> RunQuery:
+    """What runs SQL for the user, over tables that were found readable."""
     services = binding.services
     memory_mb = services.settings.host.instance_memory_mb
     return partial(run_query, blobs=services.blobs, instance_memory_mb=memory_mb, whose=binding.user.user_id)
@@ -133,7 +134,7 @@ def _query_structured_data(binding: Binding) -> Tool:
     services = binding.services
     limits = CallLimits(timeout_s=services.settings.search.timeout_s)
     return QueryStructuredData(
-        binding.tables, _run_query(binding), services.chat_model, services.embedder, limits
+        binding.tables, run_query_of(binding), services.chat_model, services.embedder, limits, binding.found
     )
 
 
@@ -169,7 +170,7 @@ TOOLS: Mapping[str, Callable[[Binding], Tool]] = {
     ),
     ListTables.name: _list_tables,
     QueryStructuredData.name: _query_structured_data,
-    RunSql.name: lambda binding: RunSql(binding.tables, _run_query(binding)),
+    RunSql.name: lambda binding: RunSql(binding.tables, run_query_of(binding), binding.found),
 }
 
 _ANSWERING: tuple[type[Tool], ...] = (
@@ -185,6 +186,9 @@ _ANSWERING: tuple[type[Tool], ...] = (
 )
 ANSWER_TOOLS = tuple(tool.name for tool in _ANSWERING)
 """The tools that the model has while it answers a question without an agent."""
+
+TABLE_TOOLS = (ListTables.name, QueryStructuredData.name, RunSql.name)
+"""Those it has in addition where a question, or what was found for it, has to do with tables."""
 
 _OTHERS: tuple[type[Tool], ...] = (
     Facets,
@@ -221,11 +225,16 @@ def check_tools(names: Sequence[str], enabled: Sequence[str]) -> None:
             raise ConfigurationError(f"The tool {name} is named twice.")
 
 
-def tools_of(agent: AgentDefinition | None, settings: Settings) -> tuple[str, ...]:
-    """The tools that the model may call; without an agent those of every question."""
+def tools_of(
+    agent: AgentDefinition | None, settings: Settings, *, has_tables: bool = False
+) -> tuple[str, ...]:
+    """The tools that the model may call; without an agent those of every question, then those of tables.
+
+    The order is always the same, so that an endpoint can read them from its cache.
+    """
     enabled = settings.answering.enabled_tools
     if agent is None:
-        return (*ANSWER_TOOLS, *enabled)
+        return (*ANSWER_TOOLS, *enabled, *(TABLE_TOOLS if has_tables else ()))
     # One that was switched off since the run began is gone.
     return tuple(name for name in agent.tools if name not in OPTIONAL_TOOLS or name in enabled)
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from shared.evidence.models import Cell, QueriedTable, TableResult
 from shared.platform.errors import InvalidQueryError
 from shared.platform.language_models.models import CallLimits, ChatModel, Embedder, Prompt
 from shared.platform.models import Model
@@ -16,11 +17,12 @@ from shared.platform.prompts import element, load
 from shared.tables.models import Column
 from shared.tables.queries import MAX_FILES, MAX_SQL_CHARS, QueryResult
 from shared.tables.readable_tables import ReadableTable, TableLookup
-from shared.tools.base import Parameters, Query, Tool, ToolResult
+from shared.tools.base import Found, Parameters, Query, Tool, ToolResult
 
 MAX_SHOWN_ROWS = 50
 _MAX_DRAFT_CHARS = 24_000  # of the tables that a model chooses from, some 7,000 tokens; unmeasured
 _MAX_VALUES = 20
+_MAX_CELL_CHARS = 500
 
 RunQuery = Callable[[str, Sequence[ReadableTable]], Awaitable[QueryResult]]
 """Runs SQL over tables (`shared.tools.table_queries.run_query`, bound)."""
@@ -64,7 +66,7 @@ class ListTables(Tool):
             self.tables.search(query, self.embedder, self.limits) if query else self.tables.newest()
         )
         shown = found[: min(max(arguments.limit, 1), 100)]
-        return {"tables": [_described(table) for table in shown], "count": len(shown)}
+        return {"tables": [described_table(table) for table in shown], "count": len(shown)}
 
 
 class RunSqlParameters(Parameters):
@@ -86,6 +88,7 @@ class RunSql(Tool):
 
     tables: TableLookup
     run_query: RunQuery
+    found: Found
 
     name = "run_sql"
     description = (
@@ -96,7 +99,7 @@ class RunSql(Tool):
 
     async def _run(self, arguments: RunSqlParameters) -> ToolResult:
         tables = await self.tables.named(arguments.table_ids)
-        return _shown(await self.run_query(arguments.sql, tables), tables, ())
+        return _noted(self.found, await self.run_query(arguments.sql, tables), tables, ())
 
 
 class QueryStructuredDataParameters(Parameters):
@@ -117,6 +120,7 @@ class QueryStructuredData(Tool):
     chat_model: ChatModel
     embedder: Embedder
     limits: CallLimits
+    found: Found
     draft_limits: CallLimits = field(default_factory=lambda: CallLimits(timeout_s=30))
 
     name = "query_structured_data"
@@ -143,9 +147,10 @@ class QueryStructuredData(Tool):
             problem = " ".join((refused.detail, *refused.hints))
         else:
             if not problem:
-                return _shown(result, tables, draft.assumptions)
+                return _noted(self.found, result, tables, draft.assumptions)
         draft = await self._drafted(question, tables, draft.sql, problem)
-        return _shown(await self.run_query(draft.sql, tables), tables, draft.assumptions)
+        result = await self.run_query(draft.sql, tables)
+        return _noted(self.found, result, tables, draft.assumptions)
 
     async def _drafted(
         self, question: str, tables: Sequence[ReadableTable], sql: str = "", problem: str = ""
@@ -155,7 +160,7 @@ class QueryStructuredData(Tool):
         Raises:
             InvalidQueryError: the model says that the tables cannot answer it.
         """
-        listed = json.dumps([_described(table) for table in tables], ensure_ascii=False)
+        listed = json.dumps([described_table(table) for table in tables], ensure_ascii=False)
         parts = [element("tables", listed), element("question", question)]
         if problem:
             parts += [element("sql", sql), element("problem", problem)]
@@ -192,7 +197,8 @@ def _is_empty(result: QueryResult) -> bool:
     return all(value is None or value == 0 for row in result.rows for value in row)
 
 
-def _described(table: ReadableTable) -> dict[str, Any]:
+def described_table(table: ReadableTable) -> dict[str, Any]:
+    """A table as a model reads it: its ids, its name in SQL, its columns."""
     return {
         "table_id": table.table_id,
         "name": table.name,
@@ -211,24 +217,54 @@ def _column(column: Column) -> dict[str, Any]:
     return {**shown, "unit": column.unit} if column.unit else shown
 
 
-def _shown(result: QueryResult, tables: Sequence[ReadableTable], assumptions: Sequence[str]) -> ToolResult:
-    return {
-        "sql": result.sql,
-        "sql_in_words": result.sql_in_words,
-        "assumptions": list(assumptions),
-        "columns": list(result.columns),
-        "rows": [list(row) for row in result.rows[:MAX_SHOWN_ROWS]],
-        "row_count": result.row_count,
-        "truncated": result.truncated or result.row_count > MAX_SHOWN_ROWS,
-        "source_rows": list(result.source_rows),
-        "tables": [
-            {
-                "table_id": table.table_id,
-                "doc_id": table.doc_id,
-                "filename": table.filename,
-                "page_number": table.table.page_number,
-                "content_hash": table.content_hash,
-            }
+def table_result(result: QueryResult, tables: Sequence[ReadableTable]) -> TableResult:
+    """A result as evidence: no more of it than a model is shown."""
+    return TableResult(
+        sql=result.sql,
+        sql_in_words=result.sql_in_words,
+        columns=result.columns,
+        rows=tuple(tuple(_short(cell) for cell in row) for row in result.rows[:MAX_SHOWN_ROWS]),
+        row_count=result.row_count,
+        truncated=result.truncated,
+        source_rows=result.source_rows,
+        constants=result.constants,
+        tables=tuple(
+            QueriedTable(
+                table_id=table.table_id,
+                doc_id=table.doc_id,
+                filename=table.filename,
+                page_number=table.table.page_number,
+                content_hash=table.content_hash,
+            )
             for table in tables
-        ],
-    }
+        ),
+    )
+
+
+async def is_computed(noted: TableResult, tables: TableLookup, run_query: RunQuery) -> bool:
+    """Whether the same query gives the same rows again, over tables that may still be read.
+
+    Raises:
+        GroundworkError: it is not known.
+    """
+    known = await tables.named([table.table_id for table in noted.tables])
+    if [table.content_hash for table in known] != [table.content_hash for table in noted.tables]:
+        return False
+    again = table_result(await run_query(noted.sql, known), known)
+    return (again.rows, again.row_count) == (noted.rows, noted.row_count)
+
+
+def _noted(
+    found: Found, result: QueryResult, tables: Sequence[ReadableTable], assumptions: Sequence[str]
+) -> ToolResult:
+    """The result for the model; noted as evidence."""
+    noted = table_result(result, tables)
+    found.results.append(noted)
+    shown = noted.model_dump(mode="json", exclude={"result_id", "constants"})
+    is_cut = result.truncated or result.row_count > MAX_SHOWN_ROWS
+    return {**shown, "assumptions": list(assumptions), "truncated": is_cut}
+
+
+def _short(cell: Cell) -> Cell:
+    is_long = isinstance(cell, str) and len(cell) > _MAX_CELL_CHARS
+    return f"{cell[:_MAX_CELL_CHARS]}…" if is_long and isinstance(cell, str) else cell

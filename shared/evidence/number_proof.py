@@ -1,0 +1,190 @@
+"""Whether the numbers of a statement are those of calculated results, at the precision shown. Pure.
+
+A number is right if it equals a cell, a row count, or a number that the question, the SQL or a name says.
+"12.5 %" is 0.125 or 12.5; "1.2 million" is 1,234,000. German and English notation are told apart by the
+answer's language where a number could be either: "1.234" is above a thousand in German, just above 1
+in English.
+"""
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from shared.evidence.models import TableResult
+
+_COMMA_DECIMALS = frozenset(
+    ("de", "fr", "es", "it", "nl", "pt", "pl", "cs", "da", "sv", "nb", "no", "fi", "ru")
+)
+_GERMAN = ("zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun", "zehn", "elf", "zwölf")
+_ENGLISH = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+_WORDS = {word: number for words in (_GERMAN, _ENGLISH) for number, word in enumerate(words, 2)}
+_SCALES = {
+    3: "k|thousand|thsd|tausend|tsd",
+    6: "mn|millions?|millionen|mio|mill|m",
+    9: "bn|billions?|mrd|milliarden?|b",
+}
+"""What powers of ten are called."""
+_SCALE = "|".join(_SCALES.values())
+_NUMBER = re.compile(
+    r"(?<![\w.,])(?P<sign>[-−–](?=[\d€$£]))?[€$£]?\s?"
+    r"(?P<digits>\d+(?:[.,'’\u00a0\u202f\u2009]\d+|[ ]\d{3}(?!\d))*)"
+    rf"(?P<rest>\s?(?:%|percent\b|prozent\b|per cent\b)|\s?(?:{_SCALE})\b)?"
+    rf"|(?<!\w)(?P<word>{'|'.join(_WORDS)})(?:\s(?P<scale>{_SCALE}))?(?!\w)",
+    re.IGNORECASE,
+)
+_INSIDE = re.compile(r"\d+")
+_RANK = re.compile(r"\A\s*(?:[-*>]\s*)?(?:\|\s*)?(?:\*\*)?#?(\d{1,3})(?:\.?(?:\*\*)?\s*(?=\|)|[.)](?=\s))")
+_DATE = re.compile(r"(?<![\d.])\d{1,2}[./]\s?\d{1,2}[./]\s?(?:\d{4}|\d{2})(?![\d.])")
+_PERCENT = re.compile(
+    r"%|percent|pct|prozent|share|anteil|rate|quote|growth|wachstum|\b100(?:\.0)?\b", re.IGNORECASE
+)
+_FALLS = re.compile(
+    r"\b(?:fell|fall|falls|drop|decreas|declin|loss|lost|less|lower|fewer|below|behind|under|minus|negativ|down|"
+    r"reduc|short|deficit|rückgang|verlust|gesunken|sank|sinkt|weniger|niedriger|geringer|unter|gefallen|abgenommen|"
+    r"verringert|defizit|fehl)",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number as a statement shows it.
+
+    Attributes:
+        value: the number shown, without sign and scale.
+        places: digits behind the decimal sign.
+        exponent: of ten; 6 for "million".
+        is_plain: digits alone, as years, names and counts are written.
+    """
+
+    text: str
+    value: Decimal
+    places: int = 0
+    exponent: int = 0
+    is_negative: bool = False
+    is_percent: bool = False
+    is_plain: bool = False
+    is_word: bool = False
+
+
+def numbers_of(text: str, language: str) -> list[Number]:
+    """The numbers that a text shows; of a date its parts."""
+    parted = _DATE.sub(lambda date: re.sub(r"[./]", " ", date[0]), text)
+    return [_read(found, language) for found in _NUMBER.finditer(parted)]
+
+
+def without_rank(line: str, most: int) -> str:
+    """A line without the number at its start, if that can be its place in a list of `most` items."""
+    rank = _RANK.match(line)
+    return line[rank.end() :] if rank and int(rank[1]) <= most else line
+
+
+def unproved_numbers(
+    statement: str, results: Sequence[TableResult], others: Collection[str], language: str
+) -> list[str]:
+    """The numbers of a statement that none of the results gives, as they are written.
+
+    Args:
+        results: that the statement may be from.
+        others: texts whose numbers it may repeat, such as the question.
+        language: ISO 639-1 code of the answer's.
+    """
+    falls = bool(_FALLS.search(statement))
+    return [
+        number.text
+        for number in numbers_of(statement, language)
+        if not any(_is_of_result(number, result, language, falls=falls) for result in results)
+        and not _is_said(number, others, language)
+    ]
+
+
+def _is_of_result(number: Number, result: TableResult, language: str, *, falls: bool) -> bool:
+    counts = (len(result.tables), *(() if result.truncated else (result.row_count,)))
+    is_count = not (number.exponent or number.is_percent or number.is_negative)
+    if is_count and (number.value in counts or (number.is_word and number.value <= max(counts))):
+        return True
+    cells = [cell for row in result.rows for cell in row]
+    labels = " ".join((*result.columns, result.sql_in_words, *(table.filename for table in result.tables)))
+    said = " ".join((labels, *result.constants))
+    values = [Decimal(repr(cell)) for cell in cells if isinstance(cell, int | float)]
+    if any(_equals(number, value, said, falls=falls) for value in values if value.is_finite()):
+        return True
+    texts = (labels, *result.constants, *(cell for cell in cells if isinstance(cell, str)))
+    return _is_said(number, texts, language)
+
+
+def _equals(number: Number, value: Decimal, labels: str, *, falls: bool) -> bool:
+    """Whether a cell, rounded as the number is, is the number."""
+    if number.is_negative != (value < 0) and not (value < 0 and falls):
+        return False
+    shown = abs(value)
+    exponents = {number.exponent}
+    if number.is_percent:
+        exponents = {-2, 0} if _PERCENT.search(labels) else {-2}  # percentages are stored as fractions
+    elif number.exponent and _names_scale(labels, number.exponent):
+        exponents.add(0)  # the column is in millions
+    margin = Decimal(1).scaleb(-number.places) / 2
+    return any(abs(shown.scaleb(-exponent) - number.value) <= margin for exponent in exponents)
+
+
+def _names_scale(labels: str, exponent: int) -> bool:
+    return re.search(rf"(?<![^\W_])(?:{_SCALES[exponent]})(?![^\W_])", labels, re.IGNORECASE) is not None
+
+
+def _is_said(number: Number, others: Collection[str], language: str) -> bool:
+    """Whether one of the texts says the number: in any notation, in digits or as a word."""
+    key = (number.value, number.exponent, number.is_percent, number.is_negative)
+    said = (one for text in others for one in numbers_of(text, language))
+    if any((one.value, one.exponent, one.is_percent, one.is_negative) == key for one in said):
+        return True
+    return number.is_plain and any(_stands_in(number, text) for text in others)
+
+
+def _stands_in(number: Number, text: str) -> bool:
+    """A year in a date, or the number of a name such as "A-200"."""
+    return any(int(digits) == number.value for digits in _INSIDE.findall(text) if len(digits) < 20)
+
+
+def _read(found: re.Match[str], language: str) -> Number:
+    if word := found["word"]:
+        scale = _exponent(found["scale"] or "")
+        return Number(found[0].strip(), Decimal(_WORDS[word.casefold()]), exponent=scale, is_word=True)
+    rest = (found["rest"] or "").strip().casefold()
+    is_percent = rest in ("%", "percent", "prozent", "per cent")
+    value, places = _value(found["digits"], language)
+    return Number(
+        found[0].strip(),
+        value,
+        places,
+        0 if is_percent else _exponent(rest),
+        is_negative=bool(found["sign"]),
+        is_percent=is_percent,
+        is_plain=found["digits"].isdecimal() and not rest and not found["sign"],
+    )
+
+
+def _exponent(words: str) -> int:
+    return next((power for power, known in _SCALES.items() if re.fullmatch(known, words.casefold())), 0)
+
+
+def _value(digits: str, language: str) -> tuple[Decimal, int]:
+    """The number that digits with separators mean, and its decimal places."""
+    plain = re.sub(r"['’\u00a0\u202f\u2009 ]", "", digits)
+    comma_first = language[:2].casefold() in _COMMA_DECIMALS
+    signs = [sign for sign in plain if sign in ".,"]
+    if not signs:
+        return Decimal(plain), 0
+    decimal = _decimal_sign(plain, signs, "," if comma_first else ".")
+    whole, _, fraction = plain.rpartition(decimal) if decimal else (plain, "", "")
+    return Decimal(f"{re.sub('[.,]', '', whole)}.{fraction or 0}"), len(fraction)
+
+
+def _decimal_sign(plain: str, signs: Sequence[str], usual: str) -> str:
+    """The sign behind which the decimals stand; "" if all of them part thousands."""
+    if len(set(signs)) > 1:
+        return signs[-1]
+    is_grouped = re.fullmatch(r"[1-9]\d{0,2}(?:[.,]\d{3})+", plain) is not None
+    if len(signs) > 1:
+        return "" if is_grouped else signs[-1]
+    return "" if is_grouped and signs[0] != usual else signs[0]

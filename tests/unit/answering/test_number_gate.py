@@ -1,0 +1,111 @@
+"""What readers see of an answer that is calculated from tables."""
+
+import pytest
+
+from shared.answering.answer_writer import AnswerWriter, QuoteRepairer
+from shared.answering.number_gate import NumberGate
+from shared.answering.shown_answer import shown_text
+from shared.evidence.citations import CitationBook
+from shared.evidence.messages import ENGLISH
+from shared.evidence.models import QueriedTable, TableResult
+from shared.platform.language_models.models import CallLimits
+from shared.retrieval.models import Hit
+from shared.runs.event_log import open_event_log
+from shared.runs.events import CitationEvent, TokenEvent, events_of
+from shared.runs.memory_run_log import MemoryRunLog
+from tests.fakes.models import ScriptedChatModel
+
+LEFT_OUT = ENGLISH.withheld
+MARK = "(Source: sales.csv, computed)[1]"
+HIT = Hit(block_id="b1", doc_id="d1", filename="m.pdf", page_number=3, content="The pump runs at 15 bar.")
+SALES = TableResult(
+    result_id="q1",
+    sql="SELECT …",
+    sql_in_words="The sum of revenue.",
+    columns=("region", "total"),
+    rows=(("North", 1200), ("South", 900)),
+    row_count=2,
+    tables=(QueriedTable(table_id="d.1", doc_id="d", filename="sales.csv", content_hash="h"),),
+)
+
+
+async def write(text: str, size: int = 7, *, is_computed: bool = True) -> tuple[AnswerWriter, str]:
+    """The writer, and the text as it was streamed."""
+
+    async def computed(_: TableResult) -> bool:
+        return is_computed
+
+    log = MemoryRunLog()
+    await log.create("r")
+    writer = AnswerWriter(
+        event_log=await open_event_log(log, "r", 3),
+        book=CitationBook((HIT,)),
+        repairer=QuoteRepairer(ScriptedChatModel(), lambda: None),
+        gate=NumberGate([SALES], computed, others=("What are the top 2 of 5?", HIT.content), language="en"),
+    )
+    for start in range(0, len(text), size):
+        await writer.feed(text[start : start + size])
+    await writer.finish()
+    events = events_of(await log.read("r"))
+    assert shown_text(events) == writer.text
+    shown = [event.citation for event in events if isinstance(event, CitationEvent)]
+    assert shown == writer.book.citations
+    return writer, "".join(event.text for event in events if isinstance(event, TokenEvent))
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000])
+async def test_right_numbers_are_shown_with_what_they_are_from(size: int) -> None:
+    writer, text = await write(
+        'The North made 1,200 <cite result="q1"/>, the South 900 <cite result="q1"/>.', size
+    )
+    assert text == f"The North made 1,200 {MARK}, the South 900 {MARK}."
+    (cited,) = writer.book.citations
+    assert (cited.kind, cited.rows, cited.verified, cited.table_id) == ("table", SALES.rows, False, "d.1")
+    assert cited.quote == "region: North, total: 1200\nregion: South, total: 900"
+    assert writer.unsupported_claims == 0
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000])
+async def test_a_sentence_with_a_wrong_number_is_never_shown(size: int) -> None:
+    writer, text = await write(
+        'Both grew. The North made 1,300. It leads. <cite result="q1"/>\n\nThe South: 900.', size
+    )
+    assert "1,300" not in text
+    assert text == f"Both grew. {LEFT_OUT} It leads. {MARK}\n\nThe South: 900."
+    assert writer.unsupported_claims == 1
+
+
+async def test_a_number_that_cites_nothing_must_be_known() -> None:
+    _, text = await write('- 1,200 <cite result="q1"/>\n- Together 2,100.\n- The pump runs at 15 bar.\n')
+    assert text == f"- 1,200 {MARK}\n- {LEFT_OUT}\n- The pump runs at 15 bar.\n"
+
+
+async def test_a_ranking_may_count_its_lines() -> None:
+    table = "| # | Region | Total |\n|---|---|---|\n| 1 | North | 1,200 |\n| 2 | South | 900 |\n"
+    _, text = await write(f'{table}\n<cite result="q1"/>')
+    assert text == f"{table}\n{MARK}"
+
+
+async def test_what_gives_other_rows_or_may_not_be_read_any_more_is_withheld() -> None:
+    writer, text = await write('The North leads with 1,200 <cite result="q1"/>.', is_computed=False)
+    assert text == f"{LEFT_OUT}."
+    assert not writer.book.citations
+
+
+async def test_a_result_that_there_is_not_proves_nothing() -> None:
+    writer, text = await write('The North made 1,200 <cite result="q9"/>.')
+    assert (text, writer.book.citations) == (f"{LEFT_OUT}.", [])
+
+
+async def test_a_quotation_proves_its_own_numbers() -> None:
+    _, text = await write('At 15 bar. <cite doc_id="d1" quote="The pump runs at 15 bar."/>')
+    assert text == "At 15 bar. (Source: m.pdf, S. 3)[1]"
+
+
+async def test_text_in_other_answers_is_not_held_back() -> None:
+    log = MemoryRunLog()
+    await log.create("r")
+    book, repairer = CitationBook((HIT,)), QuoteRepairer(ScriptedChatModel(), lambda: CallLimits(timeout_s=1))
+    writer = AnswerWriter(await open_event_log(log, "r", 3), book, repairer)
+    await writer.feed("It is 5 or ")
+    assert writer.text == "It is 5 or "

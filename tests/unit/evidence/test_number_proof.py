@@ -1,0 +1,86 @@
+"""Numbers of a statement against the result that it cites."""
+
+import pytest
+
+from shared.evidence.models import Cell, QueriedTable, TableResult
+from shared.evidence.number_proof import numbers_of, unproved_numbers, without_rank
+
+TABLE = QueriedTable(table_id="d.1", doc_id="d", filename="sales-2024.csv", content_hash="h")
+
+
+def result(*rows: tuple[Cell, ...], columns: tuple[str, ...] = ("region", "total")) -> TableResult:
+    return TableResult(
+        sql="SELECT …",
+        sql_in_words="The sum of revenue.",
+        columns=columns,
+        rows=rows,
+        row_count=len(rows),
+        constants=("2023-01-31",),
+        tables=(TABLE,),
+    )
+
+
+SALES = result(("North", 1234567.0), ("South A-200", -300), ("West", 0.125), ("East", 9.5))
+
+RIGHT = [
+    ("en", "The North made 1,234,567 or 1.23 million, $1.2m, 1,235k."),
+    ("de", "Der Norden: 1.234.567 €, 1.234.567,00 Euro, rund 1,23 Mio. oder 1.235 Tsd."),
+    ("en", "The South fell by 300, which is -300; the balance was \u2212300."),
+    ("de", "Im Süden ein Rückgang von 300."),
+    ("en", "The West has 12.5 %, or 0.125; the East 9.5."),
+    ("de", "Der Westen hat 12,5 % (0,125)."),
+    ("en", "In 2023, on 31.01.2023 and on 2023-01-31, there were 4 regions, two of them large; see A-200."),
+    ("en", "Of the 17 that you ask about, 40 % are new."),
+    ("en", "1'234'567 and 1 234 567 and 1,234,567.00"),
+    ("de", "1 234 567 und 1.234.567"),
+    ("en", "About two thirds of all."),
+]
+
+WRONG = [
+    ("en", "The North made 1,234,568.", ["1,234,568"]),
+    ("en", "1.24 million", ["1.24 million"]),
+    ("en", "The North made 1.23 billion.", ["1.23 billion"]),
+    ("de", "Der Norden: 1,234 Mio. und 1.234 €", ["1,234 Mio", "1.234"]),
+    ("en", "The balance was 300.", ["300"]),
+    ("en", "The East has -9.5.", ["-9.5"]),
+    ("en", "The West has 13.5 %.", ["13.5 %"]),
+    ("en", "It was 9.4 in 2022.", ["9.4", "2022"]),
+    ("en", "Twelve regions, five million euros.", ["Twelve", "five million"]),
+    ("en", "| 5 | North | 1,234,567 |", ["5"]),
+    ("en", "It is 9.5 % of it.", ["9.5 %"]),
+]
+QUESTION = ["What about the 17, and the 40 %?"]
+
+
+@pytest.mark.parametrize(("language", "statement"), RIGHT)
+def test_numbers_of_the_result_are_right_as_they_are_rounded(language: str, statement: str) -> None:
+    assert unproved_numbers(statement, [SALES], QUESTION, language) == []
+
+
+@pytest.mark.parametrize(("language", "statement", "wrong"), WRONG)
+def test_other_numbers_are_wrong(language: str, statement: str, wrong: list[str]) -> None:
+    found = unproved_numbers(without_rank(statement, 4), [SALES], QUESTION, language)
+    assert found == wrong
+
+
+def test_a_column_in_millions_says_so() -> None:
+    in_millions = result(("North", 5.2), columns=("region", "revenue_eur_million"))
+    assert unproved_numbers("It is 5.2 million euros.", [in_millions], (), "en") == []
+    assert unproved_numbers("It is 5.2 million euros.", [result(("North", 5.2))], (), "en")
+
+
+def test_what_was_calculated_as_a_percentage_is_called_so() -> None:
+    assert not unproved_numbers(
+        "It grew by 9.5 %.", [result(("North", 9.5), columns=("a", "growth_pct"))], (), "en"
+    )
+
+
+def test_a_place_in_a_list_is_no_number() -> None:
+    assert without_rank("| 1 | North | 120 |", 3) == "| North | 120 |"
+    assert without_rank("2. South: 80", 3) == " South: 80"
+    assert [one.text for one in numbers_of(without_rank("**9.** North | 3", 3), "en")] == ["9", "3"]
+
+
+def test_text_without_end_is_read_quickly() -> None:
+    assert unproved_numbers("1" + ",111" * 20_000, [SALES], (), "en")
+    assert not unproved_numbers("." * 100_000 + " -" * 50_000, [SALES], (), "en")
