@@ -188,7 +188,7 @@ class QueryStructuredData(Tool):
 
 def _fitting(found: Sequence[ReadableTable]) -> list[ReadableTable]:
     """The first tables that a prompt has room for; sheets of one file come together, as joins need them."""
-    sizes = accumulate(len(json.dumps(_described(table), ensure_ascii=False)) for table in found)
+    sizes = accumulate(len(json.dumps(described_table(table), ensure_ascii=False)) for table in found)
     count = sum(size <= _MAX_DRAFT_CHARS for size in sizes)
     return list(found[: max(count, 1)])
 
