@@ -120,7 +120,7 @@ class QueryStructuredData(Tool):
     chat_model: ChatModel
     embedder: Embedder
     limits: CallLimits
-    found: Found
+    found: Found = field(default_factory=Found)
     draft_limits: CallLimits = field(default_factory=lambda: CallLimits(timeout_s=30))
 
     name = "query_structured_data"
