@@ -32,7 +32,11 @@ def test_building_the_services_imports_no_sdk_and_no_structlog() -> None:
 
 async def test_every_port_has_an_adapter_and_closing_unused_ones_is_fine() -> None:
     services = build_services(
-        fake_settings(web_search_url="https://search.example.org/search", agent_tools="python")
+        fake_settings(
+            web_search_url="https://search.example.org/search",
+            agent_tools="python,github",
+            github_repositories="contoso/app",
+        )
     )
     unset = {field.name for field in fields(Services) if getattr(services, field.name) is None}
     assert unset == set()
