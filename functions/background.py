@@ -143,7 +143,7 @@ async def revive_instances(timer: func.TimerRequest, client: df.DurableOrchestra
                 await revive_instance(failed.instance_id, instances, services.runs)
         except Exception as error:  # noqa: BLE001  # the others must not wait for this one
             get_logger().warning(
-                "instance.not_revived", run_id=failed.instance_id, error_type=type(error).__name__
+                "instance.restart_failed", run_id=failed.instance_id, error_type=type(error).__name__
             )
 
 
@@ -160,6 +160,6 @@ async def _purge_histories(client: df.DurableOrchestrationClient, before: dateti
             purged = await client.purge_instance_history_by(start, end, list(_ENDED))
             count += int(purged.instances_deleted)
         except TimeoutError:
-            get_logger().warning("histories.purge_late")
+            get_logger().warning("histories.purge_timed_out")
         end, length = start, length * 2
     return count

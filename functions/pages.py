@@ -115,7 +115,7 @@ async def _note_if_cited(reader: Reader, query: "CitationQuery") -> None:
         if await own_citation(query.run, query.n, reader.doc_id, reader.user, reader.services):
             await note_opening(query.run, query.n, reader.user, reader.services)
     except GroundworkError as failed:
-        get_logger().warning("quality.not_kept", kind="opening", error_type=failed.code)
+        get_logger().warning("quality.write_failed", kind="opening", error_type=failed.code)
 
 
 async def sheet_of(
@@ -141,7 +141,7 @@ async def sheet_of(
     try:
         return await page_sheet(state, page_number, user, services), True
     except (BadDocumentError, NotFoundError, ConflictError, DependencyError, DailyLimitError) as failed:
-        get_logger().warning("page.not_drawn", error_type=failed.code)
+        get_logger().warning("page.render_failed", error_type=failed.code)
         # After a conflict or a failure it may be drawn when the picture is asked for.
         return None, isinstance(failed, ConflictError | DependencyError)
 

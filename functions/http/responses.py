@@ -357,6 +357,6 @@ class PatientResponse(_Streaming):  # type: ignore[misc]
         try:
             await super().stream_response(send_in_time)
         except _ReaderStuckError:
-            get_logger().warning("stream.reader_stuck", error_type="TimeoutError")
+            get_logger().warning("stream.reader_stalled", error_type="TimeoutError")
         finally:
             await self.body_iterator.aclose()

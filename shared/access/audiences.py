@@ -72,5 +72,5 @@ async def _group_names(user: UserContext, directory: GroupDirectory, settings: S
     try:
         return await directory.group_names(user.user_id)
     except GroundworkError as failed:
-        get_logger().warning("identity.names_unknown", error_type=failed.code)
+        get_logger().warning("identity.names_failed", error_type=failed.code)
         return {}

@@ -84,7 +84,7 @@ async def record_act(trail: AuditTrail, entry: AuditEntry) -> None:
         async with asyncio.timeout(_ADD_LIMIT_S):
             await trail.add(entry)
     except (GroundworkError, TimeoutError) as failed:
-        get_logger().error("audit.not_kept", kind=entry.action, error_type=type(failed).__name__)
+        get_logger().error("audit.write_failed", kind=entry.action, error_type=type(failed).__name__)
 
 
 def access_action(acl: Sequence[str]) -> AuditAction:

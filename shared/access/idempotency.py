@@ -139,7 +139,7 @@ async def finish(claimed: Claimed, idempotency: IdempotencyStore, content: str |
         if content is not None and known is not None and known.content not in (None, content):
             raise reused() from None
     except GroundworkError as failed:
-        get_logger().warning("idempotency.not_finished", error_type=failed.code)
+        get_logger().warning("idempotency.store_failed", error_type=failed.code)
     return claimed
 
 
@@ -156,7 +156,7 @@ async def beginning(claimed: Claimed | None, idempotency: IdempotencyStore) -> A
             try:
                 await idempotency.delete(claimed.user_id, claimed.key)
             except GroundworkError as failed:
-                get_logger().warning("idempotency.not_given_up", error_type=failed.code)
+                get_logger().warning("idempotency.release_failed", error_type=failed.code)
         raise
     if claimed is not None:
         await finish(claimed, idempotency)

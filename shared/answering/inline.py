@@ -108,7 +108,7 @@ async def _take(turn: TurnInput, services: SubagentServices) -> TurnResult:
         with span("take_sub_agent_turn", {"run_id": turn.run_id, "child": turn.index, "turn": turn.turn}):
             return await take_turn(turn, services)
     except Exception as defect:  # noqa: BLE001  # as a durable host: a defect ends a turn, not the question
-        get_logger().error("sub_agent.broke", run_id=turn.run_id, error_type=type(defect).__name__)
+        get_logger().error("sub_agent.defect", run_id=turn.run_id, error_type=type(defect).__name__)
         return child_loop.CRASHED
 
 

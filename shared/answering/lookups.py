@@ -174,5 +174,5 @@ async def _search(
             return [hit for hit in hits if not hit.is_heading()][:_GAP_BLOCKS]
     except (TimeoutError, GroundworkError) as failed:
         code = failed.code if isinstance(failed, GroundworkError) else CallTimeoutError.code
-        get_logger().warning("gap.not_searched", run_id=request.run_id, error_type=code)
+        get_logger().warning("gap.search_failed", run_id=request.run_id, error_type=code)
         return None

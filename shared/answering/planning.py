@@ -46,7 +46,7 @@ async def plan_or_default(
         is_no_plan = isinstance(failed, ModelFixableError)
         if not is_no_plan and retry_delay_s("prepare", tries, observed) is not None:
             raise
-        get_logger().warning("plan.by_rule", run_id=request.run_id, error_type=failed.code)
+        get_logger().warning("plan.fallback", run_id=request.run_id, error_type=failed.code)
     else:
         return StoredPlan(plan=plan)
     warning = messages_in("").planned_by_rule

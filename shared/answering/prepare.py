@@ -202,7 +202,7 @@ async def _cited_before(attempt: StepAttempt, request: RunRequest) -> list[Hit]:
     try:
         return await BlockLookup(index).get_many(before.block_ids)
     except GroundworkError as failed:
-        get_logger().warning("cited_before.not_read", run_id=attempt.run_id, error_type=failed.code)
+        get_logger().warning("citations.read_failed", run_id=attempt.run_id, error_type=failed.code)
         return []
 
 

@@ -119,7 +119,7 @@ class QuestionSearch:
             async with asyncio.timeout(_DESCRIBING_S):
                 documents = await run_together(*(self._whole.whole(doc_id) for doc_id in doc_ids))
         except (TimeoutError, GroundworkError) as failed:
-            get_logger().warning("documents.not_read_whole", error_type=type(failed).__name__)
+            get_logger().warning("documents.read_failed", error_type=type(failed).__name__)
             return []
         blocks = [hit for document in documents for hit in document]
         tokens = sum(tokens_of(hit.content or hit.image_caption or "") for hit in blocks)
@@ -187,7 +187,7 @@ class QuestionSearch:
             async with asyncio.timeout(_DESCRIBING_S):
                 self._records |= await self._documents.get_many(unknown)
         except (TimeoutError, CallTimeoutError):
-            get_logger().warning("documents.undescribed", error_type=CallTimeoutError.code)
+            get_logger().warning("documents.metadata_late", error_type=CallTimeoutError.code)
 
     async def _evidence(self, rankings: Sequence[Ranking], top_k: int) -> Evidence:
         return self._described(await self._telling(rankings, top_k), rankings)

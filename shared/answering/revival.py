@@ -66,7 +66,7 @@ async def revive_instance(instance_id: str, instances: Instances, runs: RunStore
     verdict = await runs.claim_revival(instance_id, None, datetime.now(UTC))
     if verdict == "revive":
         await instances.restart(instance_id)
-        get_logger().warning("instance.revived", run_id=instance_id)
+        get_logger().warning("instance.restarted", run_id=instance_id)
     return "closed" if verdict == "give_up" else "goes_on"
 
 
@@ -80,7 +80,7 @@ async def _restart(
     if not await _say_resumed(run_id, now, services.run_log):
         return
     await instances.restart(run_id)
-    get_logger().warning("run.revived", run_id=run_id)
+    get_logger().warning("run.restarted", run_id=run_id)
     if record.ask_step and await WorkingMemory(services.blobs, run_id).find(
         record.ask_step, Choice, "answered"
     ):

@@ -178,7 +178,7 @@ async def remember(task: RememberTask, services: ConversationServices) -> None:
         if not failed.retryable or task.tries >= _MAX_TRIES:
             raise
         pause_s = max(_FIRST_PAUSE_S * 2**task.tries, failed.retry_after_s or 0.0)
-        get_logger().warning("turn.remembered_later", run_id=task.run_id, error_type=failed.code)
+        get_logger().warning("turn.store_failed", run_id=task.run_id, error_type=failed.code)
         again = task.model_copy(update={"tries": task.tries + 1})
         await services.queues.send(TURNS_QUEUE, again.model_dump_json(), pause_s)
 

@@ -356,7 +356,7 @@ async def ask_to_remember(record: RunRecord, queues: TaskQueues) -> None:
         async with asyncio.timeout(_SENDING_S):
             await queues.send(TURNS_QUEUE, task.model_dump_json(), _REMEMBER_AFTER_S)
     except (GroundworkError, TimeoutError) as failed:
-        get_logger().warning("turn.not_sent", run_id=record.run_id, error_type=type(failed).__name__)
+        get_logger().warning("turn.dropped", run_id=record.run_id, error_type=type(failed).__name__)
 
 
 async def _begin_thread(request: RunRequest, threads: ThreadStore) -> OpenedTurn:

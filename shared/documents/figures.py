@@ -84,7 +84,7 @@ async def _signed(blob_name: str, blobs: BlobStore) -> SignedUrl | None:
     try:
         return await blobs.read_url(FIGURES, blob_name, URL_LIFETIME_S)
     except GroundworkError as failed:
-        get_logger().warning("figure.not_signed", error_type=failed.code)
+        get_logger().warning("figure.sign_failed", error_type=failed.code)
         return None
 
 
@@ -106,7 +106,7 @@ async def _seen(hit: Hit, blobs: BlobStore) -> Picture | None:
             content = await blobs.read(FIGURES, blob_name)
             small = await asyncio.to_thread(_reduced, content)
     except (GroundworkError, TimeoutError, OSError, ValueError) as failed:
-        get_logger().warning("figure.not_seen", doc_id=hit.doc_id, error_type=type(failed).__name__)
+        get_logger().warning("figure.read_failed", doc_id=hit.doc_id, error_type=type(failed).__name__)
         return None
     url = f"data:image/jpeg;base64,{base64.b64encode(small).decode()}"
     return Picture(label=f"Picture of the block {hit.block_id}", url=url)

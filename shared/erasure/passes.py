@@ -159,7 +159,7 @@ async def advance(erasure_id: str, services: ErasureServices, deps: EraseDepende
     try:
         await _advance(record, services, deps)
     except _TimeIsUpError:
-        get_logger().info("user_erasure.goes_on", subject=pseudonym(record.user_id))
+        get_logger().info("user_erasure.continued", subject=pseudonym(record.user_id))
         await send_on(record, services.queues)
 
 

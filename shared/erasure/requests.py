@@ -53,7 +53,7 @@ async def ask_for_erasure(user_id: str, documents: DocumentsWish, services: Eras
     # The record first: a message that is lost is sent again by the timer, for what is kept.
     await keep_record(services.blobs, record)
     await send_on(record, services.queues)
-    get_logger().info("user_erasure.asked", subject=pseudonym(user_id), documents=documents)
+    get_logger().info("user_erasure.requested", subject=pseudonym(user_id), documents=documents)
     return view_of(record, user_id)
 
 

@@ -80,7 +80,7 @@ async def _by_model(task: IngestTask, figure: Figure, content: bytes) -> str:
     except GroundworkError as failed:
         if task.is_retried_after(failed):
             raise
-        get_logger().warning("figure.by_rule", figure=figure.key[:16], error_type=failed.code)
+        get_logger().warning("figure.caption_fallback", figure=figure.key[:16], error_type=failed.code)
         return ""
     return " ".join(written.split())[:MAX_CAPTION_CHARS]
 

@@ -112,7 +112,7 @@ async def _by_model(
     except GroundworkError as failed:
         if task.is_retried_after(failed):
             raise
-        get_logger().warning("metadata.by_rule", doc_id=state.doc_id, error_type=failed.code)
+        get_logger().warning("metadata.fallback", doc_id=state.doc_id, error_type=failed.code)
         return None, 2 if isinstance(failed, ModelFixableError) else 0
 
 

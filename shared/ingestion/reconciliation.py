@@ -118,7 +118,7 @@ async def _start(seen: SeenDocument, kind: str, services: IngestionServices, sta
             await repair(seen.state, services)  # else its state would say that there is nothing to do
         await start(seen.name, f"{seen.name} reconciled {revision}")
     except GroundworkError as failed:
-        get_logger().warning("documents.not_reconciled", error_type=failed.code)
+        get_logger().warning("document.reconcile_failed", error_type=failed.code)
         return False
     return True
 
@@ -134,7 +134,7 @@ async def _remove_unused(sidecars: Collection[BlobProperties], services: Ingesti
             try:
                 removed += await services.blobs.delete_version(DOCUMENTS, blob.name, etag=blob.etag)
             except GroundworkError as failed:
-                get_logger().warning("documents.not_reconciled", error_type=failed.code)
+                get_logger().warning("document.reconcile_failed", error_type=failed.code)
     return removed
 
 
@@ -164,6 +164,6 @@ async def _remove_orphan(doc_id: str, services: IngestionServices) -> bool:
         await remove_extracted(services.blobs, doc_id)
         await page_files.remove_all(services.blobs, doc_id)
     except GroundworkError as failed:
-        get_logger().warning("documents.not_reconciled", error_type=failed.code)
+        get_logger().warning("document.reconcile_failed", error_type=failed.code)
         return False
     return True

@@ -134,7 +134,7 @@ async def close(request: CloseRequest, services: IngestionServices) -> Closed:
             await _clear_up(task, state)
         except GroundworkError as failed:
             # That it failed, and why, must be noted in any case; the next ingestion replaces what is left.
-            get_logger().warning("ingestion.not_cleared", doc_id=state.doc_id, error_type=failed.code)
+            get_logger().warning("ingestion.cleanup_failed", doc_id=state.doc_id, error_type=failed.code)
     return await task.close(request)
 
 

@@ -161,7 +161,7 @@ def _receivers(settings: Settings) -> list[Receiver]:
         try:
             found.append(make(address, settings))
         except Exception as refused:  # noqa: BLE001  # its text can hold the connection string
-            get_logger().error("telemetry.receiver_refused", error_type=type(refused).__name__)
+            get_logger().error("telemetry.receiver_invalid", error_type=type(refused).__name__)
     return found
 
 

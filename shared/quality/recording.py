@@ -112,7 +112,7 @@ async def keep(record: AnswerRecord | OpeningRecord, quality: QualityStore) -> N
             if not await quality.add(record):
                 return
     except (GroundworkError, TimeoutError) as failed:
-        get_logger().warning("quality.not_kept", kind=record.kind, error_type=type(failed).__name__)
+        get_logger().warning("quality.write_failed", kind=record.kind, error_type=type(failed).__name__)
     await count(record)
 
 
@@ -128,7 +128,7 @@ async def note_opening(run_id: str, n: int, user: UserContext, services: Quality
     except NotFoundError:
         return  # an address that somebody made up, or passed on
     except Exception as failed:  # noqa: BLE001  # a source that is shown must not fail for being counted
-        get_logger().warning("quality.not_kept", kind="opening", error_type=type(failed).__name__)
+        get_logger().warning("quality.write_failed", kind="opening", error_type=type(failed).__name__)
 
 
 async def open_source(run_id: str, n: int, user: UserContext, services: QualityServices) -> None:

@@ -34,7 +34,7 @@ async def note_end(
         async with asyncio.timeout(NOTE_LIMIT_S):
             ended = await _ended(record, services.blobs, services.run_log, answer, answer_step)
     except Exception as failed:  # noqa: BLE001  # an answer that was sent must not fail for its record
-        get_logger().warning("quality.not_kept", kind="answer", error_type=type(failed).__name__)
+        get_logger().warning("quality.write_failed", kind="answer", error_type=type(failed).__name__)
     else:
         await keep(ended, services.quality)
 
@@ -101,4 +101,4 @@ async def keep_facts(memory: WorkingMemory, step: int, facts: WritingFacts) -> N
     try:
         await memory.write(step, facts, "facts")
     except GroundworkError as failed:
-        get_logger().warning("quality.not_kept", kind="facts", error_type=failed.code)
+        get_logger().warning("quality.write_failed", kind="facts", error_type=failed.code)

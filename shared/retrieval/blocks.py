@@ -213,7 +213,7 @@ class BlockSearch:
             async with asyncio.timeout(limits.timeout_s):
                 return await self._embedder.embed(phrasings, limits)
         except (TimeoutError, GroundworkError) as failed:
-            get_logger().warning("search.words_alone", error_type=_code(failed))
+            get_logger().warning("search.keyword_only", error_type=_code(failed))
             self.missed.add("meaning")
             return [None] * len(phrasings)
 
@@ -225,7 +225,7 @@ class BlockSearch:
             async with asyncio.timeout_at(until):
                 return await self._documents.named_in(question, filters)
         except (TimeoutError, GroundworkError) as failed:
-            get_logger().warning("search.documents_unnamed", error_type=_code(failed))
+            get_logger().warning("search.names_failed", error_type=_code(failed))
             return {}
 
     async def _one_phrasing(
@@ -258,7 +258,7 @@ class BlockSearch:
                 if unknown := seen.without_words():
                     seen.add_words(await self._index.search(keyword_scores(phrasing.text, unknown)))
         except TimeoutError:
-            get_logger().warning("search.given_up", error_type=CallTimeoutError.code)
+            get_logger().warning("search.timed_out", error_type=CallTimeoutError.code)
             self.missed.add("late")
         return seen.hits(named, self._relevant_cosine)
 
@@ -429,7 +429,7 @@ class RankerPause:
     def begin(self, reason: str) -> None:
         """Ask no more for RANKER_PAUSE_S seconds."""
         self._ends = self._clock() + RANKER_PAUSE_S
-        get_logger().warning("search.not_reranked", error_type=reason)
+        get_logger().warning("search.ranker_refused", error_type=reason)
 
 
 _PAUSE = RankerPause()

@@ -142,7 +142,7 @@ async def _extend(client: "SearchIndexClient", definition: IndexRow) -> str | No
         other_values = changed_attributes(existing, definition, VALUE_ATTRIBUTES)
         if other_values:
             raise _made_differently(definition["name"], other_values)
-        get_logger().warning("index.differs", index_name=definition["name"], reason="; ".join(changed))
+        get_logger().warning("index.outdated", index_name=definition["name"], reason="; ".join(changed))
     # During a migration old and new are both written, and both need what is new; how they differ is known.
     changes = [await _add_parts(client, name, definition) for name in together or (definition["name"],)]
     return next((change for change in changes if change), None)

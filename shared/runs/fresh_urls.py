@@ -91,7 +91,7 @@ async def _readable(doc_ids: set[str], user: UserContext, services: DocumentServ
     try:
         return await readable_documents(doc_ids, user, services)
     except GroundworkError as failed:
-        get_logger().warning("figure.not_signed", error_type=failed.code)
+        get_logger().warning("figure.sign_failed", error_type=failed.code)
         return frozenset()
 
 

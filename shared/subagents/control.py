@@ -286,7 +286,7 @@ async def _booked(store: ControlStore, change: Callable[[ControlState], ControlS
     try:
         await _within(_BOOK_LIMIT_S, _swapped(store, change))
     except GroundworkError as failed:
-        get_logger().warning("subagent_control.failed", action=action, error_type=failed.code)
+        get_logger().warning("sub_agent.control_failed", action=action, error_type=failed.code)
 
 
 async def _swapped(store: ControlStore, change: Callable[[ControlState], ControlState | None]) -> bool:

@@ -302,7 +302,7 @@ async def _note(subagent_metrics: MetricStore, record: MetricRecord) -> None:
             if not await subagent_metrics.add(record):
                 return
     except (GroundworkError, TimeoutError) as failed:
-        get_logger().warning("subagent_metrics.failed", kind=record.kind, error_type=type(failed).__name__)
+        get_logger().warning("sub_agent.metrics_failed", kind=record.kind, error_type=type(failed).__name__)
     await asyncio.to_thread(_count, record)
 
 

@@ -173,7 +173,7 @@ async def _measured_tokens(request: RunRequest, doc_ids: Sequence[str], services
         async with asyncio.timeout(_LOOKUP_TIMEOUT_S):
             sizes = await run_together(*(blocks.sizes(doc_id) for doc_id in doc_ids))
     except (GroundworkError, TimeoutError) as failed:
-        get_logger().warning("delegation.sizes", error_type=type(failed).__name__)
+        get_logger().warning("delegation.sizes_late", error_type=type(failed).__name__)
         return 0
     return sum(tokens for of_one in sizes for _, tokens in of_one)
 
@@ -304,7 +304,7 @@ async def rest_of_series(
                 )
             )
     except (GroundworkError, TimeoutError) as failed:
-        get_logger().warning("delegation.series", error_type=type(failed).__name__)
+        get_logger().warning("delegation.editions_late", error_type=type(failed).__name__)
         return ()
     return tuple(
         record.doc_id

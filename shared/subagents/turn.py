@@ -228,7 +228,7 @@ async def take_turn(turn: TurnInput, services: SubagentServices) -> TurnResult:
     except (RunClosedError, NotFoundError):
         return _STOPPED
     except GroundworkError as failed:
-        get_logger().warning("sub_agent.not_begun", run_id=turn.run_id, error_type=failed.code)
+        get_logger().warning("sub_agent.start_failed", run_id=turn.run_id, error_type=failed.code)
         return TurnResult(status="failed", retryable=failed.retryable, warnings=("TOOL_FAILED",))
     is_first = context.state.started_at is None
     beginning = (

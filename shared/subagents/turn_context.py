@@ -211,4 +211,4 @@ class TurnContext:
         except NotFoundError:
             raise RunClosedError("The log of the run is gone.") from None
         except GroundworkError as failed:
-            get_logger().warning("sub_agent.untold", run_id=self.turn.run_id, error_type=failed.code)
+            get_logger().warning("sub_agent.event_lost", run_id=self.turn.run_id, error_type=failed.code)

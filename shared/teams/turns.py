@@ -56,7 +56,7 @@ async def _rate(feedback: BotFeedback, runs: RunStore, quality: QualityStore, tu
         turn = await turns.get(key, owner)
         rated = (turn.last_run_id, owner) if turn and turn.last_run_id else None
     if rated is None or rated[1] != owner:
-        get_logger().info("channel.thumb_unplaced")
+        get_logger().info("channel.rating_ignored")
         return
     body = FeedbackBody(thumb=feedback.thumb, comment=feedback.comment.strip() or None)
     with suppress(NotFoundError, ConflictError):  # the run was deleted meanwhile

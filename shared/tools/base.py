@@ -116,7 +116,7 @@ class Tool(ABC):
                 return failure(failed)
             # The type alone: an exception's text can hold what the tool read.
             code = failed.code if isinstance(failed, DefectError) else type(failed).__name__
-            get_logger().error("tool.broke", tool=self.name, error_type=code)
+            get_logger().error("tool.defect", tool=self.name, error_type=code)
             return failure(GroundworkError(f"{self.name} failed because of a bug in the app."))
 
     def _validated(self, kwargs: dict[str, Any]) -> Any:

@@ -110,5 +110,5 @@ async def described(
         async with asyncio.timeout(limit_s):
             return {**known, **await documents.get_many(sorted(unknown))}
     except (GroundworkError, TimeoutError) as failed:
-        get_logger().warning("documents.undescribed", error_type=type(failed).__name__)
+        get_logger().warning("documents.metadata_late", error_type=type(failed).__name__)
         return dict(known)

@@ -115,7 +115,7 @@ class StepSearches:
                     async with asyncio.timeout(limit_s):
                         return await search()
                 except (TimeoutError, CallTimeoutError):
-                    get_logger().warning("search.late", run_id=request.run_id, limit_s=round(limit_s, 2))
+                    get_logger().warning("search.retried", run_id=request.run_id, limit_s=round(limit_s, 2))
             fair_tries += limit_s - late.seconds >= fair_s * _FAIR_SHARE
             if time.left.is_short:
                 break

@@ -121,5 +121,5 @@ def test_a_receiver_that_cannot_be_made_is_told_of_and_harms_nothing() -> None:
         APPLICATIONINSIGHTS_CONNECTION_STRING="InstrumentationKey=SECRET;IngestionEndpoint=https://x.example"
     )
     assert "WORK DONE" in said
-    assert "telemetry.receiver_refused" in said
+    assert "telemetry.receiver_invalid" in said
     assert "SECRET" not in said

@@ -50,4 +50,4 @@ async def test_an_answer_is_served_while_the_trail_is_down(caplog: pytest.LogCap
 
     services = await world(audit=AuditTrail(Down()))
     await answered(services)
-    assert sum('"audit.not_kept"' in record.getMessage() for record in caplog.records) == 1
+    assert sum('"audit.write_failed"' in record.getMessage() for record in caplog.records) == 1

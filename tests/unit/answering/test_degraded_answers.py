@@ -162,4 +162,4 @@ async def test_a_model_that_is_misconfigured_is_in_the_log(caplog: pytest.LogCap
     await ask(await world(Model(wrong, answer=wrong)))
     events = [json.loads(line) for line in caplog.messages]
     told = {one["event"]: one["error_type"] for one in events if "error_type" in one}
-    assert told == {"plan.by_rule": "ConfigurationError", "answer.degraded": "ConfigurationError"}
+    assert told == {"plan.fallback": "ConfigurationError", "answer.degraded": "ConfigurationError"}

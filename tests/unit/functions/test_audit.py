@@ -108,5 +108,5 @@ async def test_what_cannot_be_recorded_is_served_and_raises_an_alert(
     doc_id = await uploaded(user, durable, "a.md", "ben")
     assert (await user("ben").get(f"/documents/{doc_id}/content")).status_code == 200
     lines = [json.loads(one.getMessage()) for one in caplog.records if one.name == LOGGER_NAME]
-    kinds = [line["kind"] for line in lines if line["event"] == "audit.not_kept"]
+    kinds = [line["kind"] for line in lines if line["event"] == "audit.write_failed"]
     assert kinds == ["upload", "download"]

@@ -111,7 +111,7 @@ async def test_a_row_that_cannot_be_removed_stops_no_other_and_is_told(
     report = await maintenance._reconcile(durable)
     assert (report.removed_orphans, report.left) == (2, 1)
     told = [json.loads(record.getMessage())["event"] for record in caplog.records]
-    assert {"documents.not_reconciled", "documents.reconciled"} <= set(told)
+    assert {"document.reconcile_failed", "documents.reconciled"} <= set(told)
 
 
 async def test_removals_are_begun_for_a_while_only_and_the_rest_is_counted(
