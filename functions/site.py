@@ -24,7 +24,7 @@ blueprint = func.Blueprint()
 _FOLDER = Path(__file__).resolve().parent.parent / "web" / "dist"
 _FOREVER = "public, max-age=31536000, immutable"
 _SUFFIXES = {"br": ".br", "gzip": ".gz"}  # the better one first
-_NAME = re.compile(r"[a-z]+-[0-9a-f]+\.(?:js|css|svg)")
+_NAME = re.compile(r"[a-z]+-[0-9a-zA-Z]+\.(?:js|css|svg)")
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'{uploads}; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "

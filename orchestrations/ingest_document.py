@@ -135,7 +135,12 @@ def _end_early(
     if isinstance(reply, Superseded) or not isinstance(reply, IngestFailure):
         return IngestResult(outcome="superseded"), False
     request = CloseRequest(
-        step=step, status="failed", reason=reply.reason, hint=reply.hint or None, waited=reply.waits
+        step=step,
+        status="failed",
+        reason=reply.reason,
+        hint=reply.hint or None,
+        failure=reply.failure,
+        waited=reply.waits,
     )
     (closed,) = yield from _call_all(context, "close_document", [request])
     again = isinstance(closed, Closed) and closed.again

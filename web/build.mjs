@@ -13,6 +13,8 @@ async function page() {
     ...common,
     entryPoints: { page: "src/main.tsx", style: "src/style/page.css" },
     format: "esm",
+    splitting: true,
+    chunkNames: "[name]-[hash]",
     minify: true,
     legalComments: "none",
     outdir: "out",
@@ -25,7 +27,8 @@ async function page() {
   files.push(["icon.svg", readFileSync("src/icon.svg")]);
   for (const [name, content] of files) {
     const hash = createHash("sha256").update(content).digest("hex").slice(0, 10);
-    const hashed = `${basename(name, extname(name))}-${hash}${extname(name)}`;
+    // A language already has esbuild's hash, by which the page imports it.
+    const hashed = name.includes("-") ? name : `${basename(name, extname(name))}-${hash}${extname(name)}`;
     shell = shell.replaceAll(`/web/assets/${name}`, `/web/assets/${hashed}`);
     writeFileSync(join("dist/assets", hashed), content);
     writeFileSync(join("dist/assets", `${hashed}.gz`), gzipSync(content, { level: 9 }));

@@ -15,7 +15,7 @@ from shared.documents.rights import may_change, may_see
 from shared.documents.services import DocumentServices
 from shared.documents.state import DocumentState
 from shared.platform.blobs import BlobProperties
-from shared.platform.errors import CallerError, ConflictError, DocumentNotFoundError
+from shared.platform.errors import CallerError, ConflictError, DocumentNotFoundError, FileFailure
 from shared.platform.models import Model
 from shared.platform.names import DOCUMENTS
 from shared.platform.odata import quote
@@ -33,6 +33,7 @@ class DocumentView(Model):
         source_url: where it was taken from, if somebody said so.
         published_by: name of the person who sent it, if it is known.
         status_reason, hint: why it failed and what its owner can do; None while all is well.
+        failure: why it failed, as a code, for clients that say it in another language.
         warnings: what is not as it could be with a document that is ready all the same.
     """
 
@@ -55,6 +56,7 @@ class DocumentView(Model):
     version: int | None = None
     status_reason: str | None = None
     hint: str | None = None
+    failure: FileFailure | None = None
     warnings: tuple[str, ...] = ()
 
 
@@ -405,5 +407,6 @@ def view_of_state(state: DocumentState) -> DocumentView:
         version=state.version or None,
         status_reason=state.reason,
         hint=state.hint,
+        failure=state.failure,
         warnings=state.warnings,
     )

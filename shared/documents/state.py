@@ -8,6 +8,7 @@ from datetime import datetime
 from pydantic import Field
 
 from shared.documents.models import Corrections
+from shared.platform.errors import FileFailure
 from shared.platform.models import Model
 from shared.retrieval.models import DocumentStatus
 
@@ -56,7 +57,7 @@ class DocumentState(Model):
         corrections: metadata as people corrected them; they win over whatever is extracted.
         failed_tries: ingestions of the same bytes that failed, one after the other.
         begun_parses: of the same bytes, since one came back; a file that kills its host never does.
-        tried_hash, tried_reason: of the bytes that were read last, and why they failed before.
+        tried_hash, tried_reason, tried_failure: of the bytes that were read last, and why they failed before.
         is_deleted: its file was deleted: nobody sees it, and whatever was made of it is being removed.
     """
 
@@ -67,6 +68,7 @@ class DocumentState(Model):
     status: DocumentStatus = "queued"
     reason: str | None = None
     hint: str | None = None
+    failure: FileFailure | None = None
     warnings: tuple[str, ...] = ()
     rights: Rights = Rights()
     wanted_rights: Rights = Rights()
@@ -89,5 +91,6 @@ class DocumentState(Model):
     begun_parses: int = 0
     tried_hash: str = ""
     tried_reason: str | None = None
+    tried_failure: FileFailure | None = None
     is_deleted: bool = False
     updated_at: datetime

@@ -176,8 +176,9 @@ def queued(state: DocumentState) -> DocumentState:
 
     The outcome of the last ingestion is cleared, but for why its bytes failed.
     """
-    tried_reason = state.reason or state.tried_reason
-    cleared: dict[str, object] = {"phases": (), "reason": None, "hint": None, "tried_reason": tried_reason}
+    tried = (state.reason, state.failure) if state.reason else (state.tried_reason, state.tried_failure)
+    cleared: dict[str, object] = {"phases": (), "reason": None, "hint": None, "failure": None}
+    cleared |= {"tried_reason": tried[0], "tried_failure": tried[1]}
     if not state.content_hash:
         cleared["warnings"] = ()  # else they are about what is in the indexes, which may be the same bytes
     return with_status(state.model_copy(update=cleared), "queued")

@@ -143,8 +143,8 @@ class Claim:
                 tries = state.failed_tries + (not request.waited) if request.status == "failed" else 0
                 if state.begun_parses > MAX_TRIES:
                     tries = MAX_TRIES
-                outcome = {"reason": request.reason, "hint": request.hint, "failed_tries": tries}
-                outcome["begun_parses"] = 0
+                outcome = request.model_dump(include={"reason", "hint", "failure"})
+                outcome |= {"failed_tries": tries, "begun_parses": 0}
                 if request.status == "ready":  # also of a version that turned out to be as before
                     outcome["blob_etag"] = state.wanted_etag or state.blob_etag
                 state = with_status(state, request.status).model_copy(update=outcome)

@@ -7,6 +7,7 @@ from pydantic import Field
 
 from shared.documents.models import Chunk, Figure
 from shared.evidence.models import PageArea
+from shared.platform.errors import FileFailure
 from shared.platform.models import Model
 
 
@@ -114,7 +115,7 @@ class Superseded(Model):
 
 
 class IngestFailure(Model):
-    """A step failed; people see `reason` and `hint`.
+    """A step failed; people see `reason` and `hint`, or what their client says of a `failure`.
 
     If `retryable`, it may succeed after the time that was asked for; if it `waits`, others are before it.
     """
@@ -122,6 +123,7 @@ class IngestFailure(Model):
     kind: Literal["failed"] = "failed"
     reason: str
     hint: str = ""
+    failure: FileFailure = "internal"
     retryable: bool = False
     retry_after_s: float | None = None
     waits: bool = False
@@ -146,6 +148,7 @@ class CloseRequest(Model):
     status: Literal["ready", "failed"] | None
     reason: str | None = None
     hint: str | None = None
+    failure: FileFailure | None = None
     waited: bool = False
 
 

@@ -134,6 +134,7 @@ def _require_tries_left(state: DocumentState) -> None:
         raise BadDocumentError(
             state.tried_reason or "The file could not be ingested.",
             "The same file failed three times: change it, or ingest it again.",
+            failure=state.tried_failure or "damaged",
         )
 
 
@@ -142,7 +143,7 @@ def _with_bytes(state: DocumentState, content_hash: str, etag: str) -> DocumentS
     begun = state.begun_parses + 1 if content_hash == state.tried_hash else 1
     read: dict[str, object] = {"wanted_etag": etag, "tried_hash": content_hash, "begun_parses": begun}
     if content_hash != state.tried_hash:
-        read |= {"failed_tries": 0, "tried_reason": None}
+        read |= {"failed_tries": 0, "tried_reason": None, "tried_failure": None}
     return state.model_copy(update=read)
 
 

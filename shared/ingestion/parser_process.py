@@ -101,7 +101,7 @@ class ParserPool:
             exchange = self._threads.submit(worker.ask, job, timeout_s)
             reply = await asyncio.wrap_future(exchange)
             if not reply.ok:
-                raise BadDocumentError(reply.reason, reply.hint)
+                raise BadDocumentError(reply.reason, reply.hint, failure=reply.failure)
 
         try:
             yield run
@@ -169,7 +169,7 @@ class _Worker:
         self.end()
         if late.is_set():
             reason = f"Reading the file took longer than {timeout_s:g} s."
-            return WorkerReply(ok=False, reason=reason, hint="Split the file.")
+            return WorkerReply(ok=False, reason=reason, hint="Split the file.", failure="too_large")
         return WorkerReply(
             ok=False,
             reason="The file crashed the parser: it is damaged or malicious.",

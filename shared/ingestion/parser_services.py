@@ -64,6 +64,7 @@ async def read_answer(parts: AsyncIterator[bytes], dependency: Dependency) -> by
     too_large = BadDocumentError(
         f"The answer of {dependency.name} has more than {MAX_ANSWER_BYTES // 1_000_000} MB.",
         "Split the file.",
+        failure="too_large",
     )
     return await read_bounded(parts, MAX_ANSWER_BYTES, too_large)
 

@@ -23,7 +23,7 @@ from shared.ingestion.models import Layout, ParsedFile
 from shared.ingestion.no_network import close_network
 from shared.ingestion.parsers.context import ParseContext, ServicePages, open_context
 from shared.ingestion.registry import MAGIC_BYTES, Format, LayoutParser, Parser, check_content
-from shared.platform.errors import BadDocumentError, GroundworkError
+from shared.platform.errors import BadDocumentError, FileFailure, GroundworkError
 from shared.platform.models import Model
 from shared.platform.tokens import token_counter
 from shared.tables.cards import card
@@ -87,6 +87,7 @@ class WorkerReply(Model):
     ok: bool
     reason: str = ""
     hint: str = ""
+    failure: FileFailure = "damaged"
 
 
 def main(memory_bytes: int, niceness: int) -> None:
@@ -120,9 +121,9 @@ def _reply(job: Job, memory_bytes: int) -> WorkerReply:
         job.target.write_text(content, encoding="utf-8", errors="replace")
     except MemoryError:
         reason = f"Reading the file takes more than {memory_bytes >> 20} MB of memory."
-        return WorkerReply(ok=False, reason=reason, hint="Split the file.")
+        return WorkerReply(ok=False, reason=reason, hint="Split the file.", failure="too_large")
     except GroundworkError as error:
-        return WorkerReply(ok=False, reason=error.detail, hint=" ".join(error.hints))
+        return WorkerReply(ok=False, reason=error.detail, hint=" ".join(error.hints), failure=error.failure)
     except Exception as error:  # noqa: BLE001 - a parser met an unexpected file: say so to its owner
         reason = f"The file's structure is not understood ({type(error).__name__})."
         return WorkerReply(ok=False, reason=reason, hint="Export the file again.")
@@ -171,6 +172,7 @@ def parse_file(job: ParseJob) -> ParsedFile:
         raise BadDocumentError(
             f"The document makes {len(chunks):,} blocks; at most {job.max_blocks:,} are indexed.",
             "Split the file, or remove tables that don't need to be searched.",
+            failure="too_large",
         )
     warnings = (*document.warnings, *(tables.notes if tables else ()))
     for table in tables.close() if tables else ():

@@ -92,7 +92,9 @@ def format_of(filename: str) -> Format:
     if known is None:
         named = f"Files of type {suffix!r}" if suffix else "Files without a suffix"
         raise BadDocumentError(
-            f"{named} cannot be read.", f"Supported are {', '.join(sorted(FORMATS))}: convert the file."
+            f"{named} cannot be read.",
+            f"Supported are {', '.join(sorted(FORMATS))}: convert the file.",
+            failure="unsupported",
         )
     return known
 
@@ -105,7 +107,9 @@ def check_content(filename: str, beginning: bytes) -> Format:
     """
     found = format_of(filename)
     if not beginning:
-        raise BadDocumentError("The file is empty (0 bytes).", "Drop it again; the transfer may have failed.")
+        raise BadDocumentError(
+            "The file is empty (0 bytes).", "Drop it again; the transfer may have failed.", failure="empty"
+        )
     if found is _PDF:
         is_found = any(magic in beginning[:MAGIC_BYTES] for magic in found.magics)
     else:
@@ -119,8 +123,10 @@ def check_content(filename: str, beginning: bytes) -> Format:
         raise BadDocumentError(
             "The file needs a password, or has a format from before 2007.",
             "Open it in its program, remove the password, and save it in the current format.",
+            failure="encrypted_or_old",
         )
     raise BadDocumentError(
         f"The suffix says {found.name}, the content is {actual or 'something else'}.",
         "Give the file the suffix of its format, or export it again.",
+        failure="wrong_suffix",
     )

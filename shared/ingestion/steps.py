@@ -52,6 +52,7 @@ async def reply_of(name: str, step: IngestStep, performed: Awaitable[IngestReply
         return IngestFailure(
             reason=failed.detail[:_MAX_REASON_CHARS],
             hint=" ".join(failed.hints)[:_MAX_REASON_CHARS],
+            failure=failed.failure,
             retryable=failed.retryable,
             retry_after_s=failed.retry_after_s,
             waits=waits,

@@ -1,10 +1,26 @@
 """Errors by who can fix them, and the problem details that callers see. Pure."""
 
 from collections.abc import Mapping
+from typing import Literal
 
 from pydantic import Field
 
 from shared.platform.models import Model
+
+# Why a file cannot be ingested, for clients that say it in another language than English.
+FileFailure = Literal[
+    "damaged",
+    "empty",
+    "encrypted",
+    "encrypted_or_old",
+    "image_too_large",
+    "internal",
+    "no_cues",
+    "service_failed",
+    "too_large",
+    "unsupported",
+    "wrong_suffix",
+]
 
 
 class GroundworkError(Exception):
@@ -15,8 +31,10 @@ class GroundworkError(Exception):
         status: HTTP status when the error reaches a caller.
         retryable: whether the same call may succeed later without change.
         hints: what the reader can do, one sentence each.
+        failure: what it means for a file that was to be ingested.
     """
 
+    failure: FileFailure = "internal"
     code = "ToolError"
     status = 500
     retryable = False
@@ -117,6 +135,7 @@ class PreconditionFailedError(CallerError):
 class PayloadTooLargeError(CallerError):
     """A body, file or field exceeds its limit."""
 
+    failure = "too_large"
     code = "PayloadTooLargeError"
     status = 413
 
@@ -162,6 +181,10 @@ class BadDocumentError(CallerError):
     code = "BadDocumentError"
     status = 422
 
+    def __init__(self, detail: str, *hints: str, failure: FileFailure = "damaged") -> None:
+        super().__init__(detail, *hints)
+        self.failure = failure
+
 
 class ModelFixableError(GroundworkError):
     """The model's output does not fit; it may do better when it knows why."""
@@ -180,6 +203,7 @@ class OutputCutError(ModelFixableError):
 class DependencyError(GroundworkError):
     """A service that we call failed or is out of reach."""
 
+    failure = "service_failed"
     code = "NetworkError"
     status = 503
     retryable = True

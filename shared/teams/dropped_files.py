@@ -11,11 +11,19 @@ from shared.documents.state import DocumentState
 from shared.evidence.untrusted_text import markdown_name, markdown_text
 from shared.ingestion.registry import FORMATS, MAGIC_BYTES, check_content
 from shared.ingestion.uploads import blob_name_of, receive
-from shared.platform.errors import CallerError, ConfigurationError, GroundworkError
+from shared.platform.errors import (
+    BadDocumentError,
+    CallerError,
+    ConfigurationError,
+    ConflictError,
+    GroundworkError,
+    PayloadTooLargeError,
+)
 from shared.teams import messages
 from shared.teams.context import IncomingMessage, TeamsServices
 from shared.teams.dispatch import answer_words
-from shared.teams.models import BotAttachment, BotConversation, ReplyStep
+from shared.teams.files import FileRefusedError
+from shared.teams.models import BotAttachment, BotConversation, Language, ReplyStep
 
 MAX_FILES = 10  # of one message; Teams accepts as many
 STORING_S = 120.0  # of one step, then the next one goes on: a file may take 4 minutes, an activity 10
@@ -64,7 +72,7 @@ async def _store(
     try:
         stored[await incoming.deps.store_file(attachment, incoming.conversation, user)] = name
     except CallerError as error:
-        return _failed(name, error.detail, incoming)
+        return _failed(name, _refusal(error, incoming.language), incoming)
     except GroundworkError as error:
         if error.retryable and incoming.step.attempt == 0:
             raise
@@ -96,14 +104,27 @@ async def look_at_files(incoming: IncomingMessage) -> ReplyStep:
 def _announced(state: DocumentState, incoming: IncomingMessage) -> str:
     name = markdown_name(state.filename)
     if state.status == "failed":
-        return _failed(name, state.reason or "", incoming)
+        reason = messages.file_reason(state.failure, state.reason or "", incoming.language)
+        return _failed(name, reason, incoming)
     texts = messages.FILE_READY if state.status == "ready" else messages.FILE_SLOW
     return texts[incoming.language].format(name)
 
 
 def _failed(name: str, reason: str, incoming: IncomingMessage) -> str:
-    reason = markdown_text(messages.file_reason(reason, incoming.language))
-    return messages.FILE_FAILED[incoming.language].format(name, reason)
+    return messages.FILE_FAILED[incoming.language].format(name, markdown_text(reason))
+
+
+def _refusal(error: CallerError, language: Language) -> str:
+    """Why a file was not stored, in the user's language."""
+    if isinstance(error, FileRefusedError):
+        return error.texts[language]
+    if isinstance(error, BadDocumentError | PayloadTooLargeError):
+        return messages.file_reason(error.failure, error.detail, language)
+    if isinstance(error, ConflictError):
+        return messages.NAME_TAKEN[language]
+    if error.code == CallerError.code:
+        return messages.NAME_REFUSED[language]
+    return messages.error_text(error.code, "", language)
 
 
 async def take_dropped(

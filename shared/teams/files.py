@@ -17,6 +17,7 @@ from shared.platform.calls import BOT_FILES as SERVICE
 from shared.platform.calls import azure_errors, error_of_status
 from shared.platform.errors import CallerError, PayloadTooLargeError
 from shared.platform.http_client import http_errors
+from shared.teams import messages
 from shared.teams.tokens import CLOUDS, address_parts, is_loopback, is_on, is_service, origin
 
 if TYPE_CHECKING:
@@ -49,6 +50,14 @@ def bot_token(settings: Settings, credentials: Credentials) -> Token:
     return token
 
 
+class FileRefusedError(CallerError):
+    """A file that cannot be fetched, in the user's language."""
+
+    def __init__(self, texts: messages.Texts) -> None:
+        super().__init__(texts["en"])
+        self.texts = texts
+
+
 class ChannelFiles:
     """Fetches files over HTTP."""
 
@@ -62,7 +71,7 @@ class ChannelFiles:
         """Write the file to `target`; its size in bytes. An incomplete target is removed.
 
         Raises:
-            CallerError: its host is not on the list, or the channel no longer has it.
+            FileRefusedError: its host is not on the list, or the channel no longer has it.
             PayloadTooLargeError: larger than MAX_DOCUMENT_BYTES; reading stops there.
             DependencyError: it cannot be downloaded.
         """
@@ -75,20 +84,17 @@ class ChannelFiles:
                     if isinstance(moved, int):
                         return moved
                     address = urljoin(address, moved)
-        raise CallerError("The file is no longer where the channel says.", "Drop it again.")
+        raise FileRefusedError(messages.FILE_GONE)
 
     def _allowed(self, address: str) -> SplitResult:
         """
         Raises:
-            CallerError: files are not taken from there.
+            FileRefusedError: files are not taken from there.
         """
         parts = address_parts(address)
         if parts is not None and self._is_listed(parts):
             return parts
-        raise CallerError(
-            "Files from this location are not accepted.",
-            "Drop it into the chat from your own device, or ask the operator (BOT_ATTACHMENT_HOSTS).",
-        )
+        raise FileRefusedError(messages.PLACE_REFUSED)
 
     def _is_listed(self, parts: SplitResult) -> bool:
         if is_loopback(parts):
@@ -157,14 +163,11 @@ def _check(response: ClientResponse) -> None:
     if response.status == 200:
         return
     if response.status in (401, 403, 404, 410):
-        raise CallerError("The channel no longer provides the file.", "Drop it again.")
+        raise FileRefusedError(messages.FILE_GONE)
     raise error_of_status(SERVICE, response.status, response.headers)
 
 
 def _check_is_file(response: ClientResponse, attachment: BotAttachment) -> None:
     """A sign-in page would otherwise be stored as the document."""
     if response.content_type == "text/html" and not attachment.name.lower().endswith(_PAGES):
-        raise CallerError(
-            "The channel returned a web page instead of the file.",
-            "Drop it again, from a computer if you can.",
-        )
+        raise FileRefusedError(messages.NO_FILE)

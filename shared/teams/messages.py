@@ -1,9 +1,9 @@
 """All fixed texts of the bot, in German and English. Pure; nothing here quotes an error or a document."""
 
-import re
 from collections.abc import Mapping, Sequence
 
 from shared.evidence.untrusted_text import one_line
+from shared.platform.errors import FileFailure
 from shared.runs.events import RunEvent, SubagentStatus, TodoListStatus, ToolStartedEvent
 from shared.runs.plan import TodoItem
 from shared.teams.markdown import cut
@@ -195,69 +195,44 @@ _TOOLS = {
     "web_search": _WEB,
 }
 
-_DAMAGED = "Die Datei ist beschädigt oder unvollständig."
-_LOCKED = "Die Datei ist mit einem Kennwort geschützt. Legen Sie sie ohne Kennwort noch einmal ab."
-_OTHER_KIND = "Der Inhalt der Datei passt nicht zu ihrer Endung."
-_TOO_LARGE = "Die Datei ist zu groß. Teilen Sie sie auf."
-_NOT_TAKEN = (
-    "Diesen Dateityp kann ich nicht lesen. Lesen kann ich PDF, Word, PowerPoint, Excel, CSV, HTML, "
-    "Markdown, Text, E-Mails (.eml), Untertitel und Bilder."
-)
+NAME_TAKEN: Texts = {
+    "en": "Someone else's document has this name. Rename the file.",
+    "de": "Ein Dokument von jemand anderem heißt schon so. Benennen Sie die Datei um.",
+}
+NAME_REFUSED: Texts = {
+    "en": "The file name can't be used. Rename the file.",
+    "de": "Der Dateiname lässt sich nicht verwenden. Benennen Sie die Datei um.",
+}
+PLACE_REFUSED: Texts = {
+    "en": "Files from this location are not accepted. Drop it from your own device.",
+    "de": "Von diesem Speicherort nehme ich keine Dateien an. Legen Sie sie von Ihrem eigenen Gerät ab.",
+}
+FILE_GONE: Texts = {
+    "en": "It is no longer available. Drop it again.",
+    "de": "Die Datei ist nicht mehr verfügbar. Legen Sie sie noch einmal ab.",
+}
+NO_FILE: Texts = {
+    "en": "Teams returned a sign-in page instead of the file. Drop it from a computer.",
+    "de": "Teams liefert statt der Datei eine Anmeldeseite. Legen Sie die Datei von einem Rechner aus ab.",
+}
 
-_GERMAN = (
-    (r"Page (\d+) cannot be read\.", "Seite {0} lässt sich nicht lesen."),
-    (r"Files (of type .*|without a suffix) cannot be read\.", _NOT_TAKEN),
-    (r"The file is empty .*", "Die Datei ist leer."),
-    (r"The suffix says .*", _OTHER_KIND),
-    (r"The file is not text, although its suffix says so\.", _OTHER_KIND),
-    (r"The content is not (an image in a known format\.|an e-mail: .*)", _OTHER_KIND),
-    (
-        r"The file needs a password, or has a format from before 2007\.",
-        f"{_LOCKED} Formate von vor 2007 kann ich nicht lesen.",
-    ),
-    (r"The (file|PDF) is encrypted.*", _LOCKED),
-    (r"The PDF has no pages\.", "Das PDF hat keine Seiten."),
-    (r"The (file|image|PDF) is damaged.*", _DAMAGED),
-    (r"The file's structure is not understood .*", _DAMAGED),
-    (r"The file cannot be read by .*", _DAMAGED),
-    (r"The file declares XML entities, .*", _DAMAGED),
-    (r"The file crashed the parser: .*", _DAMAGED),
-    (
-        r"No cue of the transcript can be read; .* at line (\d+)\.",
-        "In Zeile {0} steht keine Zeitangabe, die sich lesen lässt.",
-    ),
-    (r"The image has more than (\d+) million pixels\.", "Das Bild hat mehr als {0} Millionen Bildpunkte."),
-    (r"The file (is larger than|has|holds|unpacks to) .*", _TOO_LARGE),
-    (r"(The answer of|The document makes|The image has more than \d+ million pixels in) .*", _TOO_LARGE),
-    (r"The merged cells of its tables .*", _TOO_LARGE),
-    (r"Up to sheet .* the cells are spread over .*", _TOO_LARGE),
-    (r"The app stopped each time it read this file\.", _DAMAGED),
-    (r"Reading the file (takes more|took longer) than .*", _TOO_LARGE),
-    (r"The file has no usable name\.", "Die Datei hat keinen brauchbaren Namen."),
-    (r"A name that ends in .*", "Diese Endung gehört zu Zugriffslisten."),
-    (r"The path of the file is too long\.", "Der Name der Datei ist zu lang."),
-    (r"Someone else's document has this name\.", "Ein Dokument von jemand anderem heißt schon so."),
-    (
-        r"Files from this location are not accepted\.",
-        "Von diesem Speicherort nehme ich keine Dateien an. Legen Sie sie von Ihrem eigenen Gerät ab.",
-    ),
-    (
-        r"The file is no longer where the channel says\.",
-        "Die Datei liegt nicht mehr dort. Legen Sie sie noch einmal ab.",
-    ),
-    (
-        r"The channel returned a web page instead of the file\.",
-        "Teams liefert statt der Datei eine Anmeldeseite. Legen Sie die Datei von einem Rechner aus ab.",
-    ),
-    (
-        r"The channel no longer provides the file\.",
-        "Die Datei ist nicht mehr verfügbar. Legen Sie sie noch einmal ab.",
-    ),
-    (
-        r"The (file|document) could not be ingested.*",
-        "Beim Lesen ist etwas schiefgegangen. Versuchen Sie es später noch einmal.",
-    ),
-)
+# English is what the parsers say: they know the page, the line, the limit.
+_GERMAN_FAILURES: Mapping[FileFailure, str] = {
+    "damaged": "Die Datei ist beschädigt oder unvollständig.",
+    "empty": "Die Datei ist leer.",
+    "encrypted": "Die Datei ist mit einem Kennwort geschützt. Legen Sie sie ohne Kennwort noch einmal ab.",
+    "encrypted_or_old": "Die Datei ist mit einem Kennwort geschützt, oder ihr Format ist von vor 2007. "
+    "Legen Sie sie ohne Kennwort im heutigen Format noch einmal ab.",
+    "image_too_large": "Das Bild hat zu viele Bildpunkte. Verkleinern Sie es.",
+    "internal": "Beim Lesen ist etwas schiefgegangen. Versuchen Sie es später noch einmal.",
+    "no_cues": "Das Transkript hat keine lesbaren Zeitangaben. Exportieren Sie es als WebVTT oder SubRip.",
+    "service_failed": "Ein Dienst, den ich zum Lesen brauche, ist ausgefallen. Versuchen Sie es später "
+    "noch einmal.",
+    "too_large": "Die Datei ist zu groß. Teilen Sie sie auf.",
+    "unsupported": "Diesen Dateityp kann ich nicht lesen. Lesen kann ich PDF, Word, PowerPoint, Excel, CSV, "
+    "HTML, Markdown, Text, E-Mails (.eml), Untertitel und Bilder.",
+    "wrong_suffix": "Der Inhalt der Datei passt nicht zu ihrer Endung.",
+}
 
 
 def language_of(conversation: BotConversation) -> Language:
@@ -290,10 +265,6 @@ def _of_plan(todo: Sequence[TodoItem], language: Language) -> str | None:
     return None
 
 
-def file_reason(reason: str, language: Language) -> str:
-    """Why a file cannot be read, in the user's language; unchanged if there is no translation."""
-    if language == "de":
-        for english, german in _GERMAN:
-            if found := re.fullmatch(english, reason, re.DOTALL):
-                return german.format(*found.groups())
-    return reason
+def file_reason(failure: FileFailure | None, reason: str, language: Language) -> str:
+    """Why a file cannot be read, in the user's language; `reason` is the parser's own, in English."""
+    return _GERMAN_FAILURES[failure or "internal"] if language == "de" else reason

@@ -124,7 +124,7 @@ var queries = [
     scope: insightsId
     threshold: 0
     // The second line is the host's: an orchestration that Durable Functions gave up.
-    query: 'traces | where tostring(parse_json(message).event) in ("http.defect", "ingestion.defect", "tool.defect", "sub_agent.defect", "turn.dropped") or (message contains "failed with an error" and (message contains "(Orchestrator)" or tostring(customDimensions.functionType) == "Orchestrator" or tostring(customDimensions.prop__functionType) == "Orchestrator"))'
+    query: 'traces | where tostring(parse_json(message).event) in ("http.defect", "activity.defect", "ingestion.defect", "tool.defect", "sub_agent.defect", "turn.dropped") or (message contains "failed with an error" and (message contains "(Orchestrator)" or tostring(customDimensions.functionType) == "Orchestrator" or tostring(customDimensions.prop__functionType) == "Orchestrator"))'
   }
   {
     name: 'telemetry-stopped'

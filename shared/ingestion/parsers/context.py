@@ -221,7 +221,9 @@ def open_picture(source: Path | io.BytesIO) -> Iterator["Image"]:
         raise _too_large() from error
     except UnidentifiedImageError as error:
         raise BadDocumentError(
-            "The content is not an image in a known format.", "Save it again as a PNG or JPEG file."
+            "The content is not an image in a known format.",
+            "Save it again as a PNG or JPEG file.",
+            failure="wrong_suffix",
         ) from error
     except _DECODING_ERRORS as error:
         raise BadDocumentError(
@@ -263,4 +265,5 @@ def _too_large() -> BadDocumentError:
     return BadDocumentError(
         f"The image has more than {millions // 4} million pixels in colour, or {millions} million in grey.",
         "Scale it down and drop it again.",
+        failure="image_too_large",
     )

@@ -30,6 +30,7 @@ def parse_eml(path: Path, _context: ParseContext | None = None) -> ParsedDocumen
         raise BadDocumentError(
             "The content is not an e-mail: it has no sender, date or subject.",
             "Save the e-mail again as .eml, or give the file the suffix of its format.",
+            failure="wrong_suffix",
         )
     subject = _header(message, "Subject")
     head = "\n".join(f"{name}: {value}" for name in _SHOWN if (value := _header(message, name)))

@@ -93,7 +93,9 @@ def open_pdf(path: Path) -> Any:
         code = getattr(error, "err_code", None) or pdfium.FPDF_GetLastError()
         if code in (_PASSWORD, _SECURITY):
             raise BadDocumentError(
-                "The PDF is encrypted and needs a password.", "Remove the password and drop it again."
+                "The PDF is encrypted and needs a password.",
+                "Remove the password and drop it again.",
+                failure="encrypted",
             ) from None
         raise BadDocumentError(
             "The PDF is damaged or incomplete and cannot be opened.",

@@ -72,6 +72,7 @@ class Repeats:
             raise BadDocumentError(
                 "The merged cells of its tables are too large.",
                 "Undo merged cells, or split the file.",
+                failure="too_large",
             )
 
 

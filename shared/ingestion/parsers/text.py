@@ -63,6 +63,7 @@ def read_text(path: Path, declared: str | None = None) -> str:
             f"The file holds {size_bytes // 1_000_000:,} MB of text; at most "
             f"{MAX_TEXT_BYTES // 1_000_000} MB are read.",
             "Split the file.",
+            failure="too_large",
         )
     return "".join(text_lines(path, find_encoding(path, declared)))
 
@@ -101,7 +102,9 @@ def _require_text(path: Path, encoding: str, errors: str) -> None:
             controls += len(_CONTROL.findall(piece))
     if controls > _MAX_CONTROL_SHARE * chars:
         raise BadDocumentError(
-            "The file is not text, although its suffix says so.", "Give the file the suffix of its format."
+            "The file is not text, although its suffix says so.",
+            "Give the file the suffix of its format.",
+            failure="wrong_suffix",
         )
 
 

@@ -53,6 +53,7 @@ def parse_transcript(path: Path, _context: ParseContext | None = None) -> Parsed
         raise BadDocumentError(
             f"No cue of the transcript can be read; the first malformed one is at line {malformed[0]}.",
             "Export it again as WebVTT or SubRip: times like 00:01:02.000 --> 00:01:04.000.",
+            failure="no_cues",
         )
     warnings: tuple[str, ...] = ()
     if malformed:

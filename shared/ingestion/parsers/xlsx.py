@@ -97,6 +97,7 @@ class _Places:
                 raise BadDocumentError(
                     f"Up to sheet {sheet.title!r} the cells are spread over {_MAX_PLACES:,} places.",
                     "Delete cells far to the right or far below, or split the file.",
+                    failure="too_large",
                 )
             yield [
                 cell_text(cell.value, cell.number_format) if cell.value is not None else "" for cell in row

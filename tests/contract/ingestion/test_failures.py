@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from shared.documents.ids import document_id
+from shared.documents.listing import view_of_state
 from shared.ingestion import claims
 from shared.ingestion.acceptance import accept
 from shared.ingestion.claims import Claim, change_task
@@ -48,19 +49,20 @@ async def test_each_bad_file_fails_with_reason_and_hint_and_blocks_no_other(
     services: Services, tmp_path: Path
 ) -> None:
     cases = {
-        unique(".pdf"): (b"", "empty"),
-        unique(".pdf "[:4]): (b"%PDF-1.7\n1 0 obj", "damaged"),
-        unique(".xyz"): (b"words", "cannot be read"),
-        unique("-encrypted.pdf"): (encrypted_pdf(tmp_path), "encrypted"),
-        unique(".md"): (b"%PDF-1.7 a pdf", "content is a PDF"),
-        unique('-it\'s "ünïcode" #1?.pdf'): (b"PK\x03\x04", "ZIP"),
+        unique(".pdf"): (b"", "empty", "empty"),
+        unique(".pdf "[:4]): (b"%PDF-1.7\n1 0 obj", "damaged", "damaged"),
+        unique(".xyz"): (b"words", "cannot be read", "unsupported"),
+        unique("-encrypted.pdf"): (encrypted_pdf(tmp_path), "encrypted", "encrypted"),
+        unique(".md"): (b"%PDF-1.7 a pdf", "content is a PDF", "wrong_suffix"),
+        unique('-it\'s "ünïcode" #1?.pdf'): (b"PK\x03\x04", "ZIP", "wrong_suffix"),
     }
-    for name, (content, reason) in cases.items():
+    for name, (content, reason, failure) in cases.items():
         await drop(services, name, content)
         assert (await ingest(services, name)).outcome == "failed"
         state = await state_of(services, name)
         assert (state.status, state.holder) == ("failed", None)
         assert reason in (state.reason or "")
+        assert view_of_state(state).failure == failure
         assert state.hint
         assert await documents_of(services, name) == []
     good = unique(".txt")
@@ -85,11 +87,13 @@ async def test_bytes_that_failed_three_times_go_to_no_parser_until_they_change(s
     assert "took longer" in ((await ingest(services, name, "four")).reason or "")
     state = await state_of(services, name)
     assert "same file failed three times" in (state.hint or "")
+    assert state.failure == "too_large"
     assert parsers(2048).files.started == started
     assert (await ingest(services, name, "five")).outcome == "current"
     await drop(services, name, b"It was changed.")
     assert (await ingest(services, name, "six")).outcome == "ready"
-    assert (await state_of(services, name)).failed_tries == 0
+    state = await state_of(services, name)
+    assert (state.failed_tries, state.failure) == (0, None)
 
 
 async def test_too_large_a_file_is_refused_unread(services: Services) -> None:

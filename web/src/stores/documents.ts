@@ -107,6 +107,6 @@ function reloadSoon(): void {
 
 /** An event leaves out what it does not know: that must not hide what the list knows. */
 function present(told: DocumentView): Partial<DocumentView> {
-  const always = ["status", "status_reason", "hint", "warnings"];
+  const always = ["status", "status_reason", "hint", "failure", "warnings"];
   return Object.fromEntries(Object.entries(told).filter(([name, value]) => always.includes(name) || (value !== null && String(value) !== "")));
 }

@@ -3,7 +3,7 @@
 import { effect, signal } from "@preact/signals";
 import { read } from "../api/request";
 import type { Me, SiteView } from "../api/types";
-import { language, type Language } from "../words/words";
+import { language, load, type Language } from "../words/words";
 
 export const me = signal<Me | null>(null);
 export const site = signal<SiteView>({ max_question_chars: 8000, max_document_bytes: 1e8, max_request_bytes: 2 ** 24, suffixes: [] });
@@ -23,14 +23,14 @@ effect(() => {
   document.documentElement.lang = language.value;
 });
 
-export function speak(wanted: Language): void {
-  language.value = wanted;
+export async function speak(wanted: Language): Promise<void> {
   localStorage.setItem(LANGUAGE, wanted);
+  await load(wanted);
 }
 
-export function rememberedLanguage(): void {
+export async function loadLanguage(): Promise<void> {
   const kept = localStorage.getItem(LANGUAGE) ?? navigator.language.slice(0, 2);
-  language.value = kept === "de" ? "de" : "en";
+  await load(kept === "de" ? "de" : "en");
 }
 
 export async function begin(): Promise<void> {

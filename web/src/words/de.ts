@@ -1,7 +1,8 @@
 // German words of the page.
 import type { Words } from "./en";
+export { CODES as codes } from "./de_codes";
 
-export const de: Words = {
+export const words: Words = {
   account: "Konto",
   add: "Hinzufügen",
   added: "Hinzugefügt",

@@ -1,5 +1,5 @@
 // English words of the page. `one|many` chooses by `count`.
-export const en = {
+export const words = {
   account: "Account",
   add: "Add",
   added: "Added",
@@ -280,4 +280,6 @@ export const en = {
   youOwn: "You own it",
 };
 
-export type Words = Record<keyof typeof en, string>;
+export const codes = null; // the API's own words are English
+
+export type Words = Record<keyof typeof words, string>;

@@ -1,92 +1,11 @@
-// German for what the API says in codes. Its own words are English, so English needs no table.
-import type { AuditEntry, QualityMeasures, SubagentView } from "../api/types";
-import { language } from "./words";
+// What the API says in codes, in the page's language. Its own words are English.
+import type { Codes } from "./words";
+import { codes, language } from "./words";
 
-type ReasonCode = SubagentView["reason_codes"][number];
-
-const REASONS: Record<ReasonCode, string> = {
-  SUBAGENTS_DISABLED: "Unteragenten sind hier ausgeschaltet.",
-  SUBAGENTS_UNAVAILABLE: "Kein Unteragent kann das übernehmen.",
-  RECURSION_LIMIT_REACHED: "Ein Unteragent beauftragt keinen weiteren.",
-  TARGET_NOT_READABLE: "Nicht jedes Dokument, um das es geht, ist lesbar.",
-  LATENCY_BUDGET_EXHAUSTED: "Für mehr Gründlichkeit bleibt zu wenig Zeit.",
-  TOKEN_BUDGET_EXHAUSTED: "Von der Textmenge, die verarbeitet werden darf, bleibt zu wenig.",
-  COST_BUDGET_EXHAUSTED: "Vom Geld, das eine Antwort kosten darf, bleibt zu wenig.",
-  CIRCUIT_OPEN: "Unteragenten sind zuletzt zu oft gescheitert und pausieren.",
-  REQUIRED_TOOLS_RESTRICTED: "Die nötigen Werkzeuge sind hier nicht erlaubt.",
-  REQUIRED_TOOLS_UNHEALTHY: "Die nötigen Werkzeuge funktionieren gerade nicht.",
-  CONFIDENT_FACT_LOOKUP: "Die Stelle mit der Antwort wurde eindeutig gefunden.",
-  FITS_WHOLE: "Die Dokumente sind kurz genug, um ganz gelesen zu werden.",
-  DEGRADED_MODE: "Das System läuft eingeschränkt.",
-  ACTIVE_LIMIT_REACHED: "Mehr Unteragenten dürfen nicht gleichzeitig arbeiten.",
-  REQUEST_LIMIT_REACHED: "Mehr Unteragenten darf diese Frage nicht haben.",
-  CHILD_LATENCY_TOO_SHORT: "Die Zeit reicht für einen Unteragenten nicht mehr.",
-  INTENT_DOC_SUMMARY: "Gefragt ist eine Zusammenfassung.",
-  INTENT_COMPARE_DOCS: "Gefragt ist ein Vergleich.",
-  INTENT_EVIDENCE_TRACE: "Gefragt sind Belege.",
-  FULL_DOCUMENT_REQUIRED: "Ein Dokument muss ganz gelesen werden.",
-  LOW_RETRIEVAL_CONFIDENCE: "Was gefunden wurde, passt schlecht zur Frage.",
-  AMBIGUOUS_RETRIEVAL: "Viele Stellen passen etwa gleich gut.",
-  MULTI_DOCUMENT: "Es geht um mehrere Dokumente.",
-  DEEP_MODE_REQUESTED: "Gründlichkeit wurde gewünscht.",
-  MODEL_REQUESTED: "Der Assistent bat um Hilfe bei einem Teil der Frage.",
-  PRIOR_FAILURES: "Ein früherer Versuch fand keine Antwort.",
-  NO_TRIGGER: "Nichts verlangt mehr Gründlichkeit.",
-  QUEUE_FULL: "Zu viele Unteragenten warten schon.",
-  PROFILE_REDUCED: "Ein einfacherer Unteragent übernimmt.",
-  TOOLS_RESTRICTED: "Der Unteragent hat weniger Werkzeuge als sonst.",
-  POLICY_EVAL_ERROR: "Ob ein Unteragent hilft, ließ sich nicht entscheiden.",
-};
-
-const ACTIONS: Record<AuditEntry["action"], string> = {
-  answer: "Antwort",
-  summary: "Zusammenfassung",
-  search: "Suche",
-  page: "Seite gelesen",
-  download: "heruntergeladen",
-  upload: "hochgeladen",
-  correct: "korrigiert",
-  change_access: "Leserechte geändert",
-  publish: "für alle geöffnet",
-  reingest: "neu gelesen",
-  delete: "gelöscht",
-  write_file: "Datei abgelegt",
-  erase_person: "Person gelöscht",
-};
-
-const MEASURES: Record<keyof QualityMeasures, string> = {
-  click_through_rate: "Antworten mit geöffneter Quelle",
-  answers_with_figures: "Antworten mit Abbildungen, wo es welche gibt",
-  plan_completion: "erledigte Schritte",
-  clarification_rate: "Rückfragen",
-  tool_success: "gelungene Werkzeugaufrufe",
-  citation_accuracy: "belegte Zitate",
-  abstention_rate: "Fragen ohne Antwort in den Dokumenten",
-  failure_rate: "gescheiterte Fragen",
-};
-
-/** By what went wrong; what else the API says of it stays in its own words. */
-const ERRORS: Record<string, string> = {
-  AccessDeniedError: "Das dürfen Sie nicht.",
-  BudgetExceededError: "Das Budget dieser Frage ist verbraucht.",
-  ConflictError: "Das geht gerade nicht. Laden Sie neu und versuchen Sie es dann noch einmal.",
-  DailyLimitError: "Ihr Tageslimit ist erreicht.",
-  DocumentNotFoundError: "Dieses Dokument gibt es nicht, oder Sie dürfen es nicht lesen.",
-  InternalError: "Ein Fehler von uns. Versuchen Sie es noch einmal.",
-  NetworkError: "Ein Dienst ist gerade nicht erreichbar. Versuchen Sie es gleich noch einmal.",
-  NotFoundError: "Das gibt es nicht (mehr), oder Sie dürfen es nicht sehen.",
-  PayloadTooLargeError: "Das ist zu groß.",
-  RateLimitError: "Ein Dienst ist überlastet. Versuchen Sie es gleich noch einmal.",
-  TimeoutError: "Ein Dienst hat zu langsam geantwortet. Versuchen Sie es gleich noch einmal.",
-  TooManyRunsError: "Zu viele Ihrer Fragen sind gerade in Arbeit.",
-};
-
-const TABLES = { REASONS, ACTIONS, MEASURES, ERRORS };
-
-/** The German of a code where that is the page's language and there is one; else `english`. */
-export function said(table: keyof typeof TABLES, code: string, english: string): string {
-  const german = TABLES[table] as Record<string, string>;
-  return language.value === "de" && Object.hasOwn(german, code) ? german[code]! : english;
+/** The words for a code in the page's language if there are any; else `english`. */
+export function said(table: keyof Codes, code: string, english: string): string {
+  const known: Record<string, string> = codes()?.[table] ?? {};
+  return Object.hasOwn(known, code) ? known[code]! : english;
 }
 
 /** Whether the API's own words, which are English, need to be marked as such for screen readers. */

@@ -1,16 +1,28 @@
-// Words of the page in the reader's language. German has the same keys as English, which the type checks.
+// Words of the page in the reader's language, each language a file that is loaded when it is chosen. German has the
+// same keys as English, which the type checks.
 import { signal } from "@preact/signals";
-import { de } from "./de";
-import { en, type Words } from "./en";
+import type { CODES } from "./de_codes";
+import type { Words } from "./en";
 
 export type Language = "en" | "de";
 export type Key = keyof Words;
 export const language = signal<Language>("en");
-const ALL: Record<Language, Words> = { en, de };
+export type Codes = typeof CODES;
+type Loaded = { words: Words; codes: Codes | null };
+const FILES: Record<Language, () => Promise<Loaded>> = { en: () => import("./en"), de: () => import("./de") };
+const loaded = signal<Loaded | null>(null);
+
+/** Loads a language, and then switches to it. */
+export async function load(wanted: Language): Promise<void> {
+  loaded.value = await FILES[wanted]();
+  language.value = wanted;
+}
+
+export const codes = () => loaded.value?.codes;
 
 /** The words for `key`, with `{name}` replaced. `one|many` chooses by `count`. */
 export function t(key: Key, values: Record<string, string | number> = {}): string {
-  const [one, many] = ALL[language.value][key].split("|") as [string, string?];
+  const [one, many] = (loaded.value?.words[key] ?? key).split("|") as [string, string?];
   const text = many !== undefined && values.count !== 1 ? many : one;
   return text.replace(/\{(\w+)\}/g, (whole, name: string) => {
     const value = values[name];
@@ -21,7 +33,7 @@ export function t(key: Key, values: Record<string, string | number> = {}): strin
 /** A key made of a part that comes from the API; `fallback` where the page does not know it. */
 export function tOf(prefix: string, name: string, fallback = name, values?: Record<string, string | number>): string {
   const key = `${prefix}.${name}`;
-  return key in en ? t(key as Key, values) : fallback;
+  return loaded.value && key in loaded.value.words ? t(key as Key, values) : fallback;
 }
 
 /** The browser's own kind of the language, such as en-GB, decides how dates are written. */

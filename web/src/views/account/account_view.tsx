@@ -34,7 +34,7 @@ export function AccountView() {
           <legend>{t("language")}</legend>
           {LANGUAGES.map(([code, name]) => (
             <label key={code} lang={code}>
-              <input type="radio" name="language" checked={language.value === code} onChange={() => speak(code)} /> {name}
+              <input type="radio" name="language" checked={language.value === code} onChange={() => void attempt(() => speak(code))} /> {name}
             </label>
           ))}
         </fieldset>

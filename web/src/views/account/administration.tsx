@@ -128,7 +128,7 @@ function SubAgents(told: SubagentMetrics, name: string) {
 
 function Failed(told: DocumentList, name: string) {
   const failed = told.documents.filter((one) => one.status === "failed");
-  return <Table name={name} head={[t("document"), t("admin.reason")]} rows={failed.map((one) => [one.filename, one.status_reason])} />;
+  return <Table name={name} head={[t("document"), t("admin.reason")]} rows={failed.map((one) => [one.filename, said("FAILURES", one.failure ?? "", one.status_reason ?? "")])} />;
 }
 
 function Poison(told: PoisonList, name: string) {

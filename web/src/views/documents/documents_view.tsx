@@ -20,7 +20,7 @@ import {
   type Facet,
 } from "../../stores/documents";
 import { attempt } from "../../stores/notices";
-import { inEnglish } from "../../words/server";
+import { inEnglish, said } from "../../words/server";
 import { day, t, tOf, type Key } from "../../words/words";
 import { UploadArea } from "./upload_area";
 
@@ -175,18 +175,19 @@ function Row({ document }: { document: DocumentView }) {
 
 export function Status({ document }: { document: DocumentView }) {
   const phase = phaseOf(document);
+  const reason = said("FAILURES", document.failure ?? "", document.status_reason ?? "");
   return (
     <>
       <span class={`state ${phase}`}>
         {phase === "working" && <span class="dot running" />}
         {tOf("document" as Key, document.status)}
       </span>
-      {document.status_reason && (
-        <small class="block danger-text" {...inEnglish()}>
-          {document.status_reason}
+      {reason && (
+        <small class="block danger-text" {...(reason === document.status_reason && inEnglish())}>
+          {reason}
         </small>
       )}
-      {document.hint && (
+      {document.hint && reason === document.status_reason && (
         <small class="block" {...inEnglish()}>
           {document.hint}
         </small>
