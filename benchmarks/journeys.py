@@ -14,7 +14,7 @@ dataclass) are not counted.
 
 crossings: calls from another file, each time. The caller is the nearest function of ours on the stack,
 however many libraries lie in between; a call with no such caller is a crossing, too. A generator or coroutine
-is called when it begins, not when it goes on. The tests' harness replays each episode of an orchestration
+is called when it begins, not when it continues. The tests' harness replays each episode of an orchestration
 twice, and both times count.
 
 Figures are the same each time on a quiet machine. On a busy one the reader of the stream may look more often,
@@ -147,7 +147,7 @@ def _is_ours(filename: str) -> bool:
 
 @cache
 def _beginning(code: CodeType) -> int:
-    """Where a function's first instruction is; a generator that goes on is behind it."""
+    """Where a function's first instruction is; a generator that continues is behind it."""
     return next(one.offset for one in dis.get_instructions(code) if one.opname == "RESUME")
 
 
@@ -165,7 +165,7 @@ class Host:
         return getattr(found, "client_function", found)  # type: ignore[no-any-return]
 
     async def start_new(self, name: str, instance_id: str, payload: object) -> str:
-        """Begin an orchestration; it goes on beside its starter."""
+        """Begin an orchestration; it continues beside its starter."""
         orchestrator = SimpleNamespace(_function=self._functions[name])
         loop = asyncio.get_running_loop()
         script = Script({one: partial(self._perform, one, loop) for one in self._functions})

@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         terminal.note("Interrupted.", "yellow")
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader of the output has seen enough. Python would complain once more as it ends.
+        # The reader of the output has seen enough. Python would complain again as it ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _PIPE_CLOSED
     except Exception as failed:  # noqa: BLE001  # the last place where it can become a message

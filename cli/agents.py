@@ -24,5 +24,5 @@ def list_agents(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
         terminal.say(agent["name"], "bold")
         terminal.say(f"    {agent['description']}")
     if not agents:
-        terminal.say("There are no agents for you.")
+        terminal.say("There are no agents that you can ask.")
     return DONE

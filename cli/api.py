@@ -26,7 +26,7 @@ OnWait = Callable[[float, str], None]
 
 
 class _Bearer(httpx.Auth):
-    """The token with each request, and once more with a new one when it was not believed."""
+    """The token with each request, and again with a new one when it was not believed."""
 
     def __init__(self, token: TokenSource) -> None:
         self._token = token
@@ -181,7 +181,7 @@ def checked_url(url: str) -> str:
         parts, host = urlsplit(""), None
     if parts.scheme not in ("http", "https") or not host or parts.query or parts.fragment or parts.username:
         raise CommandError(
-            f"{url[:100]!r} is no address of an app.", "Such as https://NAME.azurewebsites.net."
+            f"{url[:100]!r} is not the address of an app.", "Such as https://NAME.azurewebsites.net."
         )
     if parts.scheme == "http" and host not in _LOOPBACK and os.environ.get("GROUNDWORK_PLAIN_HTTP") != "1":
         raise CommandError(
@@ -198,7 +198,7 @@ def segment(text: str) -> str:
         CommandError: it is empty, or a dot: the address would be another one.
     """
     if not text.strip() or set(text) == {"."}:
-        raise CommandError(f"{text!r} is no id.")
+        raise CommandError(f"{text!r} is not an id.")
     return quote(text, safe="")
 
 

@@ -122,7 +122,7 @@ def _answered(asking: Asking, run_id: str, said: str) -> bool:
     try:
         send_answer(asking.api, run_id, said)
     except CommandError as refused:
-        if refused.status == _CLOSED:  # somewhere else, or time was over: the run goes on
+        if refused.status == _CLOSED:  # somewhere else, or time was over: the run continues
             asking.terminal.note(str(refused), "yellow")
             return True
         if refused.status != _BAD_REQUEST:
@@ -167,7 +167,7 @@ def _show(asking: Asking, ended: Event) -> int:
         asking.terminal.json({**answer, "run_id": run_id, "thread_id": thread_id})
     else:
         print_answer(asking.api, asking.terminal, answer)
-        asking.terminal.note(f"Run {run_id}. Go on: --thread {thread_id}")
+        asking.terminal.note(f"Run {run_id}. Continue: --thread {thread_id}")
     return NO_ANSWER if answer.get("abstained") else DONE
 
 

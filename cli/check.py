@@ -99,7 +99,7 @@ def _ready(trial: _Trial) -> str:
     if answered.status_code != _UNAVAILABLE:
         return ""
     missing = ", ".join(f"{name} ({error})" for name, error in answered.json()["failed"].items())
-    raise CommandError(f"Out of reach of the app: {missing}.")
+    raise CommandError(f"The app cannot reach: {missing}.")
 
 
 def _uploaded(trial: _Trial) -> str:
@@ -173,5 +173,5 @@ def _found(trial: _Trial) -> str:
 
 def _wait(trial: _Trial, why: str) -> None:
     if time.monotonic() >= trial.until:
-        raise CommandError(f"Time is over: {why}.")
+        raise CommandError(f"Timed out: {why}.")
     time.sleep(_LOOK_EVERY_S)

@@ -142,7 +142,7 @@ def download_document(api: Api, terminal: Terminal, given: argparse.Namespace) -
     filename = api.call("GET", f"/documents/{doc_id}")["filename"]
     path = Path(given.out or Path(clean(str(filename))).name)
     if path.exists() and not given.out:
-        raise CommandError(f"{path} is there already.", "Name another place with --out.")
+        raise CommandError(f"{path} already exists.", "Choose another file with --out.")
     size_bytes = _write(path, parts)
     if terminal.as_json:
         terminal.json({"doc_id": doc_id, "path": str(path), "size_bytes": size_bytes})
@@ -233,7 +233,7 @@ def audit(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
     verdict = "Everything agrees" if report["agrees"] else f"{report['difference_count']} differences"
     terminal.say(f"{verdict}: {counts}.")
     if report["share"] < 1:
-        terminal.say(f"Looked at {report['share']:.1%} of all documents; another part the next time.")
+        terminal.say(f"Looked at {report['share']:.1%} of all documents; the next run checks another part.")
     return DONE if report["agrees"] else NOT_ALL_WELL
 
 

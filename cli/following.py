@@ -88,7 +88,7 @@ class RunStream:
 
     def _is_alive(self) -> None:
         if self._lost:
-            self._on_trouble(f"Connected again; going on after event {self.last}.")
+            self._on_trouble(f"Connected again; continuing after event {self.last}.")
         self._lost, self._lived_at = 0, time.monotonic()
 
     def _wait(self, failed: Exception) -> None:
@@ -105,5 +105,5 @@ class RunStream:
             why = f" ({type(failed).__name__})" if failed else ""
             raise CommandError(
                 f"The connection was lost{why}.",
-                f"The run goes on: `{program_name()} runs show {self.run_id}` shows what became of it.",
+                f"The run continues: `{program_name()} runs show {self.run_id}` shows what became of it.",
             )

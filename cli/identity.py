@@ -56,7 +56,9 @@ def token_for(url: str) -> TokenSource:
     given = os.environ.get("GROUNDWORK_TOKEN", "").strip()
     if given:
         if not given.isascii() or not given.isprintable():
-            raise CommandError("GROUNDWORK_TOKEN is no token.", "A local stack prints tokens as it starts.")
+            raise CommandError(
+                "GROUNDWORK_TOKEN is not a token.", "A local stack prints tokens as it starts."
+            )
         return lambda _renew: given
     kept = read_session()
     if kept is None or kept.url != url:
@@ -95,7 +97,7 @@ def sign_in(api: Api | None, terminal: Terminal, given: argparse.Namespace) -> i
             who = identity_of(app)
     except NoConnectionError:
         who = None
-        terminal.note(f"Nobody answers at {url}: the token was not tried.", "yellow")
+        terminal.note(f"{url} does not respond, so the token was not tried.", "yellow")
     path = keep_session(session)
     shown = {"url": url, "kept_in": str(path), "expires_at": session.expires_at, "user": who}
     if terminal.as_json:
@@ -112,7 +114,7 @@ def sign_out(api: Api | None, terminal: Terminal, given: argparse.Namespace) -> 
     if terminal.as_json:
         terminal.json({"forgotten": was_there})
     else:
-        terminal.say("The token is forgotten." if was_there else "There was no token.")
+        terminal.say("The token is deleted." if was_there else "There was no token.")
     return 0
 
 
@@ -160,7 +162,7 @@ def _session(url: str, terminal: Terminal, given: argparse.Namespace) -> Session
     else:
         token = _asked_token()
     if not token or not token.isascii() or not token.isprintable() or " " in token:
-        raise CommandError("That is no token.", "A local stack prints tokens as it starts.")
+        raise CommandError("That is not a token.", "A local stack prints tokens as it starts.")
     return Session(url, token)
 
 
@@ -199,5 +201,5 @@ def _token_of_the_stack(url: str, name: str) -> str:
     if of != url:
         raise CommandError(f"The tokens in {path} are for {of}, not for {url}.", f"Add --url {of}.")
     if name not in tokens:
-        raise CommandError(f"The stack knows no user {name!r}.", f"It knows {', '.join(sorted(tokens))}.")
+        raise CommandError(f"The stack has no user {name!r}.", f"It knows {', '.join(sorted(tokens))}.")
     return str(tokens[name])

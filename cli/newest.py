@@ -43,5 +43,5 @@ def summary_id_of(api: Api, named: str) -> str:
         return named
     summaries = api.call("GET", "/summaries", params={"limit": 1})["summaries"]
     if not summaries:
-        raise CommandError("You have no summaries yet.", "Order one first.")
+        raise CommandError("You have no summaries yet.", "Create one first.")
     return str(summaries[0]["summary_id"])

@@ -96,7 +96,7 @@ class ProgressDisplay:
 
 
 def described(event: Event) -> list[str]:
-    """An event in words; none for those that show nothing but that something goes on."""
+    """An event in words; none for those that only show activity."""
     given = event.data
     indent = f"    [{given['profile']} {given['child'] + 1}] " if "child" in given else ""
     if event.name == "thought":

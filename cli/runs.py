@@ -119,7 +119,7 @@ def rate_run(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
         return DONE
     feedback = _feedback(given)
     stored = api.call("PUT", path, json=feedback)
-    _say(terminal, stored or {"run_id": given.run, **feedback}, "Thank you: it is kept with the answer.")
+    _say(terminal, stored or {"run_id": given.run, **feedback}, "Thank you, your rating is stored.")
     return DONE
 
 
@@ -129,7 +129,7 @@ def _feedback(given: argparse.Namespace) -> dict[str, Any]:
         feedback["thumb"] = given.rating
     elif given.rating is not None:
         if not (given.rating.isdecimal() and int(given.rating) in _STARS):
-            raise CommandError(f"{given.rating[:40]!r} is no rating.", "Say 1-5, up or down.")
+            raise CommandError(f"{given.rating[:40]!r} is not a rating.", "Say 1-5, up or down.")
         feedback["rating"] = int(given.rating)
     if given.comment is not None:
         feedback["comment"] = given.comment

@@ -187,7 +187,7 @@ def _filters(given: list[str]) -> dict[str, Any]:
     for one in given:
         name, equals, value = one.partition("=")
         if not equals or not name:
-            raise CommandError(f"{one[:60]!r} is no filter.", "Say NAME=VALUE, such as department=Safety.")
+            raise CommandError(f"{one[:60]!r} is not a filter.", "Say NAME=VALUE, such as department=Safety.")
         try:
             filters[name] = json.loads(value)
         except ValueError:

@@ -1,7 +1,7 @@
-"""One file on its way: through the app, or, when it is large, in blocks straight to the storage.
+"""Uploads one file: through the app or, if it is large, in blocks straight to storage.
 
-Blocks that arrived are written down, so that a transfer that broke off, even with the program, goes on where
-it was. The storage keeps them for a week.
+Finished blocks are recorded, so an interrupted transfer resumes where it stopped, also after the program was
+killed. Storage keeps the blocks for a week.
 """
 
 import base64
@@ -101,7 +101,7 @@ class Ticket:
             try:
                 answered = httpx.put(f"{self._taken()['url']}&{query}", content=content, timeout=_TIMEOUT)
             except httpx.HTTPError as failed:
-                failure = CommandError(f"The storage did not take the file ({type(failed).__name__}).")
+                failure = CommandError(f"Storage refused the file ({type(failed).__name__}).")
             else:
                 if answered.is_success:
                     return
@@ -113,7 +113,7 @@ class Ticket:
                 elif answered.status_code < _BROKEN:
                     break
             time.sleep(min(2.0**attempt / 4, 8.0))
-        raise failure or CommandError("The storage did not take the file.")
+        raise failure or CommandError("Storage refused the file.")
 
     def _taken(self) -> dict[str, Any]:
         if not self._given:
@@ -145,7 +145,7 @@ def send_through(api: Api, path: Path, fields: dict[str, Any], on_bytes: Callabl
             if not refused.may_repeat:
                 raise
     raise CommandError(
-        "The app asked to wait too often.", "Try again later: what is there is not sent again."
+        "The app asked to wait too often.", "Try again later; finished blocks are not sent again."
     )
 
 
@@ -160,7 +160,7 @@ def send_in_blocks(
     kept = _kept_path(api, path, ticket.doc_id)
     transfer = _begun(path, kept)
     if transfer.blocks:
-        note(f"{path.name}: goes on after {transfer.blocks} of {transfer.count} blocks.")
+        note(f"{path.name}: resumes after {transfer.blocks} of {transfer.count} blocks.")
         on_bytes(min(transfer.blocks * transfer.block_bytes, transfer.size_bytes))
     _send_blocks(path, ticket, transfer, kept, on_bytes)
     try:

@@ -33,7 +33,7 @@ class Terminal:
 
     Attributes:
         output: results.
-        progress: what goes on meanwhile, and errors.
+        progress: what is happening, and errors.
         as_json: results are JSON.
         prompt: asks the person and returns what they type; None when nobody is there.
     """
@@ -98,7 +98,9 @@ class Terminal:
         if is_sure:
             return
         if self.prompt is None:
-            raise CommandError("This cannot be undone, and nobody is there to ask.", "Add --yes.")
+            raise CommandError(
+                "This cannot be undone, and there is no terminal to confirm it in.", "Add --yes."
+            )
         if self.prompt(f"{question} [y/N] ").strip().lower() not in ("y", "yes"):
             raise CommandError("Nothing was changed.")
 

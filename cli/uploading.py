@@ -113,7 +113,7 @@ class Uploader:
         self._before: dict[str, str | None] = {}
 
     def send(self, path: Path, folder: str, on_bytes: Callable[[int], None]) -> Outcome:
-        """Send one file. What the app refuses is an outcome, so that the others go on."""
+        """Send one file. What the app refuses is an outcome, so that the others continue."""
         outcome = Outcome(path=str(Path(folder) / path.name))
         try:
             there = None if self._options.is_forced or self._options.source_url else self._there(path, folder)

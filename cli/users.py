@@ -32,14 +32,14 @@ def register(tree: Tree) -> None:
 def erase_user(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
     """Begin it. It takes a quarter of an hour, and nobody need wait for it."""
     also = " and their own documents" if given.documents else ""
-    terminal.confirm(f"Erase everything that is kept of {given.user}{also}?", is_sure=given.yes)
+    terminal.confirm(f"Erase everything stored about {given.user}{also}?", is_sure=given.yes)
     wish = "delete" if given.documents else "keep"
     begun = api.call("DELETE", f"/users/{segment(given.user)}", params={"documents": wish})
     if terminal.as_json:
         terminal.json(begun)
         return DONE
     terminal.say(f"The erasure of {given.user} is at work.")
-    terminal.note(f"How far it is: users erasure {given.user}")
+    terminal.note(f"See its progress: users erasure {given.user}")
     return DONE
 
 
@@ -88,7 +88,7 @@ def _tell(terminal: Terminal, found: dict[str, Any]) -> None:
         terminal.say(f"Passes so far: {found['passes']}; the next one at {moment(found['next_pass_at'])}.")
     erased = {kind: count for kind, count in found["erased"].items() if count}
     if found["status"] == "completed" and not erased:
-        terminal.say("Nothing was kept of such a person. Is it the right id?", "yellow")
+        terminal.say("Nothing was stored about this person. Is the id right?", "yellow")
     for kind, count in erased.items():
         terminal.say(f"  {count:>6}  {kind.replace('_', ' ')} erased")
     for kept in found["kept"]:

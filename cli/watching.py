@@ -53,7 +53,8 @@ class Watch:
             now = time.monotonic()
             if now > deadline:
                 raise CommandError(
-                    f"{len(waiting)} documents are still in work.", f"See `{program_name()} documents`."
+                    f"{len(waiting)} documents are still being ingested.",
+                    f"See `{program_name()} documents`.",
                 )
             for doc_id in [
                 one for one in waiting if self._told.pop(one, "") or now - looked[one] > _SILENCE_S

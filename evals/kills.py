@@ -1,11 +1,10 @@
 """What a kill costs: `python -m evals.kills --rounds 20 --out report.json`.
 
-Asks at a slow model's pace on a stack whose host fails as the real one does, and kills the worker, or the
-host with it, while there is work. Of each question it tells whether it was answered, whole and once, and how
-long after the kill. The host is started again before each round: its third dead worker would end it.
+Asks at a slow model's pace, on a stack whose host fails as the real one does, and kills the worker, or the
+host with it, while there is work. Reports for each question whether it was answered, completely and once, and
+how long after the kill. The host restarts before each round: its third dead worker would end it.
 
-The report is written after each round. A measurement that was interrupted goes on where it stopped, from the
-rounds beside the report, which are removed at its end.
+Each round is saved next to the report until the end, so an interrupted measurement resumes.
 """
 
 import argparse

@@ -49,7 +49,7 @@ async def remember_turn(message: func.QueueMessage) -> None:
 @blueprint.queue_trigger(arg_name="message", queue_name=ERASURES_QUEUE, connection=CONNECTION)
 @blueprint.durable_client_input(client_name="client")
 async def erase_turns(message: func.QueueMessage, client: df.DurableOrchestrationClient) -> None:
-    """Erase what was cleared or deleted of a thread, or go on with the erasure of a person."""
+    """Erase what was cleared or deleted of a thread, or continue with the erasure of a person."""
     from pydantic import TypeAdapter
 
     from shared.conversations.models import EraseTask
@@ -151,7 +151,7 @@ async def _purge_histories(client: df.DurableOrchestrationClient, before: dateti
     """Take away what the orchestrator keeps of all that ended, ingestions above all; returns how many.
 
     The client gives up on a call after 240 s, so a backlog is purged in slices of time, each twice as long as
-    the one before it. What a late call has purged stays so: the next hour goes on from there.
+    the one before it. What a late call has purged stays so: the next hour continues from there.
     """
     count, end, length = 0, before, timedelta(hours=1)
     while end > _FIRST:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 blueprint = df.Blueprint()
 
 MODELS = {"groundwork": "Answers from the documents.", "groundwork-deep": "The same with deeper work."}
-_WITHIN_S = 210.0  # the platform ends a response after 230 s, and this protocol cannot go on with one
+_WITHIN_S = 210.0  # the platform ends a response after 230 s, and this protocol cannot continue with one
 _CHUNK = "chat.completion.chunk"
 _MARK = re.compile(r" ?\(Source: [^\n]*?\)\[(\d{1,3})\]")
 

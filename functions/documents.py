@@ -152,7 +152,7 @@ async def change_access(req: Request, client: df.DurableOrchestrationClient) -> 
 
 @route(blueprint, "POST", "documents/{doc_id}/reingest")
 async def reingest_document(req: Request, client: df.DurableOrchestrationClient) -> Response:
-    """Ingest the file once more, also one that failed three times. 202."""
+    """Ingest the file again, also one that failed three times. 202."""
     from functions.http.requests import admitted
     from shared.access.daily_use import SENDING
     from shared.ingestion.changes import changeable, try_again

@@ -168,7 +168,7 @@ async def _call_tool(message: Message, call: "McpCall", *, streams: bool) -> Res
 async def _streamed(
     message: Message, tool: "type[McpTool]", call: "McpCall", arguments: dict[str, Any]
 ) -> AsyncIterator[bytes]:
-    """The progress of a call as notifications, then its answer. The run goes on if the client leaves."""
+    """The progress of a call as notifications, then its answer. The run continues if the client leaves."""
     from dataclasses import replace
 
     told: asyncio.Queue[str | None] = asyncio.Queue()

@@ -75,7 +75,7 @@ async def get_run_events(req: Request, client: df.DurableOrchestrationClient) ->
 
 @route(blueprint, "POST", "runs/{run_id}/answer")
 async def answer_run(req: Request, client: df.DurableOrchestrationClient) -> Response:
-    """Answer what a run asks: `{"choice": 2}` or `{"text": "the 2024 one"}`. 202; the run goes on."""
+    """Answer what a run asks: `{"choice": 2}` or `{"text": "the 2024 one"}`. 202; the run continues."""
     from shared.answering.runs import view_run
     from shared.runs.models import ClarificationAnswer
     from shared.runs.run_store import owned_run

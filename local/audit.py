@@ -32,7 +32,7 @@ def main() -> int:
     verdict = "Everything agrees" if report["agrees"] else f"{report['difference_count']} differences"
     print(f"{verdict}: {counts}.")
     if report["share"] < 1:
-        print(f"Looked at {report['share']:.1%} of all documents; another part the next time.")
+        print(f"Looked at {report['share']:.1%} of all documents; the next run checks another part.")
     return 0 if report["agrees"] else 1
 
 

@@ -9,7 +9,7 @@ Used by orchestrators only, inside their generators. Two rules of the host shape
   that fires meanwhile would move nothing. So tasks are started in waves, each with its own timer, and a
   wave begins when the one before has ended.
 
-A terminated child's own children go on: give what they need to know of the deadline down to them.
+A terminated child's own children continue: give what they need to know of the deadline down to them.
 """
 
 from collections.abc import Callable, Generator, Sequence

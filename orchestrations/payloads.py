@@ -60,7 +60,7 @@ def traced(context: df.DurableOrchestrationContext, payload: dict[str, Any]) -> 
 def call_activity(context: df.DurableOrchestrationContext, name: str, payload: dict[str, Any]) -> Any:
     """The task of an activity, to be yielded alone or in a `task_all`. It is called again when it was lost.
 
-    Do not catch what it raises and go on: a sibling that is still retried would take other numbers in the
+    Do not catch what it raises and continue: a sibling that is still retried would take other numbers in the
     host than in the SDK.
     """
     return context.call_activity_with_retry(name, RETRY, traced(context, payload))

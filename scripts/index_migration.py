@@ -3,7 +3,7 @@
     python -m scripts.index_migration adopt content --index content-blocks   the alias of the settings, once
     python -m scripts.index_migration plan content      what would be done
     python -m scripts.index_migration run content       make the new index, have it written, fill it
-    python -m scripts.index_migration switch content    compare once more, then read the new one
+    python -m scripts.index_migration switch content    compare again, then read the new one
     python -m scripts.index_migration back content      read the old one again
     python -m scripts.index_migration drop content      end it: remove the old index
     python -m scripts.index_migration abandon content   end it: remove the new index

@@ -2,7 +2,7 @@
 
 Starts a stack of its own whose model keeps a real model's pace. One user alone first, then all of them: each
 asks, reads the answer for a while, asks again; some lose the line and take it up again, some cancel. Exit
-code 1 for any fault, or when host or worker goes on growing; times are told, not judged.
+code 1 for any fault, or when host or worker keeps growing; times are reported, not judged.
 """
 
 import argparse

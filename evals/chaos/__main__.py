@@ -1,7 +1,7 @@
 """Chaos: `python -m evals.chaos --rounds 100 --out report.json`.
 
 A round is made from the seed and its number alone and begins with documents of its own, so `--only 17`
-repeats it. The report is written after each. A measurement that was interrupted goes on, on a new stack,
+repeats it. The report is written after each. A measurement that was interrupted continues, on a new stack,
 after the last round that `report.json.rounds` holds.
 """
 

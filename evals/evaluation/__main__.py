@@ -99,7 +99,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--data", type=Path, required=True, help="folder of sets, or of one set")
     parser.add_argument("--sets", default="", help="names of sets, separated by commas; all when left out")
     parser.add_argument("--out", type=Path, required=True, help="JSON report to write")
-    parser.add_argument("--limit", type=int, default=None, help="only the first so many questions of a set")
+    parser.add_argument("--limit", type=int, default=None, help="only the first N questions of a set")
     parser.add_argument("--queries", default=None, help="question file of a set, such as queries.jsonl")
     parser.add_argument("--no-answers", action="store_true", help="search only")
     parser.add_argument("--prompts", action="store_true", help="record what the model is shown")

@@ -1,7 +1,7 @@
 """Scenarios: something is made, and the description's links say what can be done with it.
 
 Each user in turn makes something, then follows links in any order; what deletes comes last, and what was
-deleted is looked for once more. Now and then the other user tries the same first: for that user it does not
+deleted is looked for again. Now and then the other user tries the same first: for that user it does not
 exist. The seed decides which; ids and times are the app's.
 """
 

@@ -1,6 +1,6 @@
 """Asks questions of a stack of its own whose model calls are recorded, and keeps each run in a file.
 
-A run that is kept is not asked again, so an evaluation that was stopped goes on where it was.
+A run that is kept is not asked again, so an evaluation that was stopped continues where it was.
 """
 
 import json

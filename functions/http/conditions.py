@@ -74,7 +74,7 @@ def byte_span(header: str | None, size_bytes: int) -> "ByteSpan | None":
     matched = _ONE_SPAN.match(header.strip()) if header else None
     if matched is None or matched[1] == matched[2] == "":
         return None
-    if matched[1] == "":  # the last so many bytes
+    if matched[1] == "":  # the last N bytes
         first, last = max(0, size_bytes - int(matched[2])), size_bytes - 1
     else:
         first = int(matched[1])
@@ -89,7 +89,7 @@ def byte_span(header: str | None, size_bytes: int) -> "ByteSpan | None":
 _STRONG = re.compile(r'(?<![/\w])"([\x21\x23-\x7e]*)"')
 _TAG_CHARS = 32
 PASSING = frozenset({"history"})
-"""Of a document: the seconds of the phase that goes on. Each phase that ends changes the status, too."""
+"""Of a document: the seconds of the current phase. Each phase that ends changes the status, too."""
 
 
 def etag_of(view: BaseModel, leaving_out: Collection[str] = ()) -> str:
@@ -104,7 +104,7 @@ def is_conditional(headers: Mapping[str, str]) -> bool:
 
 
 def require_match(headers: Mapping[str, str], etag: str) -> None:
-    """Let a change go on only if the caller has seen the state that it changes. A weak ETag never matches.
+    """Let a change continue only if the caller has seen the state that it changes. A weak ETag never matches.
 
     Raises:
         PreconditionFailedError: it has another ETag by now.

@@ -1,8 +1,8 @@
 """A run's log as server-sent events: numbered by line, resumable, byte-identical on replay.
 
-Where a run goes on in the process that serves its readers, they get what it writes from memory; one that
-goes on elsewhere is polled for, by one reader for all of a process. A reader holds one piece of the log at a
-time: until that is sent, nothing else is read.
+If a run executes in the process that serves its readers, they get its events from memory. A run elsewhere is
+polled, once per process for all its readers. A reader holds one piece of the log at a time and reads nothing
+more until it is sent.
 """
 
 import json
@@ -47,7 +47,7 @@ async def record_ended_run(
 
 KEEP_ALIVE_S = 15.0  # proxies drop silent connections; the platform's limit is 230 s
 _POLLS_S = (0.02, 0.25)  # first, slowest. Token to reader: 12 ms median at 10 ms, 36 at 50 (on Azurite)
-_FIRST_POLL_BEGUN_S = 0.1  # a run just begun here mostly goes on here, and is heard of without a poll
+_FIRST_POLL_BEGUN_S = 0.1  # a run just begun here mostly continues here, and is heard of without a poll
 _POLLS_BESIDE_WRITER_S = (1.0, 3.0)  # its lines come from memory: these find a run that went on elsewhere
 _CHECK_AFTER_S = 3.0  # of silence: is the orchestration still there?
 _NUMBER = re.compile(r"[0-9]{1,18}")  # lines of a log, or microseconds since 1970
@@ -70,7 +70,7 @@ async def follow(
 
     Args:
         close_if_dead: called now and then while nothing comes; has the run begin again, or writes its
-            last event, if it cannot go on by itself.
+            last event, if it cannot continue by itself.
         begun: the beginning of the log, if the caller has just written it.
     """
     events = follow_named(log, run_id, after, stream_seconds, close_if_dead, begun=begun)
@@ -187,7 +187,7 @@ def _frame(number: int, line: str) -> tuple[EventName, bytes]:
 
 
 def closer(client: df.DurableOrchestrationClient, run_id: str, services: "Services") -> CloseIfDead:
-    """A check for one run: has it go on, or ends its log, when its orchestration does nothing more.
+    """A check for one run: has it continue, or ends its log, when its orchestration does nothing more.
 
     It is asked only while the log has no last event: one that is completed could not store its end. Nobody
     can ask for a run's events before it was started: one that there is not was lost.

@@ -82,10 +82,10 @@ def read_message(body: bytes, headers: Mapping[str, str]) -> Message:
     except (ValueError, RecursionError):
         raise RpcError(PARSE_ERROR, "The body is not valid JSON.") from None
     if not isinstance(given, dict):
-        raise RpcError(INVALID_REQUEST, "Send one JSON-RPC message; batches are not served.")
+        raise RpcError(INVALID_REQUEST, "Send one JSON-RPC message; batches are not supported.")
     method, params, number = given.get("method"), given.get("params", {}), given.get("id")
     if given.get("jsonrpc") != "2.0" or not isinstance(method, str) or not isinstance(params, dict):
-        raise RpcError(INVALID_REQUEST, "This is no JSON-RPC 2.0 request or notification.")
+        raise RpcError(INVALID_REQUEST, "This is not a JSON-RPC 2.0 request or notification.")
     if "id" in given and (isinstance(number, bool) or not isinstance(number, str | int)):
         raise RpcError(INVALID_REQUEST, "An id is a string or a whole number.")
     version = headers.get("mcp-protocol-version")
@@ -144,7 +144,7 @@ def negotiated(requested: object) -> str:
 
 def _unsupported(version: str) -> RpcError:
     data = {"supported": list(VERSIONS), "requested": version}
-    return RpcError(UNSUPPORTED_VERSION, "This protocol version is not served.", data)
+    return RpcError(UNSUPPORTED_VERSION, "This protocol version is not supported.", data)
 
 
 def _meta_of(params: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -104,7 +104,7 @@ class SearchParameters(Parameters):
     """Arguments of `search`."""
 
     query: str = Field(min_length=1, max_length=8000, description="What to look for, in words.")
-    top_k: int = Field(default=10, ge=1, le=MAX_TOP_K, description="How many passages at most.")
+    top_k: int = Field(default=10, ge=1, le=MAX_TOP_K, description="Maximum number of passages.")
     filters: DocumentFilters = Field(default_factory=dict)
 
 
@@ -198,10 +198,10 @@ class AskParameters(Parameters):
 
     question: str = Field(min_length=1, description="The question, in any language.")
     thread_id: str | None = Field(
-        default=None, pattern=ID_PATTERN, description="Of an earlier answer, to go on with its conversation."
+        default=None, pattern=ID_PATTERN, description="Of an earlier answer, to continue its conversation."
     )
     agent: str | None = Field(
-        default=None, pattern=AGENT_NAME, description="Agent to ask; without one all documents are asked."
+        default=None, pattern=AGENT_NAME, description="Agent to ask; without one, all documents are searched."
     )
 
 
@@ -253,7 +253,7 @@ class GetAnswer(McpTool):
     """The answer of a run; waits for it like `ask`."""
 
     name = "get_answer"
-    description = "The answer of a question that was asked before, by its run_id; waits for a while."
+    description = "The answer to an earlier question, by its run_id; waits for a while."
     parameters = GetAnswerParameters
 
     async def _run(self, arguments: GetAnswerParameters) -> ToolResult:
@@ -306,7 +306,7 @@ class ListDocumentsParameters(Parameters):
     )
     filters: DocumentFilters = Field(default_factory=dict)
     limit: int = Field(default=50, ge=1, le=100, description="How many at most.")
-    cursor: str = Field(default="", max_length=6000, description="The `cursor` of the page before.")
+    cursor: str = Field(default="", max_length=6000, description="The `cursor` of the previous page.")
 
 
 class ListDocuments(McpTool):

@@ -33,20 +33,20 @@ class ListQuery(Model):
     """Of lists that are read a page at a time."""
 
     limit: Page = Field(default=50, description="How many at most.")
-    cursor: str = Field(default="", description="The `cursor` of the page before, unchanged.")
+    cursor: str = Field(default="", description="The `cursor` of the previous page, unchanged.")
 
 
 class AuditQuery(Model):
     """Which entries of the audit trail."""
 
-    since: AwareDatetime | None = Field(default=None, description="From then on; a day before `until`.")
-    until: AwareDatetime | None = Field(default=None, description="Before then; now.")
+    since: AwareDatetime | None = Field(default=None, description="Start; by default a day before `until`.")
+    until: AwareDatetime | None = Field(default=None, description="End; by default now.")
     user_id: str = Field(default="", max_length=256, description="Of this person.")
     doc_id: str = Field(default="", max_length=128, description="About this document.")
     action: AuditAction | None = Field(default=None, description="Of this kind.")
     limit: Page = Field(default=50, description="How many at most.")
     cursor: str = Field(
-        default="", pattern=AUDIT_CURSOR, description="The `cursor` of the page before, unchanged."
+        default="", pattern=AUDIT_CURSOR, description="The `cursor` of the previous page, unchanged."
     )
 
 
@@ -61,7 +61,9 @@ class MessagesQuery(Model):
 
     limit: Page = Field(default=20, description="How many at most.")
     cursor: str = Field(
-        default="", pattern=r"^([1-9][0-9]{0,7})?$", description="The `cursor` of the page before, unchanged."
+        default="",
+        pattern=r"^([1-9][0-9]{0,7})?$",
+        description="The `cursor` of the previous page, unchanged.",
     )
 
 
@@ -106,11 +108,11 @@ class DocumentsQuery(MetadataQuery):
         default="", max_length=500, description="Words of names, tags, people or summaries; the best first."
     )
     status: Literal["", "working", "failed", "ready"] = Field(
-        default="", description="Documents in work, failed or complete alone."
+        default="", description="Only documents in progress, failed or complete."
     )
     limit: Page = Field(default=100, description="How many at most.")
     cursor: str = Field(
-        default="", max_length=_MAX_CURSOR_CHARS, description="The `cursor` of the page before, unchanged."
+        default="", max_length=_MAX_CURSOR_CHARS, description="The `cursor` of the previous page, unchanged."
     )
 
 
@@ -119,7 +121,7 @@ class SearchQuery(MetadataQuery):
 
     q: str = Field(min_length=1, max_length=2000, description="What to look for, in words or as a question.")
     top_k: Annotated[int, Field(ge=1, le=50), BeforeValidator(_plain)] = Field(
-        default=10, description="How many results at most."
+        default=10, description="Maximum number of results."
     )
 
 
@@ -135,7 +137,7 @@ class QualityQuery(Model):
     hours: Annotated[int, Field(ge=1, le=720), BeforeValidator(_plain)] = Field(  # 30 days, as runs are kept
         default=24, description="How many hours back."
     )
-    project_id: str = Field(default="", max_length=128, description="Of one project alone.")
+    project_id: str = Field(default="", max_length=128, description="Only this project.")
 
 
 class ResumeHeaders(Model):
@@ -145,7 +147,7 @@ class ResumeHeaders(Model):
         default="",
         alias="Last-Event-ID",
         pattern=r"^[0-9]{0,18}$",
-        description="Number of the last event received; what follows is sent.",
+        description="Number of the last event received; what follows it is sent.",
     )
 
 
@@ -156,7 +158,7 @@ class KeyHeaders(Model):
         default="",
         alias="Idempotency-Key",
         pattern=r"^[\x21-\x7e]{1,200}$",
-        description="The same request under the same key within 24 hours makes one thing; another is a 422.",
+        description="A repeat within 24 hours gets the first result; another request, a 422.",
     )
 
 
@@ -168,7 +170,7 @@ class ChatHeaders(KeyHeaders):
         default="",
         alias="Last-Event-ID",
         pattern=r"^[0-9]{0,18}$",
-        description="Where the question was sent before under this key: what follows is sent.",
+        description="If the question was sent before with this key: only events after this one.",
     )
 
 
@@ -176,7 +178,7 @@ class SummaryHeaders(KeyHeaders):
     """Of an order for a summary."""
 
     prefer: str = Field(
-        default="", alias="Prefer", description="`wait=60` waits so many seconds for the result."
+        default="", alias="Prefer", description="`wait=60` waits up to 60 seconds for the result."
     )
 
 
@@ -198,27 +200,27 @@ class CachedHeaders(Model):
 class IfMatchHeaders(Model):
     """Of a change that holds only for the version that the caller has seen."""
 
-    if_match: str = Field(default="", alias="If-Match", description="ETag that the thing must still have.")
+    if_match: str = Field(default="", alias="If-Match", description="ETag that the resource must still have.")
 
 
 class PathNames(Model):
     """The names in paths."""
 
-    run_id: str = Field(min_length=1, description="As POST /chat tells it in `X-Run-Id`.")
-    thread_id: str = Field(min_length=1, description="As POST /threads or a run tells it.")
-    summary_id: str = Field(min_length=1, description="As POST /summaries tells it.")
-    doc_id: str = Field(min_length=1, description="As lists, results and citations tell it.")
+    run_id: str = Field(min_length=1, description="As POST /chat returns it in `X-Run-Id`.")
+    thread_id: str = Field(min_length=1, description="As POST /threads or a run returns it.")
+    summary_id: str = Field(min_length=1, description="As POST /summaries returns it.")
+    doc_id: str = Field(min_length=1, description="As lists, results and citations show it.")
     name: str = Field(min_length=1, description="File name of a picture, as answers refer to it.")
     page: str = Field(pattern=r"^[1-9][0-9]{0,6}$", description="Number of a page, counted from 1.")
     file: str = Field(min_length=1, description="Name of a file, as GET /workspace tells it.")
     asset: str = Field(min_length=1, description="A file of the page.")
-    user_id: str = Field(min_length=1, description="As GET /me tells its caller: the object id in Entra ID.")
+    user_id: str = Field(min_length=1, description="As GET /me shows it: the object id in Entra ID.")
 
 
 class ReplyHeaders(Model):
     """Headers of answers."""
 
-    location: str = Field(alias="Location", description="Where to look from now on.")
+    location: str = Field(alias="Location", description="The address of what was created.")
     run_id: str = Field(alias="X-Run-Id", description="The run that answers.")
     etag: str = Field(alias="ETag", description="Changes with the content.")
     content_range: str = Field(
@@ -234,7 +236,7 @@ class ReplyHeaders(Model):
         alias="RateLimit-Remaining", pattern=r"^[0-9]+$", description="Calls that could be made at once."
     )
     reset: str = Field(
-        alias="RateLimit-Reset", pattern=r"^[0-9]+$", description="Seconds until all are there again."
+        alias="RateLimit-Reset", pattern=r"^[0-9]+$", description="Seconds until all are available again."
     )
     max_body_bytes: str = Field(
         alias="X-Max-Body-Bytes", pattern=r"^[0-9]+$", description="How large the body or file may be."
@@ -407,7 +409,7 @@ class SearchBody(Model):
     """A query and what narrows it; `top_k` is clamped to 1-50."""
 
     query: str = Field(min_length=1, max_length=8000, description="In words, or as a question.")
-    top_k: int = Field(default=10, description="How many results at most.")
+    top_k: int = Field(default=10, description="Maximum number of results.")
     filters: Filters = Field(
         default_factory=dict, description="Field to value, list of values, or {start, end} for dates."
     )

@@ -60,7 +60,7 @@ class Question:
     def events(
         self, run_id: str, begun: "LogSlice | None", seconds: float | None = None
     ) -> "AsyncGenerator[NamedFrame, None]":
-        """The run's events as they come, for so many seconds at most; None = those of a stream."""
+        """The run's events as they come, until the limit in seconds; None = a stream's limit."""
         revive = closer(self.client, run_id, self.services)
         limit = self.stream_seconds if seconds is None else seconds
         return follow_named(self.services.run_log, run_id, 0, limit, revive, begun=begun)

@@ -115,7 +115,7 @@ async def _until_sent(
 
 @asynccontextmanager
 async def consumed(name: str, **fields: str) -> AsyncIterator[None]:
-    """Handle an event: a trace begins with it, unless one goes on. `fields`: contracts.md, section 6."""
+    """Handle an event: a trace begins with it, unless one continues. `fields`: contracts.md, section 6."""
     await start_telemetry()
     goes_on = tracing.current().traceparent
     begun = tracing.span(name, fields) if goes_on else tracing.root(name, "consumer", attributes=fields)

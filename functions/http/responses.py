@@ -23,6 +23,7 @@ from functions.http.conditions import etag_of, is_known
 from functions.http.request_scope import observed
 from shared.platform.errors import (
     AccessDeniedError,
+    BadDocumentError,
     CallerError,
     DefectError,
     GroundworkError,
@@ -296,7 +297,7 @@ async def _opened(frames: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 
 
 def problem(error: GroundworkError) -> Response:
-    """Problem details (RFC 9457): type, title, status, detail, hints."""
+    """Problem details (RFC 9457): type, title, status, detail, hints, and of a file its failure."""
     note_fields(error_type=error.code)
     content = Problem(
         type=f"urn:groundwork:error:{error.code}",
@@ -304,6 +305,7 @@ def problem(error: GroundworkError) -> Response:
         status=error.status,
         detail=error.detail,
         hints=error.hints,
+        failure=error.failure if isinstance(error, BadDocumentError) else None,
     ).model_dump(mode="json")
     headers = dict(error.headers)
     if isinstance(error, NotAuthenticatedError):

@@ -51,7 +51,7 @@ class Episode:
 def conclude(
     instance: Instance, state: OrchestratorState, outcome: ReplayOutcome
 ) -> Completion | NextExecution | None:
-    """How the execution ends with this episode; None when it goes on.
+    """How the execution ends with this episode; None when it continues.
 
     The open-task rule: nothing completes, fails or continues as new while an activity, a child or an
     uncancelled timer is out. Source: TaskOrchestrationExecutor.cs, "HasOpenTasks".

@@ -113,7 +113,7 @@ class EpisodeWriter:
             execution_id=uuid4().hex,
             name=request.name,
             version=request.version,
-            # The host serialises the string of JSON once more, as it does for the input of start_new.
+            # The host serialises the string of JSON again, as it does for the input of start_new.
             input=json.dumps(request.input),
             runtime_status=RuntimeStatus.PENDING,
             created_at=timestamp,

@@ -145,7 +145,7 @@ class CrashDelays:
     """How long after a crash of the host Azure Storage keeps its work to itself, in seconds.
 
     Attributes:
-        lease_s: until another host may have the partitions: no orchestration goes on before.
+        lease_s: until another host may have the partitions: no orchestration continues before.
         control_s: controlQueueVisibilityTimeout, of events that were being taken.
         work_item_s: workItemQueueVisibilityTimeout, of activities that had not ended.
     """
@@ -193,7 +193,7 @@ class DurableExecutor:
         self._running: _Running | None = None
 
     async def start(self) -> None:
-        """Open the store and go on where the last process left off.
+        """Open the store and continue where the last process left off.
 
         Activities without a recorded end are dispatched again, timers armed, waiting events taken: at once,
         or after a crash when its delays are over.
@@ -285,7 +285,7 @@ class _Running:
         await asyncio.gather(*self._background, return_exceptions=True)
         self._timers.stop()
         await asyncio.gather(self._episodes.stop(), self._activities.stop())
-        # An episode that ended last may have dispatched once more.
+        # An episode that ended last may have dispatched again.
         self._timers.stop()
         await self._activities.stop()
         self._store.beat(None)

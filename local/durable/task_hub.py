@@ -72,7 +72,7 @@ class TaskHub:
         return self._post(instance_id, EventType.EVENT_RAISED, name=event_name, data=data_json)
 
     def terminate(self, instance_id: str, reason: str) -> bool:
-        """End an instance. Its children go on, as with Azure Storage; callers end them if they want to."""
+        """End an instance. Its children continue, as with Azure Storage; callers end them if they want to."""
         return self._post(instance_id, EventType.EXECUTION_TERMINATED, data=reason)
 
     def purge(self, instance_id: str) -> bool:

@@ -8,7 +8,7 @@ from local.durable.history import EventType, HistoryEvent
 
 
 class ReplayFailed(Exception):  # noqa: N818  # the outcome of an instance, not a fault of the executor
-    """The instance cannot go on; the text is its failure reason."""
+    """The instance cannot continue; the text is its failure reason."""
 
 
 @dataclass(frozen=True)

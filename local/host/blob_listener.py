@@ -93,7 +93,7 @@ def compile_blob_path(path: str) -> tuple[str, re.Pattern[str]]:
 
 
 LISTING_PAUSE_S = 0.5
-LISTING_SHARE = 9  # pause so many times as long as a listing takes: large containers must not eat a core
+LISTING_SHARE = 9  # pause this many times the duration of a listing: large containers must not eat a core
 LONGEST_PAUSE_S = 5.0
 HANDLING_PAUSE_S = 0.05
 RETRY_DELAY_S = 0.25

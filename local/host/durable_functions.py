@@ -33,7 +33,7 @@ class HostedDurableFunctions:
 
         Raises:
             CallFailedError: its text is what the SDK raised, unchanged.
-            WorkerLostError: the instance cannot go on.
+            WorkerLostError: the instance cannot continue.
         """
         try:
             return await self._call(self._orchestrators[name], trigger_json)

@@ -176,7 +176,7 @@ class _Lease:
             try:
                 await self._queue.delete_message(self.message)
             except AzureError as error:
-                # It comes back and is done once more: queues promise "at least once".
+                # It comes back and is done again: queues promise "at least once".
                 log.warning("cannot delete a message that was done: %s", error.__class__.__name__)
 
     async def _update(self, visible_in_s: float) -> None:

@@ -92,7 +92,7 @@ def _is_loopback(headers: Headers) -> bool:
 
 
 def _own_path(wanted: str | None) -> str:
-    """Where to go on: a path of this origin, and nothing that a browser takes for another one."""
+    """Where to continue: a path of this origin, and nothing that a browser takes for another one."""
     is_own = wanted is not None and wanted.startswith("/") and not wanted.startswith(("//", "/\\"))
     return wanted if wanted and is_own else "/"
 

@@ -77,7 +77,7 @@ def _question(request: ChatRequest) -> str:
 
 
 def _question_place(request: ChatRequest) -> int:
-    """Of the last question. A message right behind a result says how to go on, and asks nothing new."""
+    """Of the last question. A message right behind a result says how to continue, and asks nothing new."""
     messages = request.messages
     asked = [
         place

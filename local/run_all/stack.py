@@ -213,7 +213,7 @@ class LocalStack:
         self._children.pop(FUNCTIONS_HOST).stop()
 
     def kill_host(self) -> None:
-        """kill -9 for the host, as a crash would end it; the other servers go on."""
+        """kill -9 for the host, as a crash would end it; the other servers continue."""
         self._children.pop(FUNCTIONS_HOST).kill()
 
     def crash(self, name: str) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 class StackError(RuntimeError):
-    """The stack cannot start or go on; the text says why and what to change."""
+    """The stack cannot start or continue; the text says why and what to change."""
 
 
 class CallRefusedError(StackError):

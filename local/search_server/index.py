@@ -1,4 +1,4 @@
-"""One index: the store, what is derived from it, and consistent views for readers while a writer goes on.
+"""One index: the store, what is derived from it, and consistent views for readers while a writer continues.
 
 A write is one transaction. Its effect on store, text index and vectors becomes visible at one instant, so a
 reader's store transaction and its in-memory snapshot always show the same documents.

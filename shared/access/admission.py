@@ -42,7 +42,7 @@ def admitted(claimed: Claimed, rules: IdentitySettings) -> UserContext:
         raise AccessDeniedError("Your organisation has no access.", "Sign in with another account.")
     if claimed.is_application and not rules.allow_applications:
         raise AccessDeniedError(
-            "Applications have no access of their own.",
+            "Applications have no access.",
             "Sign in as a person, or ask the operator for ALLOW_APPLICATIONS.",
         )
     return as_guest(user, rules) if claimed.is_guest else user

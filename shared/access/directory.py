@@ -94,15 +94,15 @@ class CachedDirectory(GroupDirectory):
         self._people = _Answers(directory.person, lambda _: 1, kept_s, MAX_PEOPLE, clock)
 
     async def groups_of(self, user_id: str) -> frozenset[str]:
-        """As they were at most so many seconds ago."""
+        """At most `kept_s` old."""
         return await self._groups.get(user_id)
 
     async def person(self, user_id: str) -> DirectoryPerson:
-        """As it was at most so many seconds ago."""
+        """At most `kept_s` old."""
         return await self._people.get(user_id)
 
     async def group_names(self, user_id: str) -> Mapping[str, str]:
-        """As they were at most so many seconds ago."""
+        """At most `kept_s` old."""
         return await self._names.get(user_id)
 
     async def groups_named(self, name: str) -> frozenset[str]:

@@ -44,7 +44,7 @@ class Claim(Model):
 
 
 LIFETIME = timedelta(hours=24)  # who retries does so within minutes; a day spans a night's outage
-PURGED_AT_ONCE = 5000  # some tens of seconds of single deletions; the next hour goes on
+PURGED_AT_ONCE = 5000  # some tens of seconds of single deletions; the next hour continues
 _TRIES = 8
 
 

@@ -44,7 +44,7 @@ _SOON_S = 5.0  # until one of some runs has ended: a typical answer takes less t
 
 
 def charged(state: UserLimits, calls: int, rules: LimitSettings, now: datetime) -> UserLimits:
-    """The state with so many more calls counted.
+    """The state after `calls` more calls.
 
     More calls than the limit count as the limit: they could never be made otherwise.
 
@@ -113,7 +113,7 @@ def occupied(state: UserLimits, slot: Slot, rules: LimitSettings, now: datetime)
 
 
 def held_anyway(state: UserLimits, slot: Slot, now: datetime) -> UserLimits:
-    """The state with a slot taken even if none is left: for work that was let in before, and goes on."""
+    """The state with a slot taken even if none is left: for work that was admitted before."""
     others = (other for other in state.slots if now < other.until and other.work_id != slot.work_id)
     return state.model_copy(update={"slots": (*others, slot)})
 
@@ -136,12 +136,12 @@ def with_use(state: UserLimits, used: Usage, now: datetime) -> UserLimits:
     return state.model_copy(update={"used_on": now.date(), "used": used_today(state, now).plus(used)})
 
 
-# Behind a run's deadline: a host that was killed and restarted goes on with it then.
+# Behind a run's deadline: a host that was killed and restarted continues with it then.
 _GRACE = timedelta(seconds=60)
 
 
 def slot_of_run(run_id: str, settings: Settings) -> Slot:
-    """The slot of a run that begins, or goes on, now."""
+    """The slot of a run that begins, or continues, now."""
     until = datetime.now(UTC) + timedelta(milliseconds=settings.budgets.max_total_latency_ms) + _GRACE
     return Slot(work_id=run_id, until=until)
 
@@ -226,7 +226,7 @@ async def charge(user_id: str, used: Usage, user_limits: UserLimitStore) -> None
 
 
 async def hold(user_id: str, slot: Slot, settings: Settings, user_limits: UserLimitStore) -> None:
-    """Take a slot, even if there is none left, for work that goes on. Never raises."""
+    """Take a slot, even if there is none left, for work that was admitted before. Never raises."""
     if settings.limits.max_concurrent_runs:
         change = partial(held_anyway, slot=slot, now=datetime.now(UTC))
         await _let_in(user_limits.change(user_id, change), "hold")

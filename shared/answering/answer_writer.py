@@ -214,7 +214,7 @@ class AnswerWriter:
     async def _take(self, pieces: Sequence[Piece | Withheld]) -> None:
         for piece in pieces:
             if self.gaps and self.may_look and not isinstance(piece, GapTag):
-                continue  # the next turn goes on from here
+                continue  # the next turn continues from here
             match piece:
                 case Text():
                     self._write(piece.text)

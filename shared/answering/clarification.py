@@ -185,7 +185,7 @@ def resolve_references(
     Args:
         question: standing alone, with the references in it.
         found: reference -> documents that it may mean, as a search found them.
-        cited_before: ids of documents that the answer before cited: what is spoken of goes on being meant.
+        cited_before: ids of documents that the answer before cited: a follow-up means these first.
         may_ask: False when the caller chose the documents.
     """
     named: dict[str, DocumentRecord] = {}

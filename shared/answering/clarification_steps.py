@@ -39,7 +39,7 @@ _ENDED = ("completed", "failed", "cancelled")
 
 
 async def pending_clarification(record: RunRecord, blobs: BlobStore) -> Clarification | None:
-    """What a run waits to be told; None when it does not wait."""
+    """The question that a run waits on; None if it waits on none."""
     if record.status != "waiting":
         return None
     return await WorkingMemory(blobs, record.run_id).get(record.ask_step, Clarification, "asked")
@@ -56,9 +56,9 @@ async def answer_clarification(
         user: the run's owner as of now: their rights may be others than when they asked, days ago.
 
     Raises:
-        CallerError: there is no such option; the run goes on waiting.
+        CallerError: there is no such option; the run continues waiting.
         ConflictError: nothing was asked, or it was answered otherwise, or no answer came in time.
-        TooManyRunsError: the run would be one too many at work; it goes on waiting.
+        TooManyRunsError: the run would be one too many at work; it continues waiting.
     """
     if not record.ask_step:
         raise ConflictError(
@@ -144,7 +144,7 @@ async def with_choice(
 
 
 def with_rights(stored: StoredPlan, request: RunRequest, choice: Choice, resumed_at: datetime) -> StoredPlan:
-    """The plan of a run that goes on: as whom, and since when; where nobody said as whom, that is told."""
+    """The plan of a run that continues: as whom, and since when; where nobody said as whom, that is told."""
     asker = asker_after_wait(request, choice, resumed_at)
     update: dict[str, object] = {"resumed_at": resumed_at, "asker": asker}
     if asker is not None and choice.asker is None:

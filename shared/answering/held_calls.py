@@ -23,7 +23,7 @@ Arguments = TypeVar("Arguments", bound=Parameters)
 
 
 def with_one_held(planned: Sequence[PlannedCall], *, may_ask: bool) -> tuple[PlannedCall, ...]:
-    """The calls of a turn, those refused for which the loop would have to stop once more.
+    """The calls of a turn, those refused for which the loop would have to stop again.
 
     Args:
         may_ask: False once the person was asked: an answer asks back once.

@@ -37,7 +37,7 @@ async def run_to_end(
 ) -> LoopState:
     """Run a question whose request lies in working memory until its run is closed, or waits for an answer.
 
-    A run that waits (`waits(state)`) goes on when this is called again with its state after `observe` of
+    A run that waits (`waits(state)`) continues when this is called again with its state after `observe` of
     AnswerArrived or AnswerTimedOut.
 
     Args:

@@ -1,11 +1,11 @@
 """The agent's loop as a reducer: `next_action(state)` decides, `observe(state, observation)` learns.
 
-The whole way of a question: prepare (plan and search) -> turn -> turn ... -> commit. Between them a person
-may be asked what is meant, and sub-agents may work. In a turn the model answers, or calls tools and
-names gaps that the next turn looks into.
+The steps of a question: prepare (plan and search) -> turn -> turn ... -> commit. Between them a person may
+be asked what they mean, and sub-agents may work. In a turn the model answers, or calls tools and names gaps
+for the next turn.
 
 Pure, and small enough to be stored: the durable and the inline driver run the same loop, and a stored state
-goes on where it stopped. Adding a step: a new Action and Observation; the type checker lists what is missing.
+resumes where it stopped. To add a step, add an Action and an Observation; mypy lists what is missing.
 """
 
 from collections.abc import Sequence

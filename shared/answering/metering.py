@@ -76,7 +76,7 @@ class _Call:
         self.reported += tokens
 
     def hear(self, text: str) -> None:
-        """Add what was written; OutputCutError when it goes on beyond its limit."""
+        """Add what was written; OutputCutError when it continues beyond its limit."""
         self.chars += len(text)
         if self.chars > self.limits.max_output_tokens * _MOST_CHARS_PER_TOKEN:
             raise OutputCutError("The model wrote more than allowed.", "Ask for less at once.")

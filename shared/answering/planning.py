@@ -31,7 +31,7 @@ async def plan_or_default(
         tries: that failed before.
 
     Raises:
-        GroundworkError: the model failed, and may do better when it is asked once more.
+        GroundworkError: the model failed, and may do better when it is asked again.
     """
     limits = time.limits("plan", limit_s)
     try:

@@ -1,7 +1,7 @@
 """The first step of a run: plan the question, and search for it as it was asked at the same time.
 
 Small talk is answered by the plan itself. If a document that the question names is ambiguous, the person is
-asked, and `take_answer` goes on with the choice. Otherwise the evidence is found and stored with the plan.
+asked, and `take_answer` continues with the choice. Otherwise the evidence is found and stored with the plan.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""What is kept how long: old runs lose their log and working memory, and erasures that stopped go on.
+"""What is kept how long: old runs lose their log and working memory, and erasures that stopped continue.
 
 A run's answer and record stay as long as its thread, so a thread can be read however old it is.
 """
@@ -19,7 +19,7 @@ from shared.runs.run_store import RunStore
 from shared.runs.working_memory import WorkingMemory
 from shared.subagents.artifacts import child_ids
 
-MOST_AT_ONCE = 1000  # of one call: some minutes at most; the next call goes on
+MOST_AT_ONCE = 1000  # per call: some minutes at most; the next call continues
 
 
 async def purge_old_runs(now: datetime, services: AnsweringServices, forget: StopRun) -> int:

@@ -26,7 +26,7 @@ Fate = Literal["goes_on", "closed"]
 
 
 async def revive_run(run_id: str, instances: Instances, services: AnsweringServices) -> Fate:
-    """See that a run without its last event goes on, or gets it.
+    """See that a run without its last event continues, or gets it.
 
     Raises:
         GroundworkError: storage failed; what was begun is done again by the next who looks.

@@ -31,7 +31,7 @@ from shared.runs.run_log import RunLog
 from shared.runs.run_store import RunStore
 from shared.runs.working_memory import WorkingMemory, answer_path, committed_answer
 
-_CANCELLING_STEP = 9998  # no run decides so many steps
+_CANCELLING_STEP = 9998  # beyond any run's steps
 _MESSAGE = "The run was cancelled by its owner."
 
 

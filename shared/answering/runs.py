@@ -31,7 +31,7 @@ from shared.subagents.views import live_views
 Admit = Callable[[], Awaitable[None]]
 """Lets a question in, or raises."""
 
-_CLOSING_STEP = 9999  # no run decides so many steps; its events sort behind every other
+_CLOSING_STEP = 9999  # beyond any run's steps, so that its events sort last
 
 
 async def begin_run(

@@ -1,7 +1,7 @@
 """One turn of the model: make the calls of the turn before, let the model speak, prove what it quotes.
 
 The model answers, which is streamed as it is written, or calls tools, or names gaps in what it was shown.
-Calls and gaps are looked into by the next turn; the answer goes on from where it stopped.
+Calls and gaps are looked into by the next turn; the answer continues from where it stopped.
 
 Over 500 lines, so that a turn can be read from its first call to its last quotation in one place.
 """
@@ -481,7 +481,7 @@ class TurnAttempt:
         """What stands when the model failed: its whole sentences if they prove something, else quotations.
 
         Raises:
-            GroundworkError: it may do better when it is asked once more.
+            GroundworkError: it may do better when it is asked again.
         """
         observed = step_failed(failed, self._time.left.remaining_s)
         if retry_delay_s("turn", self._action.tries, observed) is not None:

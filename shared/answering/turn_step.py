@@ -1,7 +1,7 @@
 """One turn as a step of the loop: what comes before the model speaks, and what its turn leads to.
 
 Before the first turn the delegation policy decides whether sub-agents work on the question. A turn may end
-with a question to the person, or with work for sub-agents: both are stored before the loop goes on.
+with a question to the person, or with work for sub-agents: both are stored before the loop continues.
 """
 
 from datetime import datetime

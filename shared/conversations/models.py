@@ -193,7 +193,7 @@ class EraseTask(Model):
 class ConversationSummary(Model):
     """Structured output of the call that compresses older turns."""
 
-    summary: str = Field(description="What was asked and what was answered, shorter than the turns.")
+    summary: str = Field(description="Question and answer, shortened.")
 
 
 class Memory(Model):

@@ -90,7 +90,7 @@ class PhaseView(Model):
     """One phase of a document's last ingestion.
 
     Attributes:
-        seconds: how long it took; of the phase that goes on, how long so far; None of an end.
+        seconds: how long it took, or has taken so far; None for an end.
         model_calls: answers of models that it cost.
     """
 
@@ -337,7 +337,7 @@ async def readable_blob(doc_id: str, user: UserContext, services: DocumentServic
     state = (await readable_document(doc_id, user, services)).state
     blob = await services.blobs.properties(DOCUMENTS, state.blob_name)
     if blob is None:
-        raise DocumentNotFoundError(f"There is no document {doc_id[:64]!r}.", "It was deleted just now.")
+        raise DocumentNotFoundError(f"There is no document {doc_id[:64]!r}.", "It has just been deleted.")
     # The index knows the version that was ingested; the blob may be another one, for other readers.
     if blob.etag != state.blob_etag:
         raise ConflictError("The document is being replaced.", "Try again when its new version is ready.")

@@ -24,7 +24,7 @@ class ErasureQuery(Model):
 
 
 class ErasedCounts(Model):
-    """What was found of the person and erased, by kind; a person who goes on meanwhile adds to it.
+    """What was found of the person and erased, by kind; a person who keeps using the app adds to it.
 
     Attributes:
         runs_at_work: of `runs`, those that were ended for it.
@@ -87,7 +87,7 @@ class ErasureRecord(Model):
         not_before: when the next pass is due; an earlier message is a repeated one.
         passes: that came to their end.
         counted: passes whose finds are in `counts`: one that is repeated counts nothing twice.
-        threads, runs, summaries, instances: what the last pass looks for once more, and takes off as it is
+        threads, runs, summaries, instances: what the last pass looks for again, and takes off as it is
             done; `instances` are orchestrations.
         deleting: documents, and access lists of uploads, that are counted: they may take longer than a pass.
         looked_to: the last blob of everybody's working memory that this pass has looked at.
@@ -117,7 +117,7 @@ class ErasureRecord(Model):
 
 
 class EraseUserTask(Model):
-    """Message of the queue `erasures`: an erasure is to go on."""
+    """Message of the queue `erasures`: resume an erasure."""
 
     erasure_id: str
 
@@ -134,7 +134,7 @@ class ErasureView(Model):
     """Answer of DELETE /api/users/{user_id} and of GET /api/users/{user_id}/erasure.
 
     Attributes:
-        next_pass_at: when it goes on; None when it has ended.
+        next_pass_at: when it continues; None when it has ended.
         reason: why it failed, and what to do.
         erased: so far.
         kept: what stays, and why.

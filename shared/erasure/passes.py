@@ -3,8 +3,8 @@
 Each store is searched for the person's id, never by way of another record. So a pass also finds what a crash,
 a bug or an earlier deletion left without its thread or record.
 
-A step that runs while the first pass erases may write once more, and a person whose token is still valid may
-ask once more: a later pass finds that. Findings are stored and counted before anything is deleted, so a pass
+A step that runs while the first pass erases may write again, and a person whose token is still valid may
+ask again: a later pass finds that. Findings are stored and counted before anything is deleted, so a pass
 that breaks off anywhere is simply repeated.
 """
 
@@ -175,7 +175,7 @@ async def _advance(record: ErasureRecord, services: ErasureServices, deps: Erase
     found = await _find(record, services)
     record = await _noted(record, found, services.blobs)
     if found.is_empty and record.passes:
-        # Noted first: a finish that runs out of time goes on, and is no pass that has found something.
+        # Noted first: a finish that runs out of time continues, and is no pass that has found something.
         record = await _keep(record, services.blobs, is_finishing=True)
         await _finish(record, services, deps)
         return
@@ -346,7 +346,7 @@ async def _find(record: ErasureRecord, services: ErasureServices) -> ErasureFind
     done = frozenset(() if is_repeated else record.threads)
     threads = [one async for one in services.threads.of_owner(user_id) if one.thread_id not in done]
     records = [one async for one in services.runs.of_owner(user_id)]
-    # Read once more: an earlier try of this pass may have erased them.
+    # Read again: an earlier try of this pass may have erased them.
     requests = await _theirs_of(blobs, record.working, RunRequest, lambda one: one.user.user_id == user_id)
     runs = {one.run_id: one.created_at for one in records}
     runs.update((one.run_id, one.created_at) for _, one in requests)

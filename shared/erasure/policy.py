@@ -11,25 +11,25 @@ from shared.platform.hashing import digest
 
 MAX_PASSES = 8  # two hours: who has asked again by then has not left
 
-_STILL_THERE = "The person goes on using the app. Take away their sign-in, and ask for the erasure again."
+_STILL_THERE = "The person still uses the app. Disable their sign-in, then request the erasure again."
 
 _KEPT_ANYWAY = (
     Kept(
         what="lines of the log, traces and metrics",
         count=None,
-        why="under a pseudonym, with the first 100 characters of searches; they end by themselves",
+        why="under a pseudonym, with the first 100 characters of searches; they expire",
     ),
     Kept(
         what="histories of ingestions",
         count=None,
-        why="they hold names of files, also of deleted ones, and go after RUN_RETENTION_DAYS",
+        why="they hold file names, also of deleted files, and are deleted after RUN_RETENTION_DAYS",
     ),
     Kept(
         what="deleted blobs",
         count=None,
-        why="the storage account can bring them back for as many days as it is set to",
+        why="the storage account can restore them until its retention period ends",
     ),
-    Kept(what="this report", count=1, why="it proves the erasure, and holds a digest of the id and counts"),
+    Kept(what="this report", count=1, why="proof of the erasure: a digest of the id, and counts"),
 )
 
 
@@ -87,7 +87,7 @@ def _kept(record: ErasureRecord) -> tuple[Kept, ...]:
     alone = Kept(
         what="documents that only they may read",
         count=documents.alone,
-        why="nobody asked to delete them: documents=delete does",
+        why="documents=delete removes them, too",
     )
     others = (
         Kept(

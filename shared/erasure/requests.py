@@ -1,4 +1,4 @@
-"""Erasing a person, from the outside: ask for it, look how far it is, have those that stopped go on."""
+"""Erasing a person, from the outside: ask for it, read its progress, resume those that stopped."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -65,7 +65,7 @@ async def erasure_of(user_id: str, blobs: BlobStore) -> ErasureView:
     """
     record = await find_record(blobs, erasure_id(user_id))
     if record is None:
-        raise NotFoundError("No erasure of this person was ordered.", "Order one with DELETE.")
+        raise NotFoundError("No erasure of this person was requested.", "Request one with DELETE.")
     return view_of(record, user_id)
 
 
@@ -76,7 +76,7 @@ async def resume_user_erasures(now: datetime, services: ErasureServices) -> int:
     for name in [found.name async for found in services.blobs.list_blobs(WORK, FOLDER)]:
         try:
             record = await find_record(services.blobs, name.removeprefix(FOLDER).removesuffix(".json"))
-        except ValidationError as failed:  # the others go on
+        except ValidationError as failed:  # the others continue
             kind, error_type = "ErasureRecord", type(failed).__name__
             get_logger().error("user_erasure.unreadable", kind=kind, error_type=error_type)
             continue
@@ -91,7 +91,7 @@ async def resume_user_erasures(now: datetime, services: ErasureServices) -> int:
 
 
 async def send_on(record: ErasureRecord, queues: TaskQueues) -> None:
-    """Have the erasure go on when it is due."""
+    """Resume the erasure when it is due."""
     wait_s = max(0.0, (record.not_before - datetime.now(UTC)).total_seconds())
     task = EraseUserTask(erasure_id=record.erasure_id)
     await queues.send(ERASURES_QUEUE, task.model_dump_json(), wait_s)

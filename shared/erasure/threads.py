@@ -1,7 +1,7 @@
 """Erases the cleared or deleted turns of a thread from every store.
 
 Two passes. The first takes everything away at once, also of a run that is still at work, and marks the turns
-so that no answer is taken. A step that was at work then may write once more; so the last pass, when no step
+so that no answer is taken. A step that was at work then may write again; so the last pass, when no step
 can be at work any more, does the same again and removes the turns themselves. Each pass may be repeated:
 what is gone is no error.
 """

@@ -141,7 +141,7 @@ async def check_holder(step: IngestStep, documents: DocumentStore, has_ended: Ha
             return Closed(again=True)
         if is_held(state):
             if state.holder.startswith(CHANGE):
-                raise DependencyError("The document is being changed right now.", "It is looked at again.")
+                raise DependencyError("The document is being changed right now.", "It will be checked again.")
             if not await has_ended(state.holder):
                 return Closed(again=False)
         try:

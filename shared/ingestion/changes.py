@@ -94,7 +94,7 @@ async def write_rights(
         with suppress(NotFoundError):
             if await blobs.read(DOCUMENTS, name) == content:
                 return
-        raise PreconditionFailedError("Its access was changed just now.", "Read it again.") from None
+        raise PreconditionFailedError("Its access has just been changed.", "Read it again.") from None
 
 
 async def change_access(
@@ -118,7 +118,7 @@ async def change_access(
     await write_rights(state.blob_name, rights, services.blobs, only_over=only_over)
     properties = await services.blobs.properties(DOCUMENTS, state.blob_name)
     if properties is None:
-        raise DocumentNotFoundError(f"The file of {state.filename!r} is gone.", "It was deleted just now.")
+        raise DocumentNotFoundError(f"The file of {state.filename!r} is gone.", "It has just been deleted.")
     rights, sidecar_etag = await read_rights(properties, services)
     task = change_task(state.blob_name, services)
     held = await task.take()
@@ -151,7 +151,7 @@ async def correct(
     editable = {"corrections", "wanted_rights", "content_hash"}
     if only_unchanged and held.model_dump(include=editable) != state.model_dump(include=editable):
         await task.release()
-        raise PreconditionFailedError("The document was changed just now.", "Read it again.")
+        raise PreconditionFailedError("The document has just been changed.", "Read it again.")
     held = await _update(task, corrections={**held.corrections, **corrections})
     if held.content_hash != "" and held.pipeline == pipeline(services.settings):
         await _correct_rows(task, held)

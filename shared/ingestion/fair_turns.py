@@ -21,7 +21,7 @@ class NoPlaceFreeError(DependencyError):
     """All places are taken by other files. Nothing is wrong with this one, nor with a service."""
 
     def __init__(self) -> None:
-        super().__init__("Other files are being read.", "This one is read after them.")
+        super().__init__("Other files are being read.", "This one comes next.")
 
 
 @dataclass(eq=False)
@@ -181,7 +181,7 @@ class EmbeddingPace:
 
     @asynccontextmanager
     async def measured(self, texts: int) -> AsyncIterator[None]:
-        """Measure a request of so many texts; one that fails counts as too slow."""
+        """Measure a request; a failed one counts as too slow."""
         began = self._clock()
         try:
             yield

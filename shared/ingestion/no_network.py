@@ -1,7 +1,7 @@
 """Takes the network, and other processes' memory, from this process and all that it starts. Linux only.
 
 A seccomp filter in classic BPF: it needs no rights, cannot be taken off again, and works in containers whose
-own filter allows prctl(2), as Docker's does. Where it cannot be set, the process goes on without it.
+own filter allows prctl(2), as Docker's does. Where it cannot be set, the process continues without it.
 Source: seccomp(2); linux/filter.h, linux/seccomp.h, linux/audit.h; the tables of system calls.
 """
 

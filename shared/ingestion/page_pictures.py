@@ -61,7 +61,7 @@ async def page_picture(
         await _rendered(state, page_number, user, services)
         found = await page_files.picture(services.blobs, *place)
     if found is None:
-        raise NotFoundError(f"There is no page {page_number}.", "The document was deleted just now.")
+        raise NotFoundError(f"There is no page {page_number}.", "The document has just been deleted.")
     return found
 
 

@@ -87,7 +87,9 @@ async def _parse(task: IngestTask, folder: Path, run: RunJob) -> Parsed:
     try:
         downloaded = await task.blobs.download(DOCUMENTS, task.step.blob_name, source)
     except ConflictError:
-        raise DependencyError("The file was replaced while it was being read.", "It is read again.") from None
+        raise DependencyError(
+            "The file was replaced while it was being read.", "It will be read again."
+        ) from None
     task.content_hash, magic_bytes = await asyncio.to_thread(_inspect, source)
     state = await task.update(partial(_with_bytes, content_hash=task.content_hash, etag=downloaded.etag))
     if task.content_hash == state.content_hash and state.pipeline == pipeline(settings):
@@ -196,7 +198,7 @@ class _FileReader:
         return await self._parsed(layout=layout)
 
     async def _by_pages(self, service: PageReader) -> ParsedFile:
-        """By our own parsers; pages without text by the service, and then once more with their words."""
+        """By our own parsers; pages without text by the service, and then again with their words."""
         first = await self._parsed(page_texts={})
         unread = first.unread_pages[:_MAX_READ_PAGES]
         if not unread:

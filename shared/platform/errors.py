@@ -282,3 +282,8 @@ class Problem(Model):
     status: int = Field(description="The status of the answer.", examples=[404])
     detail: str = Field(description="What is wrong, for people: no secrets, no document text, no internals.")
     hints: tuple[str, ...] = Field(description="What the reader can do, a sentence each.")
+    failure: FileFailure | None = Field(
+        default=None,
+        exclude_if=lambda failure: failure is None,
+        description="What is wrong with a file that was sent; absent from other errors.",
+    )

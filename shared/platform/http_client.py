@@ -46,6 +46,6 @@ async def read_bounded(parts: AsyncIterator[bytes], max_bytes: int, too_large: G
 def not_understood(dependency: Dependency) -> DependencyError:
     """The service answered with something else than its protocol says."""
     return DependencyError(
-        f"The answer of {dependency.name} is not understood.",
+        f"The response of {dependency.name} is not understood.",
         f"Check {dependency.endpoint_setting}, and the service's version.",
     )

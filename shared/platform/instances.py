@@ -37,7 +37,7 @@ class Instances:
         """Raise an event of no content for one that waits."""
         await self._client.raise_event(instance_id, event, {})
 
-    async def stop(self, instance_id: str, reason: str = "No one waits for it any more.") -> None:
+    async def stop(self, instance_id: str, reason: str = "Nobody is waiting for it any more.") -> None:
         """End one; nothing happens when it has ended or never was."""
         if is_at_work(await self.state(instance_id)):
             await self._client.terminate(instance_id, reason)

@@ -80,7 +80,7 @@ class TaskQueues:
 
 
 _PEEKED = 32  # the service's most
-_MOST = 10_000  # of one queue: what a long outage leaves; they are looked at once more by the next pass
+_MOST = 10_000  # of one queue: what a long outage leaves; they are looked at again by the next pass
 _HIDDEN_S = 30  # while they are looked at; some milliseconds each
 _SUBJECT_START = f"/blobServices/default/containers/{DOCUMENTS}/blobs/"
 

@@ -42,7 +42,7 @@ class SearchRequest(Model):
         filter: OData; None means every row, which only the ingestion side may ask for.
         order_by: OData order clauses, such as "upload_date desc".
         top: rows wanted, 1-1000.
-        semantic_configuration: of the index; the service's semantic ranker then reads the rows once more for
+        semantic_configuration: of the index; the service's semantic ranker then reads the rows again for
             `semantic_query`. `text` is read in the simple syntax.
         for_readers: without what is incomplete or deleted (`shared.retrieval.freshness`).
     """

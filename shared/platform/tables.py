@@ -259,7 +259,7 @@ class HourRecords(Generic[Record]):
         self._kinds = {str(kind.model_fields["kind"].default): kind for kind in kinds}
 
     async def add(self, record: Record) -> bool:
-        """Keep it; False, and nothing changed, when it is there already."""
+        """Keep it; False, and nothing changed, when it already exists."""
         try:
             await self._table.insert(self._to_entity(record))
         except ConflictError:

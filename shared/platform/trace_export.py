@@ -1,7 +1,7 @@
 """Where spans and metrics go: an OTLP receiver, Application Insights, or both.
 
 Both leave in batches from threads of their own, so no request waits for them, and a receiver that does not
-answer costs them and nothing else: it is logged once, and once more after it was there again.
+answer costs them and nothing else: it is logged once, and again after it was there again.
 """
 
 import atexit

@@ -1,7 +1,7 @@
 """Spans: what was done, for how long, below what. The only module that knows opentelemetry's traces.
 
 Nothing is imported and nothing recorded until `start` is called, which wiring does if a setting asks for it.
-A span begins below another one, or where a trace begins or goes on: `root` and `work`. Elsewhere there is
+A span begins below another one, or where a trace begins or continues: `root` and `work`. Elsewhere there is
 none, so that background work (polling, getting ready) leaves no traces.
 
 Never text of documents or of questions: attributes are names, numbers and ids of ours. What models read
@@ -196,7 +196,7 @@ def span(
 def root(
     name: str, kind: Kind, parent: str = "", attributes: Attributes | None = None
 ) -> AbstractContextManager[Span]:
-    """The span of something that came from outside: it goes on with the trace of `parent`, or begins one."""
+    """The span of something that came from outside: continues the trace of `parent`, or begins one."""
     return span(name, attributes, kind, parent=parent)
 
 
@@ -268,7 +268,7 @@ def current() -> Span:
 
 
 def link_to(instance_id: str) -> dict[str, object]:
-    """What the input of an orchestration holds so that it goes on with this trace: nothing, or `trace`."""
+    """What the input of an orchestration holds so that it continues with this trace: nothing, or `trace`."""
     if _tracer is None:
         return {}
     link = link_below(current().traceparent, instance_id, datetime.now(UTC))
@@ -287,7 +287,7 @@ def note_usage(input_tokens: int | None, output_tokens: int | None, ending: str 
 
 
 def outgoing() -> dict[str, str]:
-    """Headers for a service of ours, which can go on with the trace."""
+    """Headers for a service of ours, which can continue with the trace."""
     here = current().traceparent
     return {"traceparent": here} if here else {}
 

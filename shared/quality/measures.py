@@ -252,7 +252,7 @@ async def quality_metrics(
 async def purge_old_quality(
     now: datetime, settings: Settings, quality: QualityStore, most: int = 10_000
 ) -> int:
-    """Take away records older than RUN_RETENTION_DAYS; how many, at most `most`. The next call goes on."""
+    """Delete at most `most` records older than RUN_RETENTION_DAYS; returns how many."""
     limit = now - timedelta(days=settings.conversations.run_retention_days)
     return await quality.delete_before(limit, most)
 

@@ -71,7 +71,7 @@ class DocumentSearch:
         """One document.
 
         Raises:
-            DocumentNotFoundError: there is none, or the user may not read it; the two cannot be told apart.
+            DocumentNotFoundError: there is none, or the user may not read it; the two are indistinguishable.
         """
         found = await self._search(SearchRequest(filter=f"doc_id eq {quote(doc_id)}", top=1))
         if not found:

@@ -35,7 +35,7 @@ def refusals(existing: IndexRow, wanted: IndexRow) -> list[str]:
 
 
 def new_definition(existing: IndexRow, wanted: IndexRow, name: str) -> IndexRow:
-    """`wanted`, with what `existing` has beyond it: a writer that still uses the old fields may go on."""
+    """`wanted`, with what `existing` has beyond it: a writer that still uses the old fields may continue."""
     rest = {key: value for key, value in existing.items() if key not in _OF_ONE_INDEX}
     return with_nothing_hidden({**with_missing_parts(wanted, rest), "name": name})
 
@@ -213,7 +213,7 @@ class IndexMigration:
         aliases = await self._service.aliases()
         if self._alias not in aliases:
             raise ConfigurationError(
-                f"{self._alias} is no alias of the search service.",
+                f"{self._alias} is not an alias of the search service.",
                 "Make one with `adopt`, name it in the settings, and deploy that first.",
             )
         source = aliases.get(old_mark(self._alias)) or aliases[self._alias]
@@ -222,7 +222,7 @@ class IndexMigration:
         return Plan(source, self._target, tuple(changes), tuple(refusals(existing, self._definition)))
 
     async def copy(self) -> Counts:
-        """Make the new index, have it written, and fill it. Afterwards both hold the same, and go on so."""
+        """Create the new index, write to both, and fill it. From then on both hold the same."""
         plan = await self.plan()
         if plan.refused:
             raise ConfigurationError(
@@ -236,7 +236,7 @@ class IndexMigration:
         return await self._equal(plan)
 
     async def switch(self) -> Counts:
-        """Compare everything once more, then let readers see the new index."""
+        """Compare everything again, then let readers see the new index."""
         plan = await self._under_way()
         if (await self._service.aliases()).get(self._alias) != plan.target:
             await self._settled()  # a `run` that just died, or a `back`, has no effect any more after this

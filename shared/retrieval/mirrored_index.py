@@ -99,7 +99,7 @@ class MirroredIndex(SearchIndex):
                 await index.delete(keys[start : start + MAX_BATCH_ROWS])
 
     async def _written(self) -> list[SearchIndex]:
-        # Asked again for each batch: a long upload must not go on writing to one index alone.
+        # Asked again for each batch: a long upload must not continue writing to one index alone.
         names = await self._targets.of(self._name)
         indexes = [self._opens(name, absent_ok=position > 0) for position, name in enumerate(names)]
         return indexes or [self._current]

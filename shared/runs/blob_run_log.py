@@ -173,5 +173,5 @@ def _append_status(status: int, message: str) -> GroundworkError | None:
     if status == 412:
         return ConflictError("The log of this run grew meanwhile.")
     if status in (409, 413):  # 50,000 blocks, or a block beyond the service's limit: not a race
-        return PayloadTooLargeError("The log of this run takes no more.")
+        return PayloadTooLargeError("The log of this run is full.")
     return _log_status(status, message)

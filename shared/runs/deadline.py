@@ -11,7 +11,7 @@ SHARES: dict[Part, float] = {
     "plan": 0.3,  # a plan takes a real model 1-3 s; 7 of 25 s
     "resolve": 0.3,
     "gather": 0.4,  # searches take 0.2 s
-    "embed": 0.2,  # a part of gathering: words alone find enough to go on
+    "embed": 0.2,  # a part of gathering: words alone find enough to continue
     "write": 1.0,
     "repair": 0.25,  # of a quotation, while the answer waits; three at most
 }
@@ -31,7 +31,7 @@ _SEARCHES: frozenset[Part] = frozenset({"resolve", "gather"})
 _FAIR_S = 5.0
 _FAIR_SHARE = 0.2  # of budgets so short that this would be most of them
 
-# Seconds that a further try of a step must have, with all that follows it; else the run goes on without.
+# Seconds that a further try of a step must have, with all that follows it; else the run continues without.
 _NEEDED_S: dict[str, float] = {"prepare": 8.0, "turn": 3.0}
 _NEEDED_OTHERWISE_S = 2.0
 

@@ -200,7 +200,7 @@ class StepStatus(StatusEvent):
 
 
 class ResumedStatus(StatusEvent):
-    """The run goes on after its host lost it; its time begins again at `at`."""
+    """The run continues after its host lost it; its time begins again at `at`."""
 
     state: Literal["resumed"] = "resumed"
     at: datetime

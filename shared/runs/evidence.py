@@ -74,7 +74,7 @@ class Evidence(Model):
     Attributes:
         hits: blocks, best first, the rest of `whole` documents behind; empty for listing and metadata
             questions.
-        cited_before: blocks that the answer before cited, read again: a question may go on with it.
+        cited_before: blocks that the answer before cited, read again: a question may continue with it.
         whole: ids of documents of which all blocks are among `hits`.
         figures: the best pictures on the pages of these blocks.
         records: metadata of every document that occurs; for listings in the order to show.

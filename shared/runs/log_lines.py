@@ -20,7 +20,7 @@ TERMINAL_EVENTS: frozenset[EventName] = frozenset({"COMPLETE", "ERROR"})
 
 
 class LogSlice(Model):
-    """Complete lines of a run log, without their line ends, and the byte offset where reading goes on."""
+    """Complete lines of a run log, without their line ends, and the byte offset where reading continues."""
 
     lines: tuple[str, ...]
     next_offset: int

@@ -219,10 +219,12 @@ Comment = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, 
 class FeedbackBody(Model):
     """Body of PUT /api/runs/{run_id}/feedback: a rating, a thumb, or both. The last one counts."""
 
-    rating: Rating | None = Field(default=None, description="1 (useless) to 5 (all that was needed).")
+    rating: Rating | None = Field(default=None, description="1 (useless) to 5 (perfect).")
     thumb: Thumb | None = Field(default=None, description="`up` or `down`.")
-    reasons: tuple[Reason, ...] = Field(default=(), max_length=10, description="Why, in fixed words.")
-    comment: Comment | None = Field(default=None, description="In own words. Kept, and erased, with the run.")
+    reasons: tuple[Reason, ...] = Field(default=(), max_length=10, description="Reasons, from a fixed list.")
+    comment: Comment | None = Field(
+        default=None, description="In your own words; stored and erased with the run."
+    )
 
     @model_validator(mode="after")
     def _check_one_is_given(self) -> Self:
@@ -355,10 +357,10 @@ class ChatRequest(Model):
     question: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)] = Field(
         description="The question, in any language."
     )
-    thread_id: str | None = Field(default=None, pattern=ID_PATTERN, description="Thread to go on with.")
+    thread_id: str | None = Field(default=None, pattern=ID_PATTERN, description="Thread to continue.")
     project_id: str | None = Field(default=None, max_length=128, description="Limit to one project.")
     doc_ids: tuple[str, ...] = Field(default=(), max_length=100, description="Limit to these documents.")
-    deep: bool = Field(default=False, description="Ask for deeper work: sub-agents, where there is cause.")
+    deep: bool = Field(default=False, description="Allow deeper work by sub-agents.")
     agent: str | None = Field(
         default=None, pattern=AGENT_NAME, description="Agent to ask; GET /agents lists them."
     )

@@ -97,7 +97,7 @@ def evidence_found(todo: Sequence[TodoItem]) -> Todo:
 
 
 def tried_again(todo: Sequence[TodoItem]) -> Todo:
-    """What is in progress is tried once more."""
+    """What is in progress is tried again."""
     return tuple(
         item.model_copy(update={"attempts": item.attempts + 1}) if item.status == "in_progress" else item
         for item in todo

@@ -233,7 +233,7 @@ class ControlStore:
         except ValidationError:
             # Not taken for an empty one: nobody knows how many are at work.
             raise DependencyError(
-                "The record of sub-agents at work is not understood.",
+                "The record of running sub-agents cannot be read.",
                 f"Delete the row of the table {SUBAGENT_CONTROL_TABLE}: the next sub-agent creates it again.",
             ) from None
         return state.model_copy(update={"revision": revision_of(entity)})

@@ -54,7 +54,7 @@ _REFUSAL_HINTS: Mapping[ReasonCode, str] = {
     "TARGET_NOT_READABLE": "Use ids of documents that a search or a list returned.",
     "CONFIDENT_FACT_LOOKUP": "Answer from the passage that was found.",
 }
-_MOST_KNOWN = 50  # passages; one request reads so many
+_MOST_KNOWN = 50  # passages read in one request
 _TRIES = 3  # if slots are that scarce, the answer is written without sub-agents
 
 

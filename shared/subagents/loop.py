@@ -1,6 +1,6 @@
 """The loop of one sub-agent as a reducer: turn after turn, until its report stands or its limits end it.
 
-Pure: `next_move(state, now)` decides, `observe(state, result)` learns. A turn that failed is taken once more
+Pure: `next_move(state, now)` decides, `observe(state, result)` learns. A turn that failed is taken again
 after a pause; then a smaller profile reports from what is there; then it is over. Nothing begins after the
 deadline, and every path ends: turns count, attempts at a turn count.
 """
@@ -40,7 +40,7 @@ class ChildState(Model):
         place: of the profile in force among the start's profiles.
         closing: the report is due, whatever the number of the turn.
         result: of the newest turn that had one.
-        status: of its end; None = it goes on.
+        status: of its end; None = it continues.
     """
 
     start: SubagentStart

@@ -284,7 +284,7 @@ async def subagent_metrics(
 async def purge_old_metrics(
     now: datetime, settings: Settings, subagent_metrics: MetricStore, most: int = 10_000
 ) -> int:
-    """Take away records older than RUN_RETENTION_DAYS; how many, at most `most`. The next call goes on."""
+    """Delete at most `most` records older than RUN_RETENTION_DAYS; returns how many."""
     limit = now - timedelta(days=settings.conversations.run_retention_days)
     return await subagent_metrics.delete_before(limit, most)
 

@@ -41,7 +41,7 @@ class SubagentTask(Model):
             of the asker.
         doc_ids: documents to work on; empty = those that its searches find.
         tools: all that it may use.
-        deadline: an instant with zone: no call goes on after it.
+        deadline: an instant with zone: no call continues after it.
     """
 
     child_id: str

@@ -16,7 +16,7 @@ from shared.subagents.budget import CHARS_PER_TOKEN
 from shared.tools.models import WebHit
 
 _FRAME_CHARS = 120  # of the element around a block, and a share of its document's
-_LEAST_CHARS = 400  # a text that is cut keeps at least so many
+_LEAST_CHARS = 400  # a shortened text keeps at least this many
 _RUN_WORDS = 5  # fewer stand by chance in texts on the same subject (unmeasured)
 _WORD = re.compile(r"\w+")
 _PAGE_CHARS = 2_500  # of one page of the web (unmeasured)

@@ -35,22 +35,22 @@ ArtifactName = Literal[
 REASON_WORDS: dict[ReasonCode, str] = {
     # Gates.
     "SUBAGENTS_DISABLED": "Deeper work by sub-agents is switched off here.",
-    "SUBAGENTS_UNAVAILABLE": "No sub-agent is installed that could take this on.",
-    "RECURSION_LIMIT_REACHED": "A sub-agent does not start another one.",
+    "SUBAGENTS_UNAVAILABLE": "No sub-agent can do this.",
+    "RECURSION_LIMIT_REACHED": "A sub-agent cannot start another one.",
     "TARGET_NOT_READABLE": "Not every document that the question is about can be read.",
     "LATENCY_BUDGET_EXHAUSTED": "Too little time is left for deeper work.",
-    "TOKEN_BUDGET_EXHAUSTED": "Too little of the amount of text that may be processed is left.",
-    "COST_BUDGET_EXHAUSTED": "Too little of the money that deeper work may cost is left.",
-    "CIRCUIT_OPEN": "Sub-agents failed too often of late and are paused.",
+    "TOKEN_BUDGET_EXHAUSTED": "Too little of the token budget is left.",
+    "COST_BUDGET_EXHAUSTED": "Too little of the cost budget is left.",
+    "CIRCUIT_OPEN": "Sub-agents failed too often recently and are paused.",
     "REQUIRED_TOOLS_RESTRICTED": "The tools that this needs are not allowed here.",
     "REQUIRED_TOOLS_UNHEALTHY": "The tools that this needs do not work at the moment.",
     # Negative triggers.
-    "CONFIDENT_FACT_LOOKUP": "The passage with the answer was found, clearly ahead of all others.",
+    "CONFIDENT_FACT_LOOKUP": "The passage with the answer was clearly found.",
     "FITS_WHOLE": "The documents are short enough to be read whole.",
-    "DEGRADED_MODE": "The system is in reduced operation.",
-    "ACTIVE_LIMIT_REACHED": "As many sub-agents as may work at once are at work.",
-    "REQUEST_LIMIT_REACHED": "This question has had as many sub-agents as it may have.",
-    "CHILD_LATENCY_TOO_SHORT": "The time left is too short for a sub-agent to get anywhere.",
+    "DEGRADED_MODE": "Sub-agents are switched off for the moment.",
+    "ACTIVE_LIMIT_REACHED": "The maximum number of sub-agents is already running.",
+    "REQUEST_LIMIT_REACHED": "This question has used all its sub-agents.",
+    "CHILD_LATENCY_TOO_SHORT": "Too little time is left for a sub-agent.",
     # Positive triggers.
     "INTENT_DOC_SUMMARY": "A summary of a document was asked for.",
     "INTENT_COMPARE_DOCS": "A comparison of documents was asked for.",
@@ -63,11 +63,11 @@ REASON_WORDS: dict[ReasonCode, str] = {
     "MODEL_REQUESTED": "The assistant asked for help with a part of the question.",
     "PRIOR_FAILURES": "An earlier attempt found no answer.",
     # Notes.
-    "NO_TRIGGER": "Nothing calls for deeper work.",
+    "NO_TRIGGER": "Nothing suggests deeper work.",
     "QUEUE_FULL": "Too many sub-agents are waiting for their turn.",
-    "PROFILE_REDUCED": "A simpler sub-agent takes it on, as the one best suited is not at hand.",
+    "PROFILE_REDUCED": "A simpler sub-agent takes over, because the best one is not available.",
     "TOOLS_RESTRICTED": "The sub-agent works with fewer tools than usual.",
-    "POLICY_EVAL_ERROR": "Whether deeper work helps could not be decided; the answer does without.",
+    "POLICY_EVAL_ERROR": "It could not be decided whether deeper work helps, so the answer does without it.",
 }
 """What each reason means, in words for the person who asked."""
 

@@ -72,7 +72,7 @@ async def write_report(context: TurnContext) -> Ending:
     context.warn("REPORT_UNREADABLE")
     if brought:
         return "partial"
-    raise ModelFixableError("The report of a sub-agent cannot be read.")
+    raise ModelFixableError("A sub-agent's report cannot be read.")
 
 
 class _Report:
@@ -134,11 +134,11 @@ class _Report:
                 self._text.append(piece)
                 self.chars += len(piece)
                 if self.chars > most_chars:
-                    raise OutputCutError("A report went beyond its largest length.")
+                    raise OutputCutError("A report exceeded its maximum length.")
                 await self._look()
 
     def close(self) -> int:
-        """Read what there is, once more; how many statements this report brought."""
+        """Read what there is, again; how many statements this report brought."""
         self._read()
         if self._dropped:
             self._context.warn("PROOF_MISSING")

@@ -42,7 +42,7 @@ def _shown(value: Any) -> Any:
 
 
 class TurnContext:
-    """One turn's work. `state` is replaced as it goes on, and stored by `keep`."""
+    """One turn's work. `state` is replaced as it continues, and stored by `keep`."""
 
     def __init__(
         self,

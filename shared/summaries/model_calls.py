@@ -40,7 +40,7 @@ class SummaryModel:
     def __init__(
         self, chat_model: ChatModel, request: SummaryRequest, settings: Settings, until: datetime
     ) -> None:
-        """`until`: no call goes on after it."""
+        """`until`: no call continues after it."""
         self._chat_model = chat_model
         self._order = request.order
         self._settings = settings

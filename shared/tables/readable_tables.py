@@ -82,7 +82,7 @@ class TableLookup:
         """The tables with these ids, in their order.
 
         Raises:
-            DocumentNotFoundError: there is none, or it may not be read; the two cannot be told apart.
+            DocumentNotFoundError: there is none, or it may not be read; the two are indistinguishable.
         """
         places = {one: parts_of(one) for one in table_ids}
         known = await self.of_documents([place[0] for place in places.values() if place])

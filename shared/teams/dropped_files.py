@@ -26,7 +26,7 @@ from shared.teams.files import FileRefusedError
 from shared.teams.models import BotAttachment, BotConversation, Language, ReplyStep
 
 MAX_FILES = 10  # of one message; Teams accepts as many
-STORING_S = 120.0  # of one step, then the next one goes on: a file may take 4 minutes, an activity 10
+STORING_S = 120.0  # of one step, then the next one continues: a file may take 4 minutes, an activity 10
 _FIRST_LOOK_S = 2.0
 _SLOWEST_LOOK_S = 15.0
 _MAX_LOOKS = 60  # about 12 minutes; a document of some hundred pages takes less

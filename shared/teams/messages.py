@@ -127,7 +127,7 @@ TOO_MANY: Texts = {
 }
 
 NO_MORE_TODAY: Texts = {
-    "en": "You have reached today's limit. You can go on tomorrow.",
+    "en": "You have reached today's limit. You can continue tomorrow.",
     "de": "Sie haben das Limit für heute erreicht. Morgen geht es weiter.",
 }
 

@@ -165,7 +165,7 @@ async def _follow_run(reply: RunReply) -> ReplyStep:
 
 
 async def _continue_later(number: int, reply: RunReply) -> ReplyStep:
-    """The time for one message is over: the next step goes on in a new message."""
+    """The time for one message is over: the next step continues in a new message."""
     part = reply.step.part
     if part >= MAX_PARTS:
         raise DefectError("a run without an end")

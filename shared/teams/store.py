@@ -28,7 +28,7 @@ from shared.teams.models import (
 )
 
 TAKEN_FOLDER = "channel/"
-MAX_PURGED = 1000  # of one call of the timer; the next call goes on
+MAX_PURGED = 1000  # per call of the timer; the next call continues
 _RETENTION = timedelta(days=2)  # a reply takes minutes, and the Bot Service sends again within minutes
 _ALL_ROWS = 1_000_000
 

@@ -31,7 +31,7 @@ HINTS: Mapping[str, tuple[str, ...]] = {
     ),
     "InvalidQueryError": ("Correct the arguments as the error says, and call again.",),
     "RateLimitError": ("Try again in a moment.", "Ask for less at once."),
-    "NetworkError": ("Try again; if it goes on, check that the service named above can be reached.",),
+    "NetworkError": ("Try again; if it keeps failing, check that the service named above can be reached.",),
     "TimeoutError": ("Ask for less at once, or try again.",),
     "DocumentNotFoundError": ("List the documents to see which exist.",),
     "AccessDeniedError": ("Bind the tools to a user who may read documents.",),

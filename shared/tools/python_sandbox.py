@@ -1,8 +1,8 @@
 """Runs Python that a model wrote, in worker processes of Monty: an interpreter without files, network,
 environment or third-party modules.
 
-Each call gets a fresh session; a worker that uses too much time or memory is ended, and the app goes on. Only
-values go in and come out. What comes out is a stranger's: its size, its depth and its types are bounded here.
+Each call gets a fresh session; a worker that uses too much time or memory is ended without harm to the app.
+Only values go in and come out. Output is untrusted: its size, depth and types are limited here.
 
 Source: pydantic-monty 1.4, which changes its API with each minor version and is therefore pinned.
 """

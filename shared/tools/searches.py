@@ -1,6 +1,6 @@
 """What a step searches with: each index bound to the run's user, each call within the settings' limits.
 
-Searches that hang are begun once more. Twice a fair time without an answer is the search service's failure;
+Searches that hang are begun again. Twice a fair time without an answer is the search service's failure;
 less is the lateness of the run, and says nothing about the documents: evidence that was not looked for.
 Nor is time fair in which this process did not get to work: on a starved machine answers lie there unread.
 """
@@ -123,7 +123,7 @@ class StepSearches:
             return Evidence(unfinished=True, warnings=(words.search_unfinished,))
         raise CallTimeoutError(
             f"The search did not finish within {limit_s:.3g} s, tried twice.",
-            "Ask again; if it goes on, check the search service's load, or raise RETRIEVAL_TIMEOUT_S.",
+            "Ask again; if it keeps happening, check the load of search, or raise RETRIEVAL_TIMEOUT_S.",
         )
 
     def _limits(self) -> CallLimits:

@@ -102,7 +102,7 @@ def _refuse(constant: str) -> float:
     raise ValueError(f"{constant} is no JSON")
 
 
-_LONG_TEXT = 400  # characters; a text that is cut keeps at least so many
+_LONG_TEXT = 400  # characters; a shortened text keeps at least this many
 
 
 def observation(result: Mapping[str, Any], max_chars: int) -> str:

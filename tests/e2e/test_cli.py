@@ -119,7 +119,7 @@ def test_an_answer_survives_connections_that_break(stack: LocalStack) -> None:
     assert "6.5 bar" in asked.stdout
     assert proxy.cuts == 3
     assert "The connection broke" in asked.stderr
-    assert "going on after event" in asked.stderr
+    assert "continuing after event" in asked.stderr
     assert len(result(stack, "threads", "--limit", "100")) == before + 1
 
 

@@ -123,7 +123,8 @@ class _Schemas(GenerateJsonSchema):
 
     def field_is_required(self, field: Any, *arguments: Any, **keywords: Any) -> bool:
         required = super().field_is_required(field, *arguments, **keywords)
-        return bool(required or self.mode == "serialization")
+        always_sent = self.mode == "serialization" and "serialization_exclude_if" not in field
+        return bool(required or always_sent)
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False

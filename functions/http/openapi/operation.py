@@ -168,7 +168,7 @@ Json = dict[str, Any]
 
 
 def links_of(reply: Reply, maker: Operation, operations: Sequence[Operation]) -> Json:
-    """Links of one of the maker's answers, by operationId; empty = there is nothing to go on with."""
+    """Links of one of the maker's answers, by operationId; empty = there is nothing to continue with."""
     if maker.method != "POST" or maker.names or maker.name in _PROMISES:
         return {}
     return {

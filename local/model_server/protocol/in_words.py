@@ -97,7 +97,7 @@ def _tools(system: str) -> tuple[ToolSpec, ...]:
 
 
 def _up_to_material(messages: tuple[Message, ...]) -> tuple[Message, ...]:
-    """Without what asks for the same once more: the last message of the user with an element is the task."""
+    """Without what asks for the same again: the last message of the user with an element is the task."""
     places = [
         place
         for place, message in enumerate(messages)

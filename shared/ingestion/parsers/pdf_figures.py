@@ -86,7 +86,7 @@ class FigureText:
         return region
 
     def caption_lines(self, first: Line) -> list[Line]:
-        """The caption's first line and those that go on from it."""
+        """The caption's first line and those that continue from it."""
         found = [first]
         for line in self._lines[self._lines.index(first) + 1 :]:
             if len(found) == _MAX_CAPTION_LINES or _CAPTION.match(line.text) or not _goes_on(found[-1], line):
@@ -166,7 +166,7 @@ class PageFigure:
     """A figure where it stands.
 
     Attributes:
-        label: its "Figure N" line and those that go on from it, else what stands right below; may be empty.
+        label: its "Figure N" line and its continuation, else the text right below; may be empty.
         anchor: the line of the page before which it belongs; None = at the page's end.
         words: lines within it.
     """

@@ -202,7 +202,7 @@ def _is_mostly_letters(text: str) -> bool:
 
 
 def _is_begun_sentence(line: Line, after: Line | None) -> bool:
-    """Whether the next line goes on with a small letter and another look: then this is no heading."""
+    """Whether the next line continues with a small letter and another look: then this is no heading."""
     if after is None or not after.text[0].islower() or after.top >= line.top:
         return False
     looks_alike = after.size == line.size and after.bold == line.bold
@@ -217,7 +217,7 @@ def _stands_alone(line: Line, before: Line | None) -> bool:
 
 
 def _continues(line: Line, after: Line | None) -> bool:
-    """Whether the next line goes on in bold without room between: then it is a bold paragraph."""
+    """Whether the next line continues in bold without room between: then it is a bold paragraph."""
     return (
         after is not None
         and after.bold

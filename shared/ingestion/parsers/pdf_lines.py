@@ -266,7 +266,7 @@ def _bands(lines: Sequence[Line]) -> Iterator[_Band]:
 
 
 def _is_wrapped(texts: Sequence[str]) -> bool:
-    """Whether one of the lines goes on with the sentence of another; cells of a table don't."""
+    """Whether one of the lines continues with the sentence of another; cells of a table don't."""
     return any(text[0].isalpha() and not text[0].isupper() for text in texts)
 
 
@@ -429,7 +429,7 @@ class ParagraphRule:
             return True
         # A line with a hyphen mark may end in the next column: what follows is compared with its end.
         top = before.top if before.top > before.bottom else before.bottom + before.size
-        if line.top > top:  # the next column: a sentence may go on there
+        if line.top > top:  # the next column: a sentence may continue there
             goes_on = line.text[0].islower() and not _SENTENCE_END.search(before.text)
             return not goes_on or line.left < before.right or not self._tops_column(line)
         if _on_one_line(before, line) and line.left - before.right > _COLUMN_SPACING * line.size:

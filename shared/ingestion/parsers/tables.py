@@ -62,7 +62,7 @@ class Repeats:
         self._chars = 0
 
     def count(self, text: str, times: int) -> None:
-        """Note that a cell's text stands in so many places.
+        """Count the copies of a merged cell's text.
 
         Raises:
             BadDocumentError: a small file would unfold to a huge one.

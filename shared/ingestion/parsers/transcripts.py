@@ -140,7 +140,7 @@ def _is_full(text: str, pause_s: float) -> bool:
 
 
 def _appended(text: str, line: str) -> str:
-    """A speaker's turn begins a line; who goes on speaking goes on in it."""
+    """A speaker's turn is one line, until someone else speaks."""
     if not text:
         return line
     speaker, _, words = line.partition(": ")

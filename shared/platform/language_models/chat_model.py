@@ -115,7 +115,7 @@ class StreamedAnswer:
             raise ModelFixableError("The model refused to answer.")
         if self.ending == "length":
             raise OutputCutError(
-                "The answer was cut off at its largest length.",
+                "The answer was cut off at its maximum length.",
                 "Ask for less at once, or raise MAX_ANSWER_TOKENS.",
             )
 
@@ -147,7 +147,7 @@ class OpenAIChatModel(ChatModel):
 
         Args:
             setting: the one that names the model, for errors that say what to mend.
-            room_tokens: added to the limit of a reply that came empty or cut, to ask for it once more.
+            room_tokens: added to the limit of a reply that came empty or cut, to ask for it again.
         """
         self._connection = connection
         self._model = model
@@ -163,7 +163,7 @@ class OpenAIChatModel(ChatModel):
     async def parse(
         self, prompt: Prompt, output: type[StructuredOutput], limits: CallLimits
     ) -> StructuredOutput:
-        """Structured output, validated; where nothing holds the model to the schema, asked for once more.
+        """Structured output, validated; where nothing holds the model to the schema, asked for again.
 
         Raises:
             ModelFixableError: cut off, filtered, refused, or not what the schema asks for.
@@ -180,7 +180,7 @@ class OpenAIChatModel(ChatModel):
             self._has_followed_schema = self._has_followed_schema or "json_schema" in features
             return value
         if turn.cut:
-            raise ModelFixableError("The answer was cut off at its largest length.", "Answer more briefly.")
+            raise ModelFixableError("The answer was cut off at its maximum length.", "Answer more briefly.")
         if "json_schema" in features and (self._has_followed_schema or not holds_no_json(turn.text)):
             raise problem  # schemas are followed, mostly; a second call would cost what nobody planned
         in_words, mending = features - {"json_schema"}, mending_of(turn.text, problem.detail)
@@ -265,7 +265,7 @@ class OpenAIChatModel(ChatModel):
         with suppress(OutputCutError):  # what stands before the cut is the turn
             heard.check(self._endpoint)
         if not text.strip() and not heard.calls:
-            raise ModelFixableError("The model said nothing.")
+            raise ModelFixableError("The model returned nothing.")
         usage = heard.usage
         return ModelTurn(
             text=text,

@@ -54,7 +54,7 @@ def read_turn(completion: "ChatCompletion") -> ModelTurn:
         raise ModelFixableError("The model refused to answer.")
     text, calls = without_thoughts(whole_text(choice.message.content or "")), _calls(choice.message)
     if not text.strip() and not calls:
-        raise ModelFixableError("The model said nothing.")
+        raise ModelFixableError("The model returned nothing.")
     tokens = completion.usage.total_tokens if completion.usage else None
     return ModelTurn(
         text=text,

@@ -42,7 +42,7 @@ RUN_AXE = """async (rules) => (await axe.run(document, {runOnly: rules})).violat
   (one) => one.id + ": " + one.nodes.map((node) => node.html.slice(0, 200)).join(" | "))"""
 # A missing session, or a refusal that a test provokes, is written to the console by the browser itself.
 EXPECTED = re.compile(
-    r"status of (400|401|404|409|412|429|503)|net::ERR_(ABORTED|CONNECTION|EMPTY|INCOMPLETE)"
+    r"status of (400|401|404|409|412|422|429|503)|net::ERR_(ABORTED|CONNECTION|EMPTY|INCOMPLETE)"
 )
 
 

@@ -210,7 +210,7 @@ def test_waiting_ends_with_the_documents_and_not_with_their_old_versions(
 def test_waiting_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cli.watching._PAUSE_S", 0.0)
     api = AnsweringApi(lambda _: httpx.Response(200, json={"status": "parsing", "history": []}))
-    with pytest.raises(CommandError, match="still in work"):
+    with pytest.raises(CommandError, match="still being ingested"):
         Watch(api).wait({"d1": None}, lambda *_: None, 0.05)
 
 

@@ -231,7 +231,7 @@ def test_a_transfer_that_broke_off_goes_on_where_it_was(storage: Storage, large:
     before, notes = storage.puts, list[str]()
     assert storage.send(large, notes) == ("queued", "")
     assert storage.puts - before == 3  # two blocks and their list
-    assert notes == ["large.bin: goes on after 2 of 4 blocks."]
+    assert notes == ["large.bin: resumes after 2 of 4 blocks."]
     assert storage.content == large.read_bytes()
 
 

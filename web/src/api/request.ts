@@ -55,9 +55,13 @@ async function refusal(response: Response): Promise<CallError> {
   // App Service Authentication may answer with a redirect to its own sign-in.
   const status = response.type === "opaqueredirect" ? 401 : response.status;
   if (status === 401) signedOut.value = true;
-  const problem = (await response.json().catch(() => ({}))) as { title?: string; detail?: string; hints?: string[] };
-  const retryAfterS = Number(response.headers.get("retry-after")) || 0;
-  return new CallError(status, problem.title ?? "Error", problem.detail ?? "", problem.hints ?? [], retryAfterS);
+  return callError(status, await response.json().catch(() => null), response.headers.get("retry-after"));
+}
+
+/** The code is the error's; of a file that cannot be read, what is wrong with it. */
+function callError(status: number, answer: unknown, wait: string | null): CallError {
+  const problem = (answer ?? {}) as { title?: string; detail?: string; hints?: string[]; failure?: string };
+  return new CallError(status, problem.failure ?? problem.title ?? "Error", problem.detail ?? "", problem.hints ?? [], Number(wait) || 0);
 }
 
 /** Where the platform signs people in; afterwards they are back where they were. */
@@ -87,9 +91,7 @@ export function upload(
       const answer = parsed(sending.responseText);
       if (sending.status < 300) return resolve(answer);
       if (sending.status === 401) signedOut.value = true;
-      const problem = (answer ?? {}) as { title?: string; detail?: string; hints?: string[] };
-      const wait = Number(sending.getResponseHeader("retry-after")) || 0;
-      reject(new CallError(sending.status, problem.title ?? "Error", problem.detail ?? "", problem.hints ?? [], wait));
+      reject(callError(sending.status, answer, sending.getResponseHeader("retry-after")));
     };
     sending.onerror = () => reject(new CallError(0, "Offline", ""));
     sending.onabort = () => reject(new CallError(0, "Aborted", ""));

@@ -64,22 +64,6 @@ const MEASURES: Record<keyof QualityMeasures, string> = {
   failure_rate: "gescheiterte Fragen",
 };
 
-/** By what went wrong; what else the API says of it stays in its own words. */
-const ERRORS: Record<string, string> = {
-  AccessDeniedError: "Das dürfen Sie nicht.",
-  BudgetExceededError: "Das Budget dieser Frage ist verbraucht.",
-  ConflictError: "Das geht gerade nicht. Laden Sie neu und versuchen Sie es dann noch einmal.",
-  DailyLimitError: "Ihr Tageslimit ist erreicht.",
-  DocumentNotFoundError: "Dieses Dokument gibt es nicht, oder Sie dürfen es nicht lesen.",
-  InternalError: "Ein Fehler von uns. Versuchen Sie es noch einmal.",
-  NetworkError: "Ein Dienst ist gerade nicht erreichbar. Versuchen Sie es gleich noch einmal.",
-  NotFoundError: "Das gibt es nicht (mehr), oder Sie dürfen es nicht sehen.",
-  PayloadTooLargeError: "Das ist zu groß.",
-  RateLimitError: "Ein Dienst ist überlastet. Versuchen Sie es gleich noch einmal.",
-  TimeoutError: "Ein Dienst hat zu langsam geantwortet. Versuchen Sie es gleich noch einmal.",
-  TooManyRunsError: "Zu viele Ihrer Fragen sind gerade in Arbeit.",
-};
-
 /** What a file's owner can do is part of it: the API's own hint is English. */
 const FAILURES: Record<NonNullable<DocumentView["failure"]>, string> = {
   damaged: "Die Datei ist beschädigt oder unvollständig. Speichern oder exportieren Sie sie neu.",
@@ -93,6 +77,23 @@ const FAILURES: Record<NonNullable<DocumentView["failure"]>, string> = {
   too_large: "Die Datei ist zu groß. Teilen Sie sie auf.",
   unsupported: "Dieser Dateityp wird nicht gelesen.",
   wrong_suffix: "Der Inhalt der Datei passt nicht zu ihrer Endung.",
+};
+
+/** By what went wrong; what else the API says of it stays in its own words. */
+const ERRORS: Record<string, string> = {
+  AccessDeniedError: "Das dürfen Sie nicht.",
+  BudgetExceededError: "Das Budget dieser Frage ist verbraucht.",
+  ConflictError: "Das geht gerade nicht. Laden Sie neu und versuchen Sie es dann noch einmal.",
+  DailyLimitError: "Ihr Tageslimit ist erreicht.",
+  DocumentNotFoundError: "Dieses Dokument gibt es nicht, oder Sie dürfen es nicht lesen.",
+  InternalError: "Ein Fehler von uns. Versuchen Sie es noch einmal.",
+  NetworkError: "Ein Dienst ist gerade nicht erreichbar. Versuchen Sie es gleich noch einmal.",
+  NotFoundError: "Das gibt es nicht (mehr), oder Sie dürfen es nicht sehen.",
+  PayloadTooLargeError: "Das ist zu groß.",
+  RateLimitError: "Ein Dienst ist überlastet. Versuchen Sie es gleich noch einmal.",
+  TimeoutError: "Ein Dienst hat zu langsam geantwortet. Versuchen Sie es gleich noch einmal.",
+  ...FAILURES,
+  TooManyRunsError: "Zu viele Ihrer Fragen sind gerade in Arbeit.",
 };
 
 export const CODES = { REASONS, ACTIONS, MEASURES, ERRORS, FAILURES };
