@@ -146,7 +146,7 @@ def test_filters_of_a_search_are_words_or_json() -> None:
     )
     assert code == 3
     assert app.sent[0][1] == {"query": "q", "top_k": 3, "filters": {"department": "Safety", "tags": ["a"]}}
-    with pytest.raises(CommandError, match="no filter"):
+    with pytest.raises(CommandError, match="not a filter"):
         done(app, "search", "q", "--filter", "department")
 
 
@@ -229,7 +229,7 @@ def test_the_report_tells_what_went_and_what_stays() -> None:
 
 def test_nothing_found_and_a_failure_are_said() -> None:
     app = RecordingApp({"GET /users/anna/erasure": {**REPORT, "erased": {"threads": 0}}})
-    assert "the right id?" in done(app, "users", "erasure", "anna")[1]
+    assert "Is the id right?" in done(app, "users", "erasure", "anna")[1]
     failed = {**REPORT, "status": "failed", "reason": "Take away their sign-in."}
     app.answers["GET /users/anna/erasure"] = failed
     code, text = done(app, "users", "erasure", "anna")

@@ -80,8 +80,8 @@ async def test_a_file_that_cannot_be_read_is_told_with_its_reason() -> None:
 
 
 async def test_a_german_is_told_in_german_why_a_file_cannot_be_read() -> None:
-    bot = await with_state("failed", reason="The file is encrypted.")
-    bot.refused = {"notes.txt": BadDocumentError("The file is empty (0 bytes).")}
+    bot = await with_state("failed", reason="The file is encrypted.", failure="encrypted")
+    bot.refused = {"notes.txt": BadDocumentError("The file is empty (0 bytes).", failure="empty")}
     german = PERSONAL.model_copy(update={"locale": "de-DE"})
     taken, said = await bot.write(attachments=(NOTES, MANUAL), conversation=german)
     assert "Die Datei ist leer." in taken.reply.text
