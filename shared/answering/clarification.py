@@ -266,11 +266,11 @@ def question_back(language: str, reference: str, option_count: int) -> str:
     """What the author is asked, in German if the answer is to be, else in English."""
     if messages_in(language) is GERMAN:
         return (
-            f"„{reference}“ kann {option_count} Dokumente meinen. Welches ist gemeint? "
+            f"„{reference}“ passt auf {option_count} Dokumente. Welches meinen Sie? "
             "Antworten Sie mit der Nummer oder in eigenen Worten."
         )
     return (
-        f"“{reference}” may mean {option_count} documents. Which one do you mean? "
+        f"“{reference}” matches {option_count} documents. Which one do you mean? "
         "Answer with its number, or in your own words."
     )
 

@@ -177,12 +177,12 @@ def _thought(stored: StoredPlan, choice: Choice) -> ThoughtEvent:
     if choice.numbers:
         chosen = [option for option in stored.options if option.number in choice.numbers]
         names = tuple(option.filename or option.title for option in chosen)
-        return ThoughtEvent(text=f"Going on with {', '.join(names)}.", code="chosen", filenames=names)
+        return ThoughtEvent(text=f"Continuing with {', '.join(names)}.", code="chosen", filenames=names)
     count = len(stored.options)
     if choice.extra_words:
-        text = f"Going on with all {count} documents, and with what was added."
+        text = f"Continuing with all {count} documents and what you added."
         return ThoughtEvent(text=text, code="all_meant", documents=count)
-    text = f"No answer came in time; going on with all {count} documents."
+    text = f"No answer came in time; continuing with all {count} documents."
     return ThoughtEvent(text=text, code="unanswered", documents=count)
 
 
