@@ -227,7 +227,7 @@ export const words = {
   "thought.chosen": "Continuing with {names}",
   "thought.nothing_found": "The first search found nothing",
   "thought.planning": "Reading the question",
-  "thought.unanswered": "No reply in time: going on with all {documents} documents",
+  "thought.unanswered": "No reply in time: continuing with all {documents} documents",
   "thought.writing": "Writing the answer (passages: {passages}, documents: {documents})",
   "thought.writing_from_descriptions": "Writing the answer from descriptions (documents: {documents})",
   threadMenu: "Actions for “{title}”",
