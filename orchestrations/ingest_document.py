@@ -39,7 +39,7 @@ MIN_FIGURES = 8  # figures an activity captions, four at once: two calls of the 
 MAX_RANGES = 40  # the whole history is replayed at every step: more steps cost more than larger ones
 PAUSES_S = (2, 8, 30, 120, 300)  # together as long as a service usually takes to come back
 MAX_PAUSE_S = 600
-WORKER_PAUSE_S = 10  # before a step that waits for its turn looks again; longer by as much each time
+WORKER_PAUSE_S = 2  # before a step that waits for its turn looks again; twice as long each time
 MAX_WORKER_PAUSE_S = 120
 MAX_WORKER_WAITS = 100  # some three hours; the whole history is replayed at each
 MAX_CONCURRENT_STEPS = 4  # for one document; the embedding service is the bottleneck (unmeasured)
@@ -181,7 +181,7 @@ def _call_all(
         most = max((tries[position] for position in failed), default=0)
         if most == len(PAUSES_S):
             break
-        pause_s = PAUSES_S[most] if failed else min(WORKER_PAUSE_S * (waits + 1), MAX_WORKER_PAUSE_S)
+        pause_s = PAUSES_S[most] if failed else min(WORKER_PAUSE_S * 2**waits, MAX_WORKER_PAUSE_S)
         waits += not failed
         for position in failed:
             tries[position] += 1

@@ -109,8 +109,8 @@ async def is_duplicate_event(written: BlobProperties, services: IngestionService
     blob_name = document_of_blob(written.name)
     state = await services.documents.get(document_id(blob_name))
     if state is None:
-        # A sidecar of a file that is still to come: the file's own event will have it read.
-        return is_sidecar(written.name) and await services.blobs.properties(DOCUMENTS, blob_name) is None
+        # A sidecar whose file nobody has begun to read: the ingestion of the file's own event reads both.
+        return is_sidecar(written.name)
     is_settled = (
         state.status == "ready"
         and state.holder is None

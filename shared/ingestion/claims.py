@@ -113,14 +113,6 @@ class Claim:
             return self.known
         raise contended()
 
-    async def enter(self, status: DocumentStatus) -> DocumentState:
-        """Note that the ingestion reached `status`.
-
-        Raises:
-            ClaimLostError: the instance no longer holds the document.
-        """
-        return await self.update(lambda state: with_status(state, status))
-
     async def release(self) -> bool:
         """Give up the claim of a change; True when an event came meanwhile: start an ingestion.
 
@@ -219,6 +211,17 @@ class IngestTask(Claim):
     def stores_files(self) -> bool:
         """Whether work files are stored: always for a new version, whose repetition must clear up by them."""
         return not self.is_whole or self.known is None or self.known.content_hash != ""
+
+    async def enter(self, status: DocumentStatus) -> DocumentState:
+        """Note that the ingestion reached `status`; in a small document with the next change of its state.
+
+        Raises:
+            ClaimLostError: the instance no longer holds the document.
+        """
+        if not self.is_whole:
+            return await self.update(lambda state: with_status(state, status))
+        self.known = with_status(await self.look(), status)
+        return self.known
 
     def is_retried_after(self, failed: GroundworkError) -> bool:
         """Whether a call of a model that failed may succeed in a later attempt of this step."""

@@ -7,7 +7,7 @@ person who had none for longest, and one person's files never take all places.
 import asyncio
 import itertools
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Collection, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
@@ -120,14 +120,20 @@ class Shares:
     person's step, and of a question.
     """
 
-    def __init__(self, places: int) -> None:
+    def __init__(self, places: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._places = places
+        self._clock = clock
         self._at_work: Counter[str] = Counter()
+        self._let_in: dict[str, deque[float]] = {}
 
     def is_full(self, whose: str) -> bool:
-        """Whether a person has as many steps at work as they may: one share is left for who comes next."""
+        """Whether a person has as many steps at work as they may."""
+        return self._at_work[whose] >= self._share(whose)
+
+    def _share(self, whose: str) -> int:
+        """Steps that a person may have at work: one share is left for the next person."""
         people = len(self._at_work.keys() | {whose})
-        return self._at_work[whose] >= max(_LEAST_SHARE, self._places // (people + 1))
+        return max(_LEAST_SHARE, self._places // (people + 1))
 
     @contextmanager
     def taken(self, whose: str) -> Iterator[None]:
@@ -138,6 +144,8 @@ class Shares:
         """
         if self.is_full(whose):
             raise NoPlaceFreeError
+        if coming := self._let_in.get(whose):
+            coming.popleft()
         self._at_work[whose] += 1
         try:
             yield
@@ -147,17 +155,28 @@ class Shares:
                 del self._at_work[whose]
 
     async def wait_for_room(self, whose: str, patience_s: float) -> None:
-        """Return when the person's share has room, or `patience_s` have passed."""
-        ends = time.monotonic() + patience_s
+        """Return when the person's share has room for one more file, or `patience_s` have passed."""
+        ends = self._clock() + patience_s
         while True:
-            if not self.is_full(whose) or time.monotonic() >= ends:
-                return
+            if self.has_room(whose) or self._clock() >= ends:
+                break
             await asyncio.sleep(_POLL_S)
+        self._let_in.setdefault(whose, deque()).append(self._clock() + _ARRIVAL_S)
+
+    def has_room(self, whose: str) -> bool:
+        """Whether the share has room, also when the files have come that were let in just now."""
+        coming = self._let_in.get(whose, deque())
+        while coming and coming[0] < self._clock():
+            coming.popleft()
+        if not coming:
+            self._let_in.pop(whose, None)
+        return self._at_work[whose] + len(coming) < self._share(whose)
 
 
 _LEAST_SHARE = 2  # steps
 _POLL_S = 0.1
-_PLACES = 24  # of the 32 activities that an instance performs at once (host.json): the rest is for questions
+_ARRIVAL_S = 2.0  # from the event of a file to its first long step; 0.3 s on an idle machine
+_PLACES = 12  # of the 32 activities that an instance performs at once (host.json): the rest is for questions
 SHARES = Shares(_PLACES)
 _WORTH_A_REQUEST = 16  # texts
 

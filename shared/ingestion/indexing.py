@@ -82,7 +82,9 @@ async def write_blocks(task: IngestTask) -> Done:
     changes = await task.get(CHANGES, BlockChanges)
     original = (await task.get(ORIGINAL, Original)).doc_id
     figures, first_figure = version.parsed.figures, len(version.parsed.chunks)
-    positions = await _unwritten(task, version, changes.new[task.step.first : task.step.end or None])
+    positions: Sequence[int] = changes.new[task.step.first : task.step.end or None]
+    if not task.is_whole:  # else they were compared with the index just now
+        positions = await _unwritten(task, version, positions)
     while positions:
         size = min(EMBED_BATCH, _PACE.texts)
         batch, positions = positions[:size], positions[size:]

@@ -161,6 +161,11 @@ async def test_events_of_a_document_and_its_sidecar_start_instances_of_the_docum
     for _ in range(2):  # each event comes twice
         await created(BlobReference(container=DOCUMENTS, name=name), client)
         await created(BlobReference(container=DOCUMENTS, name=f"{name}.acl.json"), client)
+    assert len(client.started) == 1  # it reads the sidecar as well
+    await ingest(services, name)
+    await drop(services, f"{name}.acl.json", '["board"]')
+    for _ in range(2):
+        await created(BlobReference(container=DOCUMENTS, name=f"{name}.acl.json"), client)
     event = {
         "subject": f"/blobServices/default/containers/{DOCUMENTS}/blobs/{name}",
         "eventType": "Microsoft.Storage.BlobDeleted",

@@ -87,3 +87,21 @@ async def test_one_persons_steps_leave_a_share_for_others_and_for_who_comes_next
         await shares.wait_for_room("eva", patience_s=3600)
         await shares.wait_for_room("anna", patience_s=0)
     assert not shares.is_full("anna")
+
+
+async def test_files_that_were_let_in_count_before_their_first_step() -> None:
+    now = 0.0
+    shares = Shares(12, clock=lambda: now)
+    for _ in range(6):
+        assert shares.has_room("anna")
+        await shares.wait_for_room("anna", patience_s=0)
+    assert not shares.has_room("anna")
+    assert shares.has_room("ben")
+    with ExitStack() as at_work:
+        for _ in range(6):
+            at_work.enter_context(shares.taken("anna"))
+        assert not shares.has_room("anna")
+    assert shares.has_room("anna")
+    await shares.wait_for_room("anna", patience_s=0)
+    now = 60.0  # that file took another way
+    assert all(shares.has_room("anna") for _ in range(2))
