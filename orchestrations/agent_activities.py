@@ -45,9 +45,9 @@ async def perform_step(payload: Payload) -> dict[str, Any]:
 
 @blueprint.activity_trigger(input_name="payload")
 async def take_sub_agent_turn(payload: Payload) -> dict[str, Any]:
-    """Take one turn. Input: TurnInput. Output: TurnReply."""
+    """Take one turn. Input: TurnInput. Output: TurnResult."""
     from shared.subagents.loop import CRASHED
-    from shared.subagents.models import TurnInput, TurnReply
+    from shared.subagents.models import TurnInput
     from shared.subagents.turn import take_turn
     from shared.wiring import get_services
 
@@ -60,4 +60,4 @@ async def take_sub_agent_turn(payload: Payload) -> dict[str, Any]:
     except Exception:  # noqa: BLE001  # a defect ends a turn, not the question
         report_defect("take_sub_agent_turn", turn.run_id)
         result = CRASHED
-    return TurnReply(result=result).model_dump(mode="json")
+    return result.model_dump(mode="json")

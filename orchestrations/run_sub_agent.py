@@ -12,7 +12,7 @@ import azure.durable_functions as df
 
 from orchestrations.payloads import as_object, call_activity, input_of
 from shared.subagents.loop import TakeTurn, begin, next_move, observe
-from shared.subagents.models import SubagentStart, TurnInput, TurnReply, TurnResult
+from shared.subagents.models import SubagentStart, TurnResult
 
 
 def run_sub_agent(context: df.DurableOrchestrationContext) -> Generator[Any, Any, dict[str, Any]]:
@@ -22,10 +22,6 @@ def run_sub_agent(context: df.DurableOrchestrationContext) -> Generator[Any, Any
         if move.delay_ms:
             due = context.current_utc_datetime + timedelta(milliseconds=move.delay_ms)
             yield context.create_timer(due)
-        state = observe(state, (yield from _take(context, move.turn)))
-    return move.end.model_dump(mode="json")
-
-
-def _take(context: df.DurableOrchestrationContext, turn: TurnInput) -> Generator[Any, Any, TurnResult]:
-    result = yield call_activity(context, "take_sub_agent_turn", turn.model_dump(mode="json"))
-    return TurnReply.from_payload(as_object(result)).result
+        result = yield call_activity(context, "take_sub_agent_turn", move.turn.model_dump(mode="json"))
+        state = observe(state, TurnResult.from_payload(as_object(result)))
+    return move.model_dump(mode="json")

@@ -100,7 +100,7 @@ async def run_child(start: SubagentStart, services: SubagentServices) -> Subagen
         while isinstance(move := child_loop.next_move(state, datetime.now(UTC)), child_loop.TakeTurn):
             await asyncio.sleep(move.delay_ms / 1000)
             state = child_loop.observe(state, await _take(move.turn, services))
-        return move.end
+        return move
 
 
 async def _take(turn: TurnInput, services: SubagentServices) -> TurnResult:

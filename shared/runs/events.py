@@ -222,10 +222,16 @@ class AnsweredStatus(TimedEvent, StatusEvent):
 
 
 class DelegationStatus(TimedEvent, StatusEvent):
-    """Whether sub-agents work on the answer, and why."""
+    """Whether sub-agents work on the answer, and why: also the log's event (contracts.md, section 4).
+
+    Attributes:
+        latency_budget_ms, token_budget: of the sub-agent; 0 when none is started.
+        policy_version: of the rules and their thresholds: equal versions decide equally.
+        reasons: the codes in words.
+    """
 
     state: Literal["delegation"] = "delegation"
-    event: str
+    event: Literal["delegation_policy_decision"] = "delegation_policy_decision"
     request_id: str
     decision: Literal["delegate", "no_delegate", "defer"]
     reason_codes: tuple[ReasonCode, ...]

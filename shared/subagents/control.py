@@ -13,9 +13,9 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Literal, TypeVar
+from typing import Literal, TypeVar
 
-from pydantic import Field, ValidationError
+from pydantic import ValidationError
 
 from shared.platform.errors import (
     CallTimeoutError,
@@ -28,10 +28,9 @@ from shared.platform.names import SUBAGENT_CONTROL_TABLE
 from shared.platform.settings import Settings, SubagentSettings
 from shared.platform.tables import Entity, Table, joined_text, revision_of, split_text
 from shared.platform.telemetry import get_logger
-from shared.runs.models import ChildStatus
+from shared.runs.models import ChildStatus, Count
 from shared.subagents.models import SubagentEnd
 
-Count = Annotated[int, Field(ge=0)]
 Circuit = Literal["closed", "open", "half_open"]
 Result = TypeVar("Result")
 

@@ -17,7 +17,7 @@ from shared.platform.concurrency import run_in_background
 from shared.platform.errors import GroundworkError
 from shared.platform.settings import Settings
 from shared.platform.telemetry import get_logger
-from shared.runs.events import DelegationStatus
+from shared.runs.events import DelegationStatus, TimedEvent
 from shared.runs.models import ProfileName, ReasonCode
 from shared.runs.working_memory import WorkingMemory
 from shared.subagents.artifacts import find_delegation, put_delegation, replace_delegation
@@ -45,7 +45,7 @@ from shared.subagents.policy_models import (
     DelegationPolicyOutput,
     SubagentFacts,
 )
-from shared.subagents.profiles import PROFILES
+from shared.subagents.profiles import with_smaller
 from shared.subagents.services import SubagentServices
 from shared.tools.base import ToolResult
 
@@ -54,6 +54,7 @@ _REFUSAL_HINTS: Mapping[ReasonCode, str] = {
     "TARGET_NOT_READABLE": "Use ids of documents that a search or a list returned.",
     "CONFIDENT_FACT_LOOKUP": "Answer from the passage that was found.",
 }
+_UNLOGGED = {*TimedEvent.model_fields, "state", "event", "reasons"}  # beside the fields of contracts.md
 _MOST_KNOWN = 50  # passages read in one request
 _TRIES = 3  # if slots are that scarce, the answer is written without sub-agents
 
@@ -101,7 +102,8 @@ async def decide_delegation(
         decided, delegation = policy_failed(), None
     run_id, settings, step = memory.run_id, services.settings, delegation_request.step
     run_in_background(note_decision(services.subagent_metrics, run_id, step, decided, datetime.now(UTC)))
-    told = _told(run_id, decided, settings)
+    told = decision_event(run_id, decided, settings)
+    get_logger().info(told.event, **told.model_dump(mode="json", exclude=_UNLOGGED))
     if delegation is None:
         if delegation_request.call is not None:
             return DelegationOutcome(told, refusal=_refusal(decided))
@@ -135,14 +137,6 @@ def _refusal(decided: DelegationPolicyOutput) -> ToolResult:
     }
 
 
-def _told(run_id: str, decided: DelegationPolicyOutput, settings: Settings) -> DelegationStatus:
-    """Log the decision, and give its event."""
-    event = decision_event(run_id, decided, settings)
-    get_logger().info(event.event, **event.model_dump(mode="json", exclude={"event"}))
-    reasons = tuple(REASON_WORDS[code] for code in decided.reason_codes)
-    return DelegationStatus(**event.model_dump(), reasons=reasons)
-
-
 @dataclass
 class _Decision:
     """One decision with what it is made from."""
@@ -150,10 +144,6 @@ class _Decision:
     asked: DelegationRequest
     memory: WorkingMemory
     services: SubagentServices
-
-    @property
-    def settings(self) -> Settings:
-        return self.services.settings
 
     async def run(self, find: FindDocuments) -> tuple[DelegationPolicyOutput, Delegation | None]:
         run_id, step = self.memory.run_id, self.asked.step
@@ -168,7 +158,7 @@ class _Decision:
 
     async def _renewed(self, known: Delegation) -> Delegation:
         """Give the children time and slots again: a step that is repeated may have lost both in a crash."""
-        now, settings = datetime.now(UTC), self.settings
+        now, settings = datetime.now(UTC), self.services.settings
         left_ms = budget_of(self.asked, settings, Spent(), now).remaining_latency_ms
         left_ms -= settings.subagents.reserve_latency_ms
         tasks = []
@@ -189,7 +179,7 @@ class _Decision:
         children the same ids.
         """
         control, web_search = self.services.subagent_control, self.services.web_search
-        limits = self.settings.subagents
+        limits = self.services.settings.subagents
         facts = SubagentFacts(
             installed_profiles=installed_profiles(web_search),
             healthy_tools=healthy_tools(web_search),
@@ -205,9 +195,9 @@ class _Decision:
         for _ in range(_TRIES):
             if decided.decision != "delegate" or not decided.binding:
                 return decided, None
-            decided, tasks = self._ask(facts, spent, await read_control(self.settings, control))
+            decided, tasks = self._ask(facts, spent, await read_control(self.services.settings, control))
             now = datetime.now(UTC)
-            if tasks and await grant(self.settings, control, _deadlines(tasks), now):
+            if tasks and await grant(self.services.settings, control, _deadlines(tasks), now):
                 asked = self.asked
                 delegation = Delegation(
                     step=asked.step, decided=decided, tasks=tasks, decided_at=now, asker=asked.stored.asker
@@ -222,7 +212,7 @@ class _Decision:
     ) -> tuple[DelegationPolicyOutput, tuple[SubagentTask, ...]]:
         """The decision as of now, and the tasks that it leads to."""
         # The time comes last: what was looked up took some of it.
-        now, settings = datetime.now(UTC), self.settings
+        now, settings = datetime.now(UTC), self.services.settings
         budget = budget_of(self.asked, settings, spent, now)
         policy_input = describe(self.asked, settings, budget, control)
         facts = facts.model_copy(update={"circuit_closed": control.circuit_closed})
@@ -289,30 +279,22 @@ def starts_of(
     """What the children are started with."""
     return tuple(
         SubagentStart(
-            child_id=task.child_id,
-            run_id=task.run_id,
-            step=task.step,
-            index=task.index,
+            **task.place,
             deadline=task.deadline,
             max_turns=task.budget.max_child_turns,
             max_tokens=task.budget.max_child_tokens,
             retry_count=settings.subagents.child_retry_count,
             retry_backoff_ms=settings.subagents.child_retry_backoff_ms,
-            profiles=_profiles(task, installed),
+            # The task's own, then the smaller ones that its tools are enough for.
+            profiles=tuple(
+                profile.name
+                for profile in with_smaller(task.profile)
+                if profile.name == task.profile
+                or (profile.name in installed and set(profile.required_tools) <= set(task.tools))
+            ),
         )
         for task in tasks
     )
-
-
-def _profiles(task: SubagentTask, installed: Sequence[ProfileName]) -> tuple[ProfileName, ...]:
-    """The task's own, then the smaller ones that its tools are enough for."""
-    names: list[ProfileName] = [task.profile]
-    smaller = PROFILES[task.profile].smaller
-    while smaller is not None:
-        if smaller in installed and set(PROFILES[smaller].required_tools) <= set(task.tools):
-            names.append(smaller)
-        smaller = PROFILES[smaller].smaller
-    return tuple(names)
 
 
 def _count(profile: ProfileName, documents: Sequence[str], room: Room, settings: Settings) -> int:

@@ -25,12 +25,6 @@ class TakeTurn(Model):
     delay_ms: int = 0
 
 
-class EndChild(Model):
-    """The sub-agent is at its end."""
-
-    end: SubagentEnd
-
-
 class ChildState(Model):
     """Where a sub-agent stands.
 
@@ -59,7 +53,7 @@ def begin(start: SubagentStart) -> ChildState:
     return ChildState(start=start)
 
 
-def next_move(state: ChildState, now: datetime) -> TakeTurn | EndChild:
+def next_move(state: ChildState, now: datetime) -> TakeTurn | SubagentEnd:
     """What to do at the instant `now`; equal arguments give equal moves."""
     if state.status is not None:
         return _end(state, state.status)
@@ -70,10 +64,7 @@ def next_move(state: ChildState, now: datetime) -> TakeTurn | EndChild:
     if now + timedelta(milliseconds=delay_ms) >= deadline:
         return _end(state, _status_of_what_is_there(state.result))
     turn = TurnInput(
-        child_id=start.child_id,
-        run_id=start.run_id,
-        step=start.step,
-        index=start.index,
+        **start.place,
         turn=state.turn,
         attempt=state.attempt,
         profile=start.profiles[state.place],
@@ -128,14 +119,12 @@ def _status_of_what_is_there(result: TurnResult) -> ChildStatus:
     return "partial" if result.findings else "failed"
 
 
-def _end(state: ChildState, status: ChildStatus) -> EndChild:
+def _end(state: ChildState, status: ChildStatus) -> SubagentEnd:
     is_unfinished = state.result.status in ("go_on", "failed")
-    return EndChild(
-        end=SubagentEnd(
-            child_id=state.start.child_id,
-            status=status,
-            turns=state.turn - 1 if is_unfinished else state.turn,
-            tokens=state.result.tokens,
-            cost_usd=state.result.cost_usd,
-        )
+    return SubagentEnd(
+        child_id=state.start.child_id,
+        status=status,
+        turns=state.turn - 1 if is_unfinished else state.turn,
+        tokens=state.result.tokens,
+        cost_usd=state.result.cost_usd,
     )

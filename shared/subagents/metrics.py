@@ -24,7 +24,7 @@ from shared.platform.settings import Settings
 from shared.platform.tables import HourRecords, Table
 from shared.platform.telemetry import get_logger
 from shared.quality.measures import percentile
-from shared.runs.models import ChildStatus, ProfileName, ReasonCode
+from shared.runs.models import ChildStatus, Count, ProfileName, ReasonCode
 from shared.subagents.artifacts import Child
 from shared.subagents.control import ControlStore, ControlView, read_control, succeeded
 from shared.subagents.models import Delegation
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from opentelemetry.metrics import Counter as OtelCounter
     from opentelemetry.metrics import Histogram
 
-Count = Annotated[int, Field(ge=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
 
 

@@ -29,12 +29,29 @@ WarningCode = Literal[
 TurnStatus = Literal["go_on", "done", "partial", "failed"]
 
 
-class SubagentTask(Model):
-    """What one sub-agent is to do: all that it learns of the conversation. Stored in working memory.
+class SubagentPlace(Model):
+    """Which sub-agent of which run.
 
     Attributes:
         child_id: of its orchestration, such as "RUN:s007c0": made from run, step and index, never by chance.
         step, index: the step that decided it, and its place among those of the step.
+    """
+
+    child_id: str
+    run_id: str
+    step: Count
+    index: Count
+
+    @property
+    def place(self) -> dict[str, str | int]:
+        """These fields alone, for another model of the same sub-agent."""
+        return {name: getattr(self, name) for name in SubagentPlace.model_fields}
+
+
+class SubagentTask(SubagentPlace):
+    """What one sub-agent is to do: all that it learns of the conversation. Stored in working memory.
+
+    Attributes:
         question: the task in words.
         phrasings: more words to search for.
         known_blocks: passages that were found for the question, the best first; read again with the rights
@@ -44,10 +61,6 @@ class SubagentTask(Model):
         deadline: an instant with zone: no call continues after it.
     """
 
-    child_id: str
-    run_id: str
-    step: Count
-    index: Count
     profile: ProfileName
     question: str
     phrasings: tuple[str, ...] = ()
@@ -73,7 +86,7 @@ class Delegation(Model):
     asker: UserContext | None = None
 
 
-class SubagentStart(Model):
+class SubagentStart(SubagentPlace):
     """Input of the child orchestration `run_sub_agent`, whose instance id is `child_id`.
 
     Attributes:
@@ -81,10 +94,6 @@ class SubagentStart(Model):
         profiles: the one to begin with, then the smaller ones, in order.
     """
 
-    child_id: str
-    run_id: str
-    step: Count
-    index: Count
     deadline: datetime
     max_turns: Count
     max_tokens: Count = 0
@@ -93,7 +102,7 @@ class SubagentStart(Model):
     profiles: tuple[ProfileName, ...]
 
 
-class TurnInput(Model):
+class TurnInput(SubagentPlace):
     """Input of the activity `take_sub_agent_turn`.
 
     Attributes:
@@ -102,10 +111,6 @@ class TurnInput(Model):
         closing: no further turn follows: the report is due.
     """
 
-    child_id: str
-    run_id: str
-    step: Count
-    index: Count
     turn: Count
     attempt: Count
     profile: ProfileName
@@ -113,7 +118,7 @@ class TurnInput(Model):
 
 
 class TurnResult(Model):
-    """What a turn brought.
+    """What a turn brought: output of the activity `take_sub_agent_turn`.
 
     Attributes:
         status: `go_on` = another turn is wanted; `done`, `partial` = the report stands; `failed` = this turn
@@ -131,12 +136,6 @@ class TurnResult(Model):
     cost_usd: float = 0.0
     findings: Count = 0
     lost_s: float = 0.0
-
-
-class TurnReply(Model):
-    """Output of the activity `take_sub_agent_turn`."""
-
-    result: TurnResult
 
 
 class SubagentEnd(Model):

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from shared.platform.settings import Settings
+from shared.runs.events import DelegationStatus
 from shared.runs.models import (
     GateCode,
     NegativeCode,
@@ -21,14 +22,14 @@ from shared.runs.models import (
 )
 from shared.runs.plan import QueryIntent
 from shared.subagents.policy_models import (
+    REASON_WORDS,
     BudgetAllocation,
-    DelegationEvent,
     DelegationPolicyInput,
     DelegationPolicyOutput,
     FallbackPlan,
     SubagentFacts,
 )
-from shared.subagents.profiles import PROFILES, Profile
+from shared.subagents.profiles import PROFILES, Profile, with_smaller
 
 RULES_VERSION = "2"  # raise it with any change of what is decided; a test knows when that is due
 MANY_CANDIDATES = 6  # contracts.md, section 4: candidate_count of an ambiguity
@@ -55,9 +56,9 @@ def policy_failed() -> DelegationPolicyOutput:
     return DelegationPolicyOutput(decision="no_delegate", reason_codes=("POLICY_EVAL_ERROR",))
 
 
-def decision_event(request_id: str, decided: DelegationPolicyOutput, settings: Settings) -> DelegationEvent:
-    """The event of a decision."""
-    return DelegationEvent(
+def decision_event(request_id: str, decided: DelegationPolicyOutput, settings: Settings) -> DelegationStatus:
+    """The event of a decision, as readers of the run get it."""
+    return DelegationStatus(
         request_id=request_id,
         decision=decided.decision,
         reason_codes=decided.reason_codes,
@@ -65,6 +66,7 @@ def decision_event(request_id: str, decided: DelegationPolicyOutput, settings: S
         latency_budget_ms=decided.budget_allocation.max_child_latency_ms,
         token_budget=decided.budget_allocation.max_child_tokens,
         policy_version=policy_version(settings),
+        reasons=tuple(REASON_WORDS[code] for code in decided.reason_codes),
     )
 
 
@@ -143,7 +145,7 @@ class _Policy:
     def _selection(self) -> _Selection:
         """The profile for the question, or why there is none."""
         allowed, healthy = self._allowed_tools(), set(self._facts.healthy_tools)
-        suited = list(_with_smaller(self._best_suited(allowed & healthy)))
+        suited = list(with_smaller(self._best_suited(allowed & healthy)))
         installed = [profile for profile in suited if profile.name in self._facts.installed_profiles]
         permitted = [profile for profile in installed if allowed.issuperset(profile.required_tools)]
         working = [profile for profile in permitted if healthy.issuperset(profile.required_tools)]
@@ -304,9 +306,3 @@ class _Policy:
         """What becomes of the question when no sub-agent brings anything."""
         has_evidence = self._given.retrieval_stats.candidate_count > 0
         return "main_agent_synthesis" if has_evidence else "abstain_with_guidance"
-
-
-def _with_smaller(name: ProfileName | None) -> Iterator[Profile]:
-    while name is not None:
-        yield PROFILES[name]
-        name = PROFILES[name].smaller

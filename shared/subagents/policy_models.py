@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from shared.platform.models import Model
-from shared.runs.models import ProfileName, ReasonCode, SubagentTool
+from shared.runs.models import Count, ProfileName, ReasonCode, SubagentTool
 from shared.runs.plan import QueryIntent
 
 Decision = Literal["delegate", "no_delegate", "defer"]
@@ -73,7 +73,6 @@ REASON_WORDS: dict[ReasonCode, str] = {
 
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Usd = Annotated[float, Field(allow_inf_nan=False)]
-Count = Annotated[int, Field(ge=0)]
 
 
 class RetrievalStats(Model):
@@ -203,21 +202,3 @@ class DelegationPolicyOutput(Model):
     budget_allocation: BudgetAllocation = BudgetAllocation()
     expected_artifacts: tuple[ArtifactName, ...] = ()
     fallback_plan: FallbackPlan = "main_agent_synthesis"
-
-
-class DelegationEvent(Model):
-    """The event of each decision: in the log, and as a status of the run (contracts.md, section 4).
-
-    Attributes:
-        latency_budget_ms, token_budget: of the sub-agent; 0 when none is started.
-        policy_version: of the rules and their thresholds: equal versions decide equally.
-    """
-
-    event: Literal["delegation_policy_decision"] = "delegation_policy_decision"
-    request_id: str
-    decision: Decision
-    reason_codes: tuple[ReasonCode, ...]
-    selected_profile: ProfileName | None
-    latency_budget_ms: int
-    token_budget: int
-    policy_version: str

@@ -1,6 +1,6 @@
 """The four kinds of sub-agents as data (contracts.md, section 4): when, with which tools, for what. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from pydantic import BaseModel
@@ -76,3 +76,10 @@ PROFILES: dict[ProfileName, Profile] = {
         report=WebReport,
     ),
 }
+
+
+def with_smaller(name: ProfileName | None) -> Iterator[Profile]:
+    """A profile, then those that take its place, in order."""
+    while name is not None:
+        yield PROFILES[name]
+        name = PROFILES[name].smaller

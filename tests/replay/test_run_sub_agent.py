@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 from orchestrations.run_sub_agent import run_sub_agent
-from shared.subagents.models import SubagentStart, TurnReply, TurnResult
+from shared.subagents.models import SubagentStart, TurnResult
 from tests.replay.harness import Reply, Run, Script, simulate
 from tests.replay.history import START
 
@@ -42,7 +42,7 @@ def work(*answers: Answer, **changes: Any) -> Run:
 
 
 def said(result: TurnResult) -> dict[str, Any]:
-    return TurnReply(result=result).model_dump(mode="json")
+    return result.model_dump(mode="json")
 
 
 def turns(run: Run) -> Sequence[tuple[int, int, str, bool]]:

@@ -25,13 +25,13 @@ from shared.runs.models import ChatRequest, ChildStatus, RunView
 from shared.runs.run_store import owned_run
 from shared.subagents.artifacts import find_delegation, state_path
 from shared.subagents.models import Finding, FoundProof, SubagentEnd, SubagentStart, SubagentState
-from shared.subagents.policy_models import DelegationEvent
 from shared.wiring import Services
 from tests.fakes.models import ScriptedChatModel
 from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.search_index import InMemorySearchIndex
 from tests.fakes.services import fake_settings
 from tests.unit.answering.world import ANNA, Model, plan, world
+from tests.unit.subagents.delegation_cases import EVENT_FIELDS
 
 NAME = "delegation_policy_decision"
 PROVED = "The pump runs at 15 bar."
@@ -111,7 +111,7 @@ async def test_each_answer_has_one_decision_in_the_stream_and_in_the_log(
     (shown,) = decisions(events)
     lines = [json.loads(record.getMessage()) for record in caplog.records if record.name == LOGGER_NAME]
     (line,) = [line for line in lines if line["event"] == NAME]
-    contract = set(DelegationEvent.model_fields)
+    contract = EVENT_FIELDS
     known_of_each_line = {"timestamp", "level", "run_id", "thread_id", "user_id"}
     assert line.keys() - known_of_each_line == contract
     assert shown.keys() == contract | {"step", "at", "state", "reasons"}

@@ -19,6 +19,10 @@ from shared.subagents.policy_models import (
 from tests.fakes.services import fake_settings
 
 RULES = fake_settings()
+EVENT_FIELDS = (  # of a decision (contracts.md, section 4)
+    {"event", "request_id", "decision", "reason_codes", "selected_profile"}
+    | {"latency_budget_ms", "token_budget", "policy_version"}
+)
 FACTS = SubagentFacts(
     installed_profiles=("doc_reader", "comparator", "evidence_builder", "web_verifier"),
     healthy_tools=("retrieve_documents", "query_metadata", "web_search"),

@@ -16,10 +16,11 @@ from shared.retrieval.models import DocumentRecord
 from shared.subagents import policy_input
 from shared.subagents.control import ControlState
 from shared.subagents.loop import CRASH_GRACE
-from shared.subagents.policy_models import REASON_WORDS, DelegationEvent
+from shared.subagents.policy_models import REASON_WORDS
 from shared.tools.models import WebHit
 from shared.tools.web_search import WebSearch
 from tests.fakes.stores_subagents import InMemoryControlStore
+from tests.unit.subagents.delegation_cases import EVENT_FIELDS
 from tests.unit.subagents.delegation_requests import (
     RUN,
     comparison,
@@ -215,7 +216,7 @@ async def test_a_decision_is_told_and_logged_as_the_contract_says(written: pytes
     made = await decided(delegation_request(asked={"deep": False}), services_with())
     lines = [json.loads(entry.getMessage()) for entry in written.records if entry.name == LOGGER_NAME]
     (line,) = [line for line in lines if line["event"] == NAME]
-    contract = set(DelegationEvent.model_fields)
+    contract = EVENT_FIELDS
     assert line.keys() - {"timestamp", "level"} == contract
     shown = made.event.data
     assert shown.keys() == contract | {"step", "state", "reasons"}

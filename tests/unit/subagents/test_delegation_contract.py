@@ -5,7 +5,7 @@ import random
 
 from shared.subagents.policy import RULES_VERSION, decide, decision_event, policy_version
 from shared.subagents.policy_models import BudgetAllocation, DelegationPolicyOutput
-from tests.unit.subagents.delegation_cases import INPUT, RULES, decided, policy_input, rules
+from tests.unit.subagents.delegation_cases import EVENT_FIELDS, INPUT, RULES, decided, policy_input, rules
 from tests.unit.subagents.delegation_random import random_case
 
 WANTED = {"prior_failures": 1}
@@ -13,7 +13,8 @@ WANTED = {"prior_failures": 1}
 
 def test_the_event_has_the_fields_of_the_contract() -> None:
     output = decided(**WANTED)
-    assert decision_event("run-1", output, RULES).model_dump() == {
+    event = decision_event("run-1", output, RULES).model_dump(include=EVENT_FIELDS)
+    assert event == {
         "event": "delegation_policy_decision",
         "request_id": "run-1",
         "decision": "delegate",

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from shared.subagents.loop import CRASHED, ChildState, EndChild, TakeTurn, begin, next_move, observe
+from shared.subagents.loop import CRASHED, ChildState, TakeTurn, begin, next_move, observe
 from shared.subagents.models import SubagentEnd, SubagentStart, TurnInput, TurnResult
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -39,8 +39,8 @@ def turn(state: ChildState, now: datetime = NOW) -> TurnInput:
 
 def end(state: ChildState, now: datetime = NOW) -> SubagentEnd:
     move = next_move(state, now)
-    assert isinstance(move, EndChild)
-    return move.end
+    assert isinstance(move, SubagentEnd)
+    return move
 
 
 def after(*results: TurnResult, **changes: Any) -> ChildState:
@@ -137,7 +137,7 @@ def test_every_path_ends_within_a_bound_and_no_attempt_is_numbered_twice() -> No
         state, seen = begin(start()), set()
         for result in itertools.chain(path, itertools.repeat(FAILED)):
             move = next_move(state, NOW)
-            if isinstance(move, EndChild):
+            if isinstance(move, SubagentEnd):
                 break
             key = (move.turn.turn, move.turn.attempt)
             assert key not in seen
@@ -148,6 +148,6 @@ def test_every_path_ends_within_a_bound_and_no_attempt_is_numbered_twice() -> No
 
 def test_time_that_was_lost_with_a_worker_puts_the_deadline_off() -> None:
     late = LATE + timedelta(seconds=5)
-    assert isinstance(next_move(after(GO_ON), late), EndChild)
+    assert isinstance(next_move(after(GO_ON), late), SubagentEnd)
     lost = GO_ON.model_copy(update={"lost_s": 8.0})
     assert isinstance(next_move(after(lost, GO_ON), late), TakeTurn)
