@@ -59,15 +59,19 @@ _AS_FEW_AS_ARE_RIGHT = _Aim("lower")
 def answer_record(record: RunRecord, answer: RunAnswer | None, facts: WritingFacts) -> AnswerRecord:
     """How a run ended, as far as its record, its answer and its writing tell; without key."""
     asked_back, todo = record.ask_step > 0, record.todo
+    outcome: Outcome = "cancelled" if record.status == "cancelled" else "failed"
+    if record.status == "completed" and answer is not None:
+        outcome = "abstained" if answer.abstained else "answered"
+    took = None if asked_back or record.finished_at is None else record.finished_at - record.created_at
     counted = AnswerRecord(
         key="",
         at=record.created_at,
-        outcome=_outcome(record, answer),
+        outcome=outcome,
         asked_back=asked_back,
         plan_items=len(todo),
         plan_items_done=sum(item.status == "done" for item in todo),
         figures_available=facts.figures_available,
-        latency_ms=None if asked_back else _latency_ms(record),
+        latency_ms=None if took is None else max(0, round(took / timedelta(milliseconds=1))),
         first_token_ms=facts.first_token_ms,
     )
     if answer is None:
@@ -200,20 +204,6 @@ def _is_cited(run: AnswerRecord) -> bool:
 def _is_plan_done(run: AnswerRecord) -> bool:
     """Whether every item is done, and nobody was asked for help."""
     return run.plan_items_done == run.plan_items and not run.asked_back
-
-
-def _outcome(record: RunRecord, answer: RunAnswer | None) -> Outcome:
-    if record.status == "cancelled":
-        return "cancelled"
-    if record.status != "completed" or answer is None:
-        return "failed"
-    return "abstained" if answer.abstained else "answered"
-
-
-def _latency_ms(record: RunRecord) -> int | None:
-    if record.finished_at is None:
-        return None
-    return max(0, round((record.finished_at - record.created_at) / timedelta(milliseconds=1)))
 
 
 MOST_RECORDS = 100_000  # of one summary: 1.6 s of work and 160 MB, on top of the reading

@@ -14,7 +14,7 @@ from shared.quality.recording import NOTE_LIMIT_S, keep, key_of
 from shared.quality.services import QualityServices
 from shared.runs.event_log import EventLog
 from shared.runs.events import RunEvent, ToolResultEvent, ToolStartedEvent, events_of, latest_todo
-from shared.runs.models import RunAnswer, RunRecord, WritingFacts
+from shared.runs.models import RunAnswer, RunRecord, RunRequest, WritingFacts
 from shared.runs.run_log import RunLog
 from shared.runs.working_memory import WorkingMemory
 
@@ -43,30 +43,23 @@ async def _ended(
     record: RunRecord, blobs: BlobStore, run_log: RunLog, answer: RunAnswer | None, answer_step: int
 ) -> AnswerRecord:
     memory = WorkingMemory(blobs, record.run_id)
-    project_id, events, facts = await run_together(
-        _project_id(memory), _events(record.run_id, run_log), _facts(memory, answer_step)
+    request, events, facts = await run_together(
+        memory.find(None, RunRequest),
+        _events(record.run_id, run_log),
+        memory.find(answer_step, WritingFacts, "facts"),  # step 0 keeps none
     )
-    calls, succeeded = _tool_calls(events)
-    return answer_record(record, answer, facts).model_copy(
+    calls = sum(isinstance(event, ToolStartedEvent) for event in events)
+    # What was repeated after a crash was called twice.
+    succeeded = sum(isinstance(event, ToolResultEvent) and event.success for event in events)
+    return answer_record(record, answer, facts or WritingFacts()).model_copy(
         update={
             "key": key_of(record.run_id),
-            "project_id": project_id,
+            "project_id": request.project_id if request else None,
             "tool_calls": calls,
-            "tool_calls_succeeded": succeeded,
+            "tool_calls_succeeded": min(calls, succeeded),
             **({} if record.todo else _plan(events)),
         }
     )
-
-
-async def _project_id(memory: WorkingMemory) -> str | None:
-    try:
-        return (await memory.request()).project_id
-    except NotFoundError:
-        return None
-
-
-async def _facts(memory: WorkingMemory, answer_step: int) -> WritingFacts:
-    return (await memory.find(answer_step, WritingFacts, "facts") if answer_step else None) or WritingFacts()
 
 
 async def _events(run_id: str, run_log: RunLog) -> list[RunEvent]:
@@ -74,13 +67,6 @@ async def _events(run_id: str, run_log: RunLog) -> list[RunEvent]:
         return events_of(await run_log.read(run_id))
     except NotFoundError:
         return []
-
-
-def _tool_calls(events: Sequence[RunEvent]) -> tuple[int, int]:
-    """How many began, and how many of them succeeded. What was repeated after a crash was called twice."""
-    begun = sum(isinstance(event, ToolStartedEvent) for event in events)
-    succeeded = sum(isinstance(event, ToolResultEvent) and event.success for event in events)
-    return begun, min(begun, succeeded)
 
 
 def _plan(events: Sequence[RunEvent]) -> dict[str, int]:

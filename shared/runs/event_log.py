@@ -61,29 +61,22 @@ class EventLog:
             RunClosedError: the run has ended.
         """
         now = datetime.now(UTC)
-        await self._append([event.model_copy(update=self._marks(event, now)) for event in events])
-        if self.first_token_at is None and any(isinstance(event, TokenEvent) for event in events):
-            self.first_token_at = datetime.now(UTC)
-
-    def _marks(self, event: RunEvent, now: datetime) -> dict[str, object]:
-        """Who writes, and when. An event may name another step, of which it withdraws what was sent."""
-        marks: dict[str, object] = {
-            "step": event.step or self._step,
-            "child": self._child,
-            "profile": self._profile,
-        }
-        is_undated = isinstance(event, TimedEvent) and event.at is None
-        return {**marks, "at": now} if is_undated else marks
-
-    async def _append(self, batch: Sequence[RunEvent]) -> None:
+        batch: list[RunEvent] = []
+        for event in events:
+            # An event may name another step, of which it withdraws what was sent.
+            marks = {"step": event.step or self._step, "child": self._child, "profile": self._profile}
+            is_undated = isinstance(event, TimedEvent) and event.at is None
+            batch.append(event.model_copy(update={**marks, "at": now} if is_undated else marks))
         while True:
             try:
                 self._offset = await self._log.append(self._run_id, batch, at_offset=self._offset)
             except ConflictError:
                 if await self._catch_up(batch):
-                    return
+                    break
             else:
-                return
+                break
+        if self.first_token_at is None and any(isinstance(event, TokenEvent) for event in events):
+            self.first_token_at = datetime.now(UTC)
 
     async def _catch_up(self, batch: Sequence[RunEvent]) -> bool:
         """Read what stands where we meant to write; True if that is our own batch.

@@ -34,9 +34,9 @@ class LogTail:
         if not lines or offset in self._parts:
             return
         self._parts[offset] = LogSlice(lines=tuple(lines), next_offset=end)
-        self._kept += _size(lines)
+        self._kept += sum(map(len, lines))
         while self._kept > KEPT_CHARS:
-            self._kept -= _size(self._parts.pop(next(iter(self._parts))).lines)
+            self._kept -= sum(map(len, self._parts.pop(next(iter(self._parts))).lines))
         self._end = max(self._end, end)
         self._news.set()
         self._news = asyncio.Event()
@@ -66,22 +66,14 @@ class LogTail:
 
     def note_look(self, offset: int) -> None:
         """Storage was asked just now, and nothing followed `offset`."""
-        self._looked = (offset, _now())
+        self._looked = (offset, asyncio.get_running_loop().time())
         if self.is_behind(offset):
             self._end = offset  # the log was deleted
 
     def was_looked(self, offset: int, within_s: float) -> bool:
         """Whether somebody asked so lately that it need not be asked again."""
         where, when = self._looked
-        return where == offset and _now() - when < within_s
-
-
-def _size(lines: Sequence[str]) -> int:
-    return sum(map(len, lines))
-
-
-def _now() -> float:
-    return asyncio.get_running_loop().time()
+        return where == offset and asyncio.get_running_loop().time() - when < within_s
 
 
 class RunLog(Protocol):

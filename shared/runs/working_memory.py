@@ -37,66 +37,60 @@ class WorkingMemory:
 
     async def put_request(self, request: RunRequest) -> None:
         """Keep the question; done before the orchestration starts."""
-        await self._write("request", request)
+        await self.write(None, request)
 
     async def keep_request(self, request: RunRequest) -> RunRequest:
         """The same for a question that may have come before; gives what is kept, which is the first one."""
-        return await self._keep("request", request)
+        return await self.put(None, request)
 
     async def request(self) -> RunRequest:
         """The question. NotFoundError when the run was purged."""
-        request = await self._read("request", RunRequest)
+        request = await self.get(None, RunRequest)
         note_fields(thread_id=request.thread_id, user_id=request.user.user_id)
         return request
 
-    async def put(self, step: int, value: Stored, part: str = "") -> Stored:
-        """Keep a result of a step; gives the one that is kept, which may be that of another attempt."""
-        return await self._keep(_name(step, part), value)
+    async def put(self, step: int | None, value: Stored, part: str = "") -> Stored:
+        """Keep a result of a step; gives the one that is kept, which may be that of another attempt.
 
-    async def write(self, step: int, value: Model, part: str) -> None:
+        Here and below `step` None is the question itself.
+        """
+        path = self._path(step, part)
+        kept = await keep_model(self._blobs, WORK, path, value)
+        self._note(path, kept)
+        return kept
+
+    async def write(self, step: int | None, value: Model, part: str = "") -> None:
         """Keep a result of a step; the last one counts."""
-        await self._write(_name(step, part), value)
+        path = self._path(step, part)
+        await write_model(self._blobs, WORK, path, value)
+        self._note(path, value)
 
-    async def get(self, step: int, kind: type[Stored], part: str = "") -> Stored:
+    async def get(self, step: int | None, kind: type[Stored], part: str = "") -> Stored:
         """A result of a step. NotFoundError when it has none, or the run was purged."""
-        return await self._read(_name(step, part), kind)
+        path = self._path(step, part)
+        known = self._recent.get(path)
+        if isinstance(known, kind):
+            return known
+        value = await read_model(self._blobs, WORK, path, kind)
+        self._note(path, value)
+        return value
 
-    async def find(self, step: int, kind: type[Stored], part: str = "") -> Stored | None:
+    async def find(self, step: int | None, kind: type[Stored], part: str = "") -> Stored | None:
         """A result of a step, if there is one."""
         try:
             return await self.get(step, kind, part)
         except NotFoundError:
             return None
 
-    async def _keep(self, name: str, value: Stored) -> Stored:
-        kept = await keep_model(self._blobs, WORK, self._path(name), value)
-        self._note(name, kept)
-        return kept
-
-    async def _write(self, name: str, value: Model) -> None:
-        await write_model(self._blobs, WORK, self._path(name), value)
-        self._note(name, value)
-
-    async def _read(self, name: str, kind: type[Stored]) -> Stored:
-        known = self._recent.get(self._path(name))
-        if isinstance(known, kind):
-            return known
-        value = await read_model(self._blobs, WORK, self._path(name), kind)
-        self._note(name, value)
-        return value
-
-    def _note(self, name: str, value: Model) -> None:
-        self._recent[self._path(name)] = value
-        self._recent.move_to_end(self._path(name))
+    def _note(self, path: str, value: Model) -> None:
+        self._recent[path] = value
+        self._recent.move_to_end(path)
         while len(self._recent) > _KEPT:
             self._recent.popitem(last=False)
 
-    def _path(self, name: str) -> str:
-        return f"{self.folder}{name}.json"
-
-
-def _name(step: int, part: str) -> str:
-    return f"{step:03d}-{part}" if part else f"{step:03d}"
+    def _path(self, step: int | None, part: str) -> str:
+        name = "request" if step is None else f"{step:03d}"
+        return f"{self.folder}{name}{f'-{part}' if part else ''}.json"
 
 
 def answer_path(run_id: str) -> str:
