@@ -55,7 +55,7 @@ async def ingest_small_document(payload: Payload) -> dict[str, Any]:
     """All the rest, for a small document. Input: IngestStep. Output: SmallDone or a failure."""
     from shared.ingestion.steps import ingest_small
 
-    return await _perform_in_turn(ingest_small, payload)
+    return await _perform(ingest_small, payload, in_turn=True)
 
 
 @blueprint.activity_trigger(input_name="payload")
@@ -63,7 +63,7 @@ async def parse_document(payload: Payload) -> dict[str, Any]:
     """Download, parse and chunk. Input: IngestStep. Output: Parsed or a failure."""
     from shared.ingestion.parse_document import parse
 
-    return await _perform_in_turn(parse, payload)
+    return await _perform(parse, payload, in_turn=True)
 
 
 @blueprint.activity_trigger(input_name="payload")
@@ -71,7 +71,7 @@ async def describe_document(payload: Payload) -> dict[str, Any]:
     """Make the metadata. Input: IngestStep. Output: Done or a failure."""
     from shared.ingestion.metadata import describe
 
-    return await _perform_in_turn(describe, payload)
+    return await _perform(describe, payload, in_turn=True)
 
 
 @blueprint.activity_trigger(input_name="payload")
@@ -87,7 +87,7 @@ async def caption_figures(payload: Payload) -> dict[str, Any]:
     """Caption a range of new figures. Input: IngestStep. Output: Done or a failure."""
     from shared.ingestion.captions import caption
 
-    return await _perform_in_turn(caption, payload)
+    return await _perform(caption, payload, in_turn=True)
 
 
 @blueprint.activity_trigger(input_name="payload")
@@ -95,7 +95,7 @@ async def write_blocks(payload: Payload) -> dict[str, Any]:
     """Embed and write a range of new blocks. Input: IngestStep. Output: Done or a failure."""
     from shared.ingestion.indexing import write_blocks as act
 
-    return await _perform_in_turn(act, payload)
+    return await _perform(act, payload, in_turn=True)
 
 
 @blueprint.activity_trigger(input_name="payload")
@@ -134,29 +134,18 @@ async def close_document(payload: Payload) -> dict[str, Any]:
     return await _replied("close", request.step, link, close(request, get_services()))
 
 
-async def _perform(act: "Act", payload: Payload) -> dict[str, Any]:
-    from shared.ingestion.steps import performed
-
-    return await _performed(act, payload, performed)
-
-
-async def _perform_in_turn(act: "Act", payload: Payload) -> dict[str, Any]:
-    from shared.ingestion.steps import performed_in_turn
-
-    return await _performed(act, payload, performed_in_turn)
-
-
-async def _performed(
-    act: "Act", payload: Payload, perform: "Callable[[Act, IngestTask], Awaitable[IngestReply]]"
-) -> dict[str, Any]:
+async def _perform(act: "Act", payload: Payload, *, in_turn: bool = False) -> dict[str, Any]:
+    """`in_turn`: the step takes long, and keeps to its person's share of this instance."""
     from shared.ingestion.claims import IngestTask
     from shared.ingestion.models import IngestStep
+    from shared.ingestion.steps import performed, performed_in_turn
     from shared.wiring import get_services
 
     given, link = split(payload)
     step = IngestStep.from_payload(given)
     task = IngestTask(step, get_services())
-    return await _replied(act.__name__, step, link, perform(act, task))
+    reply = performed_in_turn(act, task) if in_turn else performed(act, task)
+    return await _replied(act.__name__, step, link, reply)
 
 
 async def _replied(

@@ -120,7 +120,9 @@ async def at_work(name: str, link: TraceLink | None, **fields: str) -> AsyncIter
     from shared.wiring import start_telemetry
 
     await start_telemetry()
-    with log_scope(**fields), tracing.work(name, link, {**fields}):
+    # Below its orchestration's span; without a link below what is at work here.
+    parent = link.own if link else None
+    with log_scope(**fields), tracing.span(name, {**fields}, parent=parent):
         yield
 
 

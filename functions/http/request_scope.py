@@ -36,7 +36,12 @@ def observed(handler: Handler) -> Handler:
                 raise
             answer.headers[REQUEST_ID] = fields["request_id"]
             _describe(span, answer.status_code, fields)
-            return _ending_with(answer, span, fields)
+            parts = getattr(answer, "body_iterator", None)
+            if parts is None:
+                span.end()
+            else:
+                answer.body_iterator = _until_sent(parts, span, dict(fields))
+            return answer
 
     return scoped
 
@@ -85,15 +90,6 @@ def _describe(span: tracing.Span, status: int, fields: Mapping[str, str]) -> Non
         span.fail(fields.get("error_type") or str(status))
     elif status >= 400:
         span.set({"error.type": fields.get("error_type") or str(status)})
-
-
-def _ending_with(answer: Any, span: tracing.Span, fields: Mapping[str, str]) -> Any:
-    parts = getattr(answer, "body_iterator", None)
-    if parts is None:
-        span.end()
-    else:
-        answer.body_iterator = _until_sent(parts, span, dict(fields))
-    return answer
 
 
 async def _until_sent(

@@ -34,44 +34,18 @@ MAX_HEADER_CHARS = 32 * 1024  # the host refuses more of all headers together; 2
 
 
 _PROVIDERS = ("aad", "azureactivedirectory")
-
-
 _MICROSOFT = "http://schemas.microsoft.com/identity/claims/"
-
-
 _WINDOWS = "http://schemas.microsoft.com/ws/2008/06/identity/claims/"
-
-
 _XMLSOAP = "http://schemas.xmlsoap.org/ws/2005/05/identity/claims/"
-
-
 _USER = ("oid", f"{_MICROSOFT}objectidentifier")
-
-
 _SUBJECT = ("sub", f"{_XMLSOAP}nameidentifier")
-
-
 _TENANT = ("tid", f"{_MICROSOFT}tenantid")
-
-
 _GROUPS = ("groups", f"{_WINDOWS}groups")
-
-
 _ROLES = ("roles", f"{_WINDOWS}role")
-
-
 _NAMES = ("name", f"{_MICROSOFT}displayname", f"{_XMLSOAP}name")
-
-
 _HOME = ("idp", f"{_MICROSOFT}identityprovider")
-
-
 _SCOPES = ("scp", f"{_MICROSOFT}scope")
-
-
 _ACCOUNT_KIND = ("acct",)
-
-
 _TOKEN_KIND = ("idtyp",)
 
 

@@ -7,7 +7,6 @@ endpoint can read them from its cache.
 from functools import cache
 from typing import get_args
 
-from shared.access.models import UserContext
 from shared.conversations.window import conversation_element
 from shared.evidence.document_prompt import documents_with_blocks, documents_with_summaries
 from shared.platform.language_models.models import Message
@@ -40,6 +39,9 @@ def first_messages(
     """
     agent = request.agent
     has_documents = agent is None or SemanticSearch.name in agent.tools
+    # What helps to understand the question; never an id, a group or a role.
+    known = {"asker_name": request.user.name, "asker_department": request.user.department}
+    asker = [element(tag, value) for tag, value in known.items() if value]
     user = "\n".join(
         part
         for part in (
@@ -47,7 +49,7 @@ def first_messages(
             element("question", plan.standalone_question or request.question),
             element("query_type", plan.query_type) if has_documents else "",
             element("today", request.today.isoformat()),
-            *_asker(request.user),
+            *asker,
             documents_xml(evidence) if has_documents else "",
             *(element("table", card.text) for card in evidence.tables),
             *(_missing(document) for document in evidence.missing),
@@ -93,9 +95,3 @@ def documents_xml(evidence: Evidence) -> str:
 def _missing(document: MissingDocument) -> str:
     nearest = f" Nearest names: {', '.join(document.nearest)}." if document.nearest else ""
     return element("missing_document", f"{document.reference}.{nearest}")
-
-
-def _asker(user: UserContext) -> list[str]:
-    """What helps to understand the question; never an id, a group or a role."""
-    known = {"asker_name": user.name, "asker_department": user.department}
-    return [element(tag, value) for tag, value in known.items() if value]

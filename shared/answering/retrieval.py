@@ -11,7 +11,7 @@ from shared.answering.clarification import (
 )
 from shared.answering.planning import documents_before
 from shared.conversations.window import cited_before
-from shared.evidence.messages import ENGLISH, Messages, messages_in
+from shared.evidence.messages import ENGLISH, messages_in
 from shared.platform.concurrency import run_together
 from shared.platform.errors import CallTimeoutError, GroundworkError
 from shared.platform.settings import AnsweringSettings
@@ -103,7 +103,12 @@ class QuestionSearch:
         """
         found = await self._best(stored, settings.answer_blocks)
         about = stored.doc_ids if found.narrowed else self._request.doc_ids
-        rest = await self._rest_of(about, found, whole_limit(stored.plan, settings.whole_documents_tokens))
+        max_tokens = settings.whole_documents_tokens
+        if stored.plan.intent == "fact_lookup":
+            # A fact is at one place, which the search finds: there a document should take no more room than
+            # the passages would.
+            max_tokens = int(max_tokens * _SHARE_FOR_A_FACT)
+        rest = await self._rest_of(about, found, max_tokens)
         if not rest:
             return found
         return found.model_copy(update={"hits": (*found.hits, *rest), "whole": tuple(dict.fromkeys(about))})
@@ -146,15 +151,11 @@ class QuestionSearch:
         queries = phrasings(plan)
         if queries[0] != self._request.question:
             return await self._blocks.rank_each(queries, self._filters)
-        known, others = await run_together(
-            self._of_question(), self._blocks.rank_each(queries[1:], self._filters)
-        )
+        look = self._first_look
+        if look.done() and (look.cancelled() or look.exception()):
+            return await self._blocks.rank_each(queries, self._filters)
+        known, others = await run_together(look, self._blocks.rank_each(queries[1:], self._filters))
         return [*known, *others]
-
-    async def _of_question(self) -> list[Ranking]:
-        if self._first_look.done() and (self._first_look.cancelled() or self._first_look.exception()):
-            return await self._blocks.rank_each([self._request.question], self._filters)
-        return await self._first_look
 
     async def _within(self, stored: StoredPlan) -> Sequence[Sequence[Ranking]]:
         """Rankings within each of the named documents."""
@@ -196,19 +197,14 @@ class QuestionSearch:
         self, hits: Sequence[Hit], rankings: Sequence[Ranking], *, narrowed: bool = False
     ) -> Evidence:
         shown = {hit.doc_id for hit in hits}
+        said = {"meaning": self._words.words_alone, "late": self._words.searches_late}
         return Evidence(
             hits=tuple(hits),
             figures=_page_figures(hits, rankings),
             records=tuple(record for doc_id, record in self._records.items() if doc_id in shown),
             narrowed=narrowed,
-            warnings=_warnings(self._words, self._blocks),
+            warnings=tuple(said[what] for what in sorted(self._blocks.missed)),
         )
-
-
-def whole_limit(plan: QuestionPlan, max_tokens: int) -> int:
-    """Up to how many tokens documents are shown whole. A fact is at one place, which the search finds: there
-    a document should take no more room than the passages would."""
-    return int(max_tokens * _SHARE_FOR_A_FACT) if plan.intent == "fact_lookup" else max_tokens
 
 
 def phrasings(plan: QuestionPlan) -> tuple[str, ...]:
@@ -242,11 +238,6 @@ def _page_figures(hits: Sequence[Hit], rankings: Sequence[Ranking]) -> tuple[Hit
         hit for hit in near.values() if hit.block_id not in known and hit.score >= _NEAR_BEST * _top(hits)
     ]
     return tuple(sorted(fitting, key=lambda hit: -hit.score)[:_MAX_FIGURES])
-
-
-def _warnings(words: Messages, blocks: BlockSearch) -> tuple[str, ...]:
-    said = {"meaning": words.words_alone, "late": words.searches_late}
-    return tuple(said[what] for what in sorted(blocks.missed))
 
 
 async def _named(

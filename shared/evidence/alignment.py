@@ -46,16 +46,16 @@ class Row:
         return self.cells[0][0], self.cells[-1][1]
 
 
+@dataclass(eq=False)
 class Block:
     """A text in which quotations are looked for, read once for all of them."""
 
-    def __init__(self, content: str) -> None:
-        self._content = content
+    content: str
 
     @cached_property
     def text(self) -> str:
         """The text as it is shown."""
-        return shown_form(self._content)
+        return shown_form(self.content)
 
     @cached_property
     def words(self) -> list[Word]:

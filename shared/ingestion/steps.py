@@ -23,7 +23,6 @@ from shared.ingestion.models import (
     IngestResult,
     IngestStep,
     ParsedFile,
-    Planned,
     SmallDone,
     Superseded,
 )
@@ -103,7 +102,13 @@ async def ingest_small(task: IngestTask) -> SmallDone:
     result = IngestResult(outcome="current")
     if not parsed.same_bytes:
         async with task.counted_parse():
-            planned = await _index_parsed(task)
+            await metadata.describe(task)
+            planned = await indexing.plan(task)
+            if planned.new_figure_count:
+                await captions.caption(task)
+            if planned.new_count:
+                await indexing.write_blocks(task)
+            await indexing.finish(task)
         result = IngestResult(outcome="ready", **planned.model_dump(include=BLOCK_COUNTS))
     # An attempt that broke off within its last step leaves old rows, or newer rights that rows lack.
     elif await task.exists(PARSED):
@@ -112,17 +117,6 @@ async def ingest_small(task: IngestTask) -> SmallDone:
         await apply_rights(task)
     closed = await task.close(CloseRequest(step=task.step, status="ready"))
     return SmallDone(result=result, again=closed.again)
-
-
-async def _index_parsed(task: IngestTask) -> Planned:
-    await metadata.describe(task)
-    planned = await indexing.plan(task)
-    if planned.new_figure_count:
-        await captions.caption(task)
-    if planned.new_count:
-        await indexing.write_blocks(task)
-    await indexing.finish(task)
-    return planned
 
 
 async def close(request: CloseRequest, services: IngestionServices) -> Closed:

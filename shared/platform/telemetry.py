@@ -70,7 +70,8 @@ def log_scope(**fields: str) -> Iterator[dict[str, str]]:
 
     What `note_fields` learns inside is there, too, also in tasks that were begun meanwhile.
     """
-    token = _log_scope.set({**(_log_scope.get() or {}), **_given(fields)})
+    given = {name: value for name, value in fields.items() if value}
+    token = _log_scope.set({**(_log_scope.get() or {}), **given})
     try:
         yield _log_scope.get() or {}
     finally:
@@ -81,7 +82,7 @@ def note_fields(**fields: str) -> None:
     """Add fields to the scope that this belongs to, from now on."""
     scope = _log_scope.get()
     if scope is not None:
-        scope.update(_given(fields))
+        scope.update({name: value for name, value in fields.items() if value})
 
 
 def add_log_source(source: LogSource) -> None:
@@ -161,10 +162,6 @@ def _scoped(_logger: object, _method: str, event: MutableMapping[str, Any]) -> M
         for name, value in fields.items():
             event.setdefault(name, value)
     return event
-
-
-def _given(fields: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in fields.items() if value}
 
 
 def _without_secrets(fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Spans: what was done, for how long, below what. The only module that knows opentelemetry's traces.
 
 Nothing is imported and nothing recorded until `start` is called, which wiring does if a setting asks for it.
-A span begins below another one, or where a trace begins or continues: `root` and `work`. Elsewhere there is
+A span begins below another one, or where a trace begins or continues: `root`. Elsewhere there is
 none, so that background work (polling, getting ready) leaves no traces.
 
 Never text of documents or of questions: attributes are names, numbers and ids of ours. What models read
@@ -198,13 +198,6 @@ def root(
 ) -> AbstractContextManager[Span]:
     """The span of something that came from outside: continues the trace of `parent`, or begins one."""
     return span(name, attributes, kind, parent=parent)
-
-
-def work(
-    name: str, link: TraceLink | None, attributes: Attributes | None = None
-) -> AbstractContextManager[Span]:
-    """The span of an activity, below its orchestration's; without a link below what is at work here."""
-    return span(name, attributes, parent=link.own if link else None)
 
 
 @contextmanager

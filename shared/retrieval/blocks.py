@@ -198,8 +198,15 @@ class BlockSearch:
         """The best blocks of all rankings, best first; the first one is of the most important phrasing."""
         if not rankings:
             return []
-        hits = _merge([ranking.hits for ranking in rankings])
         first = rankings[0]
+        hits = list(first.hits)
+        if len(rankings) > 1:
+            best: dict[str, Hit] = {}
+            for hit in (hit for ranking in rankings for hit in ranking.hits):
+                if hit.block_id not in best or best[hit.block_id].score < hit.score:
+                    best[hit.block_id] = hit
+            ranked = fuse_ranks([[hit.block_id for hit in ranking.hits] for ranking in rankings])
+            hits = [best[block_id] for block_id, _ in ranked]
         if self._semantic_ranker and first.vector is not None:
             hits = await semantically_ranked(self._index, first.text, first.vector, hits)
         return hits[: min(max(top_k, 1), MAX_TOP_K)]
@@ -319,17 +326,6 @@ def originals_first(block_ids: Sequence[str], rows: Mapping[str, IndexRow]) -> l
 
 def _scores(page: SearchPage) -> dict[str, float]:
     return {str(row["block_id"]): float(row["@search.score"]) for row in page.rows}
-
-
-def _merge(found: Sequence[Sequence[Hit]]) -> list[Hit]:
-    if len(found) == 1:
-        return list(found[0])
-    best: dict[str, Hit] = {}
-    for hit in (hit for hits in found for hit in hits):
-        if hit.block_id not in best or best[hit.block_id].score < hit.score:
-            best[hit.block_id] = hit
-    ranked = fuse_ranks([[hit.block_id for hit in hits] for hits in found])
-    return [best[block_id] for block_id, _ in ranked]
 
 
 def _code(failed: TimeoutError | GroundworkError) -> str:
@@ -470,11 +466,11 @@ async def semantically_ranked(
     return [hit.model_copy(update={"score": score}) for hit, score in zip(ordered, fused, strict=True)]
 
 
+@dataclass(frozen=True)
 class BlockLookup:
     """Gets blocks that one user may read."""
 
-    def __init__(self, index: SecuredIndex) -> None:
-        self._index = index
+    index: SecuredIndex
 
     async def get_many(self, block_ids: Sequence[str]) -> list[Hit]:
         """Those of the blocks that exist and are readable, in the order asked for, each once; score 0."""
@@ -482,16 +478,16 @@ class BlockLookup:
         if not wanted:
             return []
         request = SearchRequest(filter=search_in("block_id", wanted), select=FIELDS, top=len(wanted))
-        page = await self._index.search(request)
+        page = await self.index.search(request)
         found = {row["block_id"]: row for row in page.rows}
         return [as_hit(found[block_id], 0.0) for block_id in wanted if block_id in found]
 
 
+@dataclass(frozen=True)
 class DocumentBlocks:
     """Reads documents block by block."""
 
-    def __init__(self, index: SecuredIndex) -> None:
-        self._index = index
+    index: SecuredIndex
 
     async def pages(self, doc_id: str, first: int, last: int) -> list[Hit]:
         """The blocks of some pages (1-based, both included) in reading order; of a document without pages
@@ -503,7 +499,7 @@ class DocumentBlocks:
             order_by=_READING_ORDER,
             top=_PAGE_ROWS,
         )
-        return [as_hit(row, 1.0) for row in (await self._index.search(request)).rows]
+        return [as_hit(row, 1.0) for row in (await self.index.search(request)).rows]
 
     async def whole(self, doc_id: str) -> list[Hit]:
         """All blocks in reading order; none if there are more than one request gives."""
@@ -513,7 +509,7 @@ class DocumentBlocks:
             order_by=_READING_ORDER,
             top=_PAGE_ROWS,
         )
-        rows = (await self._index.search(request)).rows
+        rows = (await self.index.search(request)).rows
         return [as_hit(row, 0.0) for row in rows] if len(rows) < _PAGE_ROWS else []
 
     async def sizes(self, doc_id: str) -> list[tuple[str, int]]:
@@ -527,7 +523,7 @@ class DocumentBlocks:
                 top=_PAGE_ROWS,
                 skip=len(found),
             )
-            rows = (await self._index.search(request)).rows
+            rows = (await self.index.search(request)).rows
             found += [(str(row["block_id"]), tokens_of(str(row.get("content") or ""))) for row in rows]
             if len(rows) < _PAGE_ROWS:
                 break

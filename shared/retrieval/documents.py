@@ -1,6 +1,7 @@
 """Search over documents: lists, names, single records and facets, within the rights of one user."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from shared.platform.concurrency import run_together
 from shared.platform.errors import DocumentNotFoundError, InvalidQueryError
@@ -22,11 +23,11 @@ _PAGE_OF_IDS = 1000  # what the service gives at most
 _MAX_IDS = 5_000  # ids of 24 characters in one filter: 125 kB (unmeasured beyond)
 
 
+@dataclass(frozen=True)
 class DocumentSearch:
     """Finds documents that one user may read; only those whose ingestion is complete."""
 
-    def __init__(self, index: SecuredIndex) -> None:
-        self._index = index
+    index: SecuredIndex
 
     async def list_documents(
         self, filters: Filters, sort_by: str = "upload_date", limit: int = 20
@@ -63,7 +64,7 @@ class DocumentSearch:
             top=_clamped(limit),
             count=True,
         )
-        page = await self._index.search(request)
+        page = await self.index.search(request)
         records = [DocumentRecord.of_row(row) for row in page.rows]
         return records, len(records) if page.count is None else page.count
 
@@ -102,7 +103,7 @@ class DocumentSearch:
                 top=_PAGE_OF_IDS,
                 skip=len(found),
             )
-            rows = (await self._index.search(request)).rows
+            rows = (await self.index.search(request)).rows
             found += [str(row["doc_id"]) for row in rows]
             if len(rows) < _PAGE_OF_IDS:
                 return found
@@ -155,7 +156,7 @@ class DocumentSearch:
             select=("doc_id",),
             top=_NAMED_CANDIDATES,
         )
-        page = await self._index.search(request)
+        page = await self.index.search(request)
         return {str(row["doc_id"]): float(row["@search.score"]) for row in page.rows}
 
     async def facets(
@@ -178,11 +179,11 @@ class DocumentSearch:
             top=1,
             count=True,
         )
-        page = await self._index.search(request)
+        page = await self.index.search(request)
         return {field: page.facets.get(field, ()) for field in fields}, page.count or 0
 
     async def _search(self, request: SearchRequest) -> list[DocumentRecord]:
-        page = await self._index.search(request)
+        page = await self.index.search(request)
         return [DocumentRecord.of_row(row) for row in page.rows]
 
 

@@ -151,14 +151,14 @@ def _with_pages(scores: Mapping[str, float], places: Mapping[str, BlockPosition]
         if places[block].page_number is not None:
             pages[places[block]].append(score)
     best_two = {page: (*sorted(found, reverse=True), 0.0)[:2] for page, found in pages.items()}
-    return {block: score + _of_page(places[block], best_two) for block, score in scores.items()}
-
-
-def _of_page(place: BlockPosition, best_two: Mapping[BlockPosition, Sequence[float]]) -> float:
-    if place.page_number is None:
-        return 0.0
-    beside = (best_two.get(BlockPosition(place.doc_id, place.page_number + step), (0.0,)) for step in (-1, 1))
-    return PAGE_WEIGHT * best_two[place][1] + NEIGHBOUR_WEIGHT * max(found[0] for found in beside)
+    weighed = dict(scores)
+    for block in scores:
+        place = places[block]
+        if place.page_number is not None:
+            beside = (BlockPosition(place.doc_id, place.page_number + step) for step in (-1, 1))
+            best_beside = max(best_two.get(page, (0.0,))[0] for page in beside)
+            weighed[block] += PAGE_WEIGHT * best_two[place][1] + NEIGHBOUR_WEIGHT * best_beside
+    return weighed
 
 
 def top_score(scores: Sequence[float]) -> float:

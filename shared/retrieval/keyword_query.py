@@ -61,13 +61,17 @@ def document_names(filename: str, title: str, texts: Iterable[str]) -> tuple[str
     """The terms by which a document may be meant, each once: of its file name and title, then of its text."""
     capital, small = _letter_cases(texts)
     called = [*_filename_terms(filename), *_terms(title)]
-    of_name = [term for term in called if _has_digit(term) or 2 * small[term] <= capital[term]]
+    of_name = [term for term in called if any(map(str.isdigit, term)) or 2 * small[term] <= capital[term]]
     of_text = [
         term
         for term, times in capital.most_common()
         if times >= _MIN_TIMES and small[term] * _CAPITAL_SHARE <= times and _is_word(term)
     ]
-    return tuple(term for term in dict.fromkeys([*of_name, *of_text[:MAX_NAMES]]) if _tells(term))
+    return tuple(
+        term
+        for term in dict.fromkeys([*of_name, *of_text[:MAX_NAMES]])
+        if (len(term) >= _FEW_LETTERS or term.isdigit()) and term not in FUNCTION_WORDS
+    )
 
 
 def document_words(names: Sequence[str], texts: Iterable[str]) -> tuple[str, ...]:
@@ -144,16 +148,8 @@ def _letter_cases(texts: Iterable[str]) -> tuple[Counter[str], Counter[str]]:
     return capital, small
 
 
-def _tells(term: str) -> bool:
-    return (len(term) >= _FEW_LETTERS or term.isdigit()) and term not in FUNCTION_WORDS
-
-
 def _is_word(term: str) -> bool:
     return not term.isdigit() and term not in FUNCTION_WORDS
-
-
-def _has_digit(term: str) -> bool:
-    return any(character.isdigit() for character in term)
 
 
 _ANYWHERE = re.compile(r"""([+|"()'\\])""")

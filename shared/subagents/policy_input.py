@@ -79,6 +79,9 @@ def describe(
 ) -> DelegationPolicyInput:
     """The policy's input."""
     request, limits = delegation_request.request, settings.subagents
+    # Where every slot is taken, also by those that have not begun yet, as many are at work as may be; but if
+    # these fill the queue, it is the queue that is waited for.
+    is_full = control.circuit_closed and not control.free and control.waiting < limits.max_queue_depth
     departments = {(record.department or "").casefold() for record in delegation_request.evidence.records}
     return DelegationPolicyInput(
         request_id=request.run_id,
@@ -95,7 +98,11 @@ def describe(
             restricted_tools_only=limits.restricted_tools_only,
             compliance_mode=limits.compliance_mode,
         ),
-        system_health=_health(control, settings),
+        system_health=SystemHealth(
+            degraded_mode=limits.degraded_mode,
+            subagent_queue_depth=control.waiting,
+            active_subagents=max(control.active, limits.max_active) if is_full else control.active,
+        ),
     )
 
 
@@ -191,21 +198,16 @@ def _doc_scope(delegation_request: DelegationRequest) -> DocScope:
     # Documents that the caller chose limit the search; only those named are what the question is about.
     names_several = evidence.narrowed and len(set(delegation_request.stored.doc_ids)) > 1
     found = sum(_tokens(hit.content or hit.image_caption or "") for hit in evidence.hits)
+    # "In these filings", "in each period": and what was found is from several of a series.
+    is_about_editions = speaks_of_editions(delegation_request.question) and bool(
+        repeated_series(hit.filename for hit in evidence.hits)
+    )
     return DocScope(
         target_doc_ids=targets,
         estimated_tokens=delegation_request.document_tokens or found,
         requires_full_document=plan.query_type == "DOCUMENT_SUMMARY",
-        multi_document=plan.query_type == "COMPARISON"
-        or names_several
-        or _is_about_editions(delegation_request),
+        multi_document=plan.query_type == "COMPARISON" or names_several or is_about_editions,
     )
-
-
-def _is_about_editions(delegation_request: DelegationRequest) -> bool:
-    """ "In these filings", "in each period": and what was found is from several of a series."""
-    if not speaks_of_editions(delegation_request.question):
-        return False
-    return bool(repeated_series(hit.filename for hit in delegation_request.evidence.hits))
 
 
 def _tokens(text: str) -> int:
@@ -240,21 +242,6 @@ def healthy_tools(web_search: WebSearch | None) -> tuple[SubagentTool, ...]:
     Whether the web can be searched is not tried beforehand: who cannot gives way to a simpler sub-agent.
     """
     return _CORPUS if web_search is None else (*_CORPUS, "web_search")
-
-
-def _health(control: ControlView, settings: Settings) -> SystemHealth:
-    """How busy sub-agents are.
-
-    Where every slot is taken, also by those that have not begun yet, as many are at work as may be; but if
-    these fill the queue, it is the queue that is waited for.
-    """
-    limits = settings.subagents
-    is_full = control.circuit_closed and not control.free and control.waiting < limits.max_queue_depth
-    return SystemHealth(
-        degraded_mode=limits.degraded_mode,
-        subagent_queue_depth=control.waiting,
-        active_subagents=max(control.active, limits.max_active) if is_full else control.active,
-    )
 
 
 def budget_of(

@@ -52,7 +52,9 @@ async def test_a_run_and_its_sub_agents_are_spans_without_a_word_of_question_or_
 ) -> None:
     services = await world(settings=fake_settings())
     run_id, link = await answered(services)
-    with tracing.work("take_sub_agent_turn", link_below(link.own, f"{run_id}:s002c0", datetime.now(UTC))):
+    below = link_below(link.own, f"{run_id}:s002c0", datetime.now(UTC))
+    assert below is not None
+    with tracing.span("take_sub_agent_turn", parent=below.own):
         pass
     await record_end(run_id, link, services.blobs, services.runs)
     assert recorded.parent_of("answer_question") == "request"

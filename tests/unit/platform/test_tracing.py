@@ -92,7 +92,7 @@ def test_a_span_is_below_the_one_at_work(recorded: Recorded) -> None:
 
 
 def test_where_no_trace_begins_there_is_no_span(recorded: Recorded) -> None:
-    with tracing.span("alone") as alone, tracing.work("activity", None):
+    with tracing.span("alone") as alone, tracing.span("activity"):
         alone.set({"a": 1})
     assert recorded.names == []
 
@@ -118,7 +118,7 @@ def test_an_orchestration_is_recorded_under_the_id_that_its_parts_know(recorded:
         parent = tracing.current().traceparent
     link = link_below(parent, "run-1", NOW)
     assert link is not None
-    with tracing.work("activity", link):
+    with tracing.span("activity", parent=link.own):
         pass
     tracing.record("orchestration", link, {"run_id": "run-1"}, ended_at=NOW + timedelta(seconds=2))
     assert recorded.parent_of("activity") == "orchestration"
