@@ -87,10 +87,10 @@ async def begin_run(
     if chat.thread_id is not None:
         request = request.model_copy(update={"conversation": turn.conversation})
         keeping = WorkingMemory(services.blobs, request.run_id).keep_request(request)
-        request, _ = await run_together(keeping, _create(_record(request, turn.number), services.runs))
+        request, _ = await run_together(keeping, _create(request, turn.number, services.runs))
         return request
     # The record comes last: a run that can be looked up has its log, in which it can be closed.
-    await _create(_record(request, turn.number), services.runs)
+    await _create(request, turn.number, services.runs)
     return request
 
 
@@ -191,15 +191,8 @@ async def _open(
     return opened
 
 
-async def _create(record: RunRecord, runs: RunStore) -> None:
-    try:
-        await runs.create(record)
-    except ConflictError:
-        return  # an earlier attempt, or one at the same time, came so far: ids are given out once
-
-
-def _record(request: RunRequest, turn: int) -> RunRecord:
-    return RunRecord(
+async def _create(request: RunRequest, turn: int, runs: RunStore) -> None:
+    record = RunRecord(
         run_id=request.run_id,
         thread_id=request.thread_id,
         owner_id=request.user.user_id,
@@ -207,6 +200,10 @@ def _record(request: RunRequest, turn: int) -> RunRecord:
         created_at=request.created_at,
         turn=turn,
     )
+    try:
+        await runs.create(record)
+    except ConflictError:
+        return  # an earlier attempt, or one at the same time, came so far: ids are given out once
 
 
 async def _first_event(request: RunRequest, services: AnsweringServices) -> None:

@@ -56,8 +56,8 @@ def _record_child(child: Child, delegation: Delegation, parent: TraceLink, *, is
     link = link_below(parent.own, task.child_id, delegation.decided_at)
     if link is None:
         return
-    ended_at = min((state and state.ended_at) or task.deadline, datetime.now(UTC))
-    is_cut_off = is_cancelled and (state is None or state.status == "running")
+    ended_at = min(state.ended_at or task.deadline, datetime.now(UTC))
+    is_cut_off = is_cancelled and state.status == "running"
     status = "cancelled" if is_cut_off else final_status(child, datetime.now(UTC))
     attributes: tracing.Attributes = {
         "gen_ai.operation.name": "invoke_agent",
@@ -65,9 +65,9 @@ def _record_child(child: Child, delegation: Delegation, parent: TraceLink, *, is
         "run_id": task.run_id,
         "child": task.index,
         "groundwork.status": status,
-        "groundwork.turns": state.turns_ended if state else 0,
-        "groundwork.tokens": state.tokens if state else 0,
-        "groundwork.findings": len(state.findings) if state else 0,
+        "groundwork.turns": state.turns_ended,
+        "groundwork.tokens": state.tokens,
+        "groundwork.findings": len(state.findings),
     }
     error_type = "SubagentFailed" if status == "failed" else ""
     tracing.record(

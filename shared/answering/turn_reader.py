@@ -9,7 +9,8 @@ A fence of Markdown around the whole answer is taken off: it would show tables a
 import re
 
 _TAG = re.compile(r"</?answer>", re.IGNORECASE)
-_TAG_CHARS = len("</answer>")
+_TAGS = ("<answer>", "</answer>")
+_TAG_CHARS = max(map(len, _TAGS))
 _WRAPPER = re.compile(r"(?:```|~~~) *(?:markdown|md)[^\S\n]*\n", re.IGNORECASE)
 _MAY_BE_WRAPPER = re.compile(r"`{0,3}|~{0,3}|(?:```|~~~) *[a-z]{0,8}[^\S\n]*", re.IGNORECASE)
 _FENCE = re.compile(r" {0,3}(?:```|~~~)(.*)")
@@ -62,24 +63,20 @@ class TurnReader:
 
     Attributes:
         thought: what stood before the answer; all of the text while no answer has begun.
+        has_answer: the answer has begun.
     """
 
     def __init__(self, *, must_answer: bool = False) -> None:
         """`must_answer`: the turn can call no tool, so that all of its text is the answer."""
         self.thought = ""
-        self._has_begun = must_answer
+        self.has_answer = must_answer
         self._held = ""
         self._has_text = False
         self._unwrapper = _Unwrapper()
 
-    @property
-    def has_answer(self) -> bool:
-        """Whether the answer has begun."""
-        return self._has_begun
-
     def feed(self, piece: str) -> str:
         """The next text of the answer; empty while it has not begun."""
-        if self._has_begun:
+        if self.has_answer:
             return self._answer(piece)
         self.thought += piece
         if begun := _TAG.search(self.thought):
@@ -88,13 +85,13 @@ class TurnReader:
             answer, self.thought = self.thought, ""
         else:
             return ""
-        self._has_begun = True
+        self.has_answer = True
         return self._answer(answer)
 
     def finish(self, *, is_answer: bool) -> str:
         """The rest of the answer. `is_answer`: the turn calls no tool, so that it is one."""
-        if not self._has_begun and is_answer:
-            self._has_begun, text, self.thought = True, self.thought, ""
+        if not self.has_answer and is_answer:
+            self.has_answer, text, self.thought = True, self.thought, ""
             return self._answer(text) + self._rest()
         return self._rest()
 
@@ -107,7 +104,7 @@ class TurnReader:
             (
                 place
                 for place in range(max(0, len(text) - _TAG_CHARS), len(text))
-                if _may_be_tag(text[place:])
+                if any(tag.startswith(text[place:].lower()) for tag in _TAGS)
             ),
             len(text),
         )
@@ -118,7 +115,3 @@ class TurnReader:
     def _rest(self) -> str:
         rest, self._held = self._held, ""
         return self._unwrapper.feed(rest, at_end=True)
-
-
-def _may_be_tag(rest: str) -> bool:
-    return any(tag.startswith(rest.lower()) for tag in ("<answer>", "</answer>"))

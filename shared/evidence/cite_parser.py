@@ -154,17 +154,13 @@ def _read_broken_tag(region: str) -> list[Piece]:
 
 
 def _piece(name: str, values: dict[str, str]) -> Piece:
-    read = {key: _unescape(value).strip() for key, value in values.items()}
+    # Entities with a semicolon only: `?a=1&copy=2` is an address, not a sign of copyright.
+    read = {key: _ENTITY.sub(_character, value).strip() for key, value in values.items()}
     if name.lower().startswith("gap"):
         return GapTag(missing=read.get("missing", ""), next_step=read.get("next_step", ""))
     if name.lower().startswith("figure"):
         return FigureTag(block_id=read.get("block_id", ""))
     return CiteTag(doc_id=read.get("doc_id", ""), quote=read.get("quote", ""), result=read.get("result", ""))
-
-
-def _unescape(value: str) -> str:
-    """Entities with a semicolon only: `?a=1&copy=2` is an address, not a sign of copyright."""
-    return _ENTITY.sub(_character, value)
 
 
 def _character(entity: re.Match[str]) -> str:

@@ -15,6 +15,7 @@ import unicodedata
 # Controls, what is invisible, and what turns the direction of reading. Marks of a script itself stay.
 _HIDDEN = re.compile(r"[\x00-\x1f\x7f-\x9f\xad\u200b\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]")
 _BRACKETS = "()[]"
+_NO_PARENTHESES = str.maketrans("()", "  ")
 _NUMBER = re.compile(r"\[\s*(\d{1,4})\s*\]")
 _PAIR = re.compile(r"\(([^()]{0,60})\)")
 
@@ -36,15 +37,16 @@ def one_line(text: str) -> str:
 
 def shown_name(name: str) -> str:
     """A name as it may stand between our own words: of parentheses, short pairs alone are left."""
-    line = _NUMBER.sub(r"(\1)", "".join(_as_ascii_bracket(sign) for sign in name))
+    seen = [(sign, unicodedata.normalize("NFKC", sign)) for sign in name]
+    line = _NUMBER.sub(r"(\1)", "".join(plain if plain in _BRACKETS else sign for sign, plain in seen))
     kept: list[str] = []
     position = 0
     for pair in _PAIR.finditer(line):
         is_harmless = "source" not in as_seen(pair[1])
-        kept += [_without_parentheses(line[position : pair.start()])]
-        kept += [pair[0] if is_harmless else _without_parentheses(pair[0])]
+        kept += [line[position : pair.start()].translate(_NO_PARENTHESES)]
+        kept += [pair[0] if is_harmless else pair[0].translate(_NO_PARENTHESES)]
         position = pair.end()
-    return one_line("".join((*kept, _without_parentheses(line[position:]))))
+    return one_line("".join((*kept, line[position:].translate(_NO_PARENTHESES))))
 
 
 def markdown_text(text: str) -> str:
@@ -62,12 +64,3 @@ def as_seen(text: str) -> str:
     """The letters that a reader sees, whatever stands for them, in lower case."""
     visible = "".join(sign for sign in text if unicodedata.category(sign) not in ("Cf", "Mn"))
     return unicodedata.normalize("NFKC", visible).lower().translate(_LOOK_ALIKE)
-
-
-def _as_ascii_bracket(sign: str) -> str:
-    seen = unicodedata.normalize("NFKC", sign)
-    return seen if seen in _BRACKETS else sign
-
-
-def _without_parentheses(text: str) -> str:
-    return text.replace("(", " ").replace(")", " ")

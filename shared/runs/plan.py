@@ -82,8 +82,14 @@ Todo = tuple[TodoItem, ...]
 
 
 def started(todo: Sequence[TodoItem]) -> Todo:
-    """The plan is made: what depends on nothing is begun."""
-    return _with_ready_begun(tuple(todo))
+    """What depends on nothing that is still to be done is begun."""
+    done = {item.position for item in todo if item.status == "done"}
+    return tuple(
+        _with_status(item, "in_progress")
+        if item.status == "pending" and done.issuperset(item.dependencies)
+        else item
+        for item in todo
+    )
 
 
 def evidence_found(todo: Sequence[TodoItem]) -> Todo:
@@ -93,7 +99,7 @@ def evidence_found(todo: Sequence[TodoItem]) -> Todo:
         _with_status(item, "done") if item.status == "in_progress" and item.position in needed else item
         for item in todo
     )
-    return _with_ready_begun(found)
+    return started(found)
 
 
 def tried_again(todo: Sequence[TodoItem]) -> Todo:
@@ -107,16 +113,6 @@ def tried_again(todo: Sequence[TodoItem]) -> Todo:
 def closed(todo: Sequence[TodoItem], *, succeeded: bool) -> Todo:
     """The run has ended: nothing is left pending. What was found is worth nothing without an answer."""
     return tuple(_with_status(item, "done" if succeeded else "failed") for item in todo)
-
-
-def _with_ready_begun(todo: Todo) -> Todo:
-    done = {item.position for item in todo if item.status == "done"}
-    return tuple(
-        _with_status(item, "in_progress")
-        if item.status == "pending" and done.issuperset(item.dependencies)
-        else item
-        for item in todo
-    )
 
 
 def _with_status(item: TodoItem, status: TodoStatus) -> TodoItem:

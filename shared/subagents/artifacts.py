@@ -24,10 +24,10 @@ _DELEGATION = "-delegation.json"
 
 @dataclass(frozen=True)
 class Child:
-    """A task with what its sub-agent has brought; None = nothing was stored."""
+    """A task with what its sub-agent has brought; a state that never began = nothing was stored."""
 
     task: SubagentTask
-    state: SubagentState | None
+    state: SubagentState
 
 
 def delegation_path(run_id: str, step: int) -> str:
@@ -114,7 +114,10 @@ async def children_of(blobs: BlobStore, delegations: Sequence[Delegation]) -> tu
     """The tasks of some delegations, each with its state."""
     tasks = [task for delegation in delegations for task in delegation.tasks]
     states = await run_together(*(find_state(blobs, task.run_id, task.step, task.index) for task in tasks))
-    return tuple(Child(task, state) for task, state in zip(tasks, states, strict=True))
+    return tuple(
+        Child(task, state or SubagentState(child_id=task.child_id, profile=task.profile))
+        for task, state in zip(tasks, states, strict=True)
+    )
 
 
 class ChildStore:

@@ -307,11 +307,10 @@ async def _note(subagent_metrics: MetricStore, record: MetricRecord) -> None:
 
 def _child_record(delegation: Delegation, child: Child, status: ChildStatus) -> ChildRecord:
     task, state = child.task, child.state
-    facts = {"key": _key(task.run_id, task.step, task.index), "at": delegation.decided_at, "status": status}
-    if state is None:
-        return ChildRecord(**facts, selected=task.profile, profile=task.profile, timed_out=status == "late")
     return ChildRecord(
-        **facts,
+        key=_key(task.run_id, task.step, task.index),
+        at=delegation.decided_at,
+        status=status,
         selected=task.profile,
         profile=state.profile,
         timed_out=status == "late" or "TIME_OUT" in state.warnings,

@@ -22,7 +22,6 @@ from shared.subagents.passages import (
     in_turns,
     size_tokens,
     spread,
-    task_message,
     thinned,
 )
 from shared.subagents.turn_context import TurnContext
@@ -123,5 +122,5 @@ async def _sizes(binding: Binding, targets: Sequence[str]) -> list[tuple[str, in
 
 def _room(context: TurnContext, *, closing: bool) -> int:
     """Tokens for passages."""
-    bare = tokens_of([context.system, task_message(context.task.question, [], [], {}, then="work")])
+    bare = tokens_of([context.system, context.message()])
     return opening_tokens(context.task.budget, bare, closing=closing)

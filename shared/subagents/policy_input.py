@@ -316,10 +316,11 @@ async def spent_before(delegation_request: DelegationRequest, blobs: BlobStore) 
     return Spent(
         started=len(children),
         tokens=sum(
-            child.state.tokens if child.state else child.task.budget.max_child_tokens for child in children
+            child.state.tokens if child.state.started_at else child.task.budget.max_child_tokens
+            for child in children
         ),
         cost_usd=sum(
-            child.state.cost_usd if child.state else child.task.budget.max_child_cost_usd
+            child.state.cost_usd if child.state.started_at else child.task.budget.max_child_cost_usd
             for child in children
         ),
     )

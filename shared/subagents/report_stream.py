@@ -22,7 +22,7 @@ from shared.subagents.budget import (
     tokens_of,
 )
 from shared.subagents.findings import Material, is_whole, proved_report, read_partial, without_repeats
-from shared.subagents.passages import by_document, fitting, fitting_pages, in_turns, task_message
+from shared.subagents.passages import by_document, fitting, fitting_pages, in_turns
 from shared.subagents.turn_context import TurnContext
 from shared.tools.models import WebHit
 
@@ -87,12 +87,13 @@ class _Report:
         self._context = context
         report, budget = context.profile.report, context.task.budget
         schema = str(report.model_json_schema())
-        bare = tokens_of([context.system, _message(context, [], []), schema])
+        listed = _listed(context)
+        bare = tokens_of([context.system, context.message(listed=listed, then="report"), schema])
         room = budget.max_child_tokens - context.spent.tokens - bare
         # As much of the passages as a fair report leaves room for; if there is little, rather more of them.
         room -= FAIR_REPORT_TOKENS if room > 2 * FAIR_REPORT_TOKENS else LEAST_REPORT_TOKENS
         hits, pages = _shown(context, max(room, 0))
-        user = _message(context, hits, pages)
+        user = context.message(hits, pages, listed, then="report")
         self._prompt = Prompt(name="sub_agent", system=context.system, user=user)
         self._prompt_tokens = tokens_of([context.system, user, schema])
         self.allowed = allowed_output(
@@ -103,7 +104,7 @@ class _Report:
             wanted=MOST_REPORT_TOKENS,
             least=LEAST_REPORT_TOKENS,
         )
-        self._material = Material(hits, pages, _listed(context))
+        self._material = Material(hits, pages, listed)
         self._findings = context.state.findings  # those of an earlier attempt stay
         self._uncertainty = context.state.uncertainty
         self._text: list[str] = []
@@ -192,18 +193,6 @@ def _shown(context: TurnContext, room: int) -> tuple[list[Hit], list[WebHit]]:
     chosen = fitting(in_turns(by_document(hits)), room) if hits and room > 0 else []
     known = {hit.block_id: hit for hit in chosen}
     return [known[hit.block_id] for hit in hits if hit.block_id in known], shown_pages
-
-
-def _message(context: TurnContext, hits: list[Hit], pages: list[WebHit]) -> str:
-    return task_message(
-        context.task.question,
-        context.targets,
-        hits,
-        context.records,
-        pages,
-        listed=_listed(context),
-        then="report",
-    )
 
 
 def _listed(context: TurnContext) -> list[DocumentRecord]:

@@ -92,7 +92,7 @@ async def collect(
         )
     )
     await wait_briefly(settling, run_in_background(note_ends(services.subagent_metrics, delegation, ended)))
-    states = [child.state for child in children if child.state is not None]
+    states = [child.state for child in children]
     targets = tuple(dict.fromkeys(doc_id for task in delegation.tasks for doc_id in task.doc_ids))
     is_listing = bool(evidence.records) and not evidence.hits
     return Collected(
@@ -130,21 +130,10 @@ def _bounds(own: Evidence, services: SubagentServices) -> Bounds:
 def _warnings(
     delegation: Delegation, ended: Sequence[tuple[Child, ChildStatus]], words: SubagentWords
 ) -> tuple[str, ...]:
-    told = [_warning(child, status, words) for child, status in ended]
-    if not any(_has_brought(child) for child, _ in ended):
+    told = [warning_of(words, child.state, status) for child, status in ended]
+    if not any(child.state.findings or child.state.hits for child, _ in ended):
         told.append(words.fallbacks[delegation.decided.fallback_plan])
     return tuple(warning for warning in told if warning)
-
-
-def _warning(child: Child, status: ChildStatus, words: SubagentWords) -> str:
-    state = child.state
-    profile = state.profile if state else child.task.profile
-    codes = state.warnings if state else ()
-    return warning_of(words, profile, status, codes, found=_has_brought(child))
-
-
-def _has_brought(child: Child) -> bool:
-    return child.state is not None and bool(child.state.findings or child.state.hits)
 
 
 def merge_evidence(

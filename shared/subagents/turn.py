@@ -39,7 +39,7 @@ from shared.subagents.budget import (
 )
 from shared.subagents.models import SubagentState, TurnInput, TurnResult, TurnStatus, WarningCode
 from shared.subagents.opening import open_task
-from shared.subagents.passages import fitting_pages, repeats_passage, task_message, web_results
+from shared.subagents.passages import fitting_pages, repeats_passage, web_results
 from shared.subagents.report_stream import write_report
 from shared.subagents.services import SubagentServices
 from shared.subagents.turn_context import TurnContext
@@ -199,10 +199,9 @@ async def _tell_refused(context: TurnContext, item: PlannedCall) -> None:
 
 def _messages(context: TurnContext) -> Sequence[Message]:
     opening = context.state.hits[: context.state.opening_count]
-    task = task_message(context.task.question, context.targets, opening, context.records, then="work")
     return (
         Message(role="system", text=context.system),
-        Message(role="user", text=task),
+        Message(role="user", text=context.message(opening)),
         *context.state.messages,
     )
 
@@ -270,7 +269,7 @@ async def _turn_context(
     request = request.with_rights_of(delegation.asker)
     if request.agent is not None and request.agent.model:
         services = services.using(chat_model=services.chat_model_named(request.agent.model))
-    context = TurnContext(services, turn, task, request, store=store, state=state)
+    context = TurnContext(services, turn, task, request, store, state)
     await context.open_log()
     return context
 

@@ -4,8 +4,9 @@ Events show readers tools, turns and counts, never what was read or found. A log
 no turn; a run that has ended ends the sub-agent.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
@@ -23,9 +24,11 @@ from shared.subagents.artifacts import ChildStore
 from shared.subagents.budget import Prices, Spent
 from shared.subagents.loop import CRASH_GRACE
 from shared.subagents.models import SubagentState, SubagentTask, TurnInput, WarningCode
+from shared.subagents.passages import task_message
 from shared.subagents.profiles import PROFILES, SCOPES, Profile
 from shared.subagents.services import SubagentServices
 from shared.tools.base import Found, Tool
+from shared.tools.models import WebHit
 from shared.tools.registry import bound_tool
 
 _MAX_ARGUMENT_CHARS = 200  # of what a model wrote: readers see what it is after, not more
@@ -41,31 +44,32 @@ def _shown(value: Any) -> Any:
     return value if isinstance(value, int | float | bool) else None
 
 
+@dataclass
 class TurnContext:
-    """One turn's work. `state` is replaced as it continues, and stored by `keep`."""
+    """One turn's work.
 
-    def __init__(
-        self,
-        services: SubagentServices,
-        turn: TurnInput,
-        task: SubagentTask,
-        request: RunRequest,
-        *,
-        store: ChildStore,
-        state: SubagentState,
-    ) -> None:
-        """`state`: what was read from the store, or how a sub-agent begins."""
-        self.services = services
-        self.turn = turn
-        self.task = task
-        self.request = request
-        self.store, self.state = store, state
-        self.lost_s = 0.0
-        self._event_log: EventLog | None = None
-        self.prices = Prices(
-            services.settings.models.input_usd_per_million_tokens,
-            services.settings.models.output_usd_per_million_tokens,
-            services.settings.models.cached_input_usd_per_million_tokens,
+    Attributes:
+        state: what was read from the store, or how a sub-agent begins; replaced as it continues, and stored
+            by `keep`.
+    """
+
+    services: SubagentServices
+    turn: TurnInput
+    task: SubagentTask
+    request: RunRequest
+    store: ChildStore
+    state: SubagentState
+    lost_s: float = 0.0
+    _event_log: EventLog | None = None
+
+    @property
+    def prices(self) -> Prices:
+        """Of the models, as the settings have them."""
+        models = self.services.settings.models
+        return Prices(
+            models.input_usd_per_million_tokens,
+            models.output_usd_per_million_tokens,
+            models.cached_input_usd_per_million_tokens,
         )
 
     @property
@@ -109,6 +113,18 @@ class TurnContext:
         """(doc_id, file name) of the documents that the task is about and the asker may read."""
         known = self.records
         return [(doc_id, known[doc_id].filename) for doc_id in self.task.doc_ids if doc_id in known]
+
+    def message(
+        self,
+        hits: Sequence[Hit] = (),
+        pages: Sequence[WebHit] = (),
+        listed: Sequence[DocumentRecord] = (),
+        *,
+        then: Literal["work", "report"] = "work",
+    ) -> str:
+        """The task with what is shown for it, as the model reads it."""
+        question, known = self.task.question, self.records
+        return task_message(question, self.targets, hits, known, pages, listed=listed, then=then)
 
     def filters(self) -> Filters:
         """The limits of every search: the task's project, and its documents that the caller chose."""

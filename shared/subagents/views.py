@@ -3,7 +3,7 @@
 Our own sentences are in the question's language: English, or German.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -120,28 +120,21 @@ def subagent_words(question: str) -> SubagentWords:
     return GERMAN if messages_for(question) is GERMAN_QUESTION else ENGLISH
 
 
-def warning_of(
-    words: SubagentWords,
-    profile: ProfileName,
-    status: ChildStatus,
-    codes: Sequence[WarningCode],
-    *,
-    found: bool,
-) -> str:
+def warning_of(words: SubagentWords, state: SubagentState, status: ChildStatus) -> str:
     """One sub-agent's warning for the answer: `Comparator: It failed. What it …`; empty = all is well.
 
     Statements that were left out for lack of proof are no loss to the reader of an answer, nor is a crash
     from which it recovered.
     """
     unsaid = {"PROOF_MISSING", "CRASHED"} if status == "done" else {"PROOF_MISSING"}
-    told = [words.warnings[code] for code in dict.fromkeys(codes) if code not in unsaid]
+    told = [words.warnings[code] for code in state.warnings if code not in unsaid]
     if status == "done" and not told:
         return ""
     if status != "done":
         if not told or status == "late":
             told = [words.ended[status]]
-        told.append(words.used if found else words.unused)
-    return f"{words.badges[profile]}: {' '.join(told)}"
+        told.append(words.used if state.findings or state.hits else words.unused)
+    return f"{words.badges[state.profile]}: {' '.join(told)}"
 
 
 async def live_views(record: RunRecord, blobs: BlobStore) -> tuple[SubagentView, ...]:
@@ -156,7 +149,7 @@ async def live_views(record: RunRecord, blobs: BlobStore) -> tuple[SubagentView,
 
 def view_of(delegation: Delegation, child: Child, words: SubagentWords, status: ChildStatus) -> SubagentView:
     """One sub-agent, with the status that its parent gives it."""
-    state = child.state or SubagentState(child_id=child.task.child_id, profile=child.task.profile)
+    state = child.state
     read_from = (*(hit.doc_id for hit in state.hits), *child.task.doc_ids)
     return SubagentView(
         child_id=child.task.child_id,
@@ -181,20 +174,18 @@ def view_of(delegation: Delegation, child: Child, words: SubagentWords, status: 
 
 def live_status(child: Child, now: datetime) -> ChildStatus:
     """What a look from outside tells, while nobody has collected: who says nothing after its time is late."""
-    if child.state is not None and child.state.status != "running":
-        return child.state.status
-    return "running" if now < child.task.deadline else "late"
+    is_late = child.state.status == "running" and now >= child.task.deadline
+    return "late" if is_late else child.state.status
 
 
 def final_status(child: Child, now: datetime) -> ChildStatus:
     """How a child has ended that is over: late, if its time was up before it said so; else it broke off."""
-    if child.state is not None and child.state.status != "running":
-        return child.state.status
-    return "failed" if now < child.task.deadline else "late"
+    status = live_status(child, now)
+    return "failed" if status == "running" else status
 
 
 def _warnings(state: SubagentState, status: ChildStatus, words: SubagentWords) -> tuple[str, ...]:
-    told = [words.warnings[code] for code in dict.fromkeys(state.warnings)]
+    told = [words.warnings[code] for code in state.warnings]
     # Who was ended by its parent, or broke off, could say nothing of it.
     is_silent = status in ("late", "failed") and state.status == "running"
     return (words.ended[status], *told) if is_silent else tuple(told)

@@ -136,7 +136,9 @@ async def test_time_that_ran_out_and_children_that_never_began(
 
 async def test_a_child_that_stored_nothing_is_noted_too() -> None:
     services, made = fake_services(), delegation()
-    await note_ends(services.subagent_metrics, made, [(Child(made.tasks[0], None), "late")])
+    task = made.tasks[0]
+    silent = Child(task, SubagentState(child_id=task.child_id, profile=task.profile))
+    await note_ends(services.subagent_metrics, made, [(silent, "late")])
     noted = only(services)
     assert (noted.status, noted.timed_out, noted.latency_ms, noted.claims) == ("late", True, None, 0)
 
