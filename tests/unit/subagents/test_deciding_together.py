@@ -188,7 +188,13 @@ async def test_a_second_attempt_counts_what_the_first_one_used() -> None:
     first = (await decided(summary("a", "b"), services)).delegation
     assert first is not None
     for task in first.tasks:
-        state = SubagentState(child_id=task.child_id, profile="doc_reader", status="done", tokens=1_000)
+        state = SubagentState(
+            child_id=task.child_id,
+            profile="doc_reader",
+            status="done",
+            started_at=datetime.now(UTC),
+            tokens=1_000,
+        )
         await services.blobs.write(WORK, state_path(RUN, STEP, task.index), state.model_dump_json().encode())
     limit = await decided(again(), services)
     assert limit.event.data["reason_codes"] == ["REQUEST_LIMIT_REACHED"]
@@ -198,7 +204,10 @@ async def test_what_earlier_sub_agents_cost_is_no_longer_there_to_spend() -> Non
     services = services_with(subagents_max_per_request=5)
     first = (await decided(comparison("a", "b"), services)).delegation
     assert first is not None
-    state = SubagentState(child_id=first.tasks[0].child_id, profile="comparator", tokens=5_000, cost_usd=0.06)
+    child_id = first.tasks[0].child_id
+    state = SubagentState(
+        child_id=child_id, profile="comparator", started_at=datetime.now(UTC), tokens=5_000, cost_usd=0.06
+    )
     await services.blobs.write(WORK, state_path(RUN, STEP, 0), state.model_dump_json().encode())
     made = await decided(again(), services)
     assert made.delegation is not None

@@ -9,6 +9,7 @@ from pydantic import BaseModel
 
 from shared.platform.errors import CallTimeoutError
 from shared.platform.language_models.models import CallLimits, ModelTurn, ModelUsage, Prompt
+from shared.subagents.models import SubagentState
 from tests.fakes.blob_store import InMemoryBlobStore
 from tests.unit.subagents.child_models import CountedModel
 from tests.unit.subagents.child_world import GOOD, READY, SEARCH, THREE, ChildWorld, child_world
@@ -118,7 +119,11 @@ async def test_whoever_waits_for_another_attempt_waits_no_longer_than_its_time()
             return await super().write_version(container, name, content, etag=etag)
 
     def other(content: bytes) -> bytes:
-        return content.replace(b'"attempt_id":"', b'"attempt_id":"other')
+        # Without a result, also where this attempt had one: on a slow machine its search fails.
+        stolen = SubagentState.from_stored(content)
+        return (
+            stolen.model_copy(update={"attempt_id": "other", "last_result": None}).model_dump_json().encode()
+        )
 
     world = await child_world(CountedModel(READY, GOOD), blobs=Stolen(), seconds=1.5)
     began = asyncio.get_running_loop().time()
