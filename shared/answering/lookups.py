@@ -110,7 +110,7 @@ async def recomputed(
             return await is_computed(result, binding.tables, run_query_of(binding))
     except (TimeoutError, GroundworkError) as failed:
         code = failed.code if isinstance(failed, GroundworkError) else CallTimeoutError.code
-        get_logger().warning("table.not_recomputed", run_id=request.run_id, error_type=code)
+        get_logger().warning("table.recompute_failed", run_id=request.run_id, error_type=code)
         return False
 
 

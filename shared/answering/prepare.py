@@ -219,7 +219,7 @@ async def _tables(attempt: StepAttempt, request: RunRequest, stored: StoredPlan)
             lookup.of_documents(stored.doc_ids), lookup.search(question, services.embedder, limits)
         )
     except GroundworkError as failed:  # its tools can still look for them
-        get_logger().warning("tables.not_found", run_id=attempt.run_id, error_type=failed.code)
+        get_logger().warning("tables.search_failed", run_id=attempt.run_id, error_type=failed.code)
         return ()
     tables = list({table.table_id: table for table in (*named, *found)}.values())[:_MAX_TABLES]
     return tuple(
