@@ -32,6 +32,8 @@ def print_citations(api: Api, terminal: Terminal, citations: Sequence[Mapping[st
     """Print sources: number, file, page or moment, whether it is proved, the quotation, where it opens."""
     for cited in citations:
         mark = "verified" if cited.get("verified") else "not verified"
+        if cited.get("kind") == "web":
+            mark = f"from outside, {mark} on a snapshot of {str(cited.get('fetched_at', ''))[:10]}"
         publisher = f", published by {cited['published_by']}" if cited.get("published_by") else ""
         terminal.say(f"[{cited['n']}] {cited['filename']}{_page(cited)}{publisher} ({mark})", "bold")
         terminal.say(f"    “{cited['quote']}”", "dim")

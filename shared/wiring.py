@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from shared.platform.language_models.models import ChatModel, Embedder
     from shared.platform.queues import PoisonQueues, TaskQueues
     from shared.platform.search import SearchAdmin, SearchIndex
+    from shared.platform.web_pages import WebPages
     from shared.quality.store import QualityStore
     from shared.retrieval.index_comparison import OnPage
     from shared.retrieval.migration import IndexMigration
@@ -79,6 +80,7 @@ class Services:
     directory: GroupDirectory
     parser_services: ParserServices
     web_search: WebSearch | None = None  # None = the web is not searched
+    web_pages: WebPages | None = None  # None in tests that read none
     bot_inbox: ChannelInbox | None = None  # of these four: None = no channel is served, as in most tests
     bot_outbox: BotOutbox | None = None
     bot_files: ChannelFiles | None = None
@@ -155,6 +157,7 @@ class Connections:
             connect_tables,
         )
         from shared.platform.language_models.endpoint import connect_model
+        from shared.platform.web_pages import connect_web_pages
         from shared.teams.files import bot_token
         from shared.teams.tokens import connect_bot
         from shared.tools.github_api import connect_github
@@ -170,6 +173,7 @@ class Connections:
         self.document_intelligence = connect_document_intelligence(settings, self._credentials)
         self.docling = connect_docling(settings)
         self.web_search = connect_web_search(settings)
+        self.web_pages = connect_web_pages()
         self.github = connect_github(settings)
         self.graph = connect_graph()
         self.graph_token = graph_token(settings, self._credentials)
@@ -189,8 +193,8 @@ class Connections:
         """End whatever was opened. The identity last: the others may still ask it for a token."""
         connections: tuple[Closable, ...] = (
             *(self.blobs, self.queues, self.tables, self.model, self.search_admin),
-            *(self.document_intelligence, self.docling, self.web_search, self.graph, self.bot),
-            self.github,
+            *(self.document_intelligence, self.docling, self.web_search, self.web_pages, self.github),
+            *(self.graph, self.bot),
             *self._indexes.values(),
             self._credentials,
         )
@@ -271,6 +275,7 @@ def build_services(settings: Settings) -> Services:
     from shared.platform.blobs import BlobStore
     from shared.platform.queues import PoisonQueues, TaskQueues
     from shared.platform.tables import Table
+    from shared.platform.web_pages import WebPages
     from shared.quality.store import QualityStore
     from shared.retrieval.index_admin import AzureSearchAdmin
     from shared.runs.blob_run_log import BlobRunLog
@@ -309,6 +314,7 @@ def build_services(settings: Settings) -> Services:
         directory=_directory(to, settings),
         parser_services=_parser_services(to, settings),
         web_search=_web_search(to, settings),
+        web_pages=WebPages(to.web_pages),
         github=_github(to, settings),
         other_models=cache(lambda name: _chat_model(to, settings, name, "the agent's model")),
         closers=(to.close,),
@@ -366,10 +372,11 @@ def _directory(to: Connections, settings: Settings) -> GroupDirectory:
 
 
 def _web_search(to: Connections, settings: Settings) -> WebSearch | None:
-    from shared.tools.web_search import SearxngWebSearch
+    from shared.tools.web_search import BraveWebSearch, SearxngWebSearch
 
     url = settings.web_search.url
-    return SearxngWebSearch(to.web_search, url) if url else None
+    kind = BraveWebSearch if settings.web_search.engine == "brave" else SearxngWebSearch
+    return kind(to.web_search, url) if url else None
 
 
 def _github(to: Connections, settings: Settings) -> GithubApi | None:

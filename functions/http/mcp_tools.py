@@ -355,6 +355,7 @@ def _outcome(view: RunView, call: McpCall) -> ToolResult:
             "citations": [
                 {
                     "n": cited.n,
+                    "kind": cited.kind,
                     "filename": cited.filename,
                     "page_number": cited.page_number,
                     "quote": cited.quote,

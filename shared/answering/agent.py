@@ -44,13 +44,13 @@ class SessionHistory:
 
     def remember(self, session_id: str, question: str, answer: RunAnswer) -> None:
         """Add a turn at the end; the oldest ones make room."""
-        names = {cited.doc_id: cited.filename for cited in answer.citations}
+        names = {cited.doc_id: cited.filename for cited in answer.citations if cited.doc_id}
         turn = Turn(
             question=question[:MAX_CHARS],
             answer=answer.text[:MAX_CHARS],
             doc_ids=tuple(names),
             filenames=tuple(names.values()),
-            block_ids=tuple(dict.fromkeys(cited.block_id for cited in answer.citations)),
+            block_ids=tuple(dict.fromkeys(cited.block_id for cited in answer.citations if cited.block_id)),
         )
         self._sessions[session_id] = (*self.of(session_id).turns, turn)[-MAX_TURNS:]
         self._sessions.move_to_end(session_id)

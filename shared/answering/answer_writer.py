@@ -209,7 +209,8 @@ class AnswerWriter:
         """The model wrote from passages and cited none: no reader may take that for proved."""
         chars, marks = self._judged
         uncited = not self.has_citations and self.unsupported_claims == marks
-        return self.needs_proof and bool(self.book.hits and self.text[chars:].strip()) and uncited
+        was_shown = bool(self.book.hits or self.book.pages)
+        return self.needs_proof and was_shown and bool(self.text[chars:].strip()) and uncited
 
     async def _take(self, pieces: Sequence[Piece | Withheld]) -> None:
         for piece in pieces:

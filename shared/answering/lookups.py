@@ -27,6 +27,7 @@ from shared.runs.step_time import StepTime
 from shared.tools.base import Found, Tool
 from shared.tools.delegate import Delegate
 from shared.tools.execution import NOTHING_NEW, Called, carry_out, described, rendered, within
+from shared.tools.outside import Outside
 from shared.tools.registry import Binding, bound_tool, run_query_of
 from shared.tools.searches import StepSearches, caller_limits
 from shared.tools.table_tools import is_computed
@@ -42,6 +43,7 @@ async def look_up(
     services: AnsweringServices,
     *,
     shown: Evidence,
+    outside: Outside,
     time: StepTime,
     event_log: EventLog,
     held: Mapping[str, HeldResult],
@@ -52,10 +54,11 @@ async def look_up(
     Args:
         shown: what the model was shown so far.
         queried: how many results of queries the run has already.
+        outside: how it may use the web.
         held: results of the calls that the loop has carried out, by call id.
     """
     limit_s = time.seconds("gather", _TOOL_TIMEOUT_S)
-    bind = partial(_bound, services, request)
+    bind = partial(_bound, services, request, outside)
     calls = [item for item in turn.calls if item.call.call_id not in held]
     started = [
         ToolStartedEvent(tool=item.call.name, arguments=item.arguments)
@@ -151,16 +154,20 @@ def _results(
         hits=tuple(new),
         figures=tuple(hit for one in called for hit in one.found.figures)[:MAX_FIGURES],
         records=tuple(record for doc_id, record in records.items() if doc_id in named),
+        pages=tuple(page for one in called for page in one.found.snapshots),
+        found_urls=tuple(page.url for one in called for page in one.found.pages),
         not_searched=not_searched,
     )
 
 
-def _bound(services: AnsweringServices, request: RunRequest, name: str, found: Found) -> Tool:
+def _bound(
+    services: AnsweringServices, request: RunRequest, outside: Outside, name: str, found: Found
+) -> Tool:
     if name in services.own_tools:
         return services.own_tools[name]
     if name == Delegate.name:  # its arguments are wrong, else the loop would have carried it out
         return Delegate()
-    return bound_tool(name, services, request.user, caller_limits(request), found)
+    return bound_tool(name, services, request.user, caller_limits(request), found, outside=outside)
 
 
 async def _search(

@@ -1,6 +1,6 @@
 """What the steps of a run leave in its working memory for later steps. Pure."""
 
-from shared.evidence.models import TableResult
+from shared.evidence.models import TableResult, WebPage
 from shared.platform.language_models.models import Message
 from shared.platform.models import Model
 from shared.retrieval.models import DocumentRecord, Hit
@@ -68,6 +68,8 @@ class TurnResults(Model):
         hits, records: what may be quoted from now on.
         figures: those whose pictures the model asked to see.
         tables: results of queries over tables, which may be cited from now on.
+        pages: of the web, which may be quoted from now on; the snapshots that prove it.
+        found_urls: of pages that searches of the web found, which may be read from now on.
         not_searched: what gaps miss whose search failed.
     """
 
@@ -76,6 +78,8 @@ class TurnResults(Model):
     records: tuple[DocumentRecord, ...] = ()
     figures: tuple[Hit, ...] = ()
     tables: tuple[TableResult, ...] = ()
+    pages: tuple[WebPage, ...] = ()
+    found_urls: tuple[str, ...] = ()
     not_searched: tuple[str, ...] = ()
 
     @property

@@ -94,7 +94,7 @@ async def commit_answer(
 
 def _reading(answer: RunAnswer, request: RunRequest) -> AuditEntry:
     """Which documents the answer shows to whom."""
-    shown = (*(one.doc_id for one in answer.citations), *(one.doc_id for one in answer.figures))
+    shown = (*(one.doc_id for one in answer.citations if one.doc_id), *(one.doc_id for one in answer.figures))
     return AuditEntry(
         at=request.created_at,
         user_id=request.user.user_id,

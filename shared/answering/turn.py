@@ -29,13 +29,14 @@ from shared.answering.loop import retry_delay_s
 from shared.answering.metering import ModelFailedError, turn_pieces
 from shared.answering.models import HeldResult, Turn, TurnResults
 from shared.answering.number_gate import NumberGate
-from shared.answering.prompt import DOCUMENT_QUESTIONS, first_messages
+from shared.answering.prompt import DOCUMENT_QUESTIONS, documents_xml, first_messages
 from shared.answering.shown_answer import show_stored
 from shared.answering.steps import (
     TakeTurn,
     step_failed,
 )
 from shared.answering.turn_reader import TurnReader
+from shared.conversations.window import conversation_element
 from shared.documents.figures import readable_documents, seen_pictures
 from shared.evidence.citations import CitationBook
 from shared.evidence.messages import Messages, messages_in
@@ -57,6 +58,7 @@ from shared.runs.evidence import Evidence, StoredPlan
 from shared.runs.models import Choice, RunAnswer, RunRequest, WritingFacts
 from shared.runs.step_time import StepTime
 from shared.subagents.results import Collected, call_result, collect
+from shared.tools.outside import WEB_TOOLS, Outside, outside_of
 from shared.tools.registry import tool_definition
 from shared.tools.semantic_search import SemanticSearch
 from shared.tools.tool_calls import PlannedCall, plan_calls, signature
@@ -258,12 +260,42 @@ class TurnAttempt:
                 self._question.request,
                 self._services,
                 shown=self.shown,
+                outside=self._outside(),
                 time=self._time,
                 event_log=event_log,
                 held=await self._held_results(step, turn, event_log),
                 queried=sum(len(one.tables) for one in before.results),
             )
             before.results.append(await self._memory.put(step, found, "results"))
+
+    def _outside(self) -> Outside:
+        """How the calls of this turn may use the web: nothing of what the model has read may get there."""
+        question, evidence, before = self._question, self.shown, self._before
+        request = question.request
+        of_web = {
+            item.call.call_id for turn in before.turns for item in turn.calls if item.call.name in WEB_TOOLS
+        }
+        results = [message for found in before.results for message in found.messages]
+        shown = [
+            conversation_element(request.conversation),
+            documents_xml(question.collected.evidence),
+            question.collected.findings,
+            *(message.text for message in results if message.call_id not in of_web),
+        ]
+        known = {record.doc_id: record for record in evidence.records}
+        queried = (doc_id for found in before.results for doc_id in found.table_doc_ids)
+        read = [*(hit.doc_id for hit in evidence.blocks), *queried, *known]
+        return outside_of(
+            self._services.settings,
+            own_words=[
+                *(turn.question for turn in request.conversation.turns),
+                request.question,
+                before.choice.said,
+            ],
+            shown=shown,
+            found=[url for found in before.results for url in found.found_urls],
+            documents={doc_id: known.get(doc_id) for doc_id in read},
+        )
 
     async def _held_results(self, step: int, turn: Turn, event_log: EventLog) -> dict[str, HeldResult]:
         """What became of the call that the loop carried out after a turn."""
@@ -306,6 +338,7 @@ class TurnAttempt:
             book=CitationBook(
                 hits=(*evidence.blocks, *question.collected.proofs),
                 records={record.doc_id: record for record in evidence.records},
+                pages=tuple(page for found in results for page in found.pages),
                 source_urls={
                     record.doc_id: record.source_url for record in evidence.records if record.source_url
                 },
@@ -337,16 +370,16 @@ class TurnAttempt:
         turns: Sequence[Turn],
         results: Sequence[TurnResults],
     ) -> Turn:
-        """The model's turn. Without anything to write from no model is asked: it could say nothing. An agent
-        may have other tools than documents, and instructions for that case.
+        """The model's turn. Without anything to write from no model is asked: it could say nothing.
 
         Raises:
             ModelFailedError: the model failed, was late, or said nothing.
         """
         gaps = turns[-1].gaps if turns else ()
         nothing_new = bool(turns) and not turns[-1].calls and not results[-1].hits
-        is_agent = self._question.request.agent is not None
-        if nothing_new or (self._question.is_empty and not turns and not is_agent):
+        # An agent may have other tools than documents, and instructions for that case; so may the web help.
+        may_help = self._question.request.agent or set(WEB_TOOLS) & set(self._question.tools)
+        if nothing_new or (self._question.is_empty and not turns and not may_help):
             for gap in gaps or (nothing_found(self._question.words, self._question.collected.evidence),):
                 writer.show_gap(gap)
             return await self._finished(writer, ModelTurn())

@@ -53,7 +53,8 @@ def answered(turn: ThreadTurn, answer: RunAnswer) -> ThreadTurn:
     cited: dict[str, str] = {}
     sources: tuple[Citation | AnswerFigure, ...] = (*answer.citations, *answer.figures)
     for source in sources:
-        cited.setdefault(source.doc_id, source.filename)
+        if source.doc_id:  # a page of the web is no document
+            cited.setdefault(source.doc_id, source.filename)
     documents = list(cited.items())[:MAX_DOCUMENTS]
     blocks = dict.fromkeys(citation.block_id for citation in answer.citations if citation.block_id)
     return turn.model_copy(

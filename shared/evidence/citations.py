@@ -8,8 +8,9 @@ from shared.evidence.alignment import Alignment, Block, align
 from shared.evidence.cues import seconds_at
 from shared.evidence.document_prompt import clock_time, moment_url
 from shared.evidence.metadata_proof import prove_metadata
-from shared.evidence.models import Citation, TableResult
+from shared.evidence.models import Citation, TableResult, WebPage
 from shared.evidence.untrusted_text import markdown_name
+from shared.platform.web_addresses import host_of
 from shared.retrieval.models import DocumentRecord, Hit
 
 _QUOTED_ROWS = 5
@@ -28,6 +29,7 @@ class CitationBook:
         hits: the evidence: what the model was shown, and blocks that sub-agents proved something by.
         records: of the documents, by doc_id; what they say of a document may be cited, too.
         run_id: of the run whose answer it is; empty where views cannot look a citation up.
+        pages: of the web, as they were read.
         source_urls: where a recording can be seen, by doc_id, for those that were taken from elsewhere.
     """
 
@@ -35,6 +37,7 @@ class CitationBook:
     source_urls: Mapping[str, str] = field(default_factory=dict)
     run_id: str = ""
     records: Mapping[str, DocumentRecord] = field(default_factory=dict)
+    pages: tuple[WebPage, ...] = ()
     citations: list[Citation] = field(default_factory=list)
     _blocks: dict[str, Block] = field(default_factory=dict)
     _open: dict[tuple[str, str], Citation] = field(default_factory=dict)
@@ -45,8 +48,12 @@ class CitationBook:
         The cited document is searched first. A quotation that stands in another document of the evidence is
         cited from there: what is shown is where it really stands. Text comes before captions: a caption is a
         model's description of a picture, so a quotation from one points to it and proves nothing. Last comes
-        what the cited document's record says of it, which is shown as such.
+        what the cited document's record says of it, which is shown as such. A page of the web proves what is
+        cited from it and nothing else: no words from outside pass for a document's.
         """
+        page = next((page for page in self.pages if page.doc_id == doc_id), None)
+        if page is not None:
+            return self._prove_page(page, quote)
         found = self._find(quote, sorted(self.hits, key=lambda hit: (_is_image(hit), hit.doc_id != doc_id)))
         if found is not None:
             return self._add(found)
@@ -79,6 +86,26 @@ class CitationBook:
         )
         self.citations.append(citation)
         return citation, True
+
+    def _prove_page(self, page: WebPage, quote: str) -> tuple[Citation, bool] | None:
+        block = self._blocks.setdefault(page.doc_id, Block(page.text))
+        found = align(quote, block) if quote.strip() else None
+        if found is None:
+            return None
+        return self._add(
+            Citation(
+                n=len(self.citations) + 1,
+                kind="web",
+                doc_id="",
+                block_id="",
+                filename=host_of(page.final_url).removeprefix("www."),
+                quote=found.quote,
+                verified=True,
+                url=page.final_url,
+                final_url=page.final_url,
+                fetched_at=page.fetched_at,
+            )
+        )
 
     def hold(self, doc_id: str, quote: str) -> tuple[Citation, bool] | None:
         """A number for a quotation that stands nowhere, until it is repaired, and whether it is new.
@@ -159,11 +186,7 @@ class CitationBook:
 
     def _add(self, citation: Citation) -> tuple[Citation, bool]:
         for known in self.citations:
-            if (known.doc_id, known.block_id, known.quote) == (
-                citation.doc_id,
-                citation.block_id,
-                citation.quote,
-            ):
+            if _source(known) == _source(citation):
                 return known, False
         self.citations.append(citation)
         return citation, True
@@ -179,15 +202,20 @@ class CitationBook:
 _KINDS = {"metadata": "metadata", "table": "computed"}
 
 
+def _source(citation: Citation) -> tuple[str | None, ...]:
+    return citation.doc_id, citation.block_id, citation.final_url, citation.quote
+
+
 def marker(citation: Citation) -> str:
     """What stands in the text for a citation: ` (Source: manual.pdf, S. 3)[1]`.
 
     One that points to a picture, to what is known of the document as a whole, or to a calculation says so:
     ` (Source: manual.pdf, S. 3, figure)[2]`, ` (Source: manual.pdf, metadata)[3]`,
-    ` (Source: sales.xlsx, S. 1, computed)[4]`. A moment of a recording is
+    ` (Source: sales.xlsx, S. 1, computed)[4]`. So does one from outside the documents:
+    ` (Source: example.org, web)[5]`. A moment of a recording is
     a link to it: ` (Source: talk.vtt, [01:23](…#t=83))[3]`. What is not proved yet has its document alone.
     """
-    kind = ""
+    kind = ", web" if citation.kind == "web" else ""
     if citation.quote and not citation.verified:
         kind = f", {_KINDS.get(citation.kind, 'figure')}"
     moment = ""

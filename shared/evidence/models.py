@@ -1,5 +1,6 @@
-"""Citations, figures of an answer, and areas of a page."""
+"""Citations, figures of an answer, pages of the web, and areas of a page."""
 
+import hashlib
 from datetime import datetime
 from typing import Annotated, Literal, TypeAlias, TypeVar
 
@@ -59,17 +60,20 @@ class Citation(Model):
         kind: "metadata" = what the document's record says of it, such as its author; it has no block.
             "table" = *computed*: the query gave the same rows when it was run again, and each number of the
             statement is one of them. `tables` are those that it read; the other fields of the citation are of
-            the first of them. All fields from `table_id` on are of this kind alone.
+            the first of them. Fields from `table_id` to `tables` are of this kind alone.
+            "web" = a page from outside the documents; without document and block; `filename` is its host.
         quote: the block's own words: a line for each fragment, `OMISSION` where something is left out. Empty
             where the model's words stand nowhere in the document: the statement is not proved. Of a table its
             first rows.
         published_by: name of the person who put the document here, where one did and their name is known.
         verified: whether `quote` stands in a block of the document's own text. A quotation from a caption
-            does not: a model wrote it to describe a picture.
+            does not: a model wrote it to describe a picture. Of a page of the web: whether it stands in the
+            text that was read at `fetched_at` and is kept with the run; `url` may show other words now.
+        final_url, fetched_at: of a page of the web alone.
     """
 
     n: int
-    kind: Literal["quote", "metadata", "table"] = "quote"
+    kind: Literal["quote", "metadata", "table", "web"] = "quote"
     doc_id: str
     block_id: str
     filename: str
@@ -89,10 +93,39 @@ class Citation(Model):
     source_rows: Omittable[tuple[int, ...]] = None
     tables: Omittable[tuple[QueriedTable, ...]] = None
 
+    final_url: Omittable[str] = None
+    fetched_at: Omittable[datetime] = None
+
     @property
     def doc_ids(self) -> tuple[str, ...]:
         """The documents that it tells of: of a query over several tables, all of theirs."""
-        return tuple(dict.fromkeys((self.doc_id, *(table.doc_id for table in self.tables or ()))))
+        known = (self.doc_id, *(table.doc_id for table in self.tables or ()))
+        return tuple(dict.fromkeys(filter(None, known)))
+
+
+class WebPage(Model):
+    """The text of a page of the web as it was read, which is what quotations from it are proved by.
+
+    Attributes:
+        final_url: behind all redirects.
+        published_at: as the page says, ISO 8601.
+        sha256: of the bytes that were sent.
+        truncated: there is more of it.
+    """
+
+    final_url: str
+    title: str
+    text: str
+    published_at: str | None = None
+    fetched_at: datetime
+    sha256: str
+    content_type: str
+    truncated: bool = False
+
+    @property
+    def doc_id(self) -> str:
+        """What a model cites it by; no document has such an id."""
+        return f"web-{hashlib.sha256(self.final_url.encode()).hexdigest()[:12]}"
 
 
 class AnswerFigure(Model):

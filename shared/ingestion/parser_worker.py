@@ -1,4 +1,4 @@
-"""The worker process that parses files, and runs SQL over tables: one JSON line in, one JSON line out.
+"""The worker process that parses files and runs SQL over tables: one JSON line in, one JSON line out.
 
 A file may crash the worker or hang it; `parser_process` handles that. The worker ends with its host: when its
 input ends, and where the kernel allows also in the middle of a file. It imports little: it starts while
@@ -78,7 +78,22 @@ class RenderJob(Model):
     page_number: int
 
 
-Job = ParseJob | RenderJob | QueryJob
+class PageTextJob(Model):
+    """Write the text of the web page at `source`, a PageText, as JSON to `target`.
+
+    Attributes:
+        filename: anything with the suffix of its kind.
+        charset: as its server said.
+    """
+
+    kind: Literal["page_text"] = "page_text"
+    source: Path
+    target: Path
+    filename: str
+    charset: str | None = None
+
+
+Job = ParseJob | RenderJob | QueryJob | PageTextJob
 
 
 class WorkerReply(Model):
@@ -116,6 +131,10 @@ def _reply(job: Job, memory_bytes: int) -> WorkerReply:
             from shared.ingestion.parsers.pdf_page import render_page
 
             content = render_page(job.source, job.page_number, job.picture).model_dump_json()
+        elif isinstance(job, PageTextJob):
+            from shared.ingestion.parsers.web_text import read_page_text
+
+            content = read_page_text(job.source, job.filename, job.charset).model_dump_json()
         else:
             content = parse_file(job).model_dump_json()
         job.target.write_text(content, encoding="utf-8", errors="replace")

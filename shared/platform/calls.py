@@ -130,6 +130,12 @@ GITHUB = Dependency(
     "Check GITHUB_TOKEN: it needs to read contents, issues and pull requests of GITHUB_REPOSITORIES.",
 )
 
+WEB_PAGES = Dependency(
+    "the web",
+    "the way out of the network",
+    "The app reads public pages over the ports 80 and 443; a firewall on the way may refuse that.",
+)
+
 GRAPH = Dependency(
     "the directory (Microsoft Graph)",
     "GRAPH_ENDPOINT",

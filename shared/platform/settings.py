@@ -20,7 +20,7 @@ from shared.platform.timezones import TimezoneName
 
 AUTO = "auto"
 SUBAGENT_TOOLS = ("retrieve_documents", "query_metadata", "web_search")
-OPTIONAL_TOOLS = ("python", "file_read", "file_write", "github")
+OPTIONAL_TOOLS = ("python", "file_read", "file_write", "github", "web_search", "web_fetch")
 _UNAVAILABLE_TOOLS = {
     "git": "a client whose connections can be checked against private networks",
     "powershell": "a pool of remote sessions, because no shell runs next to the app",
@@ -518,8 +518,8 @@ class AnsweringSettings(SettingsGroup):
     )
     agent_tools: Annotated[str, AfterValidator(_optional_tools)] = Field(
         default="",
-        description="Tools that are off by default, comma separated, for questions and for agents that "
-        "name them: python, file_read, file_write, github.",
+        description="Tools that are off by default, for questions and for agents that name them: "
+        f"{', '.join(OPTIONAL_TOOLS)}.",
         examples=["python,file_read,file_write"],
     )
     max_question_chars: int = Field(default=8000, gt=0, description="A longer question is refused (413).")
@@ -781,8 +781,12 @@ class WebSearchSettings(SettingsGroup, alias_generator=prefixed("WEB_SEARCH_")):
 
     url: _SafeUrl | None = Field(
         default=None,
-        description="Search engine with SearXNG's JSON API; unset = no web search.",
+        description="API of the search engine; unset = no web search.",
         examples=["https://NAME/search"],
+    )
+    engine: Literal["searxng", "brave"] = Field(
+        default="searxng",
+        description="Whose API it speaks; `brave` has its own header for the key.",
     )
     key: _HeaderValue | None = Field(
         default=None, description="Key of the search engine, if it needs one.", repr=False
@@ -790,6 +794,21 @@ class WebSearchSettings(SettingsGroup, alias_generator=prefixed("WEB_SEARCH_")):
     key_header: _HeaderName = Field(
         default="X-Api-Key", description="Header that carries the key.", examples=["Authorization"]
     )
+
+
+class WebPageSettings(SettingsGroup):
+    """Pages of the web."""
+
+    web_fetch_hosts: _Hosts = Field(
+        default="",
+        description="Hosts of which `web_fetch` reads any page; they see addresses that a model wrote.",
+        examples=["docs.python.org"],
+    )
+
+    @property
+    def fetch_hosts(self) -> tuple[str, ...]:
+        """The hosts, in lower case."""
+        return listed(self.web_fetch_hosts.casefold())
 
 
 class GithubSettings(SettingsGroup, alias_generator=prefixed("GITHUB_")):
@@ -1133,6 +1152,7 @@ class Settings(BaseModel):
     thresholds: ThresholdSettings
     budgets: BudgetSettings
     web_search: WebSearchSettings
+    web_pages: WebPageSettings
     github: GithubSettings
     limits: LimitSettings
     telemetry: TelemetrySettings

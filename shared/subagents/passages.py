@@ -3,7 +3,6 @@
 Everything that was found is data: escaped, so that nothing in it can close an element or open another.
 """
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from itertools import zip_longest
@@ -17,9 +16,7 @@ from shared.tools.models import WebHit
 
 _FRAME_CHARS = 120  # of the element around a block, and a share of its document's
 _LEAST_CHARS = 400  # a shortened text keeps at least this many
-_RUN_WORDS = 5  # fewer stand by chance in texts on the same subject (unmeasured)
-_WORD = re.compile(r"\w+")
-_PAGE_CHARS = 2_500  # of one page of the web (unmeasured)
+_PAGE_CHARS = 6_000  # of one page of the web (unmeasured)
 
 
 def in_turns(found: Iterable[Sequence[Hit]]) -> list[Hit]:
@@ -122,21 +119,6 @@ def fitting_pages(pages: Sequence[WebHit], tokens: int) -> list[WebHit]:
     each = max(min(room // max(len(pages), 1) - _FRAME_CHARS, _PAGE_CHARS), _LEAST_CHARS)
     most = max(room // (each + _FRAME_CHARS), 1)
     return [page.model_copy(update={"text": page.text[:each]}) for page in pages[:most]]
-
-
-def repeats_passage(query: str, hits: Iterable[Hit], task: str) -> bool:
-    """Whether a query holds five words in a row that stand so in a passage, and not in the task.
-
-    Strangers see what is searched for on the web; text of a document has no business there, even if
-    the model wrote it.
-    """
-    own = _runs(query) - _runs(task)
-    return any(own & _runs(f"{hit.content} {hit.image_caption or ''}") for hit in hits) if own else False
-
-
-def _runs(text: str) -> set[tuple[str, ...]]:
-    words = _WORD.findall(text.casefold())
-    return {tuple(words[place : place + _RUN_WORDS]) for place in range(len(words) - _RUN_WORDS + 1)}
 
 
 def _size(hit: Hit) -> int:

@@ -35,7 +35,7 @@ class Profile:
 SCOPES: Mapping[SubagentTool, tuple[str, ...]] = {
     "retrieve_documents": ("rag_semantic_search", "read_pages"),
     "query_metadata": ("rag_metadata_search", "rag_get_document"),
-    "web_search": ("web_search",),
+    "web_search": ("web_search", "web_fetch"),
 }
 """What a sub-agent may do, as tools of the registry."""
 

@@ -15,7 +15,6 @@ from shared.platform.errors import (
     CallTimeoutError,
     DependencyError,
     GroundworkError,
-    InvalidQueryError,
     ModelFixableError,
     NotFoundError,
 )
@@ -39,14 +38,14 @@ from shared.subagents.budget import (
 )
 from shared.subagents.models import SubagentState, TurnInput, TurnResult, TurnStatus, WarningCode
 from shared.subagents.opening import open_task
-from shared.subagents.passages import fitting_pages, repeats_passage, web_results
+from shared.subagents.passages import fitting_pages, web_results
 from shared.subagents.report_stream import write_report
 from shared.subagents.services import SubagentServices
 from shared.subagents.turn_context import TurnContext
-from shared.tools.base import Found, failure
+from shared.tools.base import Found
 from shared.tools.execution import Called, carry_out, described, rendered
+from shared.tools.models import WebHit
 from shared.tools.registry import TOOLS
-from shared.tools.search_web import SearchWeb
 from shared.tools.tool_calls import PlannedCall, plan_calls, signature
 
 MAX_CALLS = 3  # of one turn: what the prompt says
@@ -98,12 +97,7 @@ async def _call(context: TurnContext, item: PlannedCall, limit_s: float) -> Call
         return Called(item, item.refused.result)
     arguments = item.arguments or {}
     await context.tell_call(item.call.name, arguments)
-    query = str(arguments.get("query", ""))
-    if item.call.name == SearchWeb.name and repeats_passage(query, context.state.hits, context.task.question):
-        repeats = InvalidQueryError("The query repeats a passage of the documents.", "Use general terms.")
-        called = Called(item, failure(repeats))
-    else:
-        called = await carry_out(item, context.bind, limit_s)
+    called = await carry_out(item, context.bind, limit_s)
     await context.tell_use(_use(context, called))
     return called
 
@@ -130,11 +124,13 @@ async def _note(context: TurnContext, called: Sequence[Called], limit_s: float) 
     for one in called:
         found = one.found
         text, fresh = rendered(one, {hit.block_id for hit in context.state.hits}, records, max_chars)
-        if found.pages:
-            text = web_results(fitting_pages(found.pages, max_chars // CHARS_PER_TOKEN))
+        read = [WebHit(url=page.final_url, title=page.title, text=page.text) for page in found.snapshots]
+        if found.pages or read:
+            text = web_results(fitting_pages([*read, *found.pages], max_chars // CHARS_PER_TOKEN))
         described_now = [records[hit.doc_id] for hit in fresh if hit.doc_id in records]
         context.add(fresh, (*described_now, *found.records))
-        pages = {page.url: page for page in (*found.pages, *context.state.pages)}
+        # A page that was read takes the place of what a search showed of it.
+        pages = {page.url: page for page in (*found.pages, *context.state.pages, *read)}
         listed = (*context.state.listed, *(record.doc_id for record in found.records))
         context.change(pages=tuple(pages.values()), listed=tuple(dict.fromkeys(listed)))
         results.append(Message(role="tool", text=text, call_id=one.planned.call.call_id))

@@ -28,7 +28,9 @@ from shared.subagents.passages import task_message
 from shared.subagents.profiles import PROFILES, SCOPES, Profile
 from shared.subagents.services import SubagentServices
 from shared.tools.base import Found, Tool
+from shared.tools.fetch_page import FetchPage
 from shared.tools.models import WebHit
+from shared.tools.outside import WEB_TOOLS, Outside, outside_of
 from shared.tools.registry import bound_tool
 
 _MAX_ARGUMENT_CHARS = 200  # of what a model wrote: readers see what it is after, not more
@@ -87,11 +89,26 @@ class TurnContext:
         """What it may call: of the task's scope what is the profile's, and works."""
         allowed = [scope for scope in self.profile.tools if scope in self.task.tools]
         works = [scope for scope in allowed if scope != "web_search" or self.services.web_search]
-        return tuple(name for scope in works for name in SCOPES[scope])
+        is_read = FetchPage.name in self.services.settings.answering.enabled_tools
+        off = () if is_read else (FetchPage.name,)
+        return tuple(name for scope in works for name in SCOPES[scope] if name not in off)
 
     def bind(self, name: str, found: Found) -> Tool:
         """The tool for the user of the run, within the limits of the task: none is an argument."""
-        return bound_tool(name, self.services, self.request.user, self.filters(), found)
+        outside = self._outside(name)
+        return bound_tool(name, self.services, self.request.user, self.filters(), found, outside=outside)
+
+    def _outside(self, name: str) -> Outside | None:
+        if name not in WEB_TOOLS:
+            return None
+        known, hits = self.records, self.state.hits
+        return outside_of(
+            self.services.settings,
+            own_words=[self.request.question, *(turn.question for turn in self.request.conversation.turns)],
+            shown=[f"{hit.content} {hit.image_caption or ''}" for hit in hits],
+            found=[page.url for page in self.state.pages],
+            documents={hit.doc_id: known.get(hit.doc_id) for hit in hits},
+        )
 
     @property
     def remaining_s(self) -> float:

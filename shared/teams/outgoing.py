@@ -235,6 +235,8 @@ def _citation(citation: Citation, language: Language, public_address: str | None
         parts.append(clock_time(citation.start_seconds))
     if citation.quote and not citation.verified:  # from the caption of a figure, which proves nothing
         parts.append(messages.FIGURE[language])
+    if citation.kind == "web":
+        parts.append(messages.OUTSIDE[language])
     publisher = f" ({one_line(citation.published_by)})" if citation.published_by else ""
     return ShownCitation(
         n=citation.n,

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
-from shared.evidence.models import TableResult
+from shared.evidence.models import TableResult, WebPage
 from shared.platform.errors import DefectError, GroundworkError, InvalidQueryError
 from shared.platform.language_models.models import ToolDefinition
 from shared.platform.telemetry import get_logger, log_scope
@@ -147,6 +147,7 @@ class Found:
 
     Attributes:
         figures: image blocks whose pictures the model is to see.
+        pages, snapshots: of the web, as a search shows them, and as they were read.
     """
 
     hits: list[Hit] = field(default_factory=list)
@@ -154,6 +155,7 @@ class Found:
     records: list[DocumentRecord] = field(default_factory=list)
     pages: list[WebHit] = field(default_factory=list)
     results: list[TableResult] = field(default_factory=list)
+    snapshots: list[WebPage] = field(default_factory=list)
 
 
 def failure(error: GroundworkError) -> ToolResult:

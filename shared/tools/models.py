@@ -11,9 +11,11 @@ class WebHit(Model):
 
     Attributes:
         url: http or https, with a host.
+        published_at: as the search engine says, in its own form.
         title, text: plain text of bounded length; text is the part of the page that the search shows.
     """
 
     url: str
     title: str
     text: str
+    published_at: str | None = None

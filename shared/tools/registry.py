@@ -23,6 +23,8 @@ from shared.tools.base import Found, Tool
 from shared.tools.block_judges import BlockJudge, Grade, Rerank
 from shared.tools.delegate import Delegate
 from shared.tools.document_tools import DocumentTool, Facets, GetDocument, ListDocuments, MetadataSearch
+from shared.tools.fetch_page import FetchPage
+from shared.tools.outside import Outside
 from shared.tools.query_rewrite import RewriteQuery
 from shared.tools.read_github import ReadGithub
 from shared.tools.read_pages import ReadPages
@@ -48,12 +50,14 @@ class Binding:
     Attributes:
         scope: limits that the caller set on every search; a tool's own filters only narrow them.
         found: collects what is found.
+        outside: how the run may use the web; by itself no page is open to it.
     """
 
     services: ToolServices
     user: UserContext
     scope: Filters = field(default_factory=dict)
     found: Found = field(default_factory=Found)
+    outside: Outside = field(default_factory=Outside)
 
     @property
     def blocks(self) -> SecuredIndex:
@@ -109,7 +113,15 @@ def _over_documents(tool: type[DocumentTool], binding: Binding) -> Tool:
 
 def _search_web(binding: Binding) -> Tool:
     limits = CallLimits(timeout_s=binding.services.settings.search.timeout_s)
-    return SearchWeb(binding.services.web_search, limits, binding.found)
+    return SearchWeb(binding.services.web_search, limits, binding.outside, binding.found)
+
+
+def _fetch_page(binding: Binding) -> Tool:
+    services = binding.services
+    memory_mb, whose = services.settings.host.instance_memory_mb, binding.user.user_id
+    is_on = FetchPage.name in services.settings.answering.enabled_tools
+    pages = services.web_pages if is_on else None
+    return FetchPage(pages, binding.outside, memory_mb, whose, binding.found)
 
 
 def _judging(tool: type[BlockJudge], binding: Binding) -> Tool:
@@ -162,6 +174,7 @@ TOOLS: Mapping[str, Callable[[Binding], Tool]] = {
     RecallMemory.name: lambda binding: RecallMemory(memory_search(binding.services, binding.user)),
     AskUser.name: lambda binding: AskUser(),
     SearchWeb.name: _search_web,
+    FetchPage.name: _fetch_page,
     RunPython.name: lambda binding: RunPython(binding.services.sandbox),
     ReadGithub.name: _read_github,
     FileRead.name: lambda binding: FileRead(_workspace(binding, FileRead)),
@@ -199,6 +212,8 @@ _OTHERS: tuple[type[Tool], ...] = (
     ReadGithub,
     FileRead,
     FileWrite,
+    SearchWeb,
+    FetchPage,
     ListTables,
     QueryStructuredData,
     RunSql,
@@ -254,8 +269,10 @@ def bound_tool(
     user: UserContext,
     scope: Filters | None = None,
     found: Found | None = None,
+    *,
+    outside: Outside | None = None,
 ) -> Tool:
-    """The tool of that name for one user. `scope`, `found`: see `Binding`.
+    """The tool of that name for one user. `scope`, `found`, `outside`: see `Binding`.
 
     Raises:
         ConfigurationError: there is no such tool.
@@ -263,4 +280,4 @@ def bound_tool(
     """
     if name not in TOOLS:
         raise ConfigurationError(f"There is no tool {name!r}.", f"Tools: {', '.join(TOOLS)}.")
-    return TOOLS[name](Binding(services, user, scope or {}, found or Found()))
+    return TOOLS[name](Binding(services, user, scope or {}, found or Found(), outside or Outside()))

@@ -7,9 +7,10 @@ from pydantic import Field
 from shared.platform.errors import ConfigurationError
 from shared.platform.language_models.models import CallLimits
 from shared.tools.base import Found, Parameters, Tool, ToolResult
+from shared.tools.outside import Outside
 from shared.tools.web_search import WebSearch
 
-_PAGES = 5
+_MAX_PAGES = 10
 
 
 class SearchWebParameters(Parameters):
@@ -20,23 +21,29 @@ class SearchWebParameters(Parameters):
         min_length=1,
         max_length=200,
     )
+    count: int = Field(default=5, description=f"How many pages at most, 1-{_MAX_PAGES}.")
 
 
 @dataclass(frozen=True)
 class SearchWeb(Tool):
-    """Searches the web. The query leaves the house: whether it may is decided by who binds the tool."""
+    """Searches the web for what `outside` allows."""
 
     web: WebSearch | None
     limits: CallLimits
+    outside: Outside = field(default_factory=Outside)
     found: Found = field(default_factory=Found)
 
     name = "web_search"
-    description = "Find pages of the web. What you write is sent to a service outside."
+    description = (
+        "Find pages of the web, for what no document holds. What you write is sent to a service outside. "
+        "Read a page with web_fetch before you state what it says."
+    )
     parameters = SearchWebParameters
 
     async def _run(self, arguments: SearchWebParameters) -> ToolResult:
         if self.web is None:
             raise ConfigurationError("The web cannot be searched here.", "Set WEB_SEARCH_URL.")
-        pages = await self.web.search(arguments.query, _PAGES, self.limits)
+        self.outside.require_query(arguments.query)
+        pages = await self.web.search(arguments.query, min(max(arguments.count, 1), _MAX_PAGES), self.limits)
         self.found.pages.extend(pages)
         return {"results": [page.model_dump() for page in pages], "result_count": len(pages)}

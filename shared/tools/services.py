@@ -5,6 +5,7 @@ from typing import Protocol
 from shared.access.audit_trail import AuditTrail
 from shared.conversations.services import ConversationServices
 from shared.platform.search import SearchIndex
+from shared.platform.web_pages import WebPages
 from shared.tools.github_api import GithubApi
 from shared.tools.python_sandbox import PythonSandbox
 from shared.tools.web_search import WebSearch
@@ -16,5 +17,6 @@ class ToolServices(ConversationServices, Protocol):
     content_index: SearchIndex
     audit: AuditTrail
     web_search: WebSearch | None
+    web_pages: WebPages | None
     sandbox: PythonSandbox | None
     github: GithubApi | None

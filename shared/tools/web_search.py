@@ -1,10 +1,11 @@
-"""`WebSearch` over SearXNG's JSON API, or whatever speaks it.
+"""`WebSearch` over SearXNG's JSON API, or whatever speaks it, and over Brave's.
 
 The question goes to outsiders: in a request's body and never in an address, to the one host that is
 configured (no redirect is followed), and into no log and no error. What comes back is a stranger's: its size,
 its number and its characters are bounded here.
 
 Source: SearXNG, "Search API": POST /search with `q` and `format=json`; 403 where `json` is not enabled.
+Brave, "Web Search API": POST with a JSON body; `web.results` with `description` and `page_age`.
 """
 
 # For annotations alone: the start of the app need not build every model.
@@ -12,11 +13,12 @@ from __future__ import annotations
 
 import asyncio
 import unicodedata
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from shared.platform.calls import WEB_SEARCH as SERVICE
 from shared.platform.calls import Deadline, call_span, call_within, error_of_status
@@ -45,17 +47,32 @@ MAX_HITS = 20  # SearXNG's page
 MAX_TITLE_CHARS = 200
 MAX_TEXT_CHARS = 1_000  # engines show some 300
 MAX_URL_CHARS = 2_000
+MAX_DATE_CHARS = 40
 
 
 class _Result(Wire):
     url: str | None = None
     title: str | None = None
     content: str | None = None
+    published_at: str | None = Field(default=None, alias="publishedDate")
 
 
 class _Found(Wire):
     results: tuple[_Result, ...]
     unresponsive_engines: tuple[Any, ...] = ()
+
+
+class _BraveResult(_Result):
+    content: str | None = Field(default=None, alias="description")
+    published_at: str | None = Field(default=None, alias="page_age")
+
+
+class _BraveResults(Wire):
+    results: tuple[_BraveResult, ...] = ()
+
+
+class _BraveFound(Wire):
+    web: _BraveResults = _BraveResults()
 
 
 def connect_web_search(settings: Settings) -> Connection[ClientSession]:
@@ -64,9 +81,10 @@ def connect_web_search(settings: Settings) -> Connection[ClientSession]:
     def make() -> ClientSession:
         from aiohttp import ClientSession, ClientTimeout, DummyCookieJar
 
-        key = settings.web_search.key
+        chosen = settings.web_search
+        header = "X-Subscription-Token" if chosen.engine == "brave" else chosen.key_header
         return ClientSession(
-            headers={settings.web_search.key_header: key} if key else None,
+            headers={header: chosen.key} if chosen.key else None,
             timeout=ClientTimeout(total=None, connect=_CONNECT_TIMEOUT_S),  # each call has its deadline
             cookie_jar=DummyCookieJar(),  # a cookie would tell that questions come from the same asker
         )
@@ -74,7 +92,7 @@ def connect_web_search(settings: Settings) -> Connection[ClientSession]:
     return Connection(make, ("aiohttp",))
 
 
-class SearxngWebSearch(WebSearch):
+class HttpWebSearch(WebSearch, ABC):
     """One search engine."""
 
     def __init__(self, connection: Connection[ClientSession], url: str) -> None:
@@ -88,27 +106,55 @@ class SearxngWebSearch(WebSearch):
         Raises:
             DependencyError: no answer, or none of the engines behind it answered.
         """
-        form = {"q": folded(query)[:MAX_QUERY_CHARS], "format": "json"}
+        body = self._body(folded(query)[:MAX_QUERY_CHARS], min(count, MAX_HITS))
         deadline = Deadline(limits.timeout_s)
         with call_span(SERVICE, "query"):
-            found = await call_within(deadline, limits.max_retries, lambda: self._found(form, deadline))
-        return _hits(found.results, min(count, MAX_HITS))
+            found = await call_within(deadline, limits.max_retries, lambda: self._found(body, deadline))
+        return _hits(found, min(count, MAX_HITS))
 
-    async def _found(self, form: Mapping[str, str], deadline: Deadline) -> _Found:
+    @abstractmethod
+    def _body(self, query: str, count: int) -> Mapping[str, Any]:
+        """Arguments of the request: `data` or `json`."""
+
+    @abstractmethod
+    def _results(self, content: bytes) -> Sequence[_Result]:
+        """The results of an answer. ValidationError: it is another protocol's."""
+
+    async def _found(self, body: Mapping[str, Any], deadline: Deadline) -> Sequence[_Result]:
         with http_errors(SERVICE):
             async with asyncio.timeout_at(deadline.at):
                 session = await self._connection.opened()
-                async with session.post(self._url, data=form, allow_redirects=False) as response:
+                async with session.post(self._url, allow_redirects=False, **body) as response:
                     _check(response.status, response.headers)
                     parts = response.content.iter_any()
                     content = await read_bounded(parts, MAX_ANSWER_BYTES, not_understood(SERVICE))
         try:
-            found = _Found.model_validate_json(content)
+            return self._results(content)
         except ValidationError:
             raise not_understood(SERVICE) from None
+
+
+class SearxngWebSearch(HttpWebSearch):
+    """SearXNG."""
+
+    def _body(self, query: str, count: int) -> Mapping[str, Any]:
+        return {"data": {"q": query, "format": "json"}}
+
+    def _results(self, content: bytes) -> Sequence[_Result]:
+        found = _Found.model_validate_json(content)
         if not found.results and found.unresponsive_engines:
             raise DependencyError(f"No engine behind {SERVICE.name} answered.", "Try again in a moment.")
-        return found
+        return found.results
+
+
+class BraveWebSearch(HttpWebSearch):
+    """Brave Search."""
+
+    def _body(self, query: str, count: int) -> Mapping[str, Any]:
+        return {"json": {"q": query, "count": count, "text_decorations": False}}
+
+    def _results(self, content: bytes) -> Sequence[_Result]:
+        return _BraveFound.model_validate_json(content).web.results
 
 
 def _hits(results: Sequence[_Result], count: int) -> list[WebHit]:
@@ -119,7 +165,8 @@ def _hits(results: Sequence[_Result], count: int) -> list[WebHit]:
         url = result.url or ""
         if _is_page(url) and url not in hits:
             title = _plain(result.title, MAX_TITLE_CHARS)
-            hits[url] = WebHit(url=url, title=title, text=_plain(result.content, MAX_TEXT_CHARS))
+            text, date = _plain(result.content, MAX_TEXT_CHARS), _plain(result.published_at, MAX_DATE_CHARS)
+            hits[url] = WebHit(url=url, title=title, text=text, published_at=date or None)
     return list(hits.values())
 
 

@@ -56,14 +56,23 @@ def parse_html(path: Path, context: ParseContext | None = None) -> ParsedDocumen
     Raises:
         BadDocumentError: the content is binary.
     """
-    return parse_html_text(read_text(path, _declared_encoding(path)), context)
+    return parse_html_text(declared_text(path), context)
+
+
+def declared_text(path: Path, charset: str | None = None) -> str:
+    """The HTML in the encoding that `charset`, or else the page itself, declares.
+
+    Raises:
+        BadDocumentError: the content is binary.
+    """
+    return read_text(path, _known_encoding(charset) or _declared_encoding(path))
 
 
 def parse_html_text(text: str, context: ParseContext | None = None) -> ParsedDocument:
     """The same for HTML that is already text, such as the body of a mail."""
     from selectolax.lexbor import LexborHTMLParser
 
-    tree = LexborHTMLParser(_flattened(text))
+    tree = LexborHTMLParser(flattened(text))
     title = tree.css_first("head > title")
     author = tree.css_first('head > meta[name="author" i]')
     return ParsedDocument(
@@ -73,7 +82,7 @@ def parse_html_text(text: str, context: ParseContext | None = None) -> ParsedDoc
     )
 
 
-def _flattened(text: str) -> str:
+def flattened(text: str) -> str:
     """The page without the tags that are nested too deep: the library takes quadratic time for them."""
     depth = 0
 
@@ -94,10 +103,12 @@ def _flattened(text: str) -> str:
 def _declared_encoding(path: Path) -> str | None:
     with path.open("rb") as file:
         declared = _DECLARED.search(file.read(_DECLARATION_BYTES))
-    if declared is None:
-        return None
+    return None if declared is None else _known_encoding(declared[1].decode("ascii"))
+
+
+def _known_encoding(name: str | None) -> str | None:
     try:
-        name = codecs.lookup(declared[1].decode("ascii")).name
+        name = codecs.lookup(name or "").name
     except LookupError:
         return None
     # Pages that say Latin-1 mean Windows-1252, as browsers know. Source: WHATWG Encoding, 4.2.

@@ -23,6 +23,7 @@ from shared.tools.web_search import (
     MAX_QUERY_CHARS,
     MAX_TEXT_CHARS,
     MAX_TITLE_CHARS,
+    BraveWebSearch,
     SearxngWebSearch,
 )
 from tests.contract.clients.conftest import NOWHERE, Connect
@@ -213,3 +214,21 @@ async def test_a_wait_that_is_asked_for_never_goes_beyond_the_limit(connect: Con
 async def test_nobody_there_is_an_error_of_ours(connect: Connect) -> None:
     with pytest.raises(DependencyError, match="No connection"):
         await searching(connect, f"{NOWHERE}/search").search(QUESTION, 5, LIMITS)
+
+
+async def test_brave_is_asked_in_its_own_protocol(connect: Connect) -> None:
+    result = {**PAGE, "description": PAGE["content"], "page_age": "2026-03-01T00:00:00"}
+    del result["content"]
+    body = json.dumps({"type": "search", "web": {"results": [result]}}).encode()
+    async with ScriptedServer(Answer(body=body), Answer(body=b"{}"), Answer(body=b"[]")) as server:
+        url = server.endpoint
+        connections = connect(web_search_url=url, web_search_engine="brave", web_search_key="sesame")
+        brave = BraveWebSearch(connections.web_search, url)
+        (hit,) = await brave.search(QUESTION, 5, LIMITS)
+        assert (hit.url, hit.text, hit.published_at) == (PAGE["url"], PAGE["content"], "2026-03-01T00:00:00")
+        assert await brave.search(QUESTION, 5, LIMITS) == []
+        with pytest.raises(DependencyError, match="not understood"):
+            await brave.search(QUESTION, 5, LIMITS)
+    assert "sesame" in server.heads[0].lower().partition("x-subscription-token: ")[2]
+    assert json.loads(server.bodies[0])["q"] == QUESTION
+    assert QUESTION.split()[1] not in server.requests[0]

@@ -208,6 +208,11 @@ async def reads_files(world: World, services: Services, name: str) -> None:
         assert str(foreign_file).replace(own, "FILE") == str(absent).replace("absent.md", "FILE"), other
 
 
+async def reads_no_page(world: World, services: Services, name: str) -> None:
+    result = await call(services, PEOPLE[name], "web_fetch", url="https://example.org/")
+    assert result["type"] == "ConfigurationError"
+
+
 TOOL_PROBES: Mapping[str, ToolProbe] = {
     "rag_semantic_search": searches,
     "rag_list_documents": lists,
@@ -222,6 +227,7 @@ TOOL_PROBES: Mapping[str, ToolProbe] = {
     "query_rewrite": rewrites,
     "ask_user": asks,
     "web_search": is_not_configured,
+    "web_fetch": reads_no_page,
     "python": is_switched_off,
     "github": is_switched_off,
     "file_read": reads_files,

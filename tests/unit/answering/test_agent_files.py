@@ -65,7 +65,7 @@ def test_a_file_becomes_an_agent(tmp_path: Path) -> None:
         ("  project_id: [pumps]", "  owner: [anna]", 8, "filters.owner"),
         ("  project_id: [pumps]", "  project_id: []", 8, "filters.project_id"),
         ("read_pages]", "rag_everything]", 4, "no tool 'rag_everything'"),
-        ("read_pages]", "web_search]", 4, "no tool 'web_search'"),
+        ("read_pages]", "web_search]", 4, "tool web_search is switched off"),
         ("read_pages]", "python]", 4, "Add python to AGENT_TOOLS"),
         ("read_pages]", "rag_semantic_search]", 4, "named twice"),
         ("access: [engineering]\n", "", 1, "access"),

@@ -10,7 +10,6 @@ from shared.subagents.passages import (
     fitting,
     fitting_pages,
     in_turns,
-    repeats_passage,
     size_tokens,
     spread,
     task_message,
@@ -90,12 +89,3 @@ def test_pages_of_the_web_fit_and_each_keeps_its_beginning() -> None:
     assert tokens_of([web_results(pages)]) <= 1000
     assert all(one.text.startswith("word ") for one in pages)
     assert fitting_pages([], 1000) == []
-
-
-def test_a_query_that_repeats_a_passage_is_known() -> None:
-    hits = [hit("a", content="The offer to Miller and Sons is 4,200 euros, payable in May.")]
-    assert repeats_passage("press OFFER to Miller-and Sons is", hits, "")
-    assert not repeats_passage("offer to Miller", hits, "")
-    assert not repeats_passage("usual terms of an offer for presses", hits, "")
-    assert not repeats_passage("offer to miller and sons", hits, "What of the offer to Miller and Sons?")
-    assert not repeats_passage("", hits, "")

@@ -36,7 +36,8 @@ def property_names(schema: Any) -> set[str]:
     return names.union(*(property_names(part) for part in schema.values()))
 
 
-NO_DOCUMENTS = {"python", "file_read", "file_write", "github", "ask_user", "query_rewrite", "web_search"}
+NO_DOCUMENTS = {"python", "file_read", "file_write", "github", "ask_user", "query_rewrite"}
+NO_DOCUMENTS |= {"web_search", "web_fetch"}
 
 
 @pytest.mark.parametrize("name", TOOLS)

@@ -23,6 +23,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "recall_memory": {"query": "pump"},
     "ask_user": {"question": "Which one?"},
     "web_search": {"query": "pump"},
+    "web_fetch": {"url": "https://example.org/"},
     "python": {"code": "1 + 1"},
     "github": {"action": "get_file", "repo": "contoso/app", "path": "README.md"},
     "file_read": {"path": "notes.md"},

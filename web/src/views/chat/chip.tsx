@@ -11,7 +11,7 @@ export function placeOf(citation: Citation): string {
 
 /** `web`: a page from outside, whose quotation stands on a stored copy. */
 export function isOutside(citation: Citation): boolean {
-  return (citation as { kind?: string }).kind === "web";
+  return citation.kind === "web";
 }
 
 export function proofOf(citation: Citation): string {

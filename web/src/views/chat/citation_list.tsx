@@ -12,7 +12,10 @@ interface Props {
 export function CitationList({ citations, runId }: Props) {
   if (!citations.length) return null;
   const byDocument = new Map<string, Citation[]>();
-  for (const citation of citations) byDocument.set(citation.doc_id, [...(byDocument.get(citation.doc_id) ?? []), citation]);
+  for (const citation of citations) {
+    const id = citation.doc_id || citation.url; // a page of the web is no document
+    byDocument.set(id, [...(byDocument.get(id) ?? []), citation]);
+  }
   const unproved = citations.filter((citation) => !citation.verified).length;
   return (
     <section class="sources" aria-label={t("sources")}>

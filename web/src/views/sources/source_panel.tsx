@@ -79,6 +79,7 @@ function Source({ run, citation }: { run: string; citation: Citation }) {
   const isPaged = citation.page_number !== null && citation.url.includes("/pages/");
   const [page, setPage] = useState(citation.page_number ?? 1);
   useEffect(() => {
+    if (isOutside(citation)) return;
     const leaving = new AbortController();
     const isCited = page === (citation.page_number ?? 1);
     // Only the cited page says what it is opened for: that counts as an opening of the source.
@@ -137,7 +138,7 @@ function Source({ run, citation }: { run: string; citation: Citation }) {
         </>
       )}
       {view && <Links docId={citation.doc_id} contentUrl={view.content_url} sourceUrl={view.source_url} />}
-      {!error && <Readers docId={citation.doc_id} />}
+      {isOutside(citation) ? <Origin url={citation.url} /> : !error && <Readers docId={citation.doc_id} />}
     </div>
   );
 }
@@ -172,12 +173,17 @@ function Links({ docId, contentUrl, sourceUrl }: { docId: string; contentUrl: st
       <a href={contentUrl} target="_blank" rel="noopener">
         {t("file")}
       </a>
-      {sourceUrl && /^https?:/.test(sourceUrl) && (
-        <a href={sourceUrl} target="_blank" rel="noopener noreferrer">
-          {t("origin")}
-        </a>
-      )}
+      {sourceUrl && <Origin url={sourceUrl} />}
     </p>
+  );
+}
+
+function Origin({ url }: { url: string }) {
+  if (!/^https?:/.test(url)) return null;
+  return (
+    <a class="small" href={url} target="_blank" rel="noopener noreferrer">
+      {t("origin")}
+    </a>
   );
 }
 

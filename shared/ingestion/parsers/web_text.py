@@ -1,0 +1,111 @@
+"""The text of a web page for a model to read and quote: its main part, its title, and its own date."""
+
+import json
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import Any
+
+from shared.ingestion.parsers.context import ParseContext
+from shared.ingestion.parsers.html import declared_text, flattened, parse_html_text
+from shared.ingestion.registry import MAGIC_BYTES, Parser, check_content
+from shared.platform.models import Model
+
+MAX_TEXT_CHARS = 40_000
+MAX_TITLE_CHARS = 200
+_LEAST_CHARS = 200  # of a main part; less is a frame around something else
+_MAX_DEPTH = 6  # of the lists and objects around a date
+_DATE_TAGS = (
+    'meta[property="article:published_time"]',
+    'meta[itemprop="datePublished"]',
+    'meta[name="date" i]',
+    'meta[name="dc.date" i]',
+)
+
+
+class PageText(Model):
+    """What is read of a page.
+
+    Attributes:
+        text: paragraphs with an empty line between them.
+        published_at: as the page says, ISO 8601; None = it does not.
+        is_cut: there is more text.
+    """
+
+    title: str = ""
+    text: str
+    published_at: str | None = None
+    is_cut: bool = False
+
+
+def read_page_text(path: Path, filename: str, charset: str | None = None) -> PageText:
+    """The text of a page that was saved under a name with a fitting suffix; `charset` as its server said.
+
+    Raises:
+        BadDocumentError: it cannot be read.
+    """
+    with path.open("rb") as file:
+        known = check_content(filename, file.read(MAGIC_BYTES))
+    published_at = None
+    if filename.endswith(".html"):
+        content = flattened(declared_text(path, charset))
+        published_at, main = _published_and_main(content)
+        document = parse_html_text(main or content)
+        if main and not document.title:
+            document = document.model_copy(update={"title": parse_html_text(content).title})
+    else:
+        parse: Parser = resolve_name(known.parser)
+        document = parse(path, ParseContext())
+    text = "\n\n".join(element.text for element in document.elements if element.text)
+    return PageText(
+        title=(document.title or "")[:MAX_TITLE_CHARS],
+        text=text[:MAX_TEXT_CHARS],
+        published_at=published_at,
+        is_cut=len(text) > MAX_TEXT_CHARS,
+    )
+
+
+def _published_and_main(content: str) -> tuple[str | None, str | None]:
+    """The page's date, and the HTML of its main part if it marks one."""
+    from selectolax.lexbor import LexborHTMLParser
+
+    tree = LexborHTMLParser(content)
+    articles = tree.css("article")
+    main = tree.css_first("main") or (articles[0] if len(articles) == 1 else None)
+    named = [node.attributes.get("content") for query in _DATE_TAGS for node in tree.css(query)]
+    linked = [node.text() for node in tree.css('script[type="application/ld+json"]')]
+    dates = [*(date for text in linked for date in _dates_in(text)), *named]
+    is_main = main is not None and len(main.text()) >= _LEAST_CHARS
+    return next(filter(None, map(_as_date, dates)), None), main.html if main is not None and is_main else None
+
+
+def _dates_in(text: str) -> Iterator[str]:
+    try:
+        yield from _published(json.loads(text), _MAX_DEPTH)
+    except (ValueError, RecursionError):
+        return
+
+
+def _published(value: Any, depth: int) -> Iterator[str]:
+    if depth and isinstance(value, list):
+        for item in value[:20]:
+            yield from _published(item, depth - 1)
+    elif depth and isinstance(value, dict):
+        if isinstance(date := value.get("datePublished"), str):
+            yield date
+        yield from _published(value.get("@graph"), depth - 1)
+        yield from _published(value.get("mainEntity"), depth - 1)
+
+
+def _as_date(text: str | None) -> str | None:
+    """ISO 8601, as it was written; None if it is no date."""
+    written = (text or "").strip()
+    if not re.fullmatch(r"\d{4}-\d\d-\d\d(T[\d:.]{4,15}(Z|[+-]\d\d:?\d\d)?)?", written):
+        return None
+    try:
+        datetime.fromisoformat(written)
+    except ValueError:
+        return None
+    return written

@@ -1,0 +1,104 @@
+"""Addresses of the web: which URLs are plain ones, and which networks may be dialled. Pure.
+
+The list of networks is our own: `ipaddress.is_global` calls Azure's own 168.63.129.16 global, and addresses
+of IPv6 in which a private one of IPv4 is hidden. What is not known to be public is private.
+Source: IANA, IPv4 and IPv6 Special-Purpose Address Registries.
+"""
+
+import re
+from collections.abc import Iterable
+from contextlib import suppress
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from urllib.parse import urlsplit
+
+from shared.platform.errors import InvalidQueryError
+
+MAX_URL_CHARS = 2_000
+_PORTS = (80, 443)
+_PRIVATE_V4 = tuple(
+    map(
+        IPv4Network,
+        (
+            *("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12"),
+            *("192.0.0.0/24", "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24"),
+            *("192.168.0.0/16", "192.175.48.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24"),
+            *("224.0.0.0/4", "240.0.0.0/4"),
+            "168.63.129.16/32",  # Azure's platform, from inside every virtual network
+        ),
+    )
+)
+_PUBLIC_V6 = IPv6Network("2000::/3")
+# Of those: protocol assignments with Teredo, documentation, 6to4 (an IPv4 address inside), and AS112.
+_PRIVATE_V6 = tuple(
+    map(IPv6Network, ("2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20"))
+)
+_NAT64 = IPv6Network("64:ff9b::/96")
+_URL = re.compile(r"https?://[^\s<>\"'`\\]+", re.IGNORECASE)
+_NEVER = frozenset(' \\"<>^`{|}')
+_ENDING = ".,;:!?)]}*_"
+
+
+def may_dial(address: str, port: int) -> bool:
+    """Whether the app may connect to an address of the web. `address`: an IP literal, as a socket has it."""
+    try:
+        ip = ip_address(address)
+    except ValueError:
+        return False
+    return port in _PORTS and _is_public(ip)
+
+
+def _is_public(ip: IPv4Address | IPv6Address) -> bool:
+    if isinstance(ip, IPv4Address):
+        return not any(ip in network for network in _PRIVATE_V4)
+    inner = ip.ipv4_mapped or (IPv4Address(int(ip) & 0xFFFFFFFF) if ip in _NAT64 else None)
+    if inner is not None:
+        return ip.scope_id is None and _is_public(inner)
+    return ip.scope_id is None and ip in _PUBLIC_V6 and not any(ip in network for network in _PRIVATE_V6)
+
+
+def page_address(url: str) -> str:
+    """The URL of a page without its fragment; scheme and host in lower case, so that equal ones are equal.
+
+    Raises:
+        InvalidQueryError: it is no plain address of the web: http or https, a host, no user, and no port but
+            that of the scheme.
+    """
+    address = url.strip()
+    is_plain = len(address) <= MAX_URL_CHARS and address.isprintable() and not _NEVER & set(address)
+    try:
+        parts = urlsplit(address)
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        raise _not_plain() from None
+    usual_port = {"http": 80, "https": 443}.get(parts.scheme)
+    if not (is_plain and usual_port and host and "@" not in parts.netloc and port in (None, usual_port)):
+        raise _not_plain()
+    netloc = f"[{host}]" if ":" in host else host
+    return parts._replace(netloc=netloc, path=parts.path or "/", fragment="").geturl()
+
+
+def page_addresses(text: str) -> frozenset[str]:
+    """The addresses of pages that a text names, as `page_address` gives them."""
+    named = _URL.findall(text)
+    return plain_addresses([*named, *(found.rstrip(_ENDING) for found in named)])
+
+
+def plain_addresses(urls: Iterable[str]) -> frozenset[str]:
+    """Those of the URLs that are plain ones, as `page_address` gives them."""
+    plain: set[str] = set()
+    for url in urls:
+        with suppress(InvalidQueryError):
+            plain.add(page_address(url))
+    return frozenset(plain)
+
+
+def host_of(url: str) -> str:
+    """The host of a page's address."""
+    return urlsplit(url).hostname or ""
+
+
+def _not_plain() -> InvalidQueryError:
+    return InvalidQueryError(
+        "This is not the address of a web page.",
+        "It must begin with http:// or https://, and name no user, password or port.",
+    )

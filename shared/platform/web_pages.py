@@ -1,0 +1,175 @@
+"""Reads pages of the web: the only client that goes where somebody else's input sends it.
+
+What is checked is the address that the socket is about to dial, after every name was looked up: names, and
+what they mean a moment later, prove nothing, and aiohttp asks no resolver about literals. Redirects are
+followed here, each as carefully as the first address. Nobody is told who asks: no cookies, no credentials.
+"""
+
+# For annotations alone: the start of the app need not build every model.
+from __future__ import annotations
+
+import asyncio
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import urljoin
+
+from shared.platform.calls import WEB_PAGES as SERVICE
+from shared.platform.calls import call_span
+from shared.platform.connections import Connection
+from shared.platform.errors import CallTimeoutError, DependencyError, InvalidQueryError
+from shared.platform.web_addresses import may_dial, page_address
+
+if TYPE_CHECKING:
+    import socket
+    from typing import Any
+
+    from aiohttp import ClientResponse, ClientSession
+
+MAX_PAGE_BYTES = 5_000_000  # as sent, and unpacked
+MAX_REDIRECTS = 3
+TIMEOUT_S = 10.0  # for all of it
+_PIECE_BYTES = 64 * 1024
+_AGENT = "Groundwork (reads a page for a person)"
+AGENT_NAME = "Groundwork"
+_PACKED = ("gzip", "x-gzip")
+SUFFIXES: Mapping[str, str] = {
+    "text/html": ".html",
+    "application/xhtml+xml": ".html",
+    "text/plain": ".txt",
+    "text/markdown": ".md",
+    "application/pdf": ".pdf",
+}
+"""The kinds of pages that are read, and what a file of each is called."""
+
+MayDial = Callable[[str, int], bool]
+"""Whether an IP address and port may be dialled."""
+
+
+@dataclass(frozen=True)
+class FetchedPage:
+    """A page as it was sent.
+
+    Attributes:
+        final_url: where it was found, behind all redirects.
+        content_type: one of `SUFFIXES`.
+        content: unpacked, at most `MAX_PAGE_BYTES`.
+        is_cut: it has more than that.
+        charset: as its server says; None = it does not.
+    """
+
+    final_url: str
+    content_type: str
+    content: bytes
+    is_cut: bool = False
+    charset: str | None = None
+
+    @property
+    def suffix(self) -> str:
+        """Of a file with this content."""
+        return SUFFIXES[self.content_type]
+
+
+def connect_web_pages(allowed: MayDial = may_dial) -> Connection[ClientSession]:
+    """The HTTP session; it is made, and aiohttp imported, on first use.
+
+    Args:
+        allowed: decides on every connection. Only tests, whose servers are on this machine, give another one.
+    """
+
+    def make() -> ClientSession:
+        import socket
+
+        from aiohttp import ClientSession, ClientTimeout, DummyCookieJar, TCPConnector
+
+        def dialled(addr_info: Any) -> socket.socket:
+            family, kind, protocol, _, address = addr_info
+            if not allowed(str(address[0]), int(address[1])):
+                raise PermissionError("This address is not one of the public web.")
+            made = socket.socket(family, kind, protocol)
+            made.setblocking(False)
+            return made
+
+        return ClientSession(
+            connector=TCPConnector(socket_factory=dialled, force_close=True, use_dns_cache=False),
+            headers={"User-Agent": _AGENT, "Accept-Encoding": "gzip"},
+            timeout=ClientTimeout(total=None),  # each call has its own
+            cookie_jar=DummyCookieJar(),
+            auto_decompress=False,
+            trust_env=False,
+        )
+
+    return Connection(make, ("aiohttp",))
+
+
+class WebPages:
+    """Reads pages."""
+
+    def __init__(self, connection: Connection[ClientSession], timeout_s: float = TIMEOUT_S) -> None:
+        self._connection = connection
+        self._timeout_s = timeout_s
+
+    async def fetch(self, url: str) -> FetchedPage:
+        """A page of at most 5 MB, within 10 s and three redirects.
+
+        Raises:
+            InvalidQueryError: no page can be read there, and why.
+            CallTimeoutError: it took too long.
+            DependencyError: the server cannot be reached or failed, or its address is not public.
+        """
+        from aiohttp import ClientError
+
+        try:
+            with call_span(SERVICE, "fetch"):
+                async with asyncio.timeout(self._timeout_s):
+                    return await self._follow(page_address(url))
+        except TimeoutError:
+            raise CallTimeoutError("The page did not come in time.", "Try another page.") from None
+        except (ClientError, OSError, ValueError, zlib.error) as failed:
+            if isinstance(failed, InvalidQueryError):
+                raise
+            # One answer for all of it: what stands in a private network is not found out this way.
+            raise DependencyError(
+                "The page cannot be reached, or its address is not public.", "Try another page."
+            ) from None
+
+    async def _follow(self, url: str) -> FetchedPage:
+        session = await self._connection.opened()
+        for _ in range(MAX_REDIRECTS + 1):
+            async with session.get(url, allow_redirects=False) as response:
+                target = response.headers.get("Location")
+                if not (300 <= response.status < 400 and target):
+                    return await _page(url, response)
+            url = page_address(urljoin(url, target))
+        raise InvalidQueryError("The page leads from one address to the next.", "Try another page.")
+
+
+async def _page(url: str, response: ClientResponse) -> FetchedPage:
+    if response.status != 200:
+        if response.status >= 500:
+            raise DependencyError(f"The page's server failed (HTTP {response.status}).", "Try another page.")
+        raise InvalidQueryError(f"There is no such page (HTTP {response.status}).", "Try another page.")
+    if response.content_type not in SUFFIXES:
+        raise InvalidQueryError("This is not a page of text.", "HTML, plain text, Markdown and PDF are read.")
+    content, is_cut = await _bounded(response)
+    return FetchedPage(url, response.content_type, content, is_cut, response.charset)
+
+
+async def _bounded(response: ClientResponse) -> tuple[bytes, bool]:
+    """The content, unpacked, up to the limit, and whether there is more of it.
+
+    Raises:
+        InvalidQueryError: it is packed in a way that was not asked for.
+    """
+    packing = response.headers.get("Content-Encoding", "identity").strip().lower()
+    if packing not in ("", "identity", *_PACKED):
+        raise InvalidQueryError("The page is packed in an unknown way.", "Try another page.")
+    unpacker = zlib.decompressobj(wbits=31) if packing in _PACKED else None
+    content = bytearray()
+    async for piece in response.content.iter_chunked(_PIECE_BYTES):
+        room = MAX_PAGE_BYTES + 1 - len(content)
+        content += unpacker.decompress(piece, room) if unpacker else piece[:room]
+        if len(content) > MAX_PAGE_BYTES:
+            return bytes(content[:MAX_PAGE_BYTES]), True
+    return bytes(content), False

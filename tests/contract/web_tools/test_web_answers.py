@@ -1,0 +1,99 @@
+"""Answers from the web: found, read, quoted, proved on the snapshot that is kept with the run."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from shared.answering.models import TurnResults
+from shared.answering.retention import purge_old_runs
+from shared.evidence.models import WebPage
+from shared.evidence.repairs import RepairedQuotations
+from shared.platform.names import WORK
+from shared.runs.models import RunView
+from tests.contract.web_tools.conftest import MakeWeb, Web, calls
+from tests.fakes.blob_store import InMemoryBlobStore
+
+pytestmark = pytest.mark.contract
+
+URL = "http://www.pumps.example/pumps"
+SAID = "The standard of 2026 allows pumps to run at 16 bar at most."
+SEARCH = calls(("web_search", {"query": "pump pressure standard"}))
+FETCH = calls(("web_fetch", {"url": URL}))
+
+
+DOC_ID = WebPage(
+    final_url=URL, title="", text="", fetched_at=datetime.now(UTC), sha256="", content_type="text/html"
+).doc_id
+NO_REPAIR = RepairedQuotations(quotations=())
+
+
+async def answered(make: MakeWeb, quote: str = SAID) -> tuple[Web, RunView]:
+    """A run that searches, reads what was found, and quotes it."""
+    claim = f'<answer>The web says 16 bar. <cite doc_id="{DOC_ID}" quote="{quote}"/>'
+    web: Web = await make(SEARCH, FETCH, claim, found=(URL,))
+    return web, await web.ask()
+
+
+async def test_a_page_that_a_search_found_is_read_and_its_words_are_proved(web: MakeWeb) -> None:
+    made, view = await answered(web)
+    assert made.search.queries == ["pump pressure standard"]
+    assert made.site.requests == ["www.pumps.example/pumps"], made.results()
+    read = made.results()[-1]
+    assert (read["title"], read["published_at"]) == ("Pump pressures", "2026-03-01")
+    assert "Imprint" not in read["text"]
+    assert view.answer is not None
+    (cited,) = view.answer.citations
+    assert (cited.kind, cited.verified, cited.quote) == ("web", True, SAID)
+    assert (cited.doc_id, cited.block_id, cited.filename) == ("", "", "pumps.example")
+    assert cited.final_url == cited.url == URL
+    assert cited.fetched_at is not None
+    assert datetime.now(UTC) - cited.fetched_at < timedelta(hours=1)
+    assert " (Source: pumps.example, web)[1]" in view.answer.text
+    assert view.answer.unsupported_claims == 0
+
+
+async def test_words_that_the_page_does_not_hold_are_marked(web: MakeWeb) -> None:
+    _, view = await answered(web, "The standard of 2026 allows pumps to run at 61 bar at most.")
+    assert view.answer is not None
+    assert view.answer.citations == ()
+    assert view.answer.unsupported_claims == 1
+
+
+async def test_words_of_a_page_pass_for_no_document(web: MakeWeb) -> None:
+    claim = f'<answer>The manual says 16 bar. <cite doc_id="manual" quote="{SAID}"/>'
+    made: Web = await web(SEARCH, FETCH, claim, NO_REPAIR, found=(URL,))
+    view = await made.ask()
+    assert view.answer is not None
+    assert [cited.quote for cited in view.answer.citations if cited.verified] == []
+
+
+async def test_the_snapshot_goes_with_the_run(web: MakeWeb) -> None:
+    made, view = await answered(web)
+    blobs = made.services.blobs
+    assert isinstance(blobs, InMemoryBlobStore)
+    stored = blobs.containers[WORK]
+    kept = [path for path, blob in stored.items() if b"Older standards" in blob.content]
+    assert kept
+    assert all(path.startswith(f"runs/{view.run_id}/") for path in kept)
+    assert TurnResults.model_validate_json(await blobs.read(WORK, kept[0]))
+
+    async def forget(_: str) -> None:
+        return
+
+    assert await purge_old_runs(datetime.now(UTC) + timedelta(days=400), made.services, forget) == 1
+    assert not any(path.startswith("runs/") for path in stored)
+
+
+async def test_without_documents_the_web_is_still_asked(web: MakeWeb) -> None:
+    made: Web = await web(SEARCH, "<answer>Nobody knows.", found=())
+    made.blocks.clear()
+    made.documents.clear()
+    await made.ask()
+    assert made.search.queries == ["pump pressure standard"]
+
+
+async def test_the_web_is_off_by_default(web: MakeWeb) -> None:
+    made: Web = await web(SEARCH, "<answer>Nothing.", agent_tools="")
+    await made.ask()
+    assert made.search.queries == []
+    assert not {"web_search", "web_fetch"} & {tool.name for tool in made.model.tools[0]}
