@@ -31,14 +31,25 @@ def print_answer(api: Api, terminal: Terminal, answer: Mapping[str, Any]) -> Non
 def print_citations(api: Api, terminal: Terminal, citations: Sequence[Mapping[str, Any]]) -> None:
     """Print sources: number, file, page or moment, whether it is proved, the quotation, where it opens."""
     for cited in citations:
-        mark = "verified" if cited.get("verified") else "not verified"
+        is_computed = cited.get("kind") == "table"
+        mark = "computed" if is_computed else "verified" if cited.get("verified") else "not verified"
         if cited.get("kind") == "web":
             mark = f"from outside, {mark} on a snapshot of {str(cited.get('fetched_at', ''))[:10]}"
         publisher = f", published by {cited['published_by']}" if cited.get("published_by") else ""
         terminal.say(f"[{cited['n']}] {cited['filename']}{_page(cited)}{publisher} ({mark})", "bold")
-        terminal.say(f"    “{cited['quote']}”", "dim")
+        if is_computed:
+            _print_calculation(terminal, cited)
+        else:
+            terminal.say(f"    “{cited['quote']}”", "dim")
         if cited.get("url"):
             _link(terminal, "   ", api.absolute(str(cited["url"])))
+
+
+def _print_calculation(terminal: Terminal, cited: Mapping[str, Any]) -> None:
+    """What was calculated, in words and in SQL, and the rows that it gave."""
+    terminal.table(cited["columns"], cited["rows"], nothing="No rows.")
+    terminal.say(f"    {cited['sql_in_words']}", "dim")
+    terminal.say(f"    {cited['sql']}", "dim")
 
 
 def _page(found: Mapping[str, Any]) -> str:

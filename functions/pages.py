@@ -86,7 +86,7 @@ async def material_of(reader: Reader, query: "CitationQuery") -> "tuple[Material
 
 async def cited_by(reader: Reader, query: "CitationQuery") -> "Cited | None":
     """The citation, with its block's text; a background task notes that its source was opened."""
-    from shared.answering.cited_pages import block_text, own_citation
+    from shared.answering.cited_pages import block_text, own_citation, source_rows
     from shared.documents.page_views import Cited
     from shared.quality.recording import note_opening
 
@@ -96,6 +96,8 @@ async def cited_by(reader: Reader, query: "CitationQuery") -> "Cited | None":
     if citation is None:
         return None
     _in_background(note_opening(query.run, query.n, reader.user, reader.services))
+    if citation.kind == "table":
+        return Cited(query.run, citation, rows=await source_rows(citation, reader.user, reader.services))
     return Cited(
         query.run, citation, await block_text(citation.block_id, reader.user, reader.services.content_index)
     )

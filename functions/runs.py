@@ -55,12 +55,16 @@ async def get_run(req: Request, client: df.DurableOrchestrationClient) -> Respon
 @route(blueprint, "GET", "runs/{run_id}/events")
 async def get_run_events(req: Request, client: df.DurableOrchestrationClient) -> Response:
     """A run's events from the first, or after `Last-Event-ID`."""
+    from shared.answering.cited_pages import check_readable
+
     record, user, services = await _own_run(req)
     after = last_event_id(req.headers.get("last-event-id"))
     if not record.has_log:
         raise NotFoundError(
             "The events of this run are no longer kept.", "Its answer is still there: GET the run."
         )
+    if record.finished_at is not None:
+        await check_readable(record, user, services)
     begun = await services.run_log.read(record.run_id) if after else None
     if begun is not None and is_at_the_end(begun, after):
         return Response(status_code=204)  # tells an EventSource to stop connecting again

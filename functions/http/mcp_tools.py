@@ -41,6 +41,7 @@ ANSWER_WITHIN_S = 25.0  # clients give up a call after 30 to 60 s
 SAME_QUESTION_HOLDS = timedelta(minutes=10)
 _MAX_TEXT_CHARS = 60_000
 _MAX_PAGES = 10_000  # more than a document has; one request returns 500 blocks at most
+_CALCULATION = {"sql", "sql_in_words", "columns", "rows", "row_count"}
 _ITEM = re.compile(r"([A-Za-z0-9_-]{1,100})(?:/pages/([1-9][0-9]{0,5}))?", re.ASCII)
 
 _PROGRESS = {
@@ -361,6 +362,7 @@ def _outcome(view: RunView, call: McpCall) -> ToolResult:
                     "quote": cited.quote,
                     "verified": cited.verified,
                     "url": urljoin(call.address, cited.url),
+                    **cited.model_dump(mode="json", include=_CALCULATION),
                 }
                 for cited in view.answer.citations
             ],

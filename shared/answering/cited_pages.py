@@ -5,20 +5,25 @@ citation comes from a run of the reader's own; anybody else's shows nothing, and
 """
 
 import re
+from collections.abc import Sequence
 
 from shared.access.models import UserContext
 from shared.answering.services import AnsweringServices
 from shared.answering.shown_answer import shown_citations
-from shared.evidence.models import Citation
+from shared.documents.figures import readable_documents
+from shared.evidence.models import Cell, Citation
 from shared.platform.blobs import BlobStore
-from shared.platform.errors import NotFoundError
+from shared.platform.errors import GroundworkError, NotFoundError
 from shared.platform.search import SearchIndex
+from shared.platform.telemetry import get_logger
 from shared.retrieval.blocks import BlockLookup
 from shared.retrieval.secured_index import SecuredIndex
 from shared.runs.events import events_of
 from shared.runs.models import ID_PATTERN, RunRecord
 from shared.runs.run_log import RunLog
 from shared.runs.working_memory import committed_answer
+from shared.tables.models import RAW, ROW
+from shared.tools.registry import Binding, run_query_of
 
 
 async def own_citation(
@@ -34,13 +39,59 @@ async def own_citation(
         cited = await _citations(record, services.blobs, services.run_log)
     except NotFoundError:  # the thread was cleared, and its answers went
         return None
-    return next((one for one in cited if one.n == n and one.doc_id == doc_id and one.quote), None)
+    found = next((one for one in cited if one.n == n and one.doc_id == doc_id and one.quote), None)
+    return found if found and await _may_see([found], user, services) else None
+
+
+async def check_readable(record: RunRecord, user: UserContext, services: AnsweringServices) -> None:
+    """Refuse the events of a run that calculated from tables which the user may not read any more.
+
+    Raises:
+        NotFoundError: as if they were no longer kept.
+    """
+    shown = shown_citations(events_of(await services.run_log.read(record.run_id)))
+    if not await _may_see(shown, user, services):
+        raise NotFoundError("The events of this run are no longer kept.", "Ask again.")
+
+
+async def _may_see(citations: Sequence[Citation], user: UserContext, services: AnsweringServices) -> bool:
+    """Whether every table that they are calculated from may be read; of others the view itself asks."""
+    doc_ids = {doc_id for one in citations if one.kind == "table" for doc_id in one.doc_ids}
+    return not doc_ids or doc_ids <= await readable_documents(doc_ids, user, services)
 
 
 async def block_text(block_id: str, user: UserContext, content_index: SearchIndex) -> str:
     """The text of a block; empty when it is gone."""
     found = await BlockLookup(SecuredIndex(content_index, user)).get_many([block_id])
     return (found[0].content or found[0].image_caption or "") if found else ""
+
+
+async def source_rows(
+    citation: Citation, user: UserContext, services: AnsweringServices
+) -> tuple[tuple[str, ...], ...]:
+    """Cells of the lines of a sheet that a citation was calculated from, as they are written there.
+
+    None where it has no such lines, or the document was replaced since.
+    """
+    if not citation.source_rows or not citation.table_id:
+        return ()
+    binding = Binding(services, user)
+    try:
+        (table,) = await binding.tables.named([citation.table_id])
+        if table.content_hash != citation.content_hash:
+            return ()
+        named = (f"{one.name}{RAW}" if one.has_raw else one.name for one in table.table.columns)
+        columns, lines = ", ".join(f'"{name}"' for name in named), ", ".join(map(str, citation.source_rows))
+        sql = f'SELECT {columns} FROM "{table.name}" WHERE {ROW} IN ({lines})'  # noqa: S608 - of the catalog
+        result = await run_query_of(binding)(sql, [table])
+    except GroundworkError as failed:
+        get_logger().warning("table.rows_failed", doc_id=citation.doc_id, error_type=failed.code)
+        return ()
+    return tuple(tuple(_written(cell) for cell in row if cell is not None) for row in result.rows)
+
+
+def _written(cell: Cell) -> str:
+    return f"{cell:.15g}" if isinstance(cell, float) else str(cell)
 
 
 async def _citations(record: RunRecord, blobs: BlobStore, run_log: RunLog) -> list[Citation]:

@@ -21,7 +21,7 @@ from shared.documents.page_models import (
 from shared.evidence.citations import CITED_ID
 from shared.evidence.document_prompt import web_address
 from shared.evidence.models import Citation
-from shared.evidence.quote_places import Place, quote_areas, quote_places
+from shared.evidence.quote_places import Place, quote_areas, quote_places, row_places
 from shared.platform.errors import NotFoundError
 from shared.retrieval.models import DocumentRecord
 
@@ -71,11 +71,16 @@ def element_at(elements: Sequence[Element], seconds: float) -> int:
 
 @dataclass(frozen=True)
 class Cited:
-    """The citation that a view was opened with, the run that it is of, and the text around it."""
+    """The citation that a view was opened with, the run that it is of, and the text around it.
+
+    Attributes:
+        rows: cells of the lines that a result was calculated from, as the sheet writes them.
+    """
 
     run_id: str
     citation: Citation
     context: str = ""
+    rows: tuple[tuple[str, ...], ...] = ()
 
     @property
     def query(self) -> str:
@@ -187,6 +192,8 @@ def _all_places(material: Material) -> list[Place]:
 def _places(elements: Sequence[Element], cited: Cited | None) -> list[Place]:
     if cited is None:
         return []
+    if cited.citation.kind == "table":
+        return row_places([element.text for element in elements], cited.rows)
     return quote_places([element.text for element in elements], cited.citation.quote, cited.context)
 
 

@@ -9,11 +9,11 @@ from shared.evidence.cues import seconds_at
 from shared.evidence.document_prompt import clock_time, moment_url
 from shared.evidence.metadata_proof import prove_metadata
 from shared.evidence.models import Citation, TableResult, WebPage
-from shared.evidence.untrusted_text import markdown_name
+from shared.evidence.untrusted_text import markdown_name, one_line
 from shared.platform.web_addresses import host_of
 from shared.retrieval.models import DocumentRecord, Hit
 
-_QUOTED_ROWS = 5
+_QUOTED_ROWS = 20
 
 CITED_ID = "cited"
 """The anchor of the marked passage in a view of its document."""
@@ -232,11 +232,12 @@ def source_place(filename: str, page_number: int | None) -> str:
 
 
 def _first_rows(result: TableResult) -> str:
-    """The result as text, a line a row."""
-    shown = (zip(result.columns, row, strict=False) for row in result.rows[:_QUOTED_ROWS])
-    rows = [", ".join(f"{name}: {'' if cell is None else cell}" for name, cell in row) for row in shown]
-    more = ["…"] if result.row_count > _QUOTED_ROWS else []
-    return "\n".join([*rows, *more]) or "0 rows"
+    """The result as lines of a Markdown table, which pages show as one: its columns, then its rows."""
+    lines = (result.columns, *result.rows[:_QUOTED_ROWS])
+    cells = (
+        ["" if cell is None else one_line(str(cell)).replace("|", r"\|") for cell in line] for line in lines
+    )
+    return "\n".join(f"| {' | '.join(line)} |" for line in cells)
 
 
 def _is_image(hit: Hit) -> bool:

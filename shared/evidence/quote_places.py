@@ -81,6 +81,19 @@ def quote_areas(words: Sequence[PageWord], quote: str, context: str = "") -> tup
     return tuple(areas)
 
 
+def row_places(texts: Sequence[str], rows: Sequence[Sequence[str]]) -> list[Place]:
+    """Lines of Markdown tables that have the same cells as one of the rows."""
+    wanted = {_fold([" ".join(row)]).letters for row in rows} - {""}
+    places: list[Place] = []
+    for index, text in enumerate(texts if wanted else ()):
+        start = 0
+        for line in text.split("\n"):
+            if line.startswith("|") and _fold([line]).letters in wanted:
+                places.append(Place(index, start, start + len(line)))
+            start += len(line) + 1
+    return places
+
+
 def _with_end(places: list[Place], texts: Sequence[str], quote: str) -> list[Place]:
     """The places with the signs that the quotation ends with, such as its full stop."""
     end = _SIGNS_AT_END.search(quote)

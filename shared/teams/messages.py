@@ -16,6 +16,7 @@ MAX_PROGRESS_CHARS = 200  # one or two lines on a phone; channels take about 1,0
 PAGE: Texts = {"de": "S. {}", "en": "p. {}"}
 FIGURE: Texts = {"de": "Abbildung", "en": "figure"}
 OUTSIDE: Texts = {"de": "externe Quelle", "en": "external source"}
+COMPUTED: Texts = {"de": "berechnet", "en": "computed"}
 GENERATED: Texts = {"de": "Von KI erzeugt.", "en": "AI-generated."}
 SOURCES_HEADING: Texts = {"de": "Quellen", "en": "Sources"}
 DEEP_ANALYSIS: Texts = {"de": "Gründliche Analyse", "en": "Deep analysis"}

@@ -77,6 +77,7 @@ def reply_of(answer: RunAnswer, *, language: Language, public_address: str | Non
         public_address: of the app, without a trailing slash; None = unknown, so nothing is linked.
     """
     text, tables = for_channel(answer.text)
+    tables = tables or tuple(filter(None, map(_calculated, answer.citations)))
     shown = [figure for figure in answer.figures if figure.image_url]
     return BotReply(
         text=text,
@@ -233,17 +234,29 @@ def _citation(citation: Citation, language: Language, public_address: str | None
     parts = [_page_of(citation.filename, citation.page_number, language)]
     if citation.start_seconds is not None:
         parts.append(clock_time(citation.start_seconds))
-    if citation.quote and not citation.verified:  # from the caption of a figure, which proves nothing
+    if citation.kind == "table":
+        parts.append(messages.COMPUTED[language])
+    elif citation.quote and not citation.verified:  # from the caption of a figure, which proves nothing
         parts.append(messages.FIGURE[language])
     if citation.kind == "web":
         parts.append(messages.OUTSIDE[language])
     publisher = f" ({one_line(citation.published_by)})" if citation.published_by else ""
+    said = f"{citation.sql_in_words} {citation.quote}" if citation.sql_in_words else citation.quote
     return ShownCitation(
         n=citation.n,
         name=", ".join(parts),
-        abstract=textwrap.shorten(one_line(citation.quote) + publisher, MAX_ABSTRACT_CHARS, placeholder=" …"),
+        abstract=textwrap.shorten(one_line(said) + publisher, MAX_ABSTRACT_CHARS, placeholder=" …"),
         url=_absolute(citation.url, public_address),
     )
+
+
+def _calculated(citation: Citation) -> ShownTable | None:
+    """The rows that an answer was calculated from, for the card, if they fit and are more than one number."""
+    columns, rows = citation.columns or (), citation.rows or ()
+    if not len(rows) * len(columns) > 1 or len(rows) > MAX_TABLE_ROWS or len(columns) > MAX_TABLE_COLUMNS:
+        return None
+    cells = (tuple("" if cell is None else one_line(str(cell)) for cell in row) for row in rows)
+    return ShownTable(header=columns, rows=tuple(cells))
 
 
 def _figure(figure: AnswerFigure, label: str, language: Language, public_address: str | None) -> ShownFigure:

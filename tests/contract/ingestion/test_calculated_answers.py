@@ -7,9 +7,12 @@ from typing import Any
 import pytest
 
 from shared.access.models import UserContext
+from shared.answering.cited_pages import check_readable, own_citation, source_rows
 from shared.answering.inline import run_to_end
 from shared.answering.runs import begin_run, view_run
 from shared.evidence.messages import ENGLISH, GERMAN
+from shared.evidence.quote_places import row_places
+from shared.platform.errors import NotFoundError
 from shared.platform.language_models.models import ModelTurn, ToolCall
 from shared.runs.models import ChatRequest, RunView
 from shared.tools.registry import ANSWER_TOOLS, TABLE_TOOLS
@@ -141,14 +144,28 @@ async def test_a_right_that_is_withdrawn_takes_number_and_name_out_of_the_answer
     view, _ = await asked(services, calls(table), '<answer>It is 130 <cite result="q1"/>.', user=BOB)
     assert view.answer
     assert "130" in view.answer.text
-    await drop(services, name, SALES, {"acl": "anna"})
-    await ingest(services, name)
     record = await services.runs.get(view.run_id)
     assert record
+    await check_readable(record, BOB, services)
+    doc_id = view.answer.citations[0].doc_id
+    cited = await own_citation(view.run_id, 1, doc_id, BOB, services)
+    assert cited
+    rows = await source_rows(cited, BOB, services)
+    assert rows == (("North", "120", "60%"), ("South", "80", "40%"), ("North", "10", ""))
+    line = "| North | 120 | 60% |"
+    sheet = f"| Region | Revenue | Share |\n| --- | --- | --- |\n{line}\n| East | 80 | 40% |"
+    (place,) = row_places(["North 120 60%", sheet], rows)
+    assert sheet[place.start : place.end] == line
+    await drop(services, name, SALES, {"acl": "anna"})
+    await ingest(services, name)
     later = await view_run(record, services, BOB)
     assert later.answer
     assert (later.answer.text, later.answer.citations) == (ENGLISH.withdrawn, ())
     assert "130" not in later.answer.model_dump_json()
+    assert await own_citation(view.run_id, 1, doc_id, BOB, services) is None
+    assert await source_rows(cited, BOB, services) == ()
+    with pytest.raises(NotFoundError):
+        await check_readable(record, BOB, services)
 
 
 async def _sql_name(services: Services, table_id: str) -> str:

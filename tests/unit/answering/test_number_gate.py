@@ -61,7 +61,7 @@ async def test_right_numbers_are_shown_with_what_they_are_from(size: int) -> Non
     assert text == f"The North made 1,200 {MARK}, the South 900 {MARK}."
     (cited,) = writer.book.citations
     assert (cited.kind, cited.rows, cited.verified, cited.table_id) == ("table", SALES.rows, False, "d.1")
-    assert cited.quote == "region: North, total: 1200\nregion: South, total: 900"
+    assert cited.quote == "| region | total |\n| North | 1200 |\n| South | 900 |"
     assert writer.unsupported_claims == 0
 
 

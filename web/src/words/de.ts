@@ -177,6 +177,7 @@ export const words: Words = {
   "profile.web_verifier": "Prüfung im Web",
   project: "Projekt",
   "proof.all": "Das Zitat wurde Wort für Wort gefunden.|Alle {count} Zitate wurden Wort für Wort gefunden.",
+  "proof.computed": "Berechnet: Dieselbe Abfrage ergibt dieselben Zeilen.",
   "proof.metadata": "Aus den Metadaten des Dokuments",
   "proof.none": "Nicht belegt: So steht es nicht im Dokument.",
   "proof.some": "Ein Zitat ist nicht Wort für Wort belegt.|{count} Zitate sind nicht Wort für Wort belegt.",

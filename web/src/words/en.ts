@@ -174,6 +174,7 @@ export const words = {
   "profile.web_verifier": "Check on the web",
   project: "Project",
   "proof.all": "The quotation was found word by word.|All {count} quotations were found word by word.",
+  "proof.computed": "Computed: the same query gives the same rows.",
   "proof.metadata": "From the document’s metadata",
   "proof.none": "Not proved: the document doesn’t say it in these words.",
   "proof.some": "One quotation is not proved word by word.|{count} quotations are not proved word by word.",

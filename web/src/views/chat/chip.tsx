@@ -14,9 +14,15 @@ export function isOutside(citation: Citation): boolean {
   return citation.kind === "web";
 }
 
+/** Word by word, or by the same query. */
+export function isProved(citation: Citation): boolean {
+  return citation.verified || citation.kind === "table";
+}
+
 export function proofOf(citation: Citation): string {
   if (isOutside(citation)) return t("proof.web");
   if (citation.kind === "metadata") return t("proof.metadata");
+  if (citation.kind === "table") return t("proof.computed");
   if (!citation.quote) return t("proof.none");
   return citation.verified ? t("proof.verified") : t("proof.unproved");
 }
@@ -27,7 +33,7 @@ export function openSource(runId: string, n: number): void {
 
 export function Chip({ citation, runId }: { citation: Citation; runId: string }) {
   const isOpen = route.value.run === runId && route.value.cite === citation.n;
-  const kind = isOutside(citation) ? " outside" : citation.verified ? "" : " unproved";
+  const kind = isOutside(citation) ? " outside" : isProved(citation) ? "" : " unproved";
   const name = [t("source", { n: String(citation.n) }), citation.filename, placeOf(citation)].filter(Boolean).join(", ");
   const show = (event: Event) => showCard(citation, event.currentTarget as HTMLElement);
   return (

@@ -2,7 +2,7 @@
 import type { Citation } from "../../api/types";
 import { Icon } from "../../parts/icons";
 import { t } from "../../words/words";
-import { Chip, isOutside } from "./chip";
+import { Chip, isOutside, isProved } from "./chip";
 
 interface Props {
   citations: readonly Citation[];
@@ -16,7 +16,7 @@ export function CitationList({ citations, runId }: Props) {
     const id = citation.doc_id || citation.url; // a page of the web is no document
     byDocument.set(id, [...(byDocument.get(id) ?? []), citation]);
   }
-  const unproved = citations.filter((citation) => !citation.verified).length;
+  const unproved = citations.filter((citation) => !isProved(citation)).length;
   return (
     <section class="sources" aria-label={t("sources")}>
       <ul>
@@ -34,7 +34,9 @@ export function CitationList({ citations, runId }: Props) {
         ))}
       </ul>
       <p class="quiet small">
-        {unproved ? t("proof.some", { count: unproved }) : t("proof.all", { count: citations.length })}
+        {unproved
+          ? t("proof.some", { count: unproved })
+          : citations.every((citation) => citation.verified) && t("proof.all", { count: citations.length })}
       </p>
     </section>
   );

@@ -3,7 +3,7 @@ import { signal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Citation } from "../../api/types";
 import { Quote } from "../sources/quote";
-import { placeOf, proofOf } from "./chip";
+import { isProved, placeOf, proofOf } from "./chip";
 
 const card = signal<{ citation: Citation; at: HTMLElement } | null>(null);
 const DELAY_MS = 120;
@@ -45,7 +45,7 @@ export function HoverCard() {
           <Quote text={citation.quote} />
         </blockquote>
       )}
-      <div class={citation.verified ? "proof" : "proof unproved"}>{proofOf(citation)}</div>
+      <div class={isProved(citation) ? "proof" : "proof unproved"}>{proofOf(citation)}</div>
     </div>
   );
 }

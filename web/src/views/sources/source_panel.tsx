@@ -8,7 +8,7 @@ import { route, turn } from "../../routes";
 import { citationsOfTurn, turns } from "../../stores/chat";
 import { wordsOf } from "../../stores/notices";
 import { moment, t, tOf } from "../../words/words";
-import { isOutside, proofOf } from "../chat/chip";
+import { isOutside, isProved, proofOf } from "../chat/chip";
 import { Elements } from "./elements";
 import { PagePicture } from "./page_picture";
 import { Quote } from "./quote";
@@ -111,13 +111,19 @@ function Source({ run, citation }: { run: string; citation: Citation }) {
         {isOutside(citation) && <span class="tag">{t("outside")}</span>}
         {citation.published_by && <bdi> · {t("publishedBy", { name: citation.published_by })}</bdi>}
       </p>
-      {citation.quote && (
+      {citation.quote && (view || !citation.sql) && (
         <blockquote class="quote">
           <Quote text={citation.quote} />
         </blockquote>
       )}
-      <p class={citation.verified ? "proof" : "proof unproved"}>
-        {citation.verified && <Icon name="check" />} {proofOf(citation)}
+      {view && citation.sql && (
+        <>
+          <p>{citation.sql_in_words}</p>
+          <pre>{citation.sql}</pre>
+        </>
+      )}
+      <p class={isProved(citation) ? "proof" : "proof unproved"}>
+        {isProved(citation) && <Icon name="check" />} {proofOf(citation)}
       </p>
       {error && <p role="alert">{error}</p>}
       {cited && !cited.is_marked && <p class="small warning-text">{t("notFoundOnPage")}</p>}
