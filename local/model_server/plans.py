@@ -13,6 +13,7 @@ from local.model_server.embedding.service import EmbeddingService
 from local.model_server.plain_chat import reply_to_small_talk
 from local.model_server.prompt_reader import Turn, element_text, read_turns
 from local.model_server.protocol.requests import ChatRequest
+from local.model_server.tables import takes_calculating
 from local.model_server.text.languages import detect_language
 from local.model_server.text.support import NAME
 from local.model_server.text.words import topic_words
@@ -58,6 +59,7 @@ def plan_question(request: ChatRequest, _: EmbeddingService) -> dict[str, JsonVa
         "reply": small_talk,
         "search_queries": [] if small_talk else _queries(question),
         "filters": [],
+        "needs_tables": not small_talk and takes_calculating(question),
         "document_references": list[JsonValue](references),
         "todo": _todo(references, detect_language(question)) if query_type == "COMPARISON" else [],
     }

@@ -14,6 +14,7 @@ from local.model_server.protocol.replies import Reply, ToolCall
 from local.model_server.protocol.requests import ChatRequest
 from local.model_server.schemas import fill_schema
 from local.model_server.sub_agents import take_turn
+from local.model_server.tables import answer_from_rows, query_tables
 from local.model_server.tasks import SUB_AGENT_TURN, task_of
 from local.model_server.tools import answer_from_results, call_regardless, choose_tool_call, delegated
 from local.model_server.vision import describe_images
@@ -44,7 +45,7 @@ def write_reply(
     if task == SUB_AGENT_TURN and not tool_loop and request.tool_choice in ("auto", "none"):
         return Written(take_turn(request), task)
     if task == "documents" and not tool_loop and request.tool_choice in ("auto", "none"):
-        call = delegated(request) if delegates else None
+        call = (delegated(request) if delegates else None) or query_tables(request)
         return Written(_call(call) if call else _answer(request, embedder), task)
     if call := choose_tool_call(request, is_tool_loop=bool(tool_loop)):
         return Written(_call(call), task)
@@ -70,7 +71,8 @@ def _write_text(request: ChatRequest, embedder: EmbeddingService, task: str) -> 
 
 
 def _answer(request: ChatRequest, embedder: EmbeddingService) -> Reply:
-    return Reply(_fit(answer_turn(request, embedder), request.output_limit, embedder))
+    text = answer_from_rows(request) or answer_turn(request, embedder)
+    return Reply(_fit(text, request.output_limit, embedder))
 
 
 def _fit(answer: str, limit: int | None, embedder: EmbeddingService) -> str:

@@ -1,0 +1,83 @@
+"""SQL by one plain rule, so that answers from tables can be tried: sums, averages and rankings.
+
+The column calculated with is the number whose name a question says, the column to group by the text whose
+name it says; a comparison puts the same column of two tables side by side. Anything else is not calculated.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from local.model_server.prompt_reader import element_text, unescape
+from local.model_server.protocol.replies import ToolCall
+from local.model_server.protocol.requests import ChatRequest
+from local.model_server.sub_agents import RESULT_ROLES
+from local.model_server.text.languages import detect_language
+from local.model_server.text.words import words_of
+
+_ASKS = (
+    ("AVG", r"\b(?:average|mean|durchschnitt\w*)\b"),
+    ("SUM", r"\b(?:sum|summe|top (?:\d+|three|five|drei|fünf))\b"),
+)
+_TOP = re.compile(r"\btop (\d+|three|five|drei|fünf)\b", re.IGNORECASE)
+_NUMBERS = {"three": 3, "drei": 3, "five": 5, "fünf": 5}
+
+
+def takes_calculating(question: str) -> bool:
+    """Whether a question plainly asks for something to be calculated."""
+    return any(re.search(pattern, question, re.IGNORECASE) for _, pattern in _ASKS)
+
+
+def query_tables(request: ChatRequest) -> ToolCall | None:
+    """The query over the tables that the question came with; None where the rule has none, or it was made."""
+    may = request.tool_choice == "auto" and any(tool.function.name == "run_sql" for tool in request.tools)
+    text = "\n".join(message.text for message in request.messages if message.role == "user")
+    made = any(message.role in RESULT_ROLES for message in request.messages)
+    tables = [json.loads(unescape(found)) for found in re.findall(r"<table>(.*?)</table>", text)]
+    question = element_text(text, "question") or ""
+    said = _stems(question)
+    measured = [(table, name) for table in tables if (name := _named(table, said, is_text=False))]
+    if not may or made or not measured or not takes_calculating(question):
+        return None
+    is_compared = re.search(r"\b(?:compare|vergleiche)\b", question, re.IGNORECASE) is not None
+    wanted = [one for one in measured if one[1] == measured[0][1]][: 2 if is_compared else 1]
+    function = next(name for name, pattern in _ASKS if re.search(pattern, question, re.IGNORECASE))
+    sql = _sql(question, said, function, wanted)
+    return ToolCall("run_sql", json.dumps({"sql": sql, "table_ids": [one["table_id"] for one, _ in wanted]}))
+
+
+def answer_from_rows(request: ChatRequest) -> str | None:
+    """The rows of the last result as a table, cited; None where there is no such result."""
+    told = [message.text for message in request.messages if message.role in RESULT_ROLES]
+    if not told or not told[-1].startswith('{"success": true, "result_id"'):
+        return None
+    result = json.loads(told[-1])
+    text = "\n".join(message.text for message in request.messages if message.role == "user")
+    is_german = detect_language(element_text(text, "question") or "") == "de"
+    rows = [[str(cell).replace(".", "," if is_german else ".") for cell in row] for row in result["rows"]]
+    lines = [result["columns"], ["---"] * len(result["columns"]), *rows]
+    shown = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return f'<answer>{shown}\n\n<cite result="{result["result_id"]}"/>'
+
+
+def _stems(text: str) -> set[str]:
+    return {word[:5] for word in words_of(text)}
+
+
+def _named(table: dict[str, Any], said: set[str], *, is_text: bool) -> str:
+    columns = (one for one in table["columns"] if (one["type"] in ("text", "date")) == is_text)
+    return next((str(one["name"]) for one in columns if said & _stems(one["label"])), "")
+
+
+def _sql(question: str, said: set[str], function: str, wanted: Sequence[tuple[dict[str, Any], str]]) -> str:
+    (table, column), *others = wanted
+    sides = [(one["name"], str(one["title"]).replace("'", "''")) for one, _ in wanted]
+    result = f"{function}({column}) AS result FROM"
+    if others:
+        return " UNION ALL ".join(f"SELECT '{title}' AS place, {result} {name}" for name, title in sides)
+    group, top = _named(table, said, is_text=True), _TOP.search(question)
+    if not group:
+        return f"SELECT {result} {table['name']}"
+    limit = f" LIMIT {_NUMBERS.get(top[1].lower()) or int(top[1])}" if top else ""
+    return f"SELECT {group}, {result} {table['name']} GROUP BY {group} ORDER BY result DESC{limit}"
