@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Iterator
+from typing import Any
 
 import httpx
 import pytest
@@ -47,7 +48,7 @@ def ask(stack: LocalStack, question: str, user: SampleUser = ANNA) -> Reply:
     return ApiClient(stack.base_url, stack.token(user)).ask(question)
 
 
-QUESTIONS = {
+QUESTIONS: dict[str, list[list[Any]]] = {
     "What is the sum of bottlings by orchard?": [["Marlow", 5000], ["Kessel", 2310], ["Trent", 1990]],
     "Wie hoch ist die Summe der Bottlings?": [[9300]],
     "Top 2 orchards by bottlings?": [["Marlow", 5000], ["Kessel", 2310]],
