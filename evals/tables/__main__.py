@@ -2,7 +2,8 @@
 
 Each query is also run by the standard library's SQLite, without either: both must give the same rows, but for
 the fifteenth digit of averages. Then the attacks of tests/unit/tables. With `--questions` the set's questions
-are also asked (`evals.tables.questions`). Exit code 1 when a query differs.
+are also asked (`evals.tables.questions`), with `--rows 1000000` a large table (`evals.tables.million`). Exit
+code 1 when a query differs.
 """
 
 import argparse
@@ -16,6 +17,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from evals.tables import million
 from evals.tables.questions import asked
 from shared.platform.settings import load_settings
 from shared.tables.queries import QueryFile, QueryJob, QueryTable
@@ -39,6 +41,7 @@ def main() -> int:
     parser.add_argument(
         "--questions", action="store_true", help="ask the model of OPENAI_BASE_URL and CHAT_MODEL"
     )
+    parser.add_argument("--rows", type=int, default=0, help="also load and query a table of so many rows")
     parser.add_argument("--at-once", type=int, default=4, help="questions asked at the same time")
     arguments = parser.parse_args()
     lines = (arguments.data / "queries.jsonl").read_text(encoding="utf-8").splitlines()
@@ -53,6 +56,8 @@ def main() -> int:
         report |= asked(arguments.data, load_settings({**_UNUSED, **os.environ}), arguments.at_once)
         rows = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in report.pop("rows"))
         arguments.out.with_suffix(".questions.jsonl").write_text(rows, encoding="utf-8")
+    if arguments.rows:
+        report["large"] = million.measured(arguments.rows)
     report |= attacked()
     arguments.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
     print(json.dumps(report, indent=1))

@@ -7,6 +7,8 @@ from shared.platform.hashing import digest
 from shared.platform.odata import all_of, quote
 
 SIDECAR_SUFFIX = ".acl.json"
+HINTS_SUFFIX = ".tables.yaml"
+_WITH_TABLES = (".csv", ".tsv", ".xlsx", ".xlsm")
 UPLOADS = "uploads"
 _DIGITS = 6  # of an id, by which windows are cut
 _BITS = 4 * _DIGITS
@@ -60,12 +62,18 @@ def instance_id(blob_name: str, occasion: str) -> str:
 
 def document_of_blob(blob_name: str) -> str:
     """The document that an event is about: a sidecar's is the file that it belongs to."""
-    return blob_name.removesuffix(SIDECAR_SUFFIX)
+    suffix = SIDECAR_SUFFIX if blob_name.endswith(SIDECAR_SUFFIX) else HINTS_SUFFIX
+    return blob_name.removesuffix(suffix)
 
 
 def is_sidecar(blob_name: str) -> bool:
-    """Whether the blob holds rights and not a document."""
-    return blob_name.endswith(SIDECAR_SUFFIX)
+    """Whether the blob holds rights or hints, and not a document."""
+    return blob_name.endswith((SIDECAR_SUFFIX, HINTS_SUFFIX))
+
+
+def hints_of(blob_name: str) -> str | None:
+    """The blob with hints about a document's tables, there or not; None if its format has no tables."""
+    return blob_name + HINTS_SUFFIX if blob_name.lower().endswith(_WITH_TABLES) else None
 
 
 def is_upload(blob_name: str) -> bool:

@@ -54,6 +54,7 @@ class DocumentState(Model):
         phases: statuses of the last ingestion in order.
         rows_outdated: what rows copy of the document changed while it was held; the last step writes it.
         sidecar_etag: of the file with rights that was read last; empty when there was none.
+        hints_etag: of the file with hints about its tables, likewise.
         corrections: metadata as people corrected them; they win over whatever is extracted.
         failed_tries: ingestions of the same bytes that failed, one after the other.
         begun_parses: of the same bytes, since one came back; a file that kills its host never does.
@@ -86,6 +87,7 @@ class DocumentState(Model):
     phases: tuple[PhaseTime, ...] = ()
     rows_outdated: bool = False
     sidecar_etag: str = ""
+    hints_etag: str = ""
     corrections: Corrections = Field(default_factory=dict)
     failed_tries: int = 0
     begun_parses: int = 0

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import PurePosixPath
 
 from shared.documents.figure_store import CAPTION_VERSION
-from shared.documents.ids import document_id, document_of_blob, is_sidecar, is_upload
+from shared.documents.ids import document_id, document_of_blob, hints_of, is_sidecar, is_upload
 from shared.documents.state import DocumentState, Rights
 from shared.documents.state_store import DocumentStore
 from shared.ingestion.claims import (
@@ -67,6 +67,9 @@ async def accept(task: IngestTask) -> Accepted:
         # makes no document any more.
         await task.blobs.delete(DOCUMENTS, blob_name)
         return Accepted(outcome="gone")
+    hints_etag = await _hints_etag(task)
+    if state.hints_etag != hints_etag:  # until an ingestion has come to its end, the content counts as new
+        state = await task.update(hints_etag=hints_etag, pipeline="", failed_tries=0)
     has_rows = state.content_hash != "" and state.pipeline == pipeline(services.settings)
     is_refused = is_quarantined(state) and state.wanted_etag == properties.etag
     content_changed = (state.blob_etag != properties.etag or not has_rows) and not is_refused
@@ -88,6 +91,12 @@ async def accept(task: IngestTask) -> Accepted:
         rights_changed=rights_changed,
         small=content_changed and is_small(blob_name, properties.size_bytes),
     )
+
+
+async def _hints_etag(task: IngestTask) -> str:
+    name = hints_of(task.step.blob_name)
+    found = await task.blobs.properties(DOCUMENTS, name) if name else None
+    return found.etag if found is not None else ""
 
 
 def _begun(current: DocumentState, claimed: Rights, read: Mapping[str, object], etag: str) -> DocumentState:
@@ -124,7 +133,8 @@ async def is_duplicate_event(written: BlobProperties, services: IngestionService
         return is_settled and state.blob_etag == written.etag
     # An upload whose ingestion has not begun: its own start and event are to come.
     is_announced = state.status == "queued" and state.holder is None and not state.content_hash
-    return state.sidecar_etag == written.etag and (is_settled or is_held(state) or is_announced)
+    known_etag = state.hints_etag if written.name == hints_of(blob_name) else state.sidecar_etag
+    return known_etag == written.etag and (is_settled or is_held(state) or is_announced)
 
 
 async def check_holder(step: IngestStep, documents: DocumentStore, has_ended: HasEnded) -> Closed:

@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from shared.access.models import UserContext
 from shared.documents import index_rows
-from shared.documents.ids import SIDECAR_SUFFIX
+from shared.documents.ids import HINTS_SUFFIX, SIDECAR_SUFFIX
 from shared.documents.models import Corrections
 from shared.documents.requests import AccessChange, MetadataCorrection
 from shared.documents.rights import may_change, may_see
@@ -194,6 +194,8 @@ async def delete(state: DocumentState, services: IngestionServices) -> None:
     await mark_deleted(state.doc_id, services.documents)
     # After the file: without its sidecar a document would be open to whomever the default names.
     await services.blobs.delete(DOCUMENTS, state.blob_name + SIDECAR_SUFFIX)
+    if state.hints_etag:
+        await services.blobs.delete(DOCUMENTS, state.blob_name + HINTS_SUFFIX)
     await services.documents_index.delete([state.doc_id])
 
 

@@ -6,7 +6,16 @@ Of more documents than can be held, each look reads another part.
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from shared.documents.ids import EVERYTHING, IdWindow, document_id, document_of_blob, is_sidecar, is_upload
+from shared.documents.ids import (
+    EVERYTHING,
+    HINTS_SUFFIX,
+    IdWindow,
+    document_id,
+    document_of_blob,
+    hints_of,
+    is_sidecar,
+    is_upload,
+)
 from shared.documents.index_rows import all_rows
 from shared.documents.state import DocumentState
 from shared.ingestion.models import Difference, DifferenceKind
@@ -49,6 +58,7 @@ class SeenDocument:
     Attributes:
         etag: of its file.
         sidecar_etag: of the file that says who may read it.
+        hints_etag: of the file about its tables.
         blocks: counted only in the window whose blocks were read.
     """
 
@@ -58,6 +68,7 @@ class SeenDocument:
     state: DocumentState | None
     row: DocumentRecord | None
     blocks: SeenBlocks
+    hints_etag: str = ""
 
     @property
     def settled(self) -> DocumentState | None:
@@ -86,7 +97,7 @@ class Inventory:
         seen: those with a file or a state.
         orphaned_rows: file names in rows whose documents have neither.
         orphaned_blocks: how many blocks there are of documents that have neither.
-        unused_uploads: access lists of uploads whose files never came.
+        unused_uploads: access lists and hints of uploads whose files never came.
     """
 
     seen: dict[str, SeenDocument]
@@ -125,12 +136,15 @@ async def take_inventory(services: IngestionServices, window: IdWindow, of_block
     states = {state.doc_id: state async for state in services.documents.all(window.low, window.high)}
     etags: dict[str, str] = {}
     sidecars: dict[str, BlobProperties] = {}
+    hints: dict[str, BlobProperties] = {}
     async for blob in services.blobs.list_blobs(DOCUMENTS):
         document = document_of_blob(blob.name)
         if window.holds(document_id(document)):
             if document == blob.name:
                 etags[document] = blob.etag
-            else:
+            elif blob.name == hints_of(document):
+                hints[document] = blob
+            elif not blob.name.endswith(HINTS_SUFFIX):
                 sidecars[document] = blob
     names = {document_id(name): name for name in etags}
     names |= {state.doc_id: state.blob_name for state in states.values()}
@@ -142,6 +156,7 @@ async def take_inventory(services: IngestionServices, window: IdWindow, of_block
             states.get(doc_id),
             rows.get(doc_id),
             blocks.get(doc_id) or SeenBlocks(),
+            hints[name].etag if name in hints else "",
         )
         for doc_id, name in names.items()
     }
@@ -149,7 +164,11 @@ async def take_inventory(services: IngestionServices, window: IdWindow, of_block
         seen,
         {doc_id: row.filename for doc_id, row in rows.items() if doc_id not in seen},
         {doc_id: found.count for doc_id, found in blocks.items() if doc_id not in seen},
-        tuple(blob for name, blob in sidecars.items() if is_upload(name) and name not in etags),
+        tuple(
+            blob
+            for name, blob in (*sidecars.items(), *hints.items())
+            if is_upload(name) and name not in etags
+        ),
     )
 
 
@@ -186,6 +205,8 @@ def _compare_content(seen: SeenDocument, state: DocumentState, pipeline: str) ->
         return seen.difference("outdated", "The file was replaced after it was ingested.")
     if state.status == "ready" and state.pipeline != pipeline:
         return seen.difference("outdated", "It was ingested with other settings or rules.")
+    if state.hints_etag != seen.hints_etag:
+        return seen.difference("outdated", "The hints about its tables changed.")
     is_indexed = state.content_hash != ""
     if state.sidecar_etag != seen.sidecar_etag or (is_indexed and state.rights != state.wanted_rights):
         return seen.difference("rights_differ", "Its access list changed and was not applied.")

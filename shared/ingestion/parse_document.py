@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from shared.access.daily_use import Usage
 from shared.documents import figure_store, page_files
-from shared.documents.ids import sender_of
+from shared.documents.ids import HINTS_SUFFIX, sender_of
 from shared.ingestion.acceptance import is_small, pipeline
 from shared.ingestion.claims import MAX_TRIES, PARSED
 from shared.ingestion.models import Layout, PageTexts, Parsed, ParsedFile
@@ -34,6 +34,7 @@ from shared.platform.errors import (
 from shared.platform.language_models.models import CallLimits
 from shared.platform.names import DOCUMENTS
 from shared.platform.telemetry import get_logger
+from shared.tables.hints import MAX_BYTES
 from shared.tables.table_files import put_tables
 
 if TYPE_CHECKING:
@@ -109,6 +110,7 @@ async def _parse(task: IngestTask, folder: Path, run: RunJob) -> Parsed:
         figures=figures,
         reading=reading,
         tables=tables,
+        hints=await _hints(task, state),
         max_figures=settings.ingestion.max_figures,
         recognition_budget_s=settings.ingestion.ocr_timeout_s,
     )
@@ -125,6 +127,20 @@ async def _parse(task: IngestTask, folder: Path, run: RunJob) -> Parsed:
         await figure_store.put_new(task.blobs, state.doc_id, parsed.figures, figures)
     await task.put(PARSED, parsed)
     return Parsed(content_hash=task.content_hash)
+
+
+async def _hints(task: IngestTask, state: DocumentState) -> str:
+    """What its owner says about the file's tables; "" for nothing, and for what was removed just now."""
+    if not state.hints_etag:
+        return ""
+    name = task.step.blob_name + HINTS_SUFFIX
+    found = await task.blobs.properties(DOCUMENTS, name)
+    if found is None or found.size_bytes > MAX_BYTES:
+        return "" if found is None else "x" * (MAX_BYTES + 1)  # which the reader refuses by its length
+    try:
+        return (await task.blobs.read(DOCUMENTS, name)).decode("utf-8-sig", "replace")
+    except NotFoundError:
+        return ""
 
 
 def _require_tries_left(state: DocumentState) -> None:

@@ -50,6 +50,7 @@ class ParseJob(Model):
         layout: what a parser service found; None = our own parsers find out.
         reading: where the document's elements go, a Reading as JSON; None = they are not kept.
         tables: an empty folder for the rows of its sheets; None = they are not kept.
+        hints: what its owner says about them, as YAML.
     """
 
     kind: Literal["parse"] = "parse"
@@ -66,6 +67,7 @@ class ParseJob(Model):
     layout: Layout | None = None
     reading: Path | None = None
     tables: Path | None = None
+    hints: str = ""
 
 
 class RenderJob(Model):
@@ -193,8 +195,9 @@ def parse_file(job: ParseJob) -> ParsedFile:
             "Split the file, or remove tables that don't need to be searched.",
             failure="too_large",
         )
+    kept = tables.close(job.hints) if tables else ()
     warnings = (*document.warnings, *(tables.notes if tables else ()))
-    for table in tables.close() if tables else ():
+    for table in kept:
         text = card(table, job.max_tokens, count_tokens)
         chunks.append(Chunk(text=text, place=len(elements), page_number=table.page_number, kind="card"))
     if context.figures.left_out and job.max_figures:

@@ -18,8 +18,11 @@ _KINDS = {
 def card(table: Table, max_tokens: int, count_tokens: TokenCounter) -> str:
     """The table's card; columns that do not fit are counted."""
     place = f", sheet {table.sheet}" if table.sheet and table.sheet != table.title else ""
-    lines = [f"Table: {table.title}{place}", f"{table.row_count:,} rows. Columns:"]
-    lines += [_line(column) for column in table.columns]
+    lines = [f"Table: {table.title}{place}"]
+    lines += [table.description] if table.description else []
+    lines += [f"Also called: {'; '.join(table.synonyms)}"] if table.synonyms else []
+    lines += [f"It answers: {one.question}" for one in table.approved]
+    lines += [f"{table.row_count:,} rows. Columns:", *map(_line, table.columns)]
     return _fitting(lines, max_tokens, count_tokens)
 
 
@@ -43,4 +46,6 @@ def _line(column: Column) -> str:
         known = f", such as {'; '.join(column.samples)}"
     elif column.lowest:
         known = f", from {column.lowest} to {column.highest}"
-    return f"- {column.name}{label}: {_KINDS[column.kind]}{unit}{known}"
+    said = f". {column.description}" if column.description else ""
+    called = f". Also called: {'; '.join(column.synonyms)}" if column.synonyms else ""
+    return f"- {column.name}{label}: {_KINDS[column.kind]}{unit}{known}{said}{called}"

@@ -42,6 +42,7 @@ class TableFile:
         self.notes: list[str] = []
         self._folder = folder
         self._filename = PurePosixPath(filename).stem
+        self._name = PurePosixPath(filename).name
         self._text_chars = 0
         self._tables: list[Table] = []
         self._connection: sqlite3.Connection | None = None
@@ -78,11 +79,20 @@ class TableFile:
                 f"Search finds passages of {shown:,} of the {line:,} rows of {place!r}; calculations use all."
             )
 
-    def close(self) -> tuple[Table, ...]:
-        """Write the catalog next to the file, and return its tables; neither is there without a table."""
+    def close(self, hints: str = "") -> tuple[Table, ...]:
+        """Write the catalog next to the file, and return its tables; neither is there without a table.
+
+        Args:
+            hints: what the file's owner says about them, as YAML.
+        """
         if self._connection is not None:
             self._connection.commit()
             self._connection.close()
+        if hints:
+            from shared.tables.hints import with_hints  # its YAML is needed for few files
+
+            self._tables, notes = with_hints(self._tables, hints, self._name)
+            self.notes += notes
         if self._tables:
             size_bytes = (self._folder / DATABASE).stat().st_size
             catalog = TableCatalog(tables=tuple(self._tables), size_bytes=size_bytes)

@@ -1,6 +1,7 @@
 """A table of a document: its columns, and what it is called in SQL. Pure."""
 
 import re
+from collections.abc import Sequence
 from typing import Literal
 
 from shared.platform.hashing import digest
@@ -25,6 +26,7 @@ class Column(Model):
         has_raw: whether `{name}__raw` holds the cells as they are written in the file.
         samples: the commonest values of a text column.
         lowest, highest: of every other kind.
+        description, synonyms: what the file's owner says of it.
     """
 
     name: str
@@ -35,6 +37,15 @@ class Column(Model):
     samples: tuple[str, ...] = ()
     lowest: str = ""
     highest: str = ""
+    description: str = ""
+    synonyms: tuple[str, ...] = ()
+
+
+class ApprovedQuestion(Model):
+    """A question with SQL that the file's owner has checked; tables are placeholders in a catalog."""
+
+    question: str
+    sql: str
 
 
 class Table(Model):
@@ -46,6 +57,7 @@ class Table(Model):
         sheet: None for a file of separated values.
         page_number: of its sheet, 1-based.
         left_out: lines of the sheet that are totals of others.
+        description, synonyms, approved: what the file's owner says of it.
     """
 
     number: int
@@ -56,6 +68,9 @@ class Table(Model):
     row_count: int
     columns: tuple[Column, ...]
     left_out: tuple[int, ...] = ()
+    description: str = ""
+    synonyms: tuple[str, ...] = ()
+    approved: tuple[ApprovedQuestion, ...] = ()
 
     @property
     def hidden_columns(self) -> tuple[str, ...]:
@@ -88,6 +103,24 @@ def parts_of(table_id: str) -> tuple[str, int] | None:
 def sql_name(doc_id: str, table: Table) -> str:
     """What SQL calls the table: words of its title, and enough of a hash to tell equal titles apart."""
     return f"{identifier(table.title, 'table')}_{digest(table_id(doc_id, table.number))[:5]}"
+
+
+def placeholder(number: int) -> str:
+    """What stands for a table of the same document in approved SQL."""
+    return f"__table_{number}__"
+
+
+def with_names(doc_id: str, tables: Sequence[Table]) -> list[Table]:
+    """The tables of a catalog, their approved SQL with the names that they have in this document."""
+    names = {placeholder(table.number): sql_name(doc_id, table) for table in tables}
+
+    def named(question: ApprovedQuestion) -> ApprovedQuestion:
+        sql = question.sql
+        for mark, name in names.items():
+            sql = sql.replace(mark, name)
+        return question.model_copy(update={"sql": sql})
+
+    return [table.model_copy(update={"approved": tuple(map(named, table.approved))}) for table in tables]
 
 
 def identifier(text: str, default: str) -> str:

@@ -18,7 +18,7 @@ from shared.retrieval.blocks import card_requests
 from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.fusion import fuse_ranks
 from shared.retrieval.secured_index import SecuredIndex
-from shared.tables.models import Table, parts_of, sql_name, table_id
+from shared.tables.models import Table, parts_of, sql_name, table_id, with_names
 from shared.tables.queries import QueryTable
 from shared.tables.table_files import get_catalog
 
@@ -118,4 +118,5 @@ class TableLookup:
         if catalog is None:
             return []
         version = (doc_id, filename, state.content_hash)
-        return [ReadableTable(*version, table, catalog.size_bytes) for table in catalog.tables]
+        tables = with_names(doc_id, catalog.tables)
+        return [ReadableTable(*version, table, catalog.size_bytes) for table in tables]

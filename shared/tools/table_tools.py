@@ -199,6 +199,11 @@ def _is_empty(result: QueryResult) -> bool:
 
 def described_table(table: ReadableTable) -> dict[str, Any]:
     """A table as a model reads it: its ids, its name in SQL, its columns."""
+    said = {
+        "description": table.table.description,
+        "synonyms": list(table.table.synonyms),
+        "approved": [one.model_dump() for one in table.table.approved],
+    }
     return {
         "table_id": table.table_id,
         "name": table.name,
@@ -208,13 +213,15 @@ def described_table(table: ReadableTable) -> dict[str, Any]:
         "title": table.table.title,
         "row_count": table.table.row_count,
         "columns": [_column(column) for column in table.table.columns],
+        **{name: value for name, value in said.items() if value},
     }
 
 
 def _column(column: Column) -> dict[str, Any]:
     known = column.samples or tuple(filter(None, dict.fromkeys((column.lowest, column.highest))))
     shown = {"name": column.name, "label": column.label, "type": column.kind, "samples": list(known)}
-    return {**shown, "unit": column.unit} if column.unit else shown
+    said = {"unit": column.unit, "description": column.description, "synonyms": list(column.synonyms)}
+    return {**shown, **{name: value for name, value in said.items() if value}}
 
 
 def table_result(result: QueryResult, tables: Sequence[ReadableTable]) -> TableResult:

@@ -1,0 +1,221 @@
+"""What the owner of a data file says about its tables in `NAME.tables.yaml`. Runs in the worker process.
+
+Everything is checked against the tables that were loaded; what is wrong is left out and named in a note with
+its line, so a slip in the hints costs no data.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import Field, ValidationError
+
+from shared.documents.ids import HINTS_SUFFIX
+from shared.platform.errors import InvalidQueryError
+from shared.platform.models import Model
+from shared.tables.models import ApprovedQuestion, Column, Table, identifier, placeholder
+from shared.tables.queries import MAX_SQL_CHARS, QueryTable
+
+MAX_BYTES = 64 * 1024
+_MAX_CHARS = 500
+_Place = tuple[str | int, ...]
+_Lines = dict[_Place, int]
+
+
+class ColumnHints(Model):
+    """Of one column."""
+
+    description: str = Field(default="", max_length=_MAX_CHARS)
+    synonyms: tuple[str, ...] = Field(default=(), max_length=20)
+
+
+class QuestionHints(Model):
+    """A question, and SQL that somebody checked; it names tables by title and columns as SQL does."""
+
+    question: str = Field(min_length=1, max_length=_MAX_CHARS)
+    sql: str = Field(min_length=1, max_length=MAX_SQL_CHARS)
+
+
+class TableHints(Model):
+    """Of one table; `table` is its sheet or title, and may be left out if the file has only one."""
+
+    table: str = ""
+    description: str = Field(default="", max_length=_MAX_CHARS)
+    synonyms: tuple[str, ...] = Field(default=(), max_length=20)
+    columns: dict[str, ColumnHints] = Field(default_factory=dict)
+    questions: tuple[QuestionHints, ...] = Field(default=(), max_length=20)
+
+
+class FileHints(Model):
+    """A whole file."""
+
+    tables: tuple[TableHints, ...]
+
+
+def with_hints(tables: Sequence[Table], text: str, filename: str) -> tuple[list[Table], list[str]]:
+    """The tables with what the hints say of them, and what is wrong with the hints.
+
+    Args:
+        filename: of the data file.
+    """
+    reader = _Reader(f"{filename}{HINTS_SUFFIX}", list(tables))
+    try:
+        values, lines = _parsed(text)
+        hints = FileHints.model_validate(values)
+    except _SyntaxError as wrong:
+        reader.note(wrong.line, wrong.reason)
+    except ValidationError as invalid:
+        for error in invalid.errors()[:5]:
+            place = error["loc"]
+            reader.note(_line(place, lines), f"{'.'.join(map(str, place))}: {error['msg']}")
+    else:
+        reader.apply(hints, lines)
+    return reader.tables, reader.notes
+
+
+class _SyntaxError(Exception):
+    def __init__(self, line: int, reason: str) -> None:
+        super().__init__(reason)
+        self.line, self.reason = line, reason
+
+
+def _parsed(text: str) -> tuple[Any, _Lines]:
+    """The values, and the line of each by its path."""
+    import yaml
+
+    if len(text.encode()) > MAX_BYTES:
+        raise _SyntaxError(1, f"it has more than {MAX_BYTES // 1024} KB")
+    try:
+        # An alias stands for what it names, again and again: a short file could unfold to a huge one.
+        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=yaml.SafeLoader)):
+            raise _SyntaxError(1, "aliases are not allowed")
+        root, values = yaml.compose(text, Loader=yaml.SafeLoader), yaml.safe_load(text)
+    except yaml.MarkedYAMLError as wrong:
+        line = wrong.problem_mark.line + 1 if wrong.problem_mark else 1
+        raise _SyntaxError(line, str(wrong.problem or "not YAML")) from None
+    except (yaml.YAMLError, ValueError, RecursionError):
+        raise _SyntaxError(1, "not YAML") from None
+    lines: _Lines = {}
+    _note_lines(root, (), lines)
+    return values, lines
+
+
+def _note_lines(node: Any, above: _Place, lines: _Lines) -> None:
+    if node is None:
+        return
+    lines.setdefault(above, node.start_mark.line + 1)
+    if node.id == "mapping":
+        for key, value in node.value:
+            lines[*above, str(key.value)] = key.start_mark.line + 1
+            _note_lines(value, (*above, str(key.value)), lines)
+    elif node.id == "sequence":
+        for number, value in enumerate(node.value):
+            _note_lines(value, (*above, number), lines)
+
+
+def _line(place: _Place, lines: _Lines) -> int:
+    """Of a place, or of what it is missing in."""
+    while place not in lines and place:
+        place = place[:-1]
+    return lines.get(place, 1)
+
+
+class _Reader:
+    """Puts hints where they belong."""
+
+    def __init__(self, name: str, tables: list[Table]) -> None:
+        self.tables = tables
+        self.notes: list[str] = []
+        self._name = name
+
+    def note(self, line: int, reason: str) -> None:
+        self.notes.append(f"{self._name}, line {line}: {reason}.")
+
+    def apply(self, hints: FileHints, lines: _Lines) -> None:
+        for number, hint in enumerate(hints.tables):
+            place: _Place = ("tables", number)
+            position = self._position(hint.table)
+            if position is None:
+                named = f"there is no table {hint.table!r}" if hint.table else "say which `table` is meant"
+                self.note(_line((*place, "table"), lines), f"{named} ({self._known()})")
+                continue
+            table = self.tables[position]
+            self.tables[position] = table.model_copy(
+                update={
+                    "description": hint.description,
+                    "synonyms": hint.synonyms,
+                    "columns": self._columns(table, hint, place, lines),
+                    "approved": self._approved(hint, place, lines),
+                }
+            )
+
+    def _position(self, name: str) -> int | None:
+        if not name:
+            return 0 if len(self.tables) == 1 else None
+        names = [
+            (table.sheet or table.title, table.title, identifier(table.title, "")) for table in self.tables
+        ]
+        wanted = name.casefold()
+        found = (position for position, known in enumerate(names) if wanted in map(str.casefold, known))
+        return next(found, None)
+
+    def _known(self) -> str:
+        return ", ".join(table.sheet or table.title for table in self.tables) or "the file has none"
+
+    def _columns(self, table: Table, hint: TableHints, place: _Place, lines: _Lines) -> tuple[Column, ...]:
+        columns = list(table.columns)
+        known = {column.label.casefold(): position for position, column in enumerate(columns)}
+        known |= {column.name: position for position, column in enumerate(columns)}
+        for name, said in hint.columns.items():
+            position = known.get(name.casefold())
+            if position is None:
+                self.note(_line((*place, "columns", name), lines), f"there is no column {name!r}")
+                continue
+            columns[position] = columns[position].model_copy(update=said.model_dump())
+        return tuple(columns)
+
+    def _approved(self, hint: TableHints, place: _Place, lines: _Lines) -> tuple[ApprovedQuestion, ...]:
+        approved = []
+        for number, said in enumerate(hint.questions):
+            try:
+                sql = _with_placeholders(said.sql, self.tables)
+            except InvalidQueryError as refused:
+                line = _line((*place, "questions", number, "sql"), lines)
+                self.note(line, f"{refused.detail.rstrip('.')}. {' '.join(refused.hints)}"[:300].rstrip("."))
+                continue
+            approved.append(ApprovedQuestion(question=said.question, sql=sql))
+        return tuple(approved)
+
+
+def _with_placeholders(sql: str, tables: Sequence[Table]) -> str:
+    """The query with placeholders for the tables, whose names in SQL depend on the document's id.
+
+    Raises:
+        InvalidQueryError: the guard refuses it.
+    """
+    from sqlglot import exp
+
+    from shared.tables.sql_guard import guarded
+
+    named = {identifier(table.title, "table"): table for table in tables}
+    places = {
+        name: (
+            "f0",
+            QueryTable(
+                name=name,
+                stored_name=table.stored_name,
+                title=table.title,
+                columns=tuple(column.name for column in table.columns),
+                hidden=table.hidden_columns,
+            ),
+        )
+        for name, table in named.items()
+    }
+    tree = guarded(sql, places).tree
+    marks = {name: exp.to_identifier(placeholder(table.number)) for name, table in named.items()}
+    for table_node in tree.find_all(exp.Table):
+        if mark := marks.get(table_node.name.casefold()):
+            table_node.set("this", mark.copy())
+    for column in tree.find_all(exp.Column):
+        if mark := marks.get(column.table.casefold()):
+            column.set("table", mark.copy())
+    return str(tree.sql(dialect="sqlite", comments=False))
