@@ -27,6 +27,9 @@ _UNUSED = {  # which the app needs to start, and questions do not
     "AZURE_SEARCH_ENDPOINT": "http://127.0.0.1:9",
     "AZURE_SEARCH_API_KEY": "unused",
     "DocumentsStorage": "UseDevelopmentStorage=true",
+    "OPENAI_BASE_URL": "http://127.0.0.1:9/v1",
+    "OPENAI_API_KEY": "unused",
+    "CHAT_MODEL": "unused",
     "EMBEDDING_MODEL": "unused",
     "EMBEDDING_DIMENSIONS": "8",
 }
@@ -41,6 +44,7 @@ def main() -> int:
     parser.add_argument(
         "--questions", action="store_true", help="ask the model of OPENAI_BASE_URL and CHAT_MODEL"
     )
+    parser.add_argument("--replies", type=Path, help="recorded replies that answer instead of the model")
     parser.add_argument("--rows", type=int, default=0, help="also load and query a table of so many rows")
     parser.add_argument("--at-once", type=int, default=4, help="questions asked at the same time")
     arguments = parser.parse_args()
@@ -53,7 +57,8 @@ def main() -> int:
     different = [(sql, said) for path, sql in gold if (said := difference(path, sql))]
     report: dict[str, Any] = {"gold": len(gold), "gold_same": len(gold) - len(different)}
     if arguments.questions:
-        report |= asked(arguments.data, load_settings({**_UNUSED, **os.environ}), arguments.at_once)
+        settings = load_settings({**_UNUSED, **os.environ})
+        report |= asked(arguments.data, settings, arguments.at_once, arguments.replies)
         rows = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in report.pop("rows"))
         arguments.out.with_suffix(".questions.jsonl").write_text(rows, encoding="utf-8")
     if arguments.rows:

@@ -1,4 +1,4 @@
-"""A table of a million rows: loaded from CSV in a parser's worker, then asked in the worker of queries.
+"""A table of a million rows: loaded from CSV in a parser's worker, then asked by guard and engine.
 
 What a question costs besides (finding the table, fetching its file once, the model) is not in the times.
 """
@@ -15,7 +15,8 @@ from shared.ingestion.models import ParsedFile
 from shared.ingestion.parser_process import parsers
 from shared.ingestion.parser_worker import ParseJob
 from shared.tables.models import CATALOG, DATABASE, TableCatalog
-from shared.tables.queries import QueryFile, QueryJob, QueryReply, QueryTable
+from shared.tables.queries import QueryFile, QueryJob, QueryTable
+from shared.tables.sql_worker import answer
 
 INSTANCE_MEMORY_MB = 2048
 _PATIENCE_S = 1800.0
@@ -57,19 +58,21 @@ async def _measured(rows: int, folder: Path) -> dict[str, float]:
         await pools.files.run(job, _PATIENCE_S)
         load_s = time.monotonic() - began
         parsed = ParsedFile.model_validate_json(job.target.read_bytes())
-        times = [await _asked(sql, tables, folder) for _ in range(_REPEATS) for sql in _QUERIES]
     finally:
         pools.close()
+    times = [_asked(sql, tables) for _ in range(_REPEATS) for sql in _QUERIES]
+    waited, worked = zip(*times, strict=True)
     return {
         "rows": rows,
         "blocks": len(parsed.chunks),
         "load_s": round(load_s, 1),
-        "query_median_s": round(statistics.median(times), 2),
-        "query_p95_s": round(statistics.quantiles(times, n=20)[-1], 2),
+        "query_p95_s": round(statistics.quantiles(waited, n=20)[-1], 2),
+        "query_processor_p95_s": round(statistics.quantiles(worked, n=20)[-1], 2),
     }
 
 
-async def _asked(sql: str, tables: Path, folder: Path) -> float:
+def _asked(sql: str, tables: Path) -> tuple[float, float]:
+    """Seconds that guard and engine take, and those of them that are processor time."""
     (table,) = TableCatalog.from_stored((tables / CATALOG).read_bytes()).tables
     asked = QueryTable(
         name="orders",
@@ -78,16 +81,13 @@ async def _asked(sql: str, tables: Path, folder: Path) -> float:
         columns=tuple(column.name for column in table.columns),
         hidden=table.hidden_columns,
     )
-    job = QueryJob(
-        target=folder / "reply.json", sql=sql, files=(QueryFile(path=tables / DATABASE, tables=(asked,)),)
-    )
-    began = time.monotonic()
-    await parsers(INSTANCE_MEMORY_MB).pages.run(job, _PATIENCE_S)
-    seconds = time.monotonic() - began
-    reply = QueryReply.model_validate_json(job.target.read_bytes())
+    files = (QueryFile(path=tables / DATABASE, tables=(asked,)),)
+    began, worked = time.monotonic(), time.process_time()
+    reply = answer(QueryJob(target=Path("unused"), sql=sql, files=files))
+    times = time.monotonic() - began, time.process_time() - worked
     if reply.result is None:
         raise RuntimeError(f"{sql}: {reply.refusal}")
-    return seconds
+    return times
 
 
 def _write(path: Path, rows: int) -> None:

@@ -12,12 +12,14 @@ import sqlite3
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from shared.access.models import UserContext
-from shared.platform.language_models.models import CallLimits, Embedder
+from shared.platform.errors import ModelFixableError
+from shared.platform.language_models.models import CallLimits, ChatModel, Embedder, Prompt
 from shared.platform.settings import Settings
 from shared.retrieval.secured_index import SecuredIndex
 from shared.tables.loader import TableFile
@@ -26,7 +28,7 @@ from shared.tables.queries import QueryFile, QueryJob, QueryResult
 from shared.tables.readable_tables import ReadableTable, TableLookup
 from shared.tables.sql_worker import answer
 from shared.tools.table_queries import result_of
-from shared.tools.table_tools import QueryStructuredData
+from shared.tools.table_tools import QueryStructuredData, SqlDraft
 from shared.wiring import Services, build_services
 
 PATIENT = CallLimits(timeout_s=3 * 3600)  # the model may be a person
@@ -89,11 +91,49 @@ def cells(header: Row, rows: Iterable[Row]) -> Iterator[list[str]]:
         yield ["" if value is None else str(value) for value in row]
 
 
-def asked(data: Path, settings: Settings, at_once: int) -> dict[str, Any]:
-    """The measures of all questions, and a line for each."""
+class RecordedReplies:
+    """Drafts that somebody wrote earlier, as `model_mailbox.py` kept them: lines of {"request", "reply"}.
+
+    A reply belongs to a question, and to its repair if the request named a problem.
+    """
+
+    def __init__(self, path: Path) -> None:
+        lines = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+        self._replies = {
+            self._key(str(one["request"]["messages"][-1]["content"])): str(one["reply"]["content"])
+            for one in lines
+        }
+
+    async def parse(self, prompt: Prompt, output: type[SqlDraft], _limits: CallLimits) -> SqlDraft:
+        """The reply to the same question.
+
+        Raises:
+            ModelFixableError: there is none.
+        """
+        reply = self._replies.get(self._key(prompt.user))
+        if reply is None:
+            raise ModelFixableError("No reply to this question was recorded.")
+        return output.model_validate_json(reply)
+
+    @staticmethod
+    def _key(user: str) -> tuple[str, bool]:
+        _, _, rest = user.partition("<question>")
+        question, _, problem = rest.partition("</question>")
+        return question, "<problem>" in problem
+
+
+def asked(data: Path, settings: Settings, at_once: int, replies: Path | None = None) -> dict[str, Any]:
+    """The measures of all questions, and a line for each.
+
+    Args:
+        replies: recorded ones, which answer instead of the model.
+    """
+    services = build_services(settings)
+    if replies is not None:
+        services = replace(services, chat_model=cast("ChatModel", RecordedReplies(replies)))
     lines = [json.loads(line) for line in (data / "queries.jsonl").read_text(encoding="utf-8").splitlines()]
     with tempfile.TemporaryDirectory() as name:
-        rows = asyncio.run(_asked(lines, data / "db", Path(name), settings, at_once))
+        rows = asyncio.run(_asked(lines, data / "db", Path(name), services, at_once))
     kinds = Counter(row["verdict"] for row in rows)
     computed = [row.pop("is_same") for row in rows if row["verdict"] != "declined"]
     return {
@@ -106,9 +146,9 @@ def asked(data: Path, settings: Settings, at_once: int) -> dict[str, Any]:
 
 
 async def _asked(
-    lines: Sequence[Mapping[str, Any]], databases: Path, folder: Path, settings: Settings, at_once: int
+    lines: Sequence[Mapping[str, Any]], databases: Path, folder: Path, services: Services, at_once: int
 ) -> list[dict[str, Any]]:
-    services, gate = build_services(settings), asyncio.Semaphore(at_once)
+    gate = asyncio.Semaphore(at_once)
     books = {
         name: Workbook(databases / name, folder / name, services) for name in {line["db"] for line in lines}
     }
