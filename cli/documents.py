@@ -48,6 +48,10 @@ def register(tree: Tree) -> None:
     again = tree.leaf("documents reingest", reingest_document, "ingest the file again")
     for parser in (showing, reading, downloading, editing, access, again):
         parser.add_argument("document", metavar="DOC", help="its id, or its file name if only one has it")
+    importing = tree.leaf("documents import", import_page, "make a document of a web page")
+    importing.add_argument("url", metavar="URL", help="its address")
+    importing.add_argument("--project", metavar="ID", help="project that it belongs to")
+    importing.add_argument("--acl", action="append", metavar="NAME", help="a reader; may be repeated")
     deleting = tree.leaf(
         "documents delete", delete_documents, "delete documents and everything made from them"
     )
@@ -192,6 +196,14 @@ def change_access(api: Api, terminal: Terminal, given: argparse.Namespace) -> in
 def reingest_document(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
     """Ingest it again; this continues after the command has ended."""
     _show(terminal, api.call("POST", f"/documents/{resolve(api, given.document)}/reingest"))
+    return DONE
+
+
+def import_page(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
+    """Have the app fetch a page; its ingestion continues after the command has ended."""
+    wanted = {"url": given.url, "project_id": given.project, "acl": given.acl}
+    body = {name: value for name, value in wanted.items() if value}
+    _show(terminal, api.call("POST", "/documents/import", json=body))
     return DONE
 
 

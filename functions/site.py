@@ -73,6 +73,7 @@ async def get_site(req: Request) -> Response:
         max_document_bytes=settings.ingestion.max_document_bytes,
         max_request_bytes=settings.ingestion.max_upload_bytes,
         suffixes=tuple(sorted(FORMATS)),
+        web_import=settings.web_pages.web_import,
     )
     return json_response(view, headers={"Cache-Control": "no-cache"})
 

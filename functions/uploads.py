@@ -1,4 +1,4 @@
-"""POST /api/documents: a file through the app, or an address for a large one past it."""
+"""POST /api/documents: a file through the app, an address for a large one past it, or a page of the web."""
 
 import hashlib
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -11,7 +11,7 @@ from functions.http.bodies import MAX_FIELDS_BYTES, FileForm, file_parts, too_la
 from functions.http.requests import caller_and_services
 from functions.http.responses import Request, Response, json_response, read_model, route, validated
 from functions.ingest import start_ingestion
-from shared.platform.errors import CallerError, PayloadTooLargeError
+from shared.platform.errors import AccessDeniedError, CallerError, PayloadTooLargeError
 
 if TYPE_CHECKING:
     from shared.access.models import AuditAction, UserContext
@@ -74,6 +74,41 @@ async def make_upload_ticket(req: Request) -> Response:
     elif claimed:
         await finish(claimed, services.idempotency)
     return json_response(ticket, 201, {"Location": ticket.location, "Cache-Control": "no-store"})
+
+
+@route(blueprint, "POST", "documents/import")
+async def import_page(req: Request, client: df.DurableOrchestrationClient) -> Response:
+    """A public page of the web becomes a document of the caller's, or a new version of it."""
+    from functions.http.requests import admitted, claimed_key, note_act, say_replayed
+    from shared.access.daily_use import SENDING, Usage
+    from shared.access.idempotency import finish
+    from shared.documents.ids import document_id
+    from shared.documents.listing import get_own_document
+    from shared.documents.requests import ImportRequest
+    from shared.ingestion.changes import changeable
+    from shared.ingestion.uploads import blob_name_of, receive
+    from shared.ingestion.web_import import content_of, fetch_for_import, upload_of
+
+    user, services = await caller_and_services(req)
+    asked = await read_model(req, ImportRequest)
+    if not services.settings.web_pages.web_import or services.web_pages is None:
+        raise AccessDeniedError("Web pages are not imported here.", "Save the page, and upload the file.")
+    await admitted(req, user, services, needs=SENDING, used=Usage(documents=1))
+    page = await fetch_for_import(asked, services.web_pages)
+    request = await _with_ids(upload_of(asked, page), user, services)
+    doc_id = document_id(blob_name_of(request, user))
+    claimed = await claimed_key(req, asked, user, services.idempotency, resource_id=doc_id)
+    if claimed and claimed.claim.is_done:
+        say_replayed(req)
+        state = await changeable(claimed.claim.resource_id, user, services.documents)
+    else:
+        state, etag = await receive(request, content_of(page), user, services)
+        await start_ingestion(client, state.blob_name, f"{state.blob_name} {etag}")
+        if claimed:
+            await finish(claimed, services.idempotency)
+    await note_act(req, user, services, _upload_action(state.wanted_rights.acl), state.doc_id)
+    headers = {"Location": f"/api/documents/{state.doc_id}"}
+    return json_response(await get_own_document(state, user, services), 202, headers)
 
 
 def _upload_action(acl: Sequence[str]) -> "AuditAction":

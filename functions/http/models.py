@@ -275,12 +275,14 @@ class SiteView(Model):
     Attributes:
         max_request_bytes: a larger file is sent to an address of `POST /documents/uploads`.
         suffixes: of files that are read, in lower case with their dot.
+        web_import: whether pages of the web may be imported.
     """
 
     max_question_chars: int
     max_document_bytes: int
     max_request_bytes: int
     suffixes: tuple[str, ...]
+    web_import: bool = False
 
 
 class HealthView(Model):

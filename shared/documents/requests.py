@@ -48,6 +48,18 @@ class UploadRequest(Model):
     size_bytes: int | None = Field(default=None, ge=0)
 
 
+class ImportRequest(Model):
+    """Body of POST /api/documents/import.
+
+    Attributes:
+        acl, project_id: as in `UploadRequest`.
+    """
+
+    url: str = Field(min_length=1, max_length=2000, description="A page of the web: http or https.")
+    project_id: ProjectId | None = None
+    acl: AccessList | None = None
+
+
 class UploadForm(Model):
     """The parts of the form of POST /api/documents, the file last."""
 

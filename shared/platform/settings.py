@@ -805,6 +805,8 @@ class WebPageSettings(SettingsGroup):
         examples=["docs.python.org"],
     )
 
+    web_import: bool = Field(default=False, description="Let people import public pages as documents.")
+
     @property
     def fetch_hosts(self) -> tuple[str, ...]:
         """The hosts, in lower case."""

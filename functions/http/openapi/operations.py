@@ -73,6 +73,7 @@ from shared.documents.page_models import (
 )
 from shared.documents.requests import (
     AccessChange,
+    ImportRequest,
     MetadataCorrection,
     UploadForm,
     UploadRequest,
@@ -86,6 +87,7 @@ from shared.platform.errors import (
     DocumentNotFoundError,
     InvalidQueryError,
     NotFoundError,
+    PayloadTooLargeError,
     RangeError,
 )
 from shared.platform.queues import PoisonList
@@ -334,6 +336,16 @@ OPERATIONS = (
         json_reply(201, "Where to send it.", UploadTicket, "Location"),
         errors=(ConflictError, BadDocumentError),
         body=UploadRequest,
+        headers=KeyHeaders,
+        costs=True,
+    ),
+    Operation(
+        "POST documents/import",
+        "import_page",
+        "Make a document of a web page",
+        json_reply(202, "It is stored, and is being ingested.", DocumentDetail, "Location"),
+        errors=(ConflictError, BadDocumentError, DocumentNotFoundError, PayloadTooLargeError),
+        body=ImportRequest,
         headers=KeyHeaders,
         costs=True,
     ),

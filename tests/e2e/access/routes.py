@@ -348,6 +348,14 @@ def ticket_made(world: World) -> None:
         assert world.caller("public only").get(f"/documents/{made.json()['doc_id']}").status_code == 404
 
 
+def imported_nothing(world: World) -> None:
+    """Nobody has the app fetch anything where it is switched off, as by default."""
+    for name in PEOPLE:
+        for url in ("http://127.0.0.1/", "https://example.org/"):
+            made = world.caller(name).post("/documents/import", json={"url": url})
+            assert made.status_code == 403, made.text
+
+
 def known(world: World) -> None:
     """Everybody is told who they are, and of nobody else."""
     for name, person in PEOPLE.items():
@@ -390,6 +398,7 @@ ROUTES: Mapping[str, Probe] = {
     "GET documents": listed,
     "POST documents": uploaded,
     "POST documents/uploads": ticket_made,
+    "POST documents/import": imported_nothing,
     "GET documents/facets": counted,
     "GET documents/events": watched,
     "GET documents/{doc_id}": of_document("GET"),

@@ -3,7 +3,7 @@ import { signal } from "@preact/signals";
 import { CallError, change, upload } from "../api/request";
 import type { DocumentDetail, UploadTicket } from "../api/types";
 import { bytes, t } from "../words/words";
-import { announce, wordsOf } from "./notices";
+import { announce, attempt, wordsOf } from "./notices";
 import { site } from "./session";
 
 export interface Upload {
@@ -32,6 +32,14 @@ export function addFiles(files: readonly { file: File; folder: string }[]): void
   if (added.length) announce(t("announce.uploads", { count: added.length }));
   next();
 }
+
+/** Asks for the address of a page of the web, which becomes a document. */
+export function importPage(): void {
+  const url = prompt(t("upload.web"));
+  if (url) void attempt(() => change("POST", "/api/documents/import", { url, ...chosen() }));
+}
+
+const chosen = () => ({ project_id: uploadProject.value.trim() || null, acl: audience.value ? [audience.value] : [] });
 
 export function refusalOf(file: File): string {
   const suffix = file.name.slice(file.name.lastIndexOf(".")).toLowerCase();
@@ -80,8 +88,7 @@ async function sendToStorage(one: Upload, onProgress: (share: number) => void, s
   const ticket = await change<UploadTicket>("POST", "/api/documents/uploads", {
     filename: one.file.name,
     folder: one.folder,
-    project_id: uploadProject.value.trim() || null,
-    acl: audience.value ? [audience.value] : [],
+    ...chosen(),
     size_bytes: one.file.size,
   });
   await upload(ticket.method, ticket.url, one.file, ticket.headers, onProgress, stop);

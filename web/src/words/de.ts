@@ -265,6 +265,7 @@ export const words: Words = {
   "upload.sent": "gesendet",
   "upload.tidy": "Liste leeren",
   "upload.tooLarge": "Größer als {limit}.",
+  "upload.web": "Webseite importieren",
   uploads: "Uploads",
   "via.department": "Mitglied Ihrer Abteilung",
   "via.everyone": "Alle haben Zugriff",

@@ -262,6 +262,7 @@ export const words = {
   "upload.sent": "sent",
   "upload.tidy": "Clear the list",
   "upload.tooLarge": "Larger than {limit}.",
+  "upload.web": "Import a web page",
   uploads: "Uploads",
   "via.department": "a member of your department",
   "via.everyone": "everyone has access",

@@ -4,11 +4,13 @@ import { IconButton } from "../../parts/button";
 import { Icon } from "../../parts/icons";
 import { audiences, labelOf, loadAudiences } from "../../stores/audiences";
 import { attempt } from "../../stores/notices";
+import { site } from "../../stores/session";
 import {
   addFiles,
   audience,
   dismissSent,
   dismissUpload,
+  importPage,
   refusalOf,
   retryUpload,
   uploadProject,
@@ -24,6 +26,11 @@ export function UploadArea() {
       <div class="upload-row">
         <Chooser name={t("upload.files")} isFolder={false} />
         <Chooser name={t("upload.folder")} isFolder />
+        {site.value.web_import && (
+          <button type="button" class="button" onClick={importPage}>
+            {t("upload.web")}
+          </button>
+        )}
         <span class="quiet small">{t("upload.drop")}</span>
       </div>
       <div class="upload-row">

@@ -1,0 +1,81 @@
+"""Pages of the web as documents of the person who asks for them."""
+
+import hashlib
+import re
+from collections.abc import AsyncIterator
+from pathlib import PurePosixPath
+from urllib.parse import unquote, urljoin, urlsplit
+
+from shared.documents.requests import ImportRequest, UploadRequest
+from shared.platform.errors import AccessDeniedError, InvalidQueryError, PayloadTooLargeError
+from shared.platform.web_addresses import host_of, page_address
+from shared.platform.web_pages import AGENT_NAME, SUFFIXES, FetchedPage, WebPages
+
+FOLDER = "web"
+_MAX_NAME_CHARS = 120
+
+
+async def fetch_for_import(request: ImportRequest, pages: WebPages) -> FetchedPage:
+    """The page that is to become a document.
+
+    Raises:
+        InvalidQueryError: no page can be read there.
+        AccessDeniedError: the site asks programs not to.
+        PayloadTooLargeError: it is too large to be read whole.
+        DependencyError: the server cannot be reached.
+    """
+    await _require_allowed(page_address(request.url), pages)
+    page = await pages.fetch(request.url)
+    if host_of(page.final_url) != host_of(page_address(request.url)):
+        await _require_allowed(page.final_url, pages)
+    if page.is_cut:
+        raise PayloadTooLargeError(
+            "The page is too large to be imported.", "Save it as a file, and upload that."
+        )
+    return page
+
+
+def upload_of(request: ImportRequest, page: FetchedPage) -> UploadRequest:
+    """The page as a file of the person: the same address is the same document, in a new version."""
+    return UploadRequest(
+        filename=_filename(page.final_url, page.suffix),
+        folder=FOLDER,
+        project_id=request.project_id,
+        acl=request.acl,
+        source_url=page.final_url,
+    )
+
+
+async def content_of(page: FetchedPage) -> AsyncIterator[bytes]:
+    """The page's bytes. HTML says which encoding its server named: the file has no headers."""
+    if page.suffix == ".html" and page.charset and re.fullmatch(r"[\w.:-]{1,40}", page.charset):
+        yield f'<meta charset="{page.charset}">\n'.encode()
+    yield page.content
+
+
+async def _require_allowed(url: str, pages: WebPages) -> None:
+    """Source: RFC 9309: what cannot be found forbids nothing."""
+    from urllib.robotparser import RobotFileParser  # few starts need it
+
+    try:
+        robots = await pages.fetch(urljoin(url, "/robots.txt"))
+    except InvalidQueryError:
+        return
+    parser = RobotFileParser()
+    parser.parse(robots.content.decode(errors="replace").splitlines())
+    if not parser.can_fetch(AGENT_NAME, url):
+        raise AccessDeniedError(
+            "The site asks programs not to read this page (robots.txt).", "Save it, and upload the file."
+        )
+
+
+def _filename(url: str, suffix: str) -> str:
+    """Such as `example.org docs pumps.html`; what stands in a query, or is cut, counts as a digest."""
+    parts = urlsplit(url)
+    path = unquote(parts.path).strip("/")
+    if PurePosixPath(path).suffix.lower() in {*SUFFIXES.values(), ".htm"}:
+        path = str(PurePosixPath(path).with_suffix(""))
+    name = " ".join(filter(None, (host_of(url), *re.split(r"[/\\]+", path))))
+    is_whole = not parts.query and len(name) <= _MAX_NAME_CHARS
+    digest = "" if is_whole else f" {hashlib.sha256(url.encode()).hexdigest()[:8]}"
+    return f"{name[:_MAX_NAME_CHARS]}{digest}{suffix}"

@@ -1,0 +1,119 @@
+"""POST /api/documents/import: a page of the web becomes a document of the person who asks."""
+
+import socket
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from typing import Any
+
+import httpx
+import pytest
+
+from shared.platform.names import DOCUMENTS
+from shared.platform.web_pages import WebPages, connect_web_pages
+from shared.wiring import Services
+from tests.fakes.blob_store import InMemoryBlobStore
+from tests.fakes.web_site import SocketLog, WebSite, answer, resolver, socket_log
+from tests.unit.functions.conftest import AsUser
+from tests.unit.functions.http_app import IngestingClient
+
+pytestmark = pytest.mark.attack("outgoing addresses")
+
+URL = "http://site.example/docs/pumps.html"
+PAGE = b"<html><title>Pumps</title><p>The pump runs at 15 bar.</p></html>"
+ROBOTS = b"User-agent: *\nDisallow: /private/\n"
+
+
+class Site:
+    """A site, its client in the app, and what was dialled."""
+
+    def __init__(self, site: WebSite, log: SocketLog) -> None:
+        self.site = site
+        self.log = log
+
+
+@pytest.fixture
+async def site(services: Services, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Site]:
+    services.settings = services.settings.model_copy(
+        update={"web_pages": services.settings.web_pages.model_copy(update={"web_import": True})}
+    )
+    answers = {
+        "/docs/pumps.html": answer(PAGE, kind="text/html; charset=utf-8"),
+        "/plain": answer("Grüße".encode("cp1252"), kind="text/plain"),
+        "/private/x": answer(PAGE),
+        "/moved": answer(status=301, Location="/docs/pumps.html"),
+        "/inside": answer(status=302, Location="http://169.254.169.254/metadata"),
+        "/picture": answer(PAGE, kind="image/png"),
+        "/large": answer(b"a" * 5_000_001, kind="text/plain"),
+        "/robots.txt": answer(ROBOTS, kind="text/plain"),
+    }
+    async with AsyncExitStack() as stack:
+        made = await stack.enter_async_context(WebSite(answers))
+        connection = connect_web_pages(made.allows)
+        stack.push_async_callback(connection.close)
+        services.web_pages = WebPages(connection)
+        names = {"site.example": ["127.0.0.1"], "inner.example": ["10.0.0.1"]}
+        monkeypatch.setattr(socket, "getaddrinfo", resolver(names, made.port))
+        yield Site(made, stack.enter_context(socket_log()))
+
+
+async def asked(client: httpx.AsyncClient, url: str = URL, **more: Any) -> httpx.Response:
+    key = more.pop("key", None)
+    headers = {"Idempotency-Key": key} if key else {}
+    return await client.post("/documents/import", json={"url": url, **more}, headers=headers)
+
+
+async def test_a_page_becomes_a_document_of_the_person_alone(
+    services: Services, durable: IngestingClient, site: Site, user: AsUser
+) -> None:
+    made = await asked(user("anna"), project_id="p1")
+    assert made.status_code == 202, made.text
+    document = made.json()
+    assert (document["filename"], document["acl"]) == ("site.example docs pumps.html", ["anna"])
+    assert document["project_id"] == "p1"
+    assert made.headers["location"] == f"/api/documents/{document['doc_id']}"
+    assert await durable.run() == ["ready"]
+    ready = (await user("anna").get(f"/documents/{document['doc_id']}")).json()
+    assert ready["source_url"] == URL
+    assert (await user("ben").get(f"/documents/{document['doc_id']}")).status_code == 404
+
+
+async def test_asked_again_it_is_the_same_document(services: Services, site: Site, user: AsUser) -> None:
+    first = await asked(user("anna"), key="one")
+    again = await asked(user("anna"), key="one")
+    moved = await asked(user("anna"), "http://site.example/moved")
+    assert len({one.json()["doc_id"] for one in (first, again, moved)}) == 1
+    assert [one.headers.get("idempotency-replayed") for one in (first, again)] == [None, "true"]
+    other = await asked(user("anna"), "http://site.example/plain", key="one")
+    assert other.status_code == 422
+    assert (await asked(user("ben"))).json()["doc_id"] != first.json()["doc_id"]
+
+
+@pytest.mark.parametrize(
+    ("url", "status"),
+    [
+        ("http://site.example/private/x", 403),
+        ("http://site.example/picture", 400),
+        ("http://site.example/absent", 400),
+        ("http://site.example/large", 413),
+        ("http://site.example/inside", 503),
+        ("http://inner.example/", 503),
+        ("http://127.0.0.1/", 503),
+        ("http://169.254.169.254/metadata", 503),
+        ("http://site.example:8080/", 400),
+        ("http://anna@site.example/", 400),
+        ("file:///etc/passwd", 400),
+        ("", 400),
+    ],
+)
+async def test_what_cannot_be_imported_leaves_nothing(
+    url: str, status: int, services: Services, site: Site, user: AsUser
+) -> None:
+    refused = await asked(user("anna"), url)
+    assert refused.status_code == status, refused.text
+    assert isinstance(services.blobs, InMemoryBlobStore)
+    assert not services.blobs.containers.get(DOCUMENTS)
+    assert {port for _, port in site.log.dialled} <= {site.site.port}
+
+
+async def test_it_is_off_by_default(services: Services, user: AsUser) -> None:
+    assert (await asked(user("anna"))).status_code == 403
