@@ -97,6 +97,8 @@ async def complete_chat(req: Request, client: df.DurableOrchestrationClient) -> 
     *earlier, last = body.questions or ("",)
     if not last.strip():
         raise CallerError("The last message of the role `user` has no text.", "Send the question in it.")
+    if _is_chore(last):
+        raise CallerError("This is no question to documents.", "Give such tasks to another model.")
     agent = None if body.model in MODELS else body.model
     chat = ChatRequest(question=last, deep=body.model == "groundwork-deep", agent=agent)
     question = Question(req, chat, user, services, client, arrived_at, channel="openai")
@@ -104,6 +106,15 @@ async def complete_chat(req: Request, client: df.DurableOrchestrationClient) -> 
     if body.stream:
         return event_stream(_chunks(completion), completion.run_id)
     return await _whole(completion)
+
+
+def _is_chore(text: str) -> bool:
+    """Whether a chat program wants a title, tags or further questions for a chat, as Open WebUI does.
+
+    As a question it would be searched for, cost as much as one, and stand among the person's threads.
+    Programs do without: the chat is called by its first question.
+    """
+    return text.lstrip().startswith("### Task:") and "<chat_history>" in text
 
 
 def _models_for(user: "UserContext", services: "Services") -> dict[str, str]:
