@@ -13,10 +13,16 @@ from local.run_all.stack import LocalStack
 from samples.acl import ANNA, BEN
 from samples.questions import FIRST_QUESTION
 from tests.contract.api.test_assistants import assistant, call
+from tests.e2e.test_cli import run_here
 
 pytestmark = pytest.mark.contract
 PATIENCE_S = 120.0
-ANNAS = ["engineer", "handbook", "librarian"]
+QUESTIONS = {
+    "engineer": FIRST_QUESTION.text,
+    "handbook": "Who is on the safety committee?",
+    "librarian": "Which document is about onboarding?",
+}
+ANNAS = list(QUESTIONS)
 BENS = ["handbook", "librarian"]
 
 
@@ -93,14 +99,23 @@ async def test_it_is_a_model_of_the_openai_sdk(stack: LocalStack, people: dict[s
     assert (await asyncio.to_thread(people["ben"].get, f"/runs/{run_id}")).json()["status"] == "completed"
 
 
-async def test_it_is_asked_by_an_mcp_client(stack: LocalStack) -> None:
+async def test_an_mcp_client_sees_the_agents_of_its_person(stack: LocalStack) -> None:
     async with assistant(stack, "2026-07-28", BEN) as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
         assert "handbook: " in (tools["ask"].description or "")
         assert "engineer" not in (tools["ask"].description or "")
-        answered = await call(client, "ask", question="Who is on the safety committee?", agent="handbook")
-        while answered["status"] == "running":
-            answered = await call(client, "get_answer", run_id=answered["run_id"])
-        assert answered["status"] == "completed"
         refused = await client.call_tool("ask", {"question": "x", "agent": "engineer"})
         assert refused.is_error
+
+
+@pytest.mark.parametrize("agent", ANNAS)
+async def test_each_sample_agent_answers_over_mcp_and_the_command_line(stack: LocalStack, agent: str) -> None:
+    async with assistant(stack, "2026-07-28") as client:
+        answered = await call(client, "ask", question=QUESTIONS[agent], agent=agent)
+        while answered["status"] == "running":
+            answered = await call(client, "get_answer", run_id=answered["run_id"])
+    assert answered["status"] == "completed"
+    assert answered["answer"]
+    asked = ("ask", QUESTIONS[agent], "--agent", agent, "--quiet")
+    said = await asyncio.to_thread(run_here, stack, *asked)
+    assert (said.returncode, bool(said.stdout.strip())) == (0, True), said.stderr
