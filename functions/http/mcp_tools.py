@@ -124,6 +124,8 @@ class Search(McpTool):
         await admitted(call.request, call.user, call.services)
         search = block_search(call.services, call.user)
         hits = await search.search([arguments.query], arguments.top_k, arguments.filters)
+        shown = dict.fromkeys(hit.doc_id for hit in hits)
+        await note_act(call.request, call.user, call.services, "search", *shown)
         found: dict[str, dict[str, Any]] = {}
         for hit in hits:
             item = _item_of(hit.doc_id, hit.page_number)
