@@ -819,7 +819,7 @@ class GithubSettings(SettingsGroup, alias_generator=prefixed("GITHUB_")):
     repository_list: Annotated[str, AfterValidator(_repositories)] = Field(
         alias="GITHUB_REPOSITORIES",
         default="",
-        description="Repositories that the tool github reads, for everyone who can ask; comma separated.",
+        description="Repositories that the tool github reads, for everyone; comma separated.",
         examples=["contoso/handbook,contoso/app"],
     )
     token: _HeaderValue | None = Field(
