@@ -175,7 +175,7 @@ TOOLS: Mapping[str, Callable[[Binding], Tool]] = {
     AskUser.name: lambda binding: AskUser(),
     SearchWeb.name: _search_web,
     FetchPage.name: _fetch_page,
-    RunPython.name: lambda binding: RunPython(binding.services.sandbox),
+    RunPython.name: lambda binding: RunPython(binding.services.sandbox, _workspace(binding, FileRead)),
     ReadGithub.name: _read_github,
     FileRead.name: lambda binding: FileRead(_workspace(binding, FileRead)),
     FileWrite.name: lambda binding: FileWrite(

@@ -1,6 +1,7 @@
 """The tool `python`: calculates, counts and rearranges what other tools found."""
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pydantic import Field, JsonValue
@@ -8,6 +9,7 @@ from pydantic import Field, JsonValue
 from shared.platform.errors import ConfigurationError
 from shared.tools.base import Parameters, Tool, ToolResult
 from shared.tools.python_sandbox import PythonSandbox
+from shared.tools.workspace import Workspace
 
 MAX_CODE_CHARS = 20_000
 
@@ -24,13 +26,24 @@ class RunPythonParameters(Parameters):
     inputs: dict[str, JsonValue] = Field(
         default_factory=dict, description="Values that the program uses, by name; JSON.", max_length=20
     )
+    files: tuple[str, ...] = Field(
+        default=(),
+        description="Files that file_write kept; the program has their texts by name in `files`.",
+        max_length=10,
+    )
 
 
 @dataclass(frozen=True)
 class RunPython(Tool):
-    """Runs a program that knows nothing but its inputs: no user, no document, no service."""
+    """Runs a program that knows nothing but its inputs: no user, no document, no service.
+
+    Attributes:
+        sandbox: None = switched off.
+        workspace: where its files are read, before it runs; None = files cannot be read.
+    """
 
     sandbox: PythonSandbox | None
+    workspace: Workspace | None = None
 
     name = "python"
     description = (
@@ -43,7 +56,15 @@ class RunPython(Tool):
     async def _run(self, arguments: RunPythonParameters) -> ToolResult:
         if self.sandbox is None:
             raise ConfigurationError("Python is switched off.", "Add python to AGENT_TOOLS.")
+        inputs = dict(arguments.inputs)
+        if arguments.files:
+            inputs["files"] = await self._texts(arguments.files)
         began = time.perf_counter()
-        ran = await self.sandbox.run(arguments.code, arguments.inputs)
+        ran = await self.sandbox.run(arguments.code, inputs)
         duration_ms = round((time.perf_counter() - began) * 1000)
         return {**ran.model_dump(), "engine": "monty", "duration_ms": duration_ms}
+
+    async def _texts(self, names: Sequence[str]) -> dict[str, JsonValue]:
+        if self.workspace is None:
+            raise ConfigurationError("Files cannot be read.", "Add file_read to AGENT_TOOLS.")
+        return {name: await self.workspace.read(name) for name in names}

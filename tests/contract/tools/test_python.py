@@ -2,15 +2,19 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from shared.access.models import UserContext
 from shared.tools.base import ToolResult
 from shared.tools.python_sandbox import PythonSandbox
 from shared.tools.run_python import RunPython
+from shared.tools.workspace import Workspace
 from tests.contract.tools.python_attacks import EXHAUSTION, MODULES, OUTSIDE, REFLECTION, RESULTS
+from tests.fakes.blob_store import InMemoryBlobStore
 
 pytestmark = [pytest.mark.contract, pytest.mark.timeout(300)]
 SECRET = "canary-5417"
@@ -22,6 +26,20 @@ async def python() -> AsyncIterator[RunPython]:
     sandbox = PythonSandbox()
     yield RunPython(sandbox)
     await sandbox.close()
+
+
+async def test_a_program_reads_the_files_of_its_person(python: RunPython) -> None:
+    blobs = InMemoryBlobStore()
+    workspace = Workspace(blobs, UserContext(user_id="anna"))
+    await workspace.write("rows.csv", "a;1\nb;2\n", "create")
+    tool = replace(python, workspace=workspace)
+    code = "sum(int(line.split(';')[1]) for line in files['rows.csv'].splitlines())"
+    result = await tool.execute(code=code, inputs={"files": {}}, files=["rows.csv"])
+    assert (result["success"], result["result"]) == (True, 3)
+    foreign = replace(python, workspace=Workspace(blobs, UserContext(user_id="ben")))
+    assert (await foreign.execute(code=code, files=["rows.csv"]))["type"] == "DocumentNotFoundError"
+    assert (await tool.execute(code=code, files=["../rows.csv"]))["type"] == "InvalidQueryError"
+    assert (await python.execute(code=code, files=["rows.csv"]))["type"] == "ConfigurationError"
 
 
 @pytest.mark.parametrize(
