@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from starlette.applications import Starlette
 
-from functions import audit, documents, pages, search, uploads, users
+from functions import audit, documents, mcp, pages, search, uploads, users
+from functions.http import responses
 from shared.access.audit_trail import AuditTrail
 from shared.platform.errors import DependencyError
 from shared.platform.tables import Entity
@@ -22,7 +23,7 @@ pytestmark = pytest.mark.attack("audit trail")
 
 @pytest.fixture
 def app(durable: IngestingClient) -> Starlette:
-    return make_app([audit, documents, pages, search, uploads, users], durable)
+    return make_app([audit, documents, mcp, pages, search, uploads, users], durable)
 
 
 async def entries(user: AsUser, query: str = "") -> list[dict[str, Any]]:
@@ -68,6 +69,20 @@ async def test_who_read_published_changed_and_deleted_what(user: AsUser, durable
         ("anna", "delete"),
     ]
     assert {tuple(one["doc_ids"]) for one in found} == {(doc_id,)}
+
+
+async def test_what_another_assistant_reads_is_in_the_trail(
+    user: AsUser, durable: IngestingClient, services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(responses, "get_settings", lambda: services.settings)
+    doc_id = await uploaded(user, durable, "a.md", "ben")
+    for tool, arguments in (("search", {"query": "15 bar"}), ("fetch", {"id": doc_id})):
+        wanted = {"method": "tools/call", "params": {"name": tool, "arguments": arguments}}
+        replied = await user("ben").post("/mcp", json={"jsonrpc": "2.0", "id": 1, **wanted})
+        assert replied.status_code == 200, replied.text
+        assert not replied.json()["result"].get("isError"), replied.text
+    found = [(one["user_id"], one["action"], one["doc_ids"]) for one in await entries(user, "?user_id=ben")]
+    assert found == [("ben", "page", [doc_id]), ("ben", "search", [doc_id])]
 
 
 async def test_the_trail_is_narrowed_and_paged(user: AsUser, durable: IngestingClient) -> None:
