@@ -20,4 +20,3 @@ def test_the_parser_on_the_page_is_right(parse: Parse, monkeypatch: pytest.Monke
         monkeypatch.setitem(registry.FORMATS, suffix, known)
     tests = documented_module("documented_parser_test", BLOCKS["parser test"], monkeypatch)
     tests.test_sections_are_headings_and_values_are_paragraphs(parse)
-    tests.test_text_without_sections_is_refused(parse)
