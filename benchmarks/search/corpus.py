@@ -21,7 +21,7 @@ FIELDS: list[dict[str, Any]] = [
     {
         "name": "content",
         "type": "Edm.String",
-        "analyzer": "en.lucene",
+        "analyzer": "standard.lucene",
         "filterable": False,
         "sortable": False,
     },

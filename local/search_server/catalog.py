@@ -14,7 +14,7 @@ from local.search_server.store import IndexStore, open_store
 
 _SUFFIX: Final = ".sqlite"
 # What may change in an existing field without rebuilding the index.
-_CHANGEABLE: Final = {"retrievable", "search_analyzer", "synonym_maps", "fields"}
+_CHANGEABLE: Final = {"retrievable", "search_analyzer", "synonym_maps"}
 
 
 class Catalog:
@@ -133,4 +133,3 @@ def _check_change(before: list[FieldDefinition], after: list[FieldDefinition]) -
                 f"Existing field '{old.name}' cannot be changed or deleted. Build a new index instead.",
                 code="OperationNotAllowed",
             )
-        _check_change(old.fields or [], new.fields or [])

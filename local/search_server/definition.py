@@ -38,15 +38,10 @@ class FieldDefinition(WireModel):
     vector_search_profile: str | None = None
     vector_encoding: str | None = None
     synonym_maps: list[str] | None = None
-    fields: "list[FieldDefinition] | None" = None
 
     def with_defaults(self) -> Self:
         """The same field with every attribute that the service fills in when it is left out."""
-        if self.type.removeprefix("Collection(").removesuffix(")") == edm.COMPLEX:
-            return self.model_copy(update={"fields": [inner.with_defaults() for inner in self.fields or []]})
-        element = edm.element_type(self.type)
-        is_text = self.type == edm.STRING or element == edm.STRING
-        scalar = self.type in edm.SCALAR_TYPES
+        is_text = edm.STRING in self.type
         ordinary = self.type != edm.VECTOR
         defaults = {
             "key": False,
@@ -54,8 +49,8 @@ class FieldDefinition(WireModel):
             "stored": True,
             "searchable": is_text,
             "filterable": ordinary,
-            "sortable": scalar or self.type == edm.GEOGRAPHY,
-            "facetable": ordinary and edm.GEOGRAPHY not in self.type,
+            "sortable": self.type in edm.SCALAR_TYPES,
+            "facetable": ordinary,
             "synonym_maps": [],
         }
         given = {name: getattr(self, name) for name in defaults}
@@ -180,7 +175,7 @@ def check_definition(definition: IndexDefinition) -> None:
         raise RequestError(f"The index must have exactly one key field; found {keys}.")
     _check_names(definition.fields)
     for field in definition.fields:
-        _check_field(field, depth=1)
+        _check_field(field)
     if definition.default_scoring_profile is not None:
         raise RequestError("Scoring profiles are kept and not applied: none can be the default here.")
 
@@ -195,27 +190,18 @@ def _check_names(fields: list[FieldDefinition]) -> None:
         seen.add(field.name.lower())
 
 
-def _check_field(field: FieldDefinition, depth: int) -> None:
+def _check_field(field: FieldDefinition) -> None:
     element = edm.element_type(field.type)
     base = element or field.type
-    if field.type != edm.VECTOR and base not in edm.ELEMENT_TYPES:
-        raise RequestError(f"The type '{field.type}' of field '{field.name}' is not supported.")
-    if base == edm.COMPLEX:
-        if not field.fields or depth > 10:
-            raise RequestError(f"The complex field '{field.name}' needs sub-fields, nested at most 10 deep.")
-        _check_names(field.fields)
-        for inner in field.fields:
-            _check_field(inner, depth + 1)
-        return
-    if field.key and (field.type != edm.STRING or depth > 1):
-        raise RequestError(f"The key field '{field.name}' must be a top-level {edm.STRING}.")
-    _check_text_attributes(field, base)
-    if (field.sortable and element) or (field.facetable and base == edm.GEOGRAPHY):
-        raise RequestError(
-            f"The field '{field.name}' of type '{field.type}' cannot be sortable or facetable."
-        )
     if field.type == edm.VECTOR:
-        _check_vector_field(field, depth)
+        _check_vector_field(field)
+    elif base not in edm.SCALAR_TYPES:
+        raise RequestError(f"The type '{field.type}' of field '{field.name}' is not supported.")
+    if field.key and field.type != edm.STRING:
+        raise RequestError(f"The key field '{field.name}' must be an {edm.STRING}.")
+    _check_text_attributes(field, base)
+    if field.sortable and element:
+        raise RequestError(f"The field '{field.name}' of type '{field.type}' cannot be sortable.")
 
 
 def _check_text_attributes(field: FieldDefinition, base: str) -> None:
@@ -230,9 +216,7 @@ def _check_text_attributes(field: FieldDefinition, base: str) -> None:
         )
 
 
-def _check_vector_field(field: FieldDefinition, depth: int) -> None:
-    if depth > 1:
-        raise RequestError(f"The vector field '{field.name}' must be a top-level field.")
+def _check_vector_field(field: FieldDefinition) -> None:
     if field.dimensions is None or not 2 <= field.dimensions <= MAX_DIMENSIONS:
         raise RequestError(
             f"The vector field '{field.name}' needs dimensions between 2 and {MAX_DIMENSIONS}."

@@ -13,7 +13,6 @@ from typing import Final
 from pydantic import JsonValue
 
 from local.search_server import edm
-from local.search_server.definition import FieldDefinition
 from local.search_server.edm import Vector
 from local.search_server.errors import RequestError, too_large
 from local.search_server.schema import JsonObject, Schema
@@ -66,13 +65,15 @@ def parse_batch(schema: Schema, batch: JsonValue) -> list[Action]:
 
 def uploaded(schema: Schema, action: Action) -> Document:
     """The document that an upload makes: what is not given is null."""
-    body = _complete(schema.definition.fields, action.given)
-    return Document(body, {path: vector for path, vector in action.vectors.items() if vector is not None})
+    return Document(
+        _complete(schema, action.given),
+        {path: vector for path, vector in action.vectors.items() if vector is not None},
+    )
 
 
 def merged(schema: Schema, stored: Document, action: Action) -> Document:
-    """The stored document with the given properties replaced; complex objects merge, collections do not."""
-    body = _merge(stored.body, action.given, schema.definition.fields)
+    """The stored document with the given properties replaced; collections are not merged."""
+    body = _complete(schema, {**stored.body, **action.given})
     vectors = {**stored.vectors, **action.vectors}
     return Document(body, {path: vector for path, vector in vectors.items() if vector is not None})
 
@@ -108,7 +109,7 @@ def _parse_action(schema: Schema, row: JsonValue, position: int) -> Action:
     if kind is ActionKind.DELETE:
         properties = {key_name: key}
     vectors = _take_vectors(schema, properties)
-    given = _canonical_object(schema.definition.fields, properties, "")
+    given = {name: _canonical(schema, name, value) for name, value in properties.items()}
     return Action(kind, key, given, vectors)
 
 
@@ -125,75 +126,27 @@ def _take_vectors(schema: Schema, properties: JsonObject) -> dict[str, Vector | 
     return vectors
 
 
-def _canonical_object(fields: list[FieldDefinition], values: JsonObject, prefix: str) -> JsonObject:
-    by_name = {definition.name: definition for definition in fields}
-    canonical: JsonObject = {}
-    for name, value in values.items():
-        if name not in by_name:
-            raise RequestError(
-                f"The request is invalid. Details: parameters : The property '{prefix}{name}' does not"
-                " exist on type 'search.documentFields'. Make sure to only use property names that the type"
-                " defines."
-            )
-        canonical[name] = _canonical(by_name[name], value, prefix + name)
-    return canonical
-
-
-def _canonical(definition: FieldDefinition, value: JsonValue, path: str) -> JsonValue:
-    element = edm.element_type(definition.type)
-    if element is None:
-        return _canonical_one(definition, definition.type, value, path)
+def _canonical(schema: Schema, name: str, value: JsonValue) -> JsonValue:
+    if name not in schema.fields:
+        raise RequestError(
+            f"The request is invalid. Details: parameters : The property '{name}' does not exist on type"
+            " 'search.documentFields'. Make sure to only use property names that the type defines."
+        )
+    field = schema.fields[name]
+    if field.element_type is None:
+        return None if value is None else edm.canonical_scalar(field.type, value, name)
     if value is None:
         return []
     if not isinstance(value, list):
         raise RequestError(
-            f"The request is invalid. Details: '{path}' of type '{definition.type}' needs an array."
+            f"The request is invalid. Details: '{name}' of type '{field.type}' needs an array."
         )
     if any(item is None for item in value):
-        raise RequestError(f"The request is invalid. Details: the collection '{path}' cannot hold null.")
-    return [_canonical_one(definition, element, item, path) for item in value]
+        raise RequestError(f"The request is invalid. Details: the collection '{name}' cannot hold null.")
+    return [edm.canonical_scalar(field.element_type, item, name) for item in value]
 
 
-def _canonical_one(definition: FieldDefinition, edm_type: str, value: JsonValue, path: str) -> JsonValue:
-    if value is None:
-        return None
-    if edm_type != edm.COMPLEX:
-        return edm.canonical_scalar(edm_type, value, path)
-    if not isinstance(value, dict):
-        raise RequestError(f"The request is invalid. Details: '{path}' needs an object.")
-    return _canonical_object(definition.fields or [], value, path + "/")
-
-
-def _complete(fields: list[FieldDefinition], given: JsonObject) -> JsonObject:
-    """Every declared property in declared order; vectors are kept elsewhere."""
-    body: JsonObject = {}
-    for definition in fields:
-        if definition.type == edm.VECTOR:
-            continue
-        value = given.get(definition.name)
-        body[definition.name] = _complete_value(definition, value)
-    return body
-
-
-def _complete_value(definition: FieldDefinition, value: JsonValue) -> JsonValue:
-    if value is None:
-        return [] if edm.element_type(definition.type) else None
-    inner = definition.fields
-    if inner is None:
-        return value
-    if isinstance(value, list):
-        return [_complete(inner, item) for item in value if isinstance(item, dict)]
-    return _complete(inner, value) if isinstance(value, dict) else value
-
-
-def _merge(stored: JsonObject, given: JsonObject, fields: list[FieldDefinition]) -> JsonObject:
-    body = _complete(fields, stored)
-    for definition in fields:
-        if definition.name not in given or definition.type == edm.VECTOR:
-            continue
-        new, old = given[definition.name], body[definition.name]
-        if definition.type == edm.COMPLEX and isinstance(new, dict) and isinstance(old, dict):
-            body[definition.name] = _merge(old, new, definition.fields or [])
-        else:
-            body[definition.name] = _complete_value(definition, new)
-    return body
+def _complete(schema: Schema, given: JsonObject) -> JsonObject:
+    """Every declared property in declared order, null or empty if not given; vectors are kept elsewhere."""
+    ordinary = (field for field in schema.fields.values() if not field.is_vector)
+    return {field.path: given.get(field.path, [] if field.element_type else None) for field in ordinary}

@@ -20,14 +20,11 @@ INT32: Final = "Edm.Int32"
 INT64: Final = "Edm.Int64"
 DOUBLE: Final = "Edm.Double"
 DATE: Final = "Edm.DateTimeOffset"
-GEOGRAPHY: Final = "Edm.GeographyPoint"
-COMPLEX: Final = "Edm.ComplexType"
 VECTOR: Final = "Collection(Edm.Single)"
 
 INTEGER_TYPES: Final = frozenset({INT32, INT64})
 NUMBER_TYPES: Final = frozenset({INT32, INT64, DOUBLE})
 SCALAR_TYPES: Final = frozenset({STRING, BOOLEAN, INT32, INT64, DOUBLE, DATE})
-ELEMENT_TYPES: Final = SCALAR_TYPES | {GEOGRAPHY, COMPLEX}
 
 MAX_INT32: Final = 2**31 - 1
 MAX_INT64: Final = 2**63 - 1
@@ -171,15 +168,6 @@ def _date(value: JsonValue) -> JsonValue:
     return moment.isoformat().replace("+00:00", "Z")
 
 
-def _geography(value: JsonValue) -> JsonValue:
-    if not isinstance(value, dict) or value.get("type") != "Point":
-        raise ValueError
-    point = value.get("coordinates")
-    if not isinstance(point, list) or len(point) != 2:
-        raise ValueError
-    return {"type": "Point", "coordinates": [_double(point[0]), _double(point[1])]}
-
-
 _CANONICAL: Final[dict[str, Callable[[JsonValue], JsonValue]]] = {
     STRING: _string,
     BOOLEAN: _boolean,
@@ -187,5 +175,4 @@ _CANONICAL: Final[dict[str, Callable[[JsonValue], JsonValue]]] = {
     INT64: _integer(MAX_INT64),
     DOUBLE: _double,
     DATE: _date,
-    GEOGRAPHY: _geography,
 }

@@ -58,7 +58,7 @@ def rank(view: View, request: SearchRequest, question: TextQuestion, depth: int)
     """
     asked = _Asked(
         request,
-        query=None if question.matches_all else view.compile(question),
+        query=None if question.node is None else view.compile(question),
         selection=view.select(request.filter),
         order=parse_order(view.schema, request.orderby),
         depth=depth,

@@ -1,6 +1,5 @@
-"""An index definition resolved for use: every leaf field by its path, with a number that names its column."""
+"""An index definition resolved for use: every field by its path, with a number that names its column."""
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -22,12 +21,11 @@ JsonObject = dict[str, JsonValue]
 
 @dataclass(frozen=True)
 class Field:
-    """A leaf field. `number` counts leaves in declared order and is stable while fields are only appended."""
+    """A field. `number` counts in declared order and is stable while fields are only appended."""
 
     number: int
     path: str
     definition: FieldDefinition
-    in_complex_collection: bool
 
     @property
     def type(self) -> str:
@@ -50,25 +48,21 @@ class Field:
         """Whether filters, sorting or facets can ask for the value."""
         attributes = self.definition
         wanted = attributes.filterable or attributes.sortable or attributes.facetable or attributes.key
-        return bool(wanted) and self.type in edm.SCALAR_TYPES and not self.in_complex_collection
+        return bool(wanted) and self.type in edm.SCALAR_TYPES
 
     @property
     def has_elements(self) -> bool:
         """Whether it is a collection whose elements filters or facets can ask for."""
         wanted = self.definition.filterable or self.definition.facetable
-        return bool(wanted) and self.element_type in edm.SCALAR_TYPES and not self.in_complex_collection
+        return bool(wanted) and self.element_type in edm.SCALAR_TYPES
 
     @property
     def column(self) -> str:
         return f"c{self.number}"
 
     @property
-    def index_analyzer(self) -> str:
-        return self.definition.analyzer or self.definition.index_analyzer or analyzers.STANDARD
-
-    @property
-    def search_analyzer(self) -> str:
-        return self.definition.analyzer or self.definition.search_analyzer or self.index_analyzer
+    def analyzer(self) -> str:
+        return self.definition.analyzer or analyzers.STANDARD
 
 
 class Schema:
@@ -83,13 +77,13 @@ class Schema:
         self.definition = definition
         profiles = _profiles(definition)
         self.fields: dict[str, Field] = {}
-        for path, leaf, repeated in _leaves(definition.fields):
-            if leaf.type == edm.VECTOR and leaf.vector_search_profile not in profiles:
+        for number, one in enumerate(definition.fields):
+            if one.type == edm.VECTOR and one.vector_search_profile not in profiles:
                 raise RequestError(
-                    f"The vector field '{leaf.name}' names the unknown vector search profile"
-                    f" '{leaf.vector_search_profile}'."
+                    f"The vector field '{one.name}' names the unknown vector search profile"
+                    f" '{one.vector_search_profile}'."
                 )
-            self.fields[path] = Field(len(self.fields), path, leaf, repeated)
+            self.fields[one.name] = Field(number, one.name, one)
         self.key = next(field for field in self.fields.values() if field.definition.key)
         self._check_references()
 
@@ -109,13 +103,8 @@ class Schema:
     def element_fields(self) -> tuple[Field, ...]:
         return tuple(field for field in self.fields.values() if field.has_elements)
 
-    @cached_property
-    def suggester_fields(self) -> tuple[Field, ...]:
-        paths = dict.fromkeys(path for one in self.definition.suggesters for path in one.source_fields)
-        return tuple(self.fields[path] for path in paths)
-
     def field(self, path: str, purpose: str) -> Field:
-        """The leaf field at a path.
+        """The field at a path.
 
         Raises:
             RequestError: 400, unknown; `purpose` says in which parameter.
@@ -167,31 +156,9 @@ def semantic_paths(configuration: SemanticConfiguration) -> list[str]:
 
 
 def values_at(body: JsonObject, path: str) -> list[JsonValue]:
-    """Every value that is not null at a path, through complex fields and collections, in document order."""
-    values: list[JsonValue] = [body]
-    for name in path.split("/"):
-        objects = (value for value in _spread(values) if isinstance(value, dict))
-        values = [inner for value in objects if (inner := value.get(name)) is not None]
-    return list(_spread(values))
-
-
-def _spread(values: Iterable[JsonValue]) -> Iterator[JsonValue]:
-    for value in values:
-        if isinstance(value, list):
-            yield from value
-        else:
-            yield value
-
-
-def _leaves(
-    fields: list[FieldDefinition], prefix: str = "", repeated: bool = False
-) -> Iterator[tuple[str, FieldDefinition, bool]]:
-    for field in fields:
-        path = prefix + field.name
-        if field.fields is None:
-            yield path, field, repeated
-        else:
-            yield from _leaves(field.fields, path + "/", repeated or edm.element_type(field.type) is not None)
+    """Every value that is not null in a field: of a collection its elements."""
+    value = body.get(path)
+    return value if isinstance(value, list) else [] if value is None else [value]
 
 
 def _profiles(definition: IndexDefinition) -> set[str]:

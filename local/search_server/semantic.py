@@ -7,18 +7,19 @@ the n reranked documents. Terms are English stems without stop and question word
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from local.search_server import analyzers
 from local.search_server.definition import SemanticConfiguration
-from local.search_server.passages import passages, terms_of
 from local.search_server.schema import JsonObject, values_at
 
 MAX_RERANKED: Final = 50  # the service reranks the first 50
 MAX_SCORE: Final = 4.0
-_ANALYZER: Final = analyzers.QUESTION
+MAX_PASSAGE_CHARS: Final = 400
+_BREAK: Final = re.compile(r"(?<=[.!?…])\s+|\n+")
 _PASSAGE, _DOCUMENT, _TITLE, _RETRIEVAL = 0.55, 0.20, 0.10, 0.15
 
 
@@ -41,7 +42,7 @@ class Reranker:
         self._title = [fields.title_field.field_name] if fields.title_field else []
         self._content = [field.field_name for field in fields.prioritized_content_fields]
         self._keywords = [field.field_name for field in fields.prioritized_keywords_fields]
-        self._terms = frozenset(terms_of(query, _ANALYZER))
+        self._terms = frozenset(_terms(query))
 
     def rerank(self, candidates: Sequence[Candidate]) -> list[Reranked]:
         """Best first; equal scores keep the order of retrieval."""
@@ -66,12 +67,23 @@ class Reranker:
         return _strings(body, [*self._title, *self._content, *self._keywords])
 
     def _found(self, texts: Iterable[str]) -> frozenset[str]:
-        return frozenset(term for text in texts for term in terms_of(text, _ANALYZER) if term in self._terms)
+        return frozenset(term for text in texts for term in _terms(text) if term in self._terms)
 
     def _best_passage(self, body: JsonObject, weights: Mapping[str, float]) -> float:
         texts = _strings(body, self._content or self._title)
-        found = (self._found([passage]) for text in texts for passage in passages(text))
+        found = (self._found([passage]) for text in texts for passage in _passages(text))
         return max((_share(terms, weights) for terms in found), default=0.0)
+
+
+def _passages(text: str) -> Iterator[str]:
+    """Sentences; a very long one is cut."""
+    for sentence in _BREAK.split(text):
+        for start in range(0, len(sentence), MAX_PASSAGE_CHARS):
+            yield sentence[start : start + MAX_PASSAGE_CHARS]
+
+
+def _terms(text: str) -> list[str]:
+    return analyzers.analyzer(analyzers.QUESTION).analyze(text)
 
 
 def _weight(term: str, documents: Sequence[frozenset[str]]) -> float:

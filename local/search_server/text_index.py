@@ -30,11 +30,6 @@ def text_name(field: Field) -> str:
     return f"t{field.number}"
 
 
-def suggestion_name(field: Field) -> str:
-    """Suggester fields are indexed a second time without stemming, so that half a word finds its word."""
-    return f"s{field.number}"
-
-
 class TextIndex:
     """One writer at a time (the caller sees to it); searchers are snapshots and safe to share."""
 
@@ -44,10 +39,8 @@ class TextIndex:
         builder.add_unsigned_field(SLOT, fast=True, indexed=True)
         names = {analyzers.STANDARD}
         for field in schema.text_fields:
-            names.add(field.index_analyzer)
-            builder.add_text_field(text_name(field), tokenizer_name=field.index_analyzer)
-        for field in schema.suggester_fields:
-            builder.add_text_field(suggestion_name(field), tokenizer_name=analyzers.STANDARD)
+            names.add(field.analyzer)
+            builder.add_text_field(text_name(field), tokenizer_name=field.analyzer)
         self.layout = builder.build()
         self._index = Index(self.layout)
         for name in names:
@@ -63,9 +56,6 @@ class TextIndex:
             for field in self._schema.text_fields:
                 for text in values_at(body, field.path):
                     document.add_text(text_name(field), str(text))
-            for field in self._schema.suggester_fields:
-                for text in values_at(body, field.path):
-                    document.add_text(suggestion_name(field), str(text))
             writer.add_document(document)
 
     def delete(self, slots: Sequence[int]) -> None:

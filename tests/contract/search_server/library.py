@@ -6,8 +6,8 @@ DIMENSIONS = 4
 
 FIELDS: list[dict[str, Any]] = [
     {"name": "id", "type": "Edm.String", "key": True, "sortable": True},
-    {"name": "title", "type": "Edm.String", "analyzer": "en.lucene", "sortable": True},
-    {"name": "content", "type": "Edm.String", "analyzer": "en.lucene", "filterable": False},
+    {"name": "title", "type": "Edm.String", "sortable": True},
+    {"name": "content", "type": "Edm.String", "filterable": False},
     {"name": "code", "type": "Edm.String", "analyzer": "keyword"},
     {"name": "genre", "type": "Edm.String", "searchable": False},
     {"name": "pages", "type": "Edm.Int32"},
@@ -22,11 +22,6 @@ FIELDS: list[dict[str, Any]] = [
         "retrievable": False,
         "filterable": False,
         "searchable": False,
-    },
-    {
-        "name": "publisher",
-        "type": "Edm.ComplexType",
-        "fields": [{"name": "name", "type": "Edm.String"}, {"name": "city", "type": "Edm.String"}],
     },
     {
         "name": "vector",
@@ -75,13 +70,11 @@ BOOKS: list[dict[str, Any]] = [
         code="AB-100", genre="engineering", pages=320, price=49.5, printed="2020-03-01T00:00:00Z",
         in_stock=True,
         tags=["water", "pressure"], access_control_list=["*"], secret_note="heron",
-        publisher={"name": "North Press", "city": "Oslo"},
     ),
     _book(
         2, "Garden birds", "Birds in the garden. The wren is a small bird; it sings loudly.",
         code="AB-200", genre="nature", pages=120, price=15.0, printed="2021-06-15T12:30:00Z", in_stock=False,
         tags=["birds"], access_control_list=["u123", "biology"],
-        publisher={"name": "South Press", "city": None},
     ),
     _book(
         3, "Water birds", "Herons and ducks live by the water. A heron stands in the flow of a river.",

@@ -46,9 +46,9 @@ def test_a_batch_with_a_failure_is_a_207(books: MadeIndex, http: httpx.Client) -
 
 def test_upload_replaces_and_merge_keeps(books: MadeIndex) -> None:
     client = books.client
-    client.merge_documents([{"id": "1", "publisher": {"city": "Bergen"}, "tags": ["one"]}])
+    client.merge_documents([{"id": "1", "pages": 7, "tags": ["one"]}])
     merged = client.get_document("1")
-    assert merged["publisher"] == {"name": "North Press", "city": "Bergen"}
+    assert (merged["pages"], merged["code"]) == (7, "AB-100")
     assert (merged["tags"], merged["title"], merged["vector"]) == (["one"], "Pumps and valves", [1, 0, 0, 0])
     client.upload_documents([{"id": "1", "title": "Only a title"}])
     replaced = client.get_document("1")
@@ -75,16 +75,13 @@ def test_one_key_may_occur_twice_in_a_batch(make_index: MakeIndex) -> None:
 def test_a_changed_document_is_found_by_its_new_words_only(books: MadeIndex) -> None:
     client = books.client
     client.merge_documents([{"id": "2", "content": "Nothing but kangaroos", "vector": [0, 0, 0, 1]}])
-    assert [row["id"] for row in client.search("kangaroo")] == ["2"]
+    assert [row["id"] for row in client.search("kangaroos")] == ["2"]
     assert "2" not in [row["id"] for row in client.search("wren")]
 
 
 def test_a_lookup_selects_and_misses(books: MadeIndex) -> None:
     client = books.client
-    assert client.get_document("1", selected_fields=["id", "publisher/city"]) == {
-        "id": "1",
-        "publisher": {"city": "Oslo"},
-    }
+    assert client.get_document("1", selected_fields=["id", "genre"]) == {"id": "1", "genre": "engineering"}
     assert "secret_note" not in client.get_document("1")
     with pytest.raises(ResourceNotFoundError):
         client.get_document("99")
@@ -100,7 +97,7 @@ def test_dates_come_back_in_utc(books: MadeIndex) -> None:
     "document",
     [
         {"id": "x", "surprise": 1},
-        {"id": "x", "publisher": {"surprise": 1}},
+        {"id": "x", "title": {"surprise": 1}},
         {"id": "x", "vector": [1.0] * (DIMENSIONS - 1)},
         {"id": "x", "vector": ["1", "2", "3", "4"]},
         {"id": "x", "pages": "many"},

@@ -43,9 +43,7 @@ def _hotel(number: int) -> dict[str, Any]:
         "smokingAllowed": False,
         "lastRenovationDate": f"20{number % 20:02d}-06-27T00:00:00Z",
         "rating": number % 5 + 1,
-        "location": {"type": "Point", "coordinates": [-122.1 + number / 100, 47.6]},
-        "address": {"streetAddress": f"{number} Main Street", "city": "Redmond", "country": "USA"},
-        "rooms": [{"description": "Standard room", "baseRate": 90.5, "tags": ["desk"]}][: number % 2],
+        "rooms": ["Standard room"][: number % 2],
     }
 
 
@@ -64,25 +62,7 @@ def _schema() -> dict[str, Any]:
             {"name": "smokingAllowed", "type": "Edm.Boolean", **plain},
             {"name": "lastRenovationDate", "type": "Edm.DateTimeOffset", **plain},
             {"name": "rating", "type": "Edm.Int32", **plain},
-            {"name": "location", "type": "Edm.GeographyPoint", "filterable": True, "sortable": True},
-            {
-                "name": "address",
-                "type": "Edm.ComplexType",
-                "fields": [
-                    {"name": "streetAddress", "type": "Edm.String", **text},
-                    {"name": "city", "type": "Edm.String", **plain, "searchable": True},
-                    {"name": "country", "type": "Edm.String", **plain, "searchable": True},
-                ],
-            },
-            {
-                "name": "rooms",
-                "type": "Collection(Edm.ComplexType)",
-                "fields": [
-                    {"name": "description", "type": "Edm.String", **text},
-                    {"name": "baseRate", "type": "Edm.Double", "filterable": True},
-                    {"name": "tags", "type": "Collection(Edm.String)", **text},
-                ],
-            },
+            {"name": "rooms", "type": "Collection(Edm.String)", **text},
         ],
         "suggesters": [
             {

@@ -6,12 +6,10 @@ from hypothesis import strategies as st
 
 from local.search_server.query_syntax import (
     Boost,
-    Clause,
     Group,
-    Occur,
     Phrase,
     QueryNode,
-    Word,
+    Words,
     parse_lucene,
     parse_simple,
 )
@@ -48,16 +46,15 @@ def test_operators_are_escaped_where_they_are_operators(text: str, query: str) -
 def test_a_query_is_the_words_that_were_written_and_nothing_else(text: str) -> None:
     words = text.split()
     if words:
-        assert words_of(parse_simple(keyword_query(text), Occur.SHOULD)) == words
+        assert words_of(parse_simple(keyword_query(text))) == words
 
 
-def words_of(node: QueryNode) -> list[str]:
+def words_of(node: QueryNode | None) -> list[str]:
     """The words of a query without operators; fails on any other one."""
-    if isinstance(node, Word):
+    if isinstance(node, Words):
         return [node.text]
     assert isinstance(node, Group)
-    assert all(isinstance(clause, Clause) and clause.occur is Occur.SHOULD for clause in node.clauses)
-    return [word for clause in node.clauses for word in words_of(clause.node)]
+    return [word for is_required, one in node.clauses if not is_required for word in words_of(one)]
 
 
 @pytest.mark.parametrize(
@@ -89,14 +86,13 @@ def test_a_question_is_looked_for_by_the_words_that_say_something(question: str,
 def test_nothing_in_a_question_steers_the_full_syntax(text: str) -> None:
     if not text.split():
         return
-    node = parse_lucene(question_query(text), Occur.SHOULD)
+    node = parse_lucene(question_query(text))
     assert isinstance(node, Group)
-    assert all(clause.occur is Occur.SHOULD for clause in node.clauses)
-    assert all(is_word_or_pair(clause.node) for clause in node.clauses)
+    assert all(is_word_or_pair(one) and not is_required for is_required, one in node.clauses)
 
 
 def is_word_or_pair(node: QueryNode) -> bool:
-    return isinstance(node, Word) or (isinstance(node, Boost) and isinstance(node.node, Phrase))
+    return isinstance(node, Words) or (isinstance(node, Boost) and isinstance(node.node, Phrase))
 
 
 def test_a_long_text_has_few_pairs() -> None:
@@ -164,6 +160,6 @@ def test_the_query_chooses_by_name_and_scores_by_rarity() -> None:
 def test_no_question_becomes_an_operator(question: str) -> None:
     query = name_query(question)
     assert query is not None
-    node = parse_lucene(query, Occur.SHOULD)
+    node = parse_lucene(query)
     assert isinstance(node, Group)
     assert query.count("(") == len(question_terms(question))

@@ -37,11 +37,6 @@ FIELDS: list[dict[str, Any]] = [
     {"name": "allowed", "type": "Collection(Edm.String)", "searchable": False},
     {"name": "anyone", "type": "Collection(Edm.String)", "searchable": False},
     {"name": "numbers", "type": "Collection(Edm.Int32)"},
-    {
-        "name": "address",
-        "type": "Edm.ComplexType",
-        "fields": [{"name": "city", "type": "Edm.String", "searchable": False}],
-    },
 ]
 
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
@@ -100,13 +95,10 @@ def _document(chance: random.Random, number: int) -> Document:
         "allowed": chance.choices(STRINGS, k=chance.randrange(0, 4)),
         "anyone": chance.choices(STRINGS, k=chance.randrange(0, 3)),
         "numbers": chance.choices(INTEGERS, k=chance.randrange(0, 4)),
-        "address": maybe({"city": maybe(chance.choice(STRINGS))}),
     }
 
 
 def _value(document: Document, path: str) -> Any:
-    if path == "address/city":
-        return (document["address"] or {}).get("city")
     value = document[path]
     return datetime.fromisoformat(value) if path == "created" and value is not None else value
 
@@ -133,7 +125,7 @@ def _compared(chance: random.Random, path: str, literal: str, wanted: Any) -> Ca
 
 
 def _string(chance: random.Random) -> Case:
-    path = chance.choice(["name", "nullable_name", "address/city", "id"])
+    path = chance.choice(["name", "nullable_name", "id"])
     wanted = chance.choice(STRINGS)
     return _compared(chance, path, quoted(wanted), wanted)
 
@@ -170,7 +162,7 @@ def _boolean(chance: random.Random) -> Case:
 
 
 def _null(chance: random.Random) -> Case:
-    path = chance.choice(["nullable_name", "rating", "price", "active", "created", "address/city", "name"])
+    path = chance.choice(["nullable_name", "rating", "price", "active", "created", "name"])
     if chance.random() < 0.5:
         return Case(f"{path} eq null", lambda document: _value(document, path) is None)
     return Case(f"{path} ne null", lambda document: _value(document, path) is not None)
@@ -189,7 +181,7 @@ def _listed(chance: random.Random) -> tuple[str, set[str]]:
 
 
 def _search_in(chance: random.Random) -> Case:
-    path = chance.choice(["name", "nullable_name", "address/city"])
+    path = chance.choice(["name", "nullable_name"])
     arguments, values = _listed(chance)
     return Case(f"search.in({path}, {arguments})", lambda document: _value(document, path) in values)
 
