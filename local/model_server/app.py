@@ -3,7 +3,6 @@
 Two bases lead to the same handlers: /v1, and Azure's /openai/v1.
 """
 
-import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
@@ -13,15 +12,14 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from local.model_server.embedding.service import find_weights
+from local.model_server.embedding.service import MINILM_NAME
 from local.model_server.knobs import parse_knobs
-from local.model_server.plain_chat import CHAT_MODEL
 from local.model_server.protocol.errors import ApiError
 from local.model_server.protocol.keys import Keys
-from local.model_server.protocol.replies import model_card, model_list
+from local.model_server.protocol.replies import model_card
+from local.model_server.respond import CHAT_MODEL
 from local.model_server.server import ModelServer
 
-_log = logging.getLogger(__name__)
 Handler = Callable[[Request, ModelServer], Awaitable[Response]]
 
 
@@ -36,52 +34,41 @@ def create_app(key: str | None = None, token: str | None = None, knobs: str = ""
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        server = await ModelServer.load(find_weights(), knobs)
-        if not server.embedder.understands_meaning:
-            _log.warning("weights.absent model=%s: embeddings by feature hashing", server.embedder.model)
+        server = await ModelServer.load(knobs)
         app.state.server = server
         try:
             yield
         finally:
             server.close()
 
+    routes = [
+        Route(f"{base}{path}", _endpoint(handler, keys), methods=[method])
+        for base in ("/v1", "/openai/v1")
+        for path, method, handler in _ROUTES
+    ]
     return Starlette(
-        routes=_routes(keys),
+        routes=[Route("/health", _endpoint(_health, Keys())), *routes],
         lifespan=lifespan,
         exception_handlers={ApiError: _show_api_error, HTTPException: _show_http_error},
     )
-
-
-def _routes(keys: Keys) -> list[Route]:
-    routes = [Route("/health", _endpoint(_health, Keys()))]
-    for base in ("/v1", "/openai/v1"):
-        routes += [
-            Route(f"{base}/models", _endpoint(_models, keys)),
-            Route(f"{base}/models/{{model}}", _endpoint(_model, keys)),
-            Route(f"{base}/stats", _endpoint(_stats, keys)),
-            Route(f"{base}/stats/reset", _endpoint(_reset_stats, keys), methods=["POST"]),
-            Route(f"{base}/chat/completions", _endpoint(_chat, keys), methods=["POST"]),
-            Route(f"{base}/embeddings", _endpoint(_embeddings, keys), methods=["POST"]),
-        ]
-    return routes
 
 
 def _endpoint(handler: Handler, keys: Keys) -> Callable[[Request], Awaitable[Response]]:
     async def handle(request: Request) -> Response:
         if not keys.admit(request.headers):
             raise ApiError(401, "Incorrect API key provided.", code="invalid_api_key")
-        server: ModelServer = request.app.state.server
-        return await handler(request, server)
+        return await handler(request, request.app.state.server)
 
     return handle
 
 
 async def _health(_: Request, server: ModelServer) -> Response:
-    return JSONResponse({"status": "ok", "chat_model": CHAT_MODEL, "embedding_model": server.embedder.model})
+    return JSONResponse({"status": "ok", "chat_model": CHAT_MODEL, "embedding_model": MINILM_NAME})
 
 
 async def _models(_: Request, server: ModelServer) -> Response:
-    return JSONResponse(model_list([CHAT_MODEL, server.embedder.model], server.started_at))
+    cards = [model_card(name, server.started_at) for name in (CHAT_MODEL, MINILM_NAME)]
+    return JSONResponse({"object": "list", "data": cards})
 
 
 async def _model(request: Request, server: ModelServer) -> Response:
@@ -89,23 +76,28 @@ async def _model(request: Request, server: ModelServer) -> Response:
     return JSONResponse(model_card(name, server.started_at))
 
 
-async def _stats(_: Request, server: ModelServer) -> Response:
-    return JSONResponse(server.stats.body)
-
-
-async def _reset_stats(_: Request, server: ModelServer) -> Response:
-    server.stats.reset()
+async def _stats(request: Request, server: ModelServer) -> Response:
+    if request.method == "POST":
+        server.stats.reset()
     return JSONResponse(server.stats.body)
 
 
 async def _chat(request: Request, server: ModelServer) -> Response:
-    deployment = request.path_params.get("model")
-    return await server.chat(await request.body(), deployment, request.is_disconnected)
+    return await server.chat(await request.body(), request.is_disconnected)
 
 
 async def _embeddings(request: Request, server: ModelServer) -> Response:
-    deployment = request.path_params.get("model")
-    return await server.embed(await request.body(), deployment, request.is_disconnected)
+    return await server.embed(await request.body(), request.is_disconnected)
+
+
+_ROUTES: tuple[tuple[str, str, Handler], ...] = (
+    ("/models", "GET", _models),
+    ("/models/{model}", "GET", _model),
+    ("/stats", "GET", _stats),
+    ("/stats/reset", "POST", _stats),
+    ("/chat/completions", "POST", _chat),
+    ("/embeddings", "POST", _embeddings),
+)
 
 
 async def _show_api_error(_: Request, error: Exception) -> Response:
@@ -114,6 +106,6 @@ async def _show_api_error(_: Request, error: Exception) -> Response:
 
 
 async def _show_http_error(_: Request, error: Exception) -> Response:
-    status = error.status_code if isinstance(error, HTTPException) else 500
-    detail = error.detail if isinstance(error, HTTPException) else "Internal error"
-    return ApiError(status, f"{detail}: no such route or method", code="unknown_url").response()
+    assert isinstance(error, HTTPException)  # noqa: S101  (what the handler is registered for)
+    message = f"{error.detail}: no such route or method"
+    return ApiError(error.status_code, message, code="unknown_url").response()

@@ -1,10 +1,9 @@
 """The knob `chaos=SEED`: each request gets one of all the faults, or none. Pure: a draw, no dice.
 
-What a request gets hangs on the seed and on its number alone, so a run that failed can be had again.
+What a request gets depends on the seed and on its number alone, so that a run that failed can be repeated.
 """
 
 import hashlib
-from dataclasses import replace
 
 from local.model_server.knobs import Knobs, parse_knobs
 
@@ -40,7 +39,8 @@ def draw(seed: int, request_number: int) -> str:
     return FAULTS[place] if place < len(FAULTS) else ""
 
 
-def with_fault(knobs: Knobs, fault: str) -> Knobs:
-    """The knobs with a drawn fault; what it says goes before what they say."""
-    drawn = {name: value for name, value in vars(parse_knobs(fault)).items() if value != getattr(Knobs, name)}
-    return replace(knobs, **drawn)
+def with_fault(knobs: Knobs, request_number: int) -> Knobs:
+    """The knobs with the fault that their seed draws, if they have one; it goes before what they say."""
+    fault = "" if knobs.chaos is None else draw(knobs.chaos, request_number)
+    drawn = parse_knobs(fault)
+    return knobs.model_copy(update={name: getattr(drawn, name) for name in drawn.model_fields_set})

@@ -9,16 +9,20 @@ because a fault was misspelt.
 import hashlib
 import re
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from local.model_server.protocol.errors import ApiError
 from local.model_server.tasks import TASK_GROUPS, TASK_NAMES
 
-Garbage = Literal["content", "shape", "body", "protocol"]
-Dialect = Literal["openai", "pydantic", "router", "text"]
+# What an endpoint may lack; base64 and dimensions are of embeddings.
+PARTS = tuple(
+    "json_schema json_object tools stream_options max_completion_tokens max_tokens system images base64 "
+    "dimensions".split()
+)
+_FAIL = re.compile(r"([45]\d\d)(?::(\d+)(%?))?", re.ASCII)
 _MAX_WAIT_MS = 3_600_000
-_FAIL = re.compile(r"(\d{3})(?::(\d+)(%?))?")
-_ERROR_STATUS = range(400, 600)
 
 
 @dataclass(frozen=True)
@@ -33,14 +37,44 @@ class Failure:
         """Whether the request with that number (from 1, per model name) fails. The same in every run."""
         if self.count is not None:
             return request_number <= self.count
-        if self.percent is not None:
-            digest = hashlib.blake2b(f"{model}#{request_number}".encode(), digest_size=4).digest()
-            return int.from_bytes(digest, "big") % 100 < self.percent
-        return True
+        digest = hashlib.blake2b(f"{model}#{request_number}".encode(), digest_size=4).digest()
+        return self.percent is None or int.from_bytes(digest, "big") % 100 < self.percent
 
 
-@dataclass(frozen=True)
-class Knobs:
+def _read_failure(value: object) -> Failure | None:
+    """STATUS, STATUS:COUNT or STATUS:PERCENT%."""
+    if value is None or isinstance(value, Failure):
+        return value
+    found = _FAIL.fullmatch(str(value))
+    if not found:
+        raise ValueError("not STATUS, STATUS:COUNT or STATUS:PERCENT%")
+    status, amount, percent = found.groups()
+    number = None if amount is None else int(amount)
+    return Failure(int(status), percent=number) if percent else Failure(int(status), count=number)
+
+
+def _known_tasks(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Every task of groups, and single ones."""
+    if unknown := set(names) - {*TASK_GROUPS, *TASK_NAMES}:
+        raise ValueError(f"{unknown} among {(*TASK_GROUPS, *sorted(TASK_NAMES))}")
+    return tuple(dict.fromkeys(task for name in names for task in TASK_GROUPS.get(name, (name,))))
+
+
+def _known_parts(names: tuple[str, ...]) -> tuple[str, ...]:
+    if unknown := set(names) - set(PARTS):
+        raise ValueError(f"{unknown} among {PARTS}")
+    return names
+
+
+_Several = BeforeValidator(lambda value: tuple(value.split("+")) if isinstance(value, str) else value)
+_Parts = Annotated[tuple[str, ...], AfterValidator(_known_parts), _Several]
+_Tasks = Annotated[tuple[str, ...], AfterValidator(_known_tasks), _Several]
+_Number = Annotated[int | None, Field(ge=0, le=_MAX_WAIT_MS)]
+_FromOne = Annotated[int | None, Field(ge=1, le=_MAX_WAIT_MS)]
+_One = BeforeValidator(lambda value: "content" if value == "1" else value)
+
+
+class Knobs(BaseModel):
     """What to do differently. Times in milliseconds unless named otherwise; None, 0 or False is off.
 
     Attributes:
@@ -56,32 +90,33 @@ class Knobs:
         only: names of the tasks that all this is for; none = all.
     """
 
-    ttft: int = 0
-    tps: int | None = None
-    length: int | None = None
-    drip: int | None = None
-    cut: int | None = None
-    stall: int | None = None
-    drop: int | None = None
-    midstream: int | None = None
-    retry_after: int | None = None
-    overtalk: int | None = None
-    chaos: int | None = None
-    fail: Failure | None = None
-    garbage: Garbage | None = None
-    toolloop: int = 0
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    ttft: Annotated[int, Field(ge=0, le=_MAX_WAIT_MS)] = 0
+    tps: _FromOne = None
+    drip: _FromOne = None
+    cut: _Number = None
+    stall: _Number = None
+    drop: _Number = None
+    midstream: _Number = None
+    retry_after: _Number = None
+    overtalk: _FromOne = None
+    chaos: _Number = None
+    fail: Annotated[Failure | None, BeforeValidator(_read_failure)] = None
+    garbage: Annotated[Literal["content", "shape", "body", "protocol"] | None, _One] = None
+    toolloop: Annotated[int, Field(ge=0, le=2)] = 0
     delegate: bool = False
     filter: bool = False
     refuse: bool = False
-    without: tuple[str, ...] = ()
-    ignore: tuple[str, ...] = ()
-    dialect: Dialect = "openai"
-    pace: str = ""
+    without: _Parts = ()
+    ignore: _Parts = ()
+    dialect: Literal["openai", "pydantic", "router", "text"] = "openai"
+    pace: Literal["", "none", "gpt-4.1", "gpt-5-mini", "first-word"] = ""
     hidden: int = 0
     fenced: bool = False
     think: bool = False
     matryoshka: bool = False
-    only: tuple[str, ...] = ()
+    only: _Tasks = ()
 
     def are_for(self, task: str) -> bool:
         """Whether a request for that task is treated differently."""
@@ -97,24 +132,6 @@ class ModelName:
     knobs: Knobs
 
 
-_NUMBERS = tuple("ttft tps length drip cut stall drop midstream retry_after overtalk chaos".split())
-_FLAGS = ("delegate", "filter", "refuse", "fenced", "think", "matryoshka")
-_CHOICES: dict[str, dict[str, int | str]] = {
-    "garbage": {"1": "content", **{kind: kind for kind in ("content", "shape", "body", "protocol")}},
-    "toolloop": {"0": 0, "1": 1, "2": 2},
-    "dialect": {name: name for name in ("openai", "pydantic", "router", "text")},
-    "pace": {name: name for name in ("none", "gpt-4.1", "gpt-5-mini", "first-word")},
-    **{flag: {"0": False, "1": True} for flag in _FLAGS},
-}
-# What an endpoint may lack; base64 and dimensions are of embeddings.
-PARTS = tuple(
-    "json_schema json_object tools stream_options max_completion_tokens max_tokens system images base64 "
-    "dimensions".split()
-)
-_AT_LEAST_ONE = frozenset({"tps", "length", "drip", "overtalk"})
-KNOB_NAMES = (*_NUMBERS, "fail", *_CHOICES, "without", "ignore", "only")
-
-
 def parse_model_name(full: str) -> ModelName:
     """Split a model's name from its knobs.
 
@@ -126,69 +143,17 @@ def parse_model_name(full: str) -> ModelName:
 
 
 def parse_knobs(suffix: str) -> Knobs:
-    """Knobs as they stand behind a model's name, without the @.
+    """Knobs as they stand behind a model's name, without the @; a bare one counts as 1.
 
     Raises:
         ApiError: 400 on `model` for an unknown knob or an impossible value.
     """
-    settings: dict[str, int | str | tuple[str, ...] | Failure] = {}
-    for item in filter(None, suffix.split(",")):
-        name, _, value = item.partition("=")
-        settings[name] = _parse_value(name, value or "1")
-    return Knobs(**settings)  # type: ignore[arg-type]
-
-
-def _parse_value(name: str, value: str) -> int | str | tuple[str, ...] | Failure:
-    if name in _NUMBERS:
-        return _parse_number(name, value)
-    if value in _CHOICES.get(name, {}):
-        return _CHOICES[name][value]
-    if name == "fail":
-        return _parse_failure(value)
-    if name == "only":
-        return _parse_tasks(value)
-    if name in ("without", "ignore"):
-        return _parse_parts(name, value)
-    if name not in KNOB_NAMES:
-        raise _bad(f"unknown knob {name!r}; known are {', '.join(KNOB_NAMES)}")
-    raise _bad(f"{name}={value}")
-
-
-def _parse_number(name: str, value: str) -> int:
-    if not value.isascii() or not value.isdigit() or len(value) > 8:
-        raise _bad(f"{name}={value} is not a whole number")
-    number = int(value)
-    if number < (name in _AT_LEAST_ONE) or number > _MAX_WAIT_MS:
-        raise _bad(f"{name}={value} is out of range")
-    return number
-
-
-def _parse_failure(value: str) -> Failure:
-    found = _FAIL.fullmatch(value)
-    if not found or int(found.group(1)) not in _ERROR_STATUS:
-        raise _bad(f"fail={value}; it is STATUS, STATUS:COUNT or STATUS:PERCENT%")
-    status, amount, percent = found.groups()
-    if amount is None:
-        return Failure(int(status))
-    return Failure(int(status), percent=int(amount)) if percent else Failure(int(status), count=int(amount))
-
-
-def _parse_tasks(value: str) -> tuple[str, ...]:
-    """ "plan+sub_agent" names every task of both groups."""
-    tasks: list[str] = []
-    for name in value.split("+"):
-        if name not in TASK_GROUPS and name not in TASK_NAMES:
-            raise _bad(f"only={name}; known are {', '.join((*TASK_GROUPS, *sorted(TASK_NAMES)))}")
-        tasks += TASK_GROUPS.get(name, (name,))
-    return tuple(dict.fromkeys(tasks))
-
-
-def _parse_parts(name: str, value: str) -> tuple[str, ...]:
-    parts = tuple(value.split("+"))
-    if unknown := set(parts) - set(PARTS):
-        raise _bad(f"{name}={'+'.join(sorted(unknown))}; known are {', '.join(PARTS)}")
-    return parts
-
-
-def _bad(reason: str) -> ApiError:
-    return ApiError(400, f"Model name: {reason}", code="invalid_knob", param="model")
+    given = (item.partition("=") for item in suffix.split(",") if item)
+    try:
+        return Knobs.model_validate({name: value or "1" for name, _, value in given})
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False)[0]
+        reason = (
+            f"{'.'.join(map(str, first['loc']))}: {first['msg']}; known are {', '.join(Knobs.model_fields)}"
+        )
+        raise ApiError(400, f"Model name: {reason}", code="invalid_knob", param="model") from None

@@ -4,7 +4,7 @@ The figures were seen at hosted endpoints; hidden tokens count against the limit
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from local.model_server.knobs import Knobs
 from local.model_server.protocol.requests import ChatRequest
@@ -17,7 +17,7 @@ class Pace:
     Attributes:
         first_ms: until the first token, visible or not.
         tokens_per_s: of both.
-        hidden: tokens by reasoning effort; the name "" stands for none that was told.
+        hidden: tokens by reasoning effort; the name "" stands for a request that names none.
     """
 
     first_ms: int
@@ -39,7 +39,6 @@ def paced(knobs: Knobs, request: ChatRequest) -> Knobs:
     if pace is None:
         return knobs
     hidden = pace.hidden.get(request.reasoning_effort or "", 0)
-    if request.output_limit is not None:
-        hidden = min(hidden, request.output_limit)
+    hidden = min(hidden, request.output_limit or hidden)
     first_ms = pace.first_ms + round(hidden * 1000 / pace.tokens_per_s)
-    return replace(knobs, ttft=first_ms, tps=pace.tokens_per_s, hidden=hidden)
+    return knobs.model_copy(update={"ttft": first_ms, "tps": pace.tokens_per_s, "hidden": hidden})

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from pydantic import JsonValue
 
 from local.model_server.embedding.service import EmbeddingService
-from local.model_server.plain_chat import reply_to_small_talk
 from local.model_server.prompt_reader import Turn, element_text, read_turns
 from local.model_server.protocol.requests import ChatRequest
 from local.model_server.tables import takes_calculating
@@ -27,41 +26,48 @@ _TYPES = (
     ("LISTING", "fact_lookup", rf"^(?:list all|which|welche)\s+{_DOCUMENTS}\b"),
     ("CONTENT_SEARCH", "evidence_trace", r"\b(?:proof|evidence|which passage|quote|beleg)\b"),
     ("CONTENT_SEARCH", "exploratory", r"\b(?:what do we know|everything about|risks)\b"),
+    ("CONTENT_SEARCH", "fact_lookup", ""),
 )
-_KINDS = "report|manual|guide|handbook|policy|plan|list|minutes|bericht|handbuch|richtlinie|anleitung|plan"
+_KINDS = "report|manual|guide|handbook|policy|plan|list|minutes|bericht|handbuch|richtlinie|anleitung"
 _NOT_IN_A_NAME = r"(?!(?:the|a|an|in|of|and|to|with|from|on|for|der|die|das|dem|den|und|im|mit|von)\b)"
 _REFERENCES = (
-    re.compile(r"\b\w[\w.-]*\.(?:pdf|docx?|pptx?|xlsx?|csv|md|html?|txt|vtt|srt|png|jpe?g)\b", re.IGNORECASE),
-    re.compile(r"[\"“„«]([^\"”“»]{3,100})[\"”“»]"),
-    re.compile(
-        rf"\b(?:the|our|der|die|das|dem|den|im|laut)\s+((?:{_NOT_IN_A_NAME}[\w-]+\s+){{0,3}}?"
-        rf"{_NOT_IN_A_NAME}[\w-]*(?:{_KINDS})\b(?:\s+(?:19|20)\d\d\b)?)",
-        re.IGNORECASE,
-    ),
+    r"\b\w[\w.-]*\.(?:pdf|docx?|pptx?|xlsx?|csv|md|html?|txt|vtt|srt|png|jpe?g)\b",
+    r"[\"“„«]([^\"”“»]{3,100})[\"”“»]",
+    rf"\b(?:the|our|der|die|das|dem|den|im|laut)\s+((?:{_NOT_IN_A_NAME}[\w-]+\s+){{0,3}}?"
+    rf"{_NOT_IN_A_NAME}[\w-]*(?:{_KINDS})\b(?:\s+(?:19|20)\d\d\b)?)",
 )
-_POINTS_BACK = re.compile(
-    r"\b(?:it|its|they|them|their|he|she|er|sie|es|ihn|davon|darin)\b|^(?:and|und)\b", re.IGNORECASE
-)
+_POINTS_BACK = r"\b(?:it|its|they|them|their|he|she|er|sie|es|ihn|davon|darin)\b|^(?:and|und)\b"
 _NUMBER = re.compile(r"\b\d[\w.,]*\b")
+_SMALL_TALK = re.compile(
+    r"(?:hi|hello|hey|good (?:morning|evening)|thanks|thank you|what can you do|who are you"
+    r"|(?P<de>hallo|guten (?:morgen|tag|abend)|danke|vielen dank|was kannst du|wer bist du))[\s!.?,]*",
+    re.IGNORECASE,
+)
+_HELLO = "Hello! I answer questions from your organisation's documents and show where it all stands."
+_HALLO = "Hallo! Ich beantworte Fragen aus den Dokumenten Ihrer Organisation und zeige, wo alles steht."
 
 
 def plan_question(request: ChatRequest, _: EmbeddingService) -> dict[str, JsonValue]:
     """Values of every field of QuestionPlan."""
     asked, question = _read(request)
-    small_talk = reply_to_small_talk(asked)
-    query_type, intent = ("CONVERSATION", "fact_lookup") if small_talk else _type_of(question)
-    references = [] if small_talk else references_of(question)
+    if talk := _SMALL_TALK.fullmatch(asked):
+        return {"query_type": "CONVERSATION", "language": "de" if talk["de"] else "en", **_reply(talk)}
+    query_type, intent = next(
+        (kind, intent) for kind, intent, words in _TYPES if re.search(words, question, re.IGNORECASE)
+    )
+    references = references_of(question)
+    bare = " ".join(topic_words(question))
     return {
         "query_type": query_type,
         "intent": intent,
         "language": detect_language(question),
         "standalone_question": question if question != asked else "",
-        "reply": small_talk,
-        "search_queries": [] if small_talk else _queries(question),
+        "reply": "",
+        "search_queries": [bare] if bare and bare != question else [],
         "filters": [],
-        "needs_tables": not small_talk and takes_calculating(question),
+        "needs_tables": takes_calculating(question),
         "document_references": list[JsonValue](references),
-        "todo": _todo(references, detect_language(question)) if query_type == "COMPARISON" else [],
+        "todo": _todo(references) if query_type == "COMPARISON" and len(references) > 1 else [],
     }
 
 
@@ -73,26 +79,25 @@ def decline_sql(_request: ChatRequest, _embedder: EmbeddingService) -> dict[str,
 def rewrite_query(request: ChatRequest, _: EmbeddingService) -> dict[str, JsonValue]:
     """{"standalone_question", "search_queries"}: the question, and its bare topic words."""
     _asked, question = _read(request)
-    return {"standalone_question": question, "search_queries": [question, *_queries(question)]}
+    bare = " ".join(topic_words(question)) or question
+    return {"standalone_question": question, "search_queries": list(dict.fromkeys([question, bare]))}
 
 
 def standalone(question: str, turns: Sequence[Turn]) -> str:
     """The question with the names of the one before, where it points back; "And 2024?" changes a number."""
-    before = next(
-        (turn.text for turn in reversed(turns) if turn.role == "user" and turn.text != question), ""
-    )
-    if not before or not _POINTS_BACK.search(question):
+    asked = [turn.text for turn in turns if turn.role == "user" and turn.text != question]
+    if not asked or not asked[-1] or not re.search(_POINTS_BACK, question, re.IGNORECASE):
         return question
     number = _NUMBER.search(question)
-    if number and topic_words(question) == [number.group().lower()]:
-        return _NUMBER.sub(number.group(), before)
-    names = references_of(before) or NAME.findall(before) or [before.rstrip("?. ")]
+    if number and topic_words(question) == [number[0].lower()]:
+        return _NUMBER.sub(number[0], asked[-1])
+    names = references_of(asked[-1]) or NAME.findall(asked[-1]) or [asked[-1].rstrip("?. ")]
     return f"{question.rstrip('?. ')} ({' '.join(names)})?"
 
 
 def references_of(question: str) -> list[str]:
     """Documents that a question names, as it words them: files, quoted titles, "the annual report 2023"."""
-    found = [name.strip() for pattern in _REFERENCES for name in pattern.findall(question)]
+    found = [name.strip() for one in _REFERENCES for name in re.findall(one, question, re.IGNORECASE)]
     unique = list(dict.fromkeys(found))
     return [one for one in unique if not any(one != other and one in other for other in unique)][
         :MAX_REFERENCES
@@ -106,42 +111,26 @@ def _read(request: ChatRequest) -> tuple[str, str]:
     return asked, standalone(asked, read_turns(message))
 
 
-def _type_of(question: str) -> tuple[str, str]:
-    for query_type, intent, pattern in _TYPES:
-        if re.search(pattern, question, re.IGNORECASE):
-            return query_type, intent
-    return "CONTENT_SEARCH", "fact_lookup"
-
-
-def _queries(question: str) -> list[JsonValue]:
-    bare = " ".join(topic_words(question))
-    return [bare] if bare and bare != question else []
-
-
-_TODO = ("“{}” is read", "A quotation from it.", "The documents are compared", "A quotation in each cell.")
-_TODO_GERMAN = (
-    "„{}“ ist gelesen",
-    "Ein Zitat daraus.",
-    "Die Dokumente sind verglichen",
-    "Ein Zitat in jeder Zelle.",
-)
-
-
-def _todo(references: Sequence[str], language: str) -> list[JsonValue]:
-    """An item for each document, and one for what is made of them."""
-    read, quoted, compared_all, filled = _TODO_GERMAN if language == "de" else _TODO
-    found: list[JsonValue] = [
-        {
-            "description": read.format(name),
-            "acceptance_criteria": quoted,
-            "dependencies": [],
-        }
-        for name in references
-    ]
-    positions: list[JsonValue] = list(range(1, len(found) + 1))
-    compared: JsonValue = {
-        "description": compared_all,
-        "acceptance_criteria": filled,
-        "dependencies": positions,
+def _reply(talk: re.Match[str]) -> dict[str, JsonValue]:
+    """The rest of a plan for a greeting, thanks, or a question about the assistant."""
+    nothing: dict[str, JsonValue] = {
+        name: [] for name in ("search_queries", "filters", "document_references", "todo")
     }
-    return [*found, compared] if len(found) > 1 else []
+    reply = _HALLO if talk["de"] else _HELLO
+    told: dict[str, JsonValue] = {"standalone_question": "", "reply": reply, "needs_tables": False}
+    return {"intent": "fact_lookup", **told, **nothing}
+
+
+def _todo(references: Sequence[str]) -> list[JsonValue]:
+    """An item for each document, and one for what is made of them."""
+    items = [(f"“{name}” is read", "A quotation from it.") for name in references]
+    items.append(("The documents are compared", "A quotation in each cell."))
+    last: list[JsonValue] = list(range(1, len(items)))
+    return [
+        {
+            "description": what,
+            "acceptance_criteria": done,
+            "dependencies": last if place == len(items) else [],
+        }
+        for place, (what, done) in enumerate(items, start=1)
+    ]

@@ -4,12 +4,8 @@ A real model gets the very same messages: tasks are recognised by the schema's n
 user message, never by a side channel.
 """
 
-from dataclasses import dataclass
-
-from local.model_server.answers import answer_from_message, answer_turn
+from local.model_server.answers import answer_turn
 from local.model_server.embedding.service import EmbeddingService
-from local.model_server.plain_chat import introduce_yourself
-from local.model_server.prompt_reader import has_element
 from local.model_server.protocol.replies import Reply, ToolCall
 from local.model_server.protocol.requests import ChatRequest
 from local.model_server.schemas import fill_schema
@@ -19,65 +15,59 @@ from local.model_server.tasks import SUB_AGENT_TURN, task_of
 from local.model_server.tools import answer_from_results, call_regardless, choose_tool_call, delegated
 from local.model_server.vision import describe_images
 
-
-@dataclass(frozen=True)
-class Written:
-    """A reply, and the name of the task it answers, for the statistics."""
-
-    reply: Reply
-    task: str
+CHAT_MODEL = "groundwork-extractive"
+INTRODUCTION = (
+    f"I am {CHAT_MODEL}, the local stand-in for a language model: I quote sentences from documents that a "
+    "prompt holds, and write nothing of my own. This message holds no documents, so there is nothing that I "
+    "could answer from. Configure a real model for open conversation."
+)
 
 
 def write_reply(
     request: ChatRequest, embedder: EmbeddingService, tool_loop: int = 0, *, delegates: bool = False
-) -> Written:
+) -> Reply:
     """The reply to a request, not yet cut to its token limit unless it is made of whole statements.
 
     Args:
         tool_loop: 1 calls a tool wherever it may, 2 everywhere.
         delegates: follows advice to hand a question over to a sub-agent.
     """
-    task = task_of(request)
     if tool_loop > 1:
-        return Written(_call(call_regardless(request)), task)
+        return _call(call_regardless(request))
     if schema := request.response_format and request.response_format.json_schema:
-        return Written(Reply(fill_schema(schema, request, embedder)), task)
-    if task == SUB_AGENT_TURN and not tool_loop and request.tool_choice in ("auto", "none"):
-        return Written(take_turn(request), task)
-    if task == "documents" and not tool_loop and request.tool_choice in ("auto", "none"):
+        return Reply(fill_schema(schema, request, embedder))
+    task = task_of(request)
+    is_free = not tool_loop and request.tool_choice != "required"
+    if task == SUB_AGENT_TURN and is_free:
+        return take_turn(request)
+    if task == "documents" and is_free:
         call = (delegated(request) if delegates else None) or query_tables(request)
-        return Written(_call(call) if call else _answer(request, embedder), task)
+        return _call(call) if call else Reply(_answer(request, embedder))
     if call := choose_tool_call(request, is_tool_loop=bool(tool_loop)):
-        return Written(_call(call), task)
-    return _write_text(request, embedder, task)
+        return _call(call)
+    return Reply(_write_text(request, embedder, task))
 
 
 def _call(call: ToolCall) -> Reply:
     return Reply(tool_call=call, finish_reason="tool_calls")
 
 
-def _write_text(request: ChatRequest, embedder: EmbeddingService, task: str) -> Written:
+def _write_text(request: ChatRequest, embedder: EmbeddingService, task: str) -> str:
     message = request.last_user_message
-    if message.image_urls:
-        return Written(Reply(describe_images(message, embedder)), "vision")
     if task == "documents":
-        return Written(_answer(request, embedder), task)
-    if has_element(message.text, "documents"):
-        answer = answer_from_message(message.text, embedder)
-        return Written(Reply(_fit(answer, request.output_limit, embedder)), "documents")
+        return _answer(request, embedder)
+    if message.image_urls:
+        return describe_images(message)
     if found := answer_from_results(request, embedder):
-        return Written(Reply(_fit(found, request.output_limit, embedder)), "tool_results")
-    return Written(Reply(introduce_yourself(message.text)), "plain")
+        return found
+    return INTRODUCTION
 
 
-def _answer(request: ChatRequest, embedder: EmbeddingService) -> Reply:
-    text = answer_from_rows(request) or answer_turn(request, embedder)
-    return Reply(_fit(text, request.output_limit, embedder))
-
-
-def _fit(answer: str, limit: int | None, embedder: EmbeddingService) -> str:
-    """Leave out last paragraphs or rows until the answer fits: a tag cut in half would be no citation."""
-    lines = answer.split("\n")
-    while limit and len(lines) > 1 and embedder.count_tokens("\n".join(lines)) > limit:
+def _answer(request: ChatRequest, embedder: EmbeddingService) -> str:
+    """Without last paragraphs or rows until it fits its limit: a tag cut in half would be no citation."""
+    lines = (answer_from_rows(request) or answer_turn(request, embedder)).split("\n")
+    while (
+        (limit := request.output_limit) and len(lines) > 1 and embedder.count_tokens("\n".join(lines)) > limit
+    ):
         lines.pop()
     return "\n".join(lines).rstrip()

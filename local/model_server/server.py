@@ -6,21 +6,20 @@ import uuid
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from pathlib import Path
 
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from local.model_server import chaos
-from local.model_server.embedding.service import HASHING_NAME, EmbeddingService, shorten
+from local.model_server.embedding.minilm import DIMENSIONS
+from local.model_server.embedding.service import MINILM_NAME, EmbeddingService, shorten
 from local.model_server.knobs import Knobs, ModelName, parse_knobs, parse_model_name
 from local.model_server.pace import paced
-from local.model_server.plain_chat import CHAT_MODEL
 from local.model_server.protocol.delivery import (
+    CUT_BODY,
     Delivery,
     Waiter,
     apply_content_knobs,
     hang,
-    piece_count,
     stream,
     wait_whole,
     whole,
@@ -29,9 +28,9 @@ from local.model_server.protocol.endpoint_kinds import check_chat, check_embeddi
 from local.model_server.protocol.errors import ApiError
 from local.model_server.protocol.in_words import in_fields
 from local.model_server.protocol.overtalk import talk_over
-from local.model_server.protocol.replies import Envelope, Reply, ToolCall, Usage, embedding_list
+from local.model_server.protocol.replies import Envelope, Reply, Usage, embedding_list
 from local.model_server.protocol.requests import ChatRequest, EmbeddingRequest, read_body
-from local.model_server.respond import Written, write_reply
+from local.model_server.respond import CHAT_MODEL, write_reply
 from local.model_server.stats import Call, Stats
 from local.model_server.tasks import task_of
 
@@ -55,9 +54,9 @@ class ModelServer:
         self._bulk_pool = ThreadPoolExecutor(EMBEDDING_WORKERS, thread_name_prefix="bulk-embeddings")
 
     @classmethod
-    async def load(cls, weights: Path | None, knobs: str = "") -> "ModelServer":
+    async def load(cls, knobs: str = "") -> "ModelServer":
         """Load the weights (0.3 s) without blocking the event loop."""
-        return cls(await asyncio.to_thread(EmbeddingService, weights), knobs)
+        return cls(await asyncio.to_thread(EmbeddingService), knobs)
 
     def close(self) -> None:
         for pool in (self._chat_pool, self._embedding_pool, self._bulk_pool):
@@ -71,28 +70,25 @@ class ModelServer:
             ApiError: 404 for a model that is not served here, 400 for bad knobs.
         """
         model = parse_model_name(full_name)
-        if model.base not in {CHAT_MODEL, self.embedder.model}:
-            hint = " (its package is not installed)" if self.embedder.model == HASHING_NAME else ""
-            served = f"{CHAT_MODEL}, {self.embedder.model}"
-            message = f"The model `{model.base}` does not exist here{hint}; served are {served}."
+        if model.base not in {CHAT_MODEL, MINILM_NAME}:
+            message = f"The model `{model.base}` does not exist here; served are {CHAT_MODEL}, {MINILM_NAME}."
             raise ApiError(404, message, code="model_not_found", param="model")
         return model if "@" in full_name else replace(model, knobs=self._knobs)
 
-    async def chat(self, raw: bytes, deployment: str | None, is_disconnected: Waiter) -> Response:
+    async def chat(self, raw: bytes, is_disconnected: Waiter) -> Response:
         """Answer POST /chat/completions."""
         sent = read_body(ChatRequest, raw)
         task = task_of(in_fields(sent).request)
-        model = self._admit("chat", deployment or sent.model, CHAT_MODEL, task)
+        model = self._admit("chat", sent.model, CHAT_MODEL, task)
         check_chat(sent, model.knobs)
-        model = replace(model, knobs=paced(model.knobs, sent))
-        request = without_ignored(sent, model.knobs)
+        knobs = paced(model.knobs, sent)
+        request = without_ignored(sent, knobs)
         loop = asyncio.get_running_loop()
-        written, usage = await loop.run_in_executor(self._chat_pool, self._write, request, model.knobs)
-        self.stats.count_reply(written.task, usage)
+        reply, usage = await loop.run_in_executor(self._chat_pool, self._write, request, knobs)
         envelope = Envelope(f"chatcmpl-{uuid.uuid4().hex}", int(time.time()), model.full)
         include_usage = bool(request.stream_options and request.stream_options.include_usage)
-        delivery = Delivery(envelope, written.reply, usage, model.knobs, include_usage, is_disconnected)
-        call = self.stats.begin_call(written.task, usage.prompt_tokens)
+        delivery = Delivery(envelope, reply, usage, knobs, include_usage, is_disconnected)
+        call = self.stats.begin_call(task, usage.prompt_tokens)
         if request.stream:
             return StreamingResponse(_counted(delivery, call), media_type="text/event-stream")
         await wait_whole(delivery)
@@ -101,18 +97,17 @@ class ModelServer:
         except ApiError:
             call.prompt_tokens = 0
             raise
-        call.completion_tokens = usage.completion_tokens if model.knobs.stall is None else 0
+        call.completion_tokens = usage.completion_tokens if knobs.stall is None else 0
         return response
 
-    async def embed(self, raw: bytes, deployment: str | None, is_disconnected: Waiter) -> Response:
+    async def embed(self, raw: bytes, is_disconnected: Waiter) -> Response:
         """Answer POST /embeddings."""
         request = read_body(EmbeddingRequest, raw)
-        model = self._admit("embeddings", deployment or request.model, self.embedder.model, "embeddings")
+        model = self._admit("embeddings", request.model, MINILM_NAME, "embeddings")
         check_embedding(request, model.knobs)
-        wanted = request.dimensions or self.embedder.dimensions
-        may_shorten = model.knobs.matryoshka and wanted < self.embedder.dimensions
-        if wanted != self.embedder.dimensions and not may_shorten:
-            message = f"{self.embedder.model} has {self.embedder.dimensions} dimensions and no others."
+        wanted = request.dimensions or DIMENSIONS
+        if wanted > DIMENSIONS or (wanted < DIMENSIONS and not model.knobs.matryoshka):
+            message = f"{MINILM_NAME} has {DIMENSIONS} dimensions and no others."
             raise ApiError(400, message, code="invalid_value", param="dimensions")
         if model.knobs.stall is not None:
             await hang(is_disconnected)
@@ -124,12 +119,11 @@ class ModelServer:
             pool, embed = self._embedding_pool, self.embedder.embed
         vectors = await loop.run_in_executor(pool, embed, request.input)
         tokens = await loop.run_in_executor(pool, self._count_all, request.input)
-        if may_shorten:
-            vectors = shorten(vectors, wanted)
-        self.stats.count_embeddings(len(request.input), tokens)
+        self.stats.texts_embedded += len(request.input)
         if model.knobs.garbage:
-            return _garbage()
-        return JSONResponse(embedding_list(vectors, request.encoding_format, model.full, tokens))
+            return Response(CUT_BODY, media_type="application/json")
+        short = shorten(vectors, wanted) if wanted < DIMENSIONS else vectors
+        return JSONResponse(embedding_list(short, request.encoding_format, model.full, tokens))
 
     def _admit(self, kind: str, full_name: str, expected: str, task: str) -> ModelName:
         """Resolve and count a request, with the knobs that are for it; fail it if they say so."""
@@ -139,49 +133,37 @@ class ModelServer:
             raise ApiError(404, message, code="model_not_found", param="model")
         is_struck = model.knobs.are_for(task)
         number = self.stats.count_request(kind, model.full, is_struck=is_struck)
-        knobs = self._due(model.knobs, number) if is_struck else Knobs()
+        knobs = chaos.with_fault(model.knobs, number) if is_struck else Knobs()
         if knobs.fail and knobs.fail.is_due(model.full, number):
-            self.stats.count_failure()
+            self.stats.failures += 1
             headers = {"retry-after": str(knobs.retry_after)} if knobs.retry_after is not None else {}
             message = f"Injected failure {knobs.fail.status} (request {number})."
             raise ApiError(knobs.fail.status, message, code="injected", headers=headers)
         return replace(model, knobs=knobs)
 
-    def _due(self, knobs: Knobs, number: int) -> Knobs:
-        if knobs.chaos is None:
-            return knobs
-        fault = chaos.draw(knobs.chaos, number)
-        self.stats.count_draw(fault)
-        return chaos.with_fault(knobs, fault)
-
-    def _write(self, request: ChatRequest, knobs: Knobs) -> tuple[Written, Usage]:
+    def _write(self, request: ChatRequest, knobs: Knobs) -> tuple[Reply, Usage]:
         """Runs in a worker thread: the reply with content knobs and token limits applied, and its tokens."""
         asked = in_fields(request)
         written = write_reply(asked.request, self.embedder, knobs.toolloop, delegates=knobs.delegate)
-        said = decorated(asked.spoken(apply_content_knobs(written.reply, knobs)), knobs)
+        said = decorated(asked.spoken(apply_content_knobs(written, knobs)), knobs)
         reply = self._cut(said, request, knobs)
-        spoken = reply.tool_call.arguments if reply.tool_call else reply.text or reply.refusal or ""
         texts = [message.text for message in request.messages]
         pictures = sum(len(message.image_urls) for message in request.messages)
         prompt_tokens = self._count_all(texts) + pictures * PICTURE_TOKENS
-        usage = Usage(prompt_tokens, self.embedder.count_tokens(spoken) + knobs.hidden, knobs.hidden)
-        return Written(reply, written.task), usage
+        completion_tokens = self.embedder.count_tokens(reply.spoken) + knobs.hidden
+        return reply, Usage(prompt_tokens, completion_tokens, knobs.hidden)
 
     def _cut(self, reply: Reply, request: ChatRequest, knobs: Knobs) -> Reply:
+        """The reply within its limit, of which hidden tokens take their part; or as far beyond as asked."""
         if knobs.overtalk:
             return talk_over(reply, (request.output_limit or 0) + knobs.overtalk, self.embedder.count_tokens)
-        limits = [limit for limit in (knobs.cut, request.output_limit) if limit is not None]
         if knobs.hidden and request.output_limit == knobs.hidden:
             return Reply(finish_reason="length")
-        limits = [limit - knobs.hidden for limit in limits]
+        limits = [limit for limit in (knobs.cut, request.output_limit) if limit is not None]
         if not limits or reply.refusal:
             return reply
-        spoken = reply.tool_call.arguments if reply.tool_call else reply.text
-        text, was_cut = self.embedder.cut_tokens(spoken, min(limits))
-        if not was_cut:
-            return reply
-        call = reply.tool_call and ToolCall(reply.tool_call.name, text)
-        return replace(reply, text="" if call else text, tool_call=call, finish_reason="length")
+        text, was_cut = self.embedder.cut_tokens(reply.spoken, min(limits) - knobs.hidden)
+        return replace(reply.saying(text), finish_reason="length") if was_cut else reply
 
     def _count_all(self, texts: list[str] | tuple[str, ...]) -> int:
         return sum(self.embedder.count_tokens(text) for text in texts)
@@ -189,13 +171,9 @@ class ModelServer:
 
 async def _counted(delivery: Delivery, call: Call) -> AsyncIterator[bytes]:
     """The stream; `call` has the tokens of the pieces that were sent."""
-    pieces = piece_count(delivery)
+    pieces = max(len(delivery.deltas), 1)
     sent = 0
     async for event in stream(delivery):
         yield event
         sent += 1
         call.completion_tokens = round(delivery.usage.completion_tokens * min(sent / pieces, 1.0))
-
-
-def _garbage() -> Response:
-    return Response(b'{"object": "list", "data": [', media_type="application/json")

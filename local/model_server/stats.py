@@ -3,7 +3,7 @@
 from collections import Counter, deque
 from dataclasses import dataclass
 
-from local.model_server.protocol.replies import Json, Usage
+from local.model_server.protocol.replies import Json
 
 LATEST_CALLS = 200  # more than any one question makes
 
@@ -19,10 +19,6 @@ class Call:
     prompt_tokens: int
     completion_tokens: int = 0
 
-    @property
-    def body(self) -> list[object]:
-        return [self.task, self.prompt_tokens, self.completion_tokens]
-
 
 class Stats:
     """Counters since the start or the last reset."""
@@ -32,14 +28,11 @@ class Stats:
 
     def reset(self) -> None:
         """Set everything to zero, the counts behind `fail=STATUS:COUNT` too."""
+        self.texts_embedded = 0
+        self.failures = 0
         self._requests: Counter[str] = Counter()
-        self._tasks: Counter[str] = Counter()
         self._models: Counter[str] = Counter()
         self._struck: Counter[str] = Counter()
-        self._drawn: Counter[str] = Counter()
-        self._texts_embedded = 0
-        self._tokens: Counter[str] = Counter()
-        self._failures = 0
         self._call_count = 0
         self._calls: deque[Call] = deque(maxlen=LATEST_CALLS)
 
@@ -50,19 +43,6 @@ class Stats:
         self._struck[model] += is_struck
         return self._struck[model]
 
-    def count_draw(self, fault: str) -> None:
-        """Note what `chaos` drew; empty = no fault."""
-        self._drawn[fault or "none"] += 1
-
-    def count_failure(self) -> None:
-        self._failures += 1
-
-    def count_reply(self, task: str, usage: Usage) -> None:
-        """Note an answered chat request by what it asked for: a schema's name, "documents", "tools", ..."""
-        self._tasks[task] += 1
-        self._tokens["prompt"] += usage.prompt_tokens
-        self._tokens["completion"] += usage.completion_tokens
-
     def begin_call(self, task: str, prompt_tokens: int) -> Call:
         """Note a chat request whose reply is on its way; what of it arrives is added as it does."""
         call = Call(task, prompt_tokens)
@@ -70,19 +50,13 @@ class Stats:
         self._calls.append(call)
         return call
 
-    def count_embeddings(self, texts: int, tokens: int) -> None:
-        self._texts_embedded += texts
-        self._tokens["embedding"] += tokens
-
     @property
     def body(self) -> Json:
+        latest = [[call.task, call.prompt_tokens, call.completion_tokens] for call in self._calls]
         return {
             "requests": {kind: self._requests[kind] for kind in ("chat", "embeddings")},
-            "by_task": dict(sorted(self._tasks.items())),
             "by_model": dict(sorted(self._models.items())),
-            "texts_embedded": self._texts_embedded,
-            "tokens": {kind: self._tokens[kind] for kind in ("prompt", "completion", "embedding")},
-            "calls": {"count": self._call_count, "latest": [call.body for call in self._calls]},
-            "failures_injected": self._failures,
-            "faults_drawn": dict(sorted(self._drawn.items())),
+            "texts_embedded": self.texts_embedded,
+            "calls": {"count": self._call_count, "latest": latest},
+            "failures_injected": self.failures,
         }

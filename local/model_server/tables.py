@@ -7,12 +7,12 @@ name it says; a comparison puts the same column of two tables side by side. Anyt
 import json
 import re
 from collections.abc import Sequence
+from html import unescape
 from typing import Any
 
-from local.model_server.prompt_reader import element_text, unescape
+from local.model_server.prompt_reader import element_text
 from local.model_server.protocol.replies import ToolCall
 from local.model_server.protocol.requests import ChatRequest
-from local.model_server.sub_agents import RESULT_ROLES
 from local.model_server.text.languages import detect_language
 from local.model_server.text.words import words_of
 
@@ -33,7 +33,7 @@ def query_tables(request: ChatRequest) -> ToolCall | None:
     """The query over the tables that the question came with; None where the rule has none, or it was made."""
     may = request.tool_choice == "auto" and any(tool.function.name == "run_sql" for tool in request.tools)
     text = "\n".join(message.text for message in request.messages if message.role == "user")
-    made = any(message.role in RESULT_ROLES for message in request.messages)
+    made = any(message.role == "tool" for message in request.messages)
     tables = [json.loads(unescape(found)) for found in re.findall(r"<table>(.*?)</table>", text)]
     question = element_text(text, "question") or ""
     said = _stems(question)
@@ -49,7 +49,7 @@ def query_tables(request: ChatRequest) -> ToolCall | None:
 
 def answer_from_rows(request: ChatRequest) -> str | None:
     """The rows of the last result as a table, cited; None where there is no such result."""
-    told = [message.text for message in request.messages if message.role in RESULT_ROLES]
+    told = [message.text for message in request.messages if message.role == "tool"]
     if not told or not told[-1].startswith('{"success": true, "result_id"'):
         return None
     result = json.loads(told[-1])

@@ -1,6 +1,6 @@
 """What a request asks for, by name: for the statistics, and for the knob `only`. Pure."""
 
-from local.model_server.answers import is_answer_turn
+from local.model_server.answers import asked_with_documents
 from local.model_server.prompt_reader import has_element
 from local.model_server.protocol.requests import ChatRequest
 from local.model_server.reports import REPORT_HANDLERS
@@ -20,18 +20,12 @@ def task_of(request: ChatRequest) -> str:
     shape = request.response_format
     if shape and shape.json_schema:
         return shape.json_schema.name
-    if is_answer_turn(request):
+    if asked_with_documents(request):
         return "documents"
     if request.tools:
-        return SUB_AGENT_TURN if is_sub_agent_turn(request) else "tools"
+        asked = (message for message in request.messages if message.role == "user")
+        return SUB_AGENT_TURN if any(has_element(message.text, "task") for message in asked) else "tools"
     message = request.last_user_message
     if message.image_urls:
         return "vision"
     return "documents" if has_element(message.text, "documents") else "plain"
-
-
-def is_sub_agent_turn(request: ChatRequest) -> bool:
-    """Whether a sub-agent may use tools for the task that a message of the user gives it."""
-    return bool(request.tools) and any(
-        message.role == "user" and has_element(message.text, "task") for message in request.messages
-    )

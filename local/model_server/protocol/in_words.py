@@ -53,10 +53,17 @@ class Asked:
 
 def in_fields(request: ChatRequest) -> Asked:
     """The request as it would be if the endpoint took schemas, tools and messages of the system."""
-    messages = tuple(_with_system(request.messages))
+    messages = request.messages
+    if messages[0].role == "user" and (found := _INSTRUCTIONS.match(messages[0].text)):
+        rest, others = (
+            messages[0].text[found.end() :],
+            [one for one in messages[0].content if one.type != "text"],
+        )
+        first = messages[0].model_copy(update={"content": (*_message("user", rest).content, *others)})
+        messages = (_message("system", found[1]), first, *messages[1:])
+        request = request.model_copy(update={"messages": messages})
     system = "\n".join(message.text for message in messages if message.role in ("system", "developer"))
-    request = request.model_copy(update={"messages": messages})
-    if (schema := _schema(system)) and not (request.response_format and request.response_format.json_schema):
+    if request.format != "json_schema" and (schema := _schema(system)):
         shape = ResponseFormat(type="json_schema", json_schema=schema)
         update = {"response_format": shape, "messages": _up_to_material(messages)}
         return Asked(request.model_copy(update=update))
@@ -68,27 +75,15 @@ def in_fields(request: ChatRequest) -> Asked:
     return Asked(request.model_copy(update=update), calls_in_words=True)
 
 
-def _with_system(messages: tuple[Message, ...]) -> Iterator[Message]:
-    for place, message in enumerate(messages):
-        found = _INSTRUCTIONS.match(message.text) if place == 0 and message.role == "user" else None
-        if found is None:
-            yield message
-            continue
-        yield _message("system", found.group(1))
-        first, *others = message.content
-        rest = first.model_copy(update={"text": first.text[found.end() :]})
-        yield message.model_copy(update={"content": (rest, *others)})
-
-
 def _schema(system: str) -> JsonSchema | None:
     found = _SCHEMA.search(system)
-    value = _value(found.group(2)) if found else None
-    return JsonSchema(name=found.group(1), schema=value) if found and isinstance(value, dict) else None
+    value = _value(found[2]) if found else None
+    return JsonSchema(name=found[1], schema=value) if found and isinstance(value, dict) else None
 
 
 def _tools(system: str) -> tuple[ToolSpec, ...]:
     found = _TOOLS.search(system)
-    told = _value(found.group(1)) if found else None
+    told = _value(found[1]) if found else None
     try:
         specs = [FunctionSpec.model_validate(one) for one in told] if isinstance(told, list) else []
     except ValidationError:
@@ -98,44 +93,32 @@ def _tools(system: str) -> tuple[ToolSpec, ...]:
 
 def _up_to_material(messages: tuple[Message, ...]) -> tuple[Message, ...]:
     """Without what asks for the same again: the last message of the user with an element is the task."""
-    places = [
-        place
-        for place, message in enumerate(messages)
-        if message.role == "user" and _ELEMENT.search(message.text)
-    ]
-    return messages[: places[-1] + 1] if places else messages
+    ends = [at for at, one in enumerate(messages, 1) if one.role == "user" and _ELEMENT.search(one.text)]
+    return messages[: ends[-1]] if ends else messages
 
 
 def _with_calls_and_results(message: Message) -> Iterator[Message]:
+    """The same with calls of an answer in its field, and each result as a message of its tool."""
     if message.role == "assistant":
-        yield _with_calls(message)
-        return
-    if message.role != "user":
+        start = message.text.find(f'{{"{_CALLS}"')
+        said = _value(message.text[start:]) if start >= 0 else None
+        asked = said.get(_CALLS) if isinstance(said, dict) else None
+        calls = [
+            {"function": {"name": str(call.get("name")), "arguments": json.dumps(call.get("arguments"))}}
+            for call in (asked if isinstance(asked, list) else ())
+            if isinstance(call, dict)
+        ]
+        yield _message("assistant", message.text[:start], calls) if calls else message
+    elif message.role == "user" and _RESULT.search(message.text):
+        yield from (_message("tool", result) for result in _RESULT.findall(message.text))
+        if rest := _RESULT.sub("", message.text).strip():
+            yield _message("user", rest)
+    else:
         yield message
-        return
-    yield from (_message("tool", found.group(1)) for found in _RESULT.finditer(message.text))
-    rest = _RESULT.sub("", message.text).strip()
-    if rest:
-        yield _message("user", rest)
 
 
-def _with_calls(message: Message) -> Message:
-    start = message.text.find(f'{{"{_CALLS}"')
-    said = _value(message.text[start:]) if start >= 0 else None
-    asked = said.get(_CALLS) if isinstance(said, dict) else None
-    if not isinstance(asked, list):
-        return message
-    calls = [
-        {"function": {"name": str(call.get("name")), "arguments": json.dumps(call.get("arguments"))}}
-        for call in asked
-        if isinstance(call, dict)
-    ]
-    body = {"role": "assistant", "content": message.text[:start], "tool_calls": calls}
-    return Message.model_validate(body)
-
-
-def _message(role: str, text: str) -> Message:
-    return Message.model_validate({"role": role, "content": text})
+def _message(role: str, text: str, calls: object = ()) -> Message:
+    return Message.model_validate({"role": role, "content": text, "tool_calls": calls})
 
 
 def _value(text: str) -> JsonValue:

@@ -1,13 +1,10 @@
 """Makes a reply longer than its limit allows, as a model that ignores it: it repeats itself. Pure.
 
-JSON stays JSON that its schema allows: the items of its longest list come again and again.
+JSON stays JSON that its schema allows: the items of its longest list, or its longest text, come again.
 """
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
-
-from pydantic import JsonValue
 
 from local.model_server.protocol.replies import Reply
 
@@ -17,40 +14,19 @@ Counter = Callable[[str], int]
 
 def talk_over(reply: Reply, least_tokens: int, count: Counter) -> Reply:
     """The reply with at least that many tokens, as `count` counts them; a longer one stays as it is."""
-    if reply.refusal:
+    missing = least_tokens - count(reply.spoken)
+    if missing <= 0 or reply.refusal:
         return reply
-    spoken = reply.tool_call.arguments if reply.tool_call else reply.text
-    missing = least_tokens - count(spoken)
-    if missing <= 0:
-        return reply
-    text = _lengthen(spoken, missing, count)
-    if reply.tool_call:
-        return replace(reply, tool_call=replace(reply.tool_call, arguments=text))
-    return replace(reply, text=text)
-
-
-def _lengthen(text: str, missing: int, count: Counter) -> str:
+    filler = FILLER * (1 + missing // max(1, count(FILLER)))
     try:
-        value = json.loads(text)
+        value = json.loads(reply.spoken)
     except json.JSONDecodeError:
         value = None
-    if not isinstance(value, dict) or not value:
-        return f"{text} {_filler(missing, count)}".strip()
-    return json.dumps(_lengthen_object(value, missing, count), ensure_ascii=False)
-
-
-def _lengthen_object(value: dict[str, JsonValue], missing: int, count: Counter) -> dict[str, JsonValue]:
-    lists = {name: part for name, part in value.items() if isinstance(part, list) and part}
-    if lists:
-        name = max(lists, key=lambda one: len(lists[one]))
-        once = max(1, count(json.dumps(lists[name], ensure_ascii=False)) - 2)  # without its brackets
-        return {**value, name: lists[name] * (2 + missing // once)}
-    texts = {name: part for name, part in value.items() if isinstance(part, str)}
-    if not texts:
-        return value
-    name = max(texts, key=lambda one: len(texts[one]))
-    return {**value, name: f"{texts[name]} {_filler(missing, count)}"}
-
-
-def _filler(tokens: int, count: Counter) -> str:
-    return FILLER * (1 + tokens // max(1, count(FILLER)))
+    parts = value if isinstance(value, dict) else {}
+    repeatable = {name: part for name, part in parts.items() if part and isinstance(part, list)}
+    texts = {name: part for name, part in parts.items() if isinstance(part, str)}
+    if longest := max(repeatable or texts, key=lambda name: len(parts[name]), default=None):
+        once = max(1, count(json.dumps(parts[longest], ensure_ascii=False)) - 2)  # without its brackets
+        more = repeatable[longest] * (1 + missing // once) if repeatable else f" {filler}"
+        return reply.saying(json.dumps({**parts, longest: parts[longest] + more}, ensure_ascii=False))
+    return reply.saying(reply.spoken if parts else f"{reply.spoken} {filler}".strip())

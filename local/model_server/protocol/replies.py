@@ -3,7 +3,7 @@
 import base64
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +18,6 @@ class ToolCall:
     name: str
     arguments: str
 
-    def call_id(self, salt: str) -> str:
-        """A stable id: the same call in the same place of a conversation has the same one."""
-        content = f"{salt}{self.name}{self.arguments}".encode()
-        return f"call_{hashlib.blake2b(content, digest_size=12).hexdigest()}"
-
 
 @dataclass(frozen=True)
 class Reply:
@@ -33,6 +28,17 @@ class Reply:
     refusal: str | None = None
     finish_reason: str = "stop"
 
+    @property
+    def spoken(self) -> str:
+        """What costs tokens: the text, the arguments or the refusal."""
+        return self.tool_call.arguments if self.tool_call else self.text or self.refusal or ""
+
+    def saying(self, text: str) -> "Reply":
+        """The reply with that text, or with those arguments of its call."""
+        if self.tool_call:
+            return replace(self, tool_call=replace(self.tool_call, arguments=text))
+        return replace(self, text=text)
+
 
 @dataclass(frozen=True)
 class Envelope:
@@ -41,6 +47,15 @@ class Envelope:
     completion_id: str
     created: int
     model: str
+
+    def body(self, kind: str) -> Json:
+        return {"id": self.completion_id, "object": kind, "created": self.created, "model": self.model}
+
+    def called(self, call: ToolCall) -> Json:
+        """A call with its id: stable, the same in the whole body and in the stream."""
+        digest = hashlib.blake2b(f"{self.completion_id}{call.name}".encode(), digest_size=12).hexdigest()
+        function = {"name": call.name, "arguments": call.arguments}
+        return {"id": f"call_{digest}", "type": "function", "function": function}
 
 
 @dataclass(frozen=True)
@@ -53,11 +68,10 @@ class Usage:
 
     @property
     def body(self) -> Json:
-        total = self.prompt_tokens + self.completion_tokens
         return {
             "prompt_tokens": self.prompt_tokens,
             "completion_tokens": self.completion_tokens,
-            "total_tokens": total,
+            "total_tokens": self.prompt_tokens + self.completion_tokens,
             "completion_tokens_details": {"reasoning_tokens": self.hidden_tokens},
         }
 
@@ -67,34 +81,20 @@ def completion(envelope: Envelope, reply: Reply, usage: Usage) -> Json:
     spoken = reply.tool_call is None and reply.refusal is None
     message: Json = {"role": "assistant", "content": reply.text if spoken else None, "refusal": reply.refusal}
     if reply.tool_call:
-        message["tool_calls"] = [_tool_call(envelope, reply.tool_call)]
+        message["tool_calls"] = [envelope.called(reply.tool_call)]
     choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": reply.finish_reason}
-    return {**_head(envelope, "chat.completion"), "choices": [choice], "usage": usage.body}
+    return {**envelope.body("chat.completion"), "choices": [choice], "usage": usage.body}
 
 
 def chunk(envelope: Envelope, delta: Json, finish_reason: str | None = None) -> Json:
     """One piece of a streamed completion."""
     choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
-    return {**_head(envelope, "chat.completion.chunk"), "choices": [choice]}
+    return {**envelope.body("chat.completion.chunk"), "choices": [choice]}
 
 
 def usage_chunk(envelope: Envelope, usage: Usage) -> Json:
     """The extra last piece that include_usage asks for: no choices."""
-    return {**_head(envelope, "chat.completion.chunk"), "choices": [], "usage": usage.body}
-
-
-def tool_call_start(envelope: Envelope, call: ToolCall) -> Json:
-    """The delta that opens a tool call; its arguments follow in pieces."""
-    opened = ToolCall(call.name, "")
-    return {
-        "tool_calls": [
-            {"index": 0, **_tool_call(envelope, opened), "id": call.call_id(envelope.completion_id)}
-        ]
-    }
-
-
-def tool_call_piece(piece: str) -> Json:
-    return {"tool_calls": [{"index": 0, "function": {"arguments": piece}}]}
+    return {**envelope.body("chat.completion.chunk"), "choices": [], "usage": usage.body}
 
 
 def embedding_list(vectors: NDArray[np.float32], encoding_format: str, model: str, tokens: int) -> Json:
@@ -107,23 +107,5 @@ def embedding_list(vectors: NDArray[np.float32], encoding_format: str, model: st
     return {"object": "list", "data": items, "model": model, "usage": usage}
 
 
-def model_list(names: Sequence[str], created: int) -> Json:
-    return {"object": "list", "data": [model_card(name, created) for name in names]}
-
-
 def model_card(name: str, created: int) -> Json:
     return {"id": name, "object": "model", "created": created, "owned_by": "groundwork-local"}
-
-
-def _tool_call(envelope: Envelope, call: ToolCall) -> Json:
-    function = {"name": call.name, "arguments": call.arguments}
-    return {"id": call.call_id(envelope.completion_id), "type": "function", "function": function}
-
-
-def _head(envelope: Envelope, kind: str) -> Json:
-    return {
-        "id": envelope.completion_id,
-        "object": kind,
-        "created": envelope.created,
-        "model": envelope.model,
-    }

@@ -3,7 +3,6 @@
 from typing import Annotated, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
-from pydantic_core import ErrorDetails
 
 from local.model_server.protocol.errors import ApiError
 
@@ -50,7 +49,7 @@ class CalledTool(Body):
 class Message(Body):
     """One message; a plain string as content becomes a single text part."""
 
-    role: Literal["system", "developer", "user", "assistant", "tool", "function"]
+    role: Literal["system", "developer", "user", "assistant", "tool"]
     content: Annotated[tuple[ContentPart, ...], BeforeValidator(_as_parts)] = ()
     tool_calls: Annotated[tuple[CalledTool, ...], BeforeValidator(lambda value: value or ())] = ()
 
@@ -74,15 +73,6 @@ class ToolSpec(Body):
     function: FunctionSpec
 
 
-class NamedFunction(Body):
-    name: str
-
-
-class NamedTool(Body):
-    type: Literal["function"]
-    function: NamedFunction
-
-
 class JsonSchema(Body):
     name: str
     schema_: dict[str, JsonValue] = Field(alias="schema", default_factory=dict)
@@ -98,14 +88,14 @@ class StreamOptions(Body):
 
 
 class ChatRequest(Body):
-    """POST /chat/completions. `model` may be absent where the path names the deployment."""
+    """POST /chat/completions."""
 
     model: str = ""
     messages: tuple[Message, ...] = Field(min_length=1)
     stream: bool = False
     stream_options: StreamOptions | None = None
     tools: tuple[ToolSpec, ...] = ()
-    tool_choice: Literal["none", "auto", "required"] | NamedTool = "auto"
+    tool_choice: Literal["none", "auto", "required"] = "auto"
     response_format: ResponseFormat | None = None
     reasoning_effort: str | None = None
     max_tokens: int | None = Field(default=None, ge=1)
@@ -115,6 +105,13 @@ class ChatRequest(Body):
     @property
     def output_limit(self) -> int | None:
         return self.max_completion_tokens or self.max_tokens
+
+    @property
+    def format(self) -> str | None:
+        return self.response_format.type if self.response_format else None
+
+    def has_role(self, role: str) -> bool:
+        return any(message.role == role for message in self.messages)
 
     @property
     def last_user_message(self) -> Message:
@@ -146,13 +143,6 @@ def read_body(kind: type[BodyT], raw: bytes) -> BodyT:
         return kind.model_validate_json(raw)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
-        raise ApiError(400, _describe(first), code="invalid_value", param=_path(first)) from None
-
-
-def _path(detail: ErrorDetails) -> str | None:
-    return ".".join(str(step) for step in detail["loc"]) or None
-
-
-def _describe(detail: ErrorDetails) -> str:
-    place = _path(detail)
-    return f"{place}: {detail['msg']}" if place else f"The body is not valid JSON: {detail['msg']}"
+        path = ".".join(str(step) for step in first["loc"]) or None
+        message = f"{path or 'The body is not valid JSON'}: {first['msg']}"
+        raise ApiError(400, message, code="invalid_value", param=path) from None

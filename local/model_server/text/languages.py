@@ -27,18 +27,6 @@ STOP_WORDS: dict[str, frozenset[str]] = {
         "fr": """à au aux avec c ce ces cette comme d dans de des du elle elles en est et être il ils je l la
             le les leur leurs lui mais ne nous on ont ou où par pas plus pour qu que qui sa
             sans se ses si son sont sur un une vous été""",
-        "es": """a al como con de del desde el ella ellos en entre era es esta este está están fue ha han
-            hasta la las le lo los más no nos o para pero por que se ser si sin sobre son su
-            sus también un una uno y ya""",
-        "it": """a ad al alla alle anche che chi ci come con cui da dal dalla degli dei del della delle di e
-            è ed gli ha hanno i il in io la le lo ma nel nella non o per più quando questo
-            questa sono su sul un una uno""",
-        "nl": """aan als bij dan dat de deze die dit door een en er geen had heeft het hij hoe ik in is je
-            kan maar meer met naar niet nog of om onder ook op over te tot uit van voor was
-            wat we wel werd wij worden wordt ze zich zijn zo""",
-        "pt": """a ao aos as até com como da das de do dos e é ela ele em entre era essa esse esta este eu
-            foi há isso já mais mas na não nas no nos o os ou para pela pelo por quando que
-            se sem ser seu sua são também um uma""",
     }.items()
 }
 _LETTERS = re.compile(r"[^\W\d_]+")

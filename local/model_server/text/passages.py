@@ -11,7 +11,6 @@ from local.model_server.text.words import words_of
 
 _FEWEST_WORDS = 3  # shorter pieces are headings, page numbers, captions
 _LEADING_MARK = re.compile(r"^\s*(?:#{1,6}\s+|[-*•‣▪◦·–]\s*|\(?\d{1,2}[.)]\s+)")
-_TAG_START = re.compile(r"<(?=[/\w])")
 _ATTRIBUTE = {'"': "&quot;", "\n": " ", "\r": " ", "\t": " "}
 
 
@@ -32,15 +31,20 @@ class Passage:
     block_index: int
 
     @property
+    def is_prose(self) -> bool:
+        return self.quote.endswith((".", "!", "?"))
+
+    @property
     def statement(self) -> str:
         """The passage as a sentence of an answer: without list marks, and without what looks like a tag."""
         text = _LEADING_MARK.sub("", self.reading).strip()
         return plain(text if text.endswith((".", "!", "?", ":", "…")) else f"{text}.")
 
     @property
-    def cite(self) -> str:
-        """The citation tag: the quote letter by letter, escaped for an XML attribute."""
-        return f'<cite doc_id="{attribute(self.document.doc_id)}" quote="{attribute(self.quote)}"/>'
+    def cited(self) -> str:
+        """The statement with its citation tag: the quote letter by letter, as an XML attribute."""
+        doc_id, quote = attribute(self.document.doc_id), attribute(self.quote)
+        return f'{self.statement} <cite doc_id="{doc_id}" quote="{quote}"/>'
 
 
 def attribute(text: str) -> str:
@@ -50,7 +54,7 @@ def attribute(text: str) -> str:
 
 def plain(text: str) -> str:
     """Text of a document, safe to stand in an answer next to tags."""
-    return _TAG_START.sub("&lt;", text)
+    return re.sub(r"<(?=[/\w])", "&lt;", text)
 
 
 def passages_of(documents: Sequence[Document]) -> list[Passage]:
@@ -59,16 +63,13 @@ def passages_of(documents: Sequence[Document]) -> list[Passage]:
     blocks = ((document, block) for document in documents for block in document.blocks)
     for index, (document, block) in enumerate(blocks):
         for quote, reading in _pieces(block):
-            passage = Passage(document, block, quote, reading, index)
-            passages.setdefault((document.doc_id, quote), passage)
+            passages.setdefault((document.doc_id, quote), Passage(document, block, quote, reading, index))
     return list(passages.values())
 
 
 def _pieces(block: Block) -> Iterator[tuple[str, str]]:
     """(quote, reading) of each table row and sentence."""
-    for row in table_rows(block.text):
-        if len(words_of(row.line)) > 1:
-            yield row.line, row.reading
+    yield from (row for row in table_rows(block.text) if len(words_of(row[0])) > 1)
     prose = "\n".join("" if is_table_line(line) else line for line in block.text.split("\n"))
     for sentence in split_sentences(prose):
         folded = " ".join(sentence.split())

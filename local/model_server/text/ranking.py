@@ -8,13 +8,10 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
+from local.model_server.embedding.service import EmbeddingService
 from local.model_server.text.passages import Passage
-from local.model_server.text.words import stem, stems_of, topic_words
+from local.model_server.text.words import content_words, stem, stems_of, topic_words
 
 KEYWORD_WEIGHT = 0.25
 MEANING_WEIGHT = 0.75
@@ -22,80 +19,68 @@ MAX_EMBEDDED = 24  # about 0.1 s on two cores
 K1 = 1.2  # the usual value; unmeasured here
 B = 0.5  # texts are single sentences: full length normalisation (0.75) favours fragments
 BLOCK_ORDER_WEIGHT = 0.5  # unmeasured: lets some passages of the first blocks in that share no word
-
-
-class TextEmbedder(Protocol):
-    """What ranking needs of the embedding service."""
-
-    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]: ...
+SAME_STATEMENT = 0.7  # share of common words from which two sentences say the same
 
 
 @dataclass(frozen=True)
 class Ranked:
-    """A passage with its scores. `score` is the mix; `cosine` lies in -1..1, `keyword` in 0..1."""
+    """A passage with its scores. `score` is the mix; `cosine` lies in -1..1."""
 
     passage: Passage
     score: float
     cosine: float
-    keyword: float
 
 
-def rank_passages(
-    question: str, passages: Sequence[Passage], embedder: TextEmbedder, limit: int = MAX_EMBEDDED
-) -> list[Ranked]:
-    """The likely passages, best first; at most `limit`. Ties keep reading order."""
+def rank_passages(question: str, passages: Sequence[Passage], embedder: EmbeddingService) -> list[Ranked]:
+    """The likely passages, best first; at most 24. Ties keep reading order."""
     if not passages:
         return []
-    keywords = _keyword_scores(question, passages)
-    likely = _preselect(passages, keywords, limit)
-    vectors = embedder.embed([question, *(passages[index].reading for index in likely)])
-    cosines = vectors[1:] @ vectors[0]
+    texts = [stems_of(f"{passage.block.heading} {passage.reading}") for passage in passages]
+    scores = _bm25([stem(word) for word in topic_words(question)], texts)
+    best = max(scores) or 1.0
+    promise = [
+        score / best + BLOCK_ORDER_WEIGHT / (1 + passage.block_index)
+        for score, passage in zip(scores, passages, strict=True)
+    ]
+    likely = sorted(sorted(range(len(passages)), key=lambda place: -promise[place])[:MAX_EMBEDDED])
+    vectors = embedder.embed([question, *(passages[place].reading for place in likely)])
     ranked = [
-        Ranked(
-            passages[index],
-            KEYWORD_WEIGHT * keywords[index] + MEANING_WEIGHT * float(cosine),
-            float(cosine),
-            keywords[index],
-        )
-        for index, cosine in zip(likely, cosines, strict=True)
+        Ranked(passages[place], KEYWORD_WEIGHT * scores[place] / best + MEANING_WEIGHT * cosine, cosine)
+        for place, cosine in zip(likely, (vectors[1:] @ vectors[0]).tolist(), strict=True)
     ]
     return sorted(ranked, key=lambda item: -item.score)
 
 
-def _keyword_scores(question: str, passages: Sequence[Passage]) -> list[float]:
-    """BM25 of each passage divided by the best one. The heading counts as part of the passage."""
-    query = [stem(word) for word in topic_words(question)]
-    texts = [stems_of(f"{passage.block.heading} {passage.reading}") for passage in passages]
-    scores = bm25_scores(query, texts)
-    best = max(scores)
-    return [score / best if best > 0 else 0.0 for score in scores]
+def best_of(ranked: Sequence[Ranked], share: float, most: int) -> list[Passage]:
+    """The best passage and more that reach this share of its score and say something else; `most` in all."""
+    chosen: list[Passage] = []
+    for item in ranked:
+        if item.score < share * ranked[0].score or len(chosen) == most:
+            break
+        if not any(_says_the_same(item.passage, other) for other in chosen):
+            chosen.append(item.passage)
+    return chosen
 
 
-def _preselect(passages: Sequence[Passage], keywords: Sequence[float], limit: int) -> list[int]:
-    """Indices of the passages worth embedding, in reading order."""
-
-    def promise(index: int) -> float:
-        return keywords[index] + BLOCK_ORDER_WEIGHT / (1 + passages[index].block_index)
-
-    likely = sorted(range(len(passages)), key=lambda index: -promise(index))[:limit]
-    return sorted(likely)
+def _says_the_same(one: Passage, other: Passage) -> bool:
+    """Whether most words of the shorter one are in the other, and no number tells them apart."""
+    first, second = ({stem(word) for word in content_words(passage.reading)} for passage in (one, other))
+    if any(word[0].isdigit() for word in first ^ second):
+        return False
+    return len(first & second) >= SAME_STATEMENT * max(1, min(len(first), len(second)))
 
 
-def bm25_scores(query: Sequence[str], texts: Sequence[Sequence[str]]) -> list[float]:
-    """One score per text, at least 0. `query` and `texts` are stems.
+def _bm25(query: Sequence[str], texts: Sequence[Sequence[str]]) -> list[float]:
+    """One score per text, at least 0, with the inverse document frequency among the given texts.
 
-    The inverse document frequency counts the given texts only, with +1 inside so that it is never negative.
     Source: Robertson and Zaragoza, 2009; the idf as in Lucene.
     """
     counts = [Counter(text) for text in texts]
-    average = sum(len(text) for text in texts) / max(len(texts), 1) or 1.0
-    frequency = {term: sum(term in count for count in counts) for term in dict.fromkeys(query)}
-    idf = {term: math.log(1 + (len(texts) - n + 0.5) / (n + 0.5)) for term, n in frequency.items() if n}
+    average = sum(map(len, texts)) / len(texts) or 1.0
+    holding = {term: sum(term in count for count in counts) for term in dict.fromkeys(query)}
+    idf = {term: math.log(1 + (len(texts) - n + 0.5) / (n + 0.5)) for term, n in holding.items()}
+    norms = [K1 * (1 - B + B * len(text) / average) for text in texts]
     return [
-        sum(weight * _saturation(count[term], len(text) / average) for term, weight in idf.items())
-        for count, text in zip(counts, texts, strict=True)
+        sum(weight * count[term] * (K1 + 1) / (count[term] + norm) for term, weight in idf.items())
+        for count, norm in zip(counts, norms, strict=True)
     ]
-
-
-def _saturation(occurrences: int, relative_length: float) -> float:
-    return occurrences * (K1 + 1) / (occurrences + K1 * (1 - B + B * relative_length))

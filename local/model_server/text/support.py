@@ -15,25 +15,16 @@ from local.model_server.text.passages import Passage
 from local.model_server.text.ranking import Ranked
 from local.model_server.text.words import is_content_word, stem, stems_of, topic_words, words_of
 
-# Fitted to three sets, each with equal weight, and so its answerable and its other questions.
-BEST_COSINE_WEIGHT = 5.2
-MEAN_COSINE_WEIGHT = -3.9
-COVERAGE_WEIGHT = 3.6
-MISSING_NAME_WEIGHT = -1.9
-LENGTH_WEIGHT = 1.6
-INTERCEPT = -5.1
 FEWEST_FOR_MEAN = 8  # of fewer passages the mean says nothing that the best one does not say
 USUAL_MEAN = 0.35  # of 24 passages, over three sets
 LONG_QUESTION = 10  # topic words; more say no more
 THRESHOLD = 0.35
-HASHING_THRESHOLD = 0.5  # hashing has no useful cosine: coverage alone; unmeasured
 BLOCKS_LOOKED_AT = 3
 FEWEST_DOCUMENTS = 3  # of fewer, nothing can be said of what all hold
 STEM_PREFIX = 6  # "reimburse" meets "reimbursement"
 _FIRST_WORD_RANK = 1_996  # where whole words begin in the vocabulary, most frequent first
 _LAST_WORD_RANK = 30_522
 _LEAST_WEIGHT = 0.1
-_SHORTEST_NAME = 3  # "Q2" and "5 %" are written in too many ways
 # Capitalised inside a sentence, or with a digit. German capitalises every noun: there only all in capitals.
 NAME = re.compile(r"(?<!^)(?<![.?!:] )\b[A-ZÀ-ÖØ-Þ][\w-]*|\b\w*\d[\w-]*(?:[.,]\d+)*")
 _NAME_IN_GERMAN = re.compile(r"\b[A-ZÀ-ÖØ-Þ]{3,}\b|\b\w*\d[\w-]*(?:[.,]\d+)*")
@@ -49,33 +40,33 @@ def likelihood(
     around = _stems_of_blocks(passages)
     weights = _weights(question, passages, around, embedder)
     best = {item.passage.block_index for item in ranked[:BLOCKS_LOOKED_AT]}
-    coverage = max(_covered(weights, around[index]) for index in best)
-    if not embedder.understands_meaning:
-        return coverage
+    covered = [sum(weights[one] for one in weights if occurs(one, around[block])) for block in best]
     cosines = [item.cosine for item in ranked]
-    mean = sum(cosines) / len(cosines) if len(cosines) >= FEWEST_FOR_MEAN else USUAL_MEAN
     everything = set().union(*around.values())
+    # Fitted to three sets, each with equal weight, and so its answerable and its other questions.
     evidence = (
-        INTERCEPT
-        + BEST_COSINE_WEIGHT * max(cosines)
-        + MEAN_COSINE_WEIGHT * mean
-        + COVERAGE_WEIGHT * coverage
-        + (0.0 if all(occurs(stem(name), everything) for name in names_of(question)) else MISSING_NAME_WEIGHT)
-        + LENGTH_WEIGHT * min(len(words), LONG_QUESTION) / LONG_QUESTION
+        5.2 * max(cosines)
+        - 3.9 * (sum(cosines) / len(cosines) if len(cosines) >= FEWEST_FOR_MEAN else USUAL_MEAN)
+        + 3.6 * max(covered) / sum(weights.values())
+        - 1.9 * (not all(occurs(stem(name), everything) for name in names_of(question)))
+        + 1.6 * min(len(words), LONG_QUESTION) / LONG_QUESTION
+        - 5.1
     )
     return 1 / (1 + math.exp(-evidence))
 
 
-def is_supported(score: float, embedder: EmbeddingService) -> bool:
-    """Whether that likelihood is enough to answer."""
-    return score >= (THRESHOLD if embedder.understands_meaning else HASHING_THRESHOLD)
+def is_supported(
+    question: str, ranked: Sequence[Ranked], passages: Sequence[Passage], embedder: EmbeddingService
+) -> bool:
+    """Whether that is likely enough to answer."""
+    return likelihood(question, ranked, passages, embedder) >= THRESHOLD
 
 
 def names_of(question: str) -> list[str]:
-    """Lower-case words that are names or numbers, in order."""
+    """Lower-case words that are names or numbers, in order; of two letters ("Q2", "5 %") none."""
     pattern = _NAME_IN_GERMAN if detect_language(question) == "de" else NAME
     words = (word for found in pattern.findall(question) for word in words_of(found))
-    return [word for word in dict.fromkeys(words) if len(word) >= _SHORTEST_NAME and is_content_word(word)]
+    return [word for word in dict.fromkeys(words) if len(word) > 2 and is_content_word(word)]
 
 
 def occurs(word_stem: str, stems: Collection[str]) -> bool:
@@ -105,15 +96,12 @@ def _weights(
 
 def _stems_of_blocks(passages: Sequence[Passage]) -> dict[int, set[str]]:
     """Stems of each block, its heading and its document's name, by the block's index."""
-    found = {}
-    for index, passage in {passage.block_index: passage for passage in passages}.items():
-        named = f"{passage.document.title} {passage.document.filename}"
-        found[index] = set(stems_of(f"{passage.block.text} {passage.block.heading} {named}"))
-    return found
-
-
-def _covered(weights: dict[str, float], stems: Collection[str]) -> float:
-    return sum(weight for word, weight in weights.items() if occurs(word, stems)) / sum(weights.values())
+    return {
+        index: set(
+            stems_of(f"{one.block.text} {one.block.heading} {one.document.title} {one.document.filename}")
+        )
+        for index, one in {passage.block_index: passage for passage in passages}.items()
+    }
 
 
 def _rarity(word: str, rank: int | None) -> float:

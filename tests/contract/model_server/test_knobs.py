@@ -58,16 +58,15 @@ async def test_a_failure_has_its_status_and_retry_after(
 
 async def test_time_to_first_token_and_pace_are_kept(client: AsyncOpenAI) -> None:
     started = time.monotonic()
-    chunks = [chunk async for chunk in await stream(client, "ttft=300,tps=50,length=20")]
-    assert len(chunks) == 22
-    assert elapsed_s(started) >= 0.3 + 20 / 50
+    chunks = [chunk async for chunk in await stream(client, "ttft=300,tps=50")]
+    assert elapsed_s(started) >= 0.3 + (len(chunks) - 2) / 50
     started = time.monotonic()
-    await ask(client, "ttft=300,tps=50,length=20")
-    assert elapsed_s(started) >= 0.3 + 20 / 50
+    await ask(client, "ttft=300,tps=50")
+    assert elapsed_s(started) >= 0.3 + (len(chunks) - 2) / 50
 
 
 async def test_drip_sends_single_characters(client: AsyncOpenAI) -> None:
-    chunks = [chunk async for chunk in await stream(client, "drip=1,length=5")]
+    chunks = [chunk async for chunk in await stream(client, "drip=1,cut=5")]
     pieces = [chunk.choices[0].delta.content for chunk in chunks if chunk.choices[0].delta.content]
     assert all(len(piece) == 1 for piece in pieces)
 

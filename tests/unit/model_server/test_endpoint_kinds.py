@@ -8,13 +8,13 @@ import pytest
 from local.model_server.app import create_app
 from local.model_server.embedding.service import EmbeddingService
 from local.model_server.knobs import PARTS, parse_knobs
-from local.model_server.plain_chat import CHAT_MODEL
 from local.model_server.protocol.endpoint_kinds import check_chat, check_embedding, decorated, without_ignored
 from local.model_server.protocol.errors import ApiError
 from local.model_server.protocol.in_words import in_fields
 from local.model_server.protocol.keys import Keys
 from local.model_server.protocol.replies import Reply, ToolCall
 from local.model_server.protocol.requests import ChatRequest, EmbeddingRequest
+from local.model_server.respond import CHAT_MODEL
 from local.model_server.server import ModelServer
 
 TOOL = {"type": "function", "function": {"name": "search", "parameters": {"type": "object"}}}
@@ -152,10 +152,9 @@ def test_with_a_key_alone_a_bearer_is_the_key() -> None:
     assert not Keys(None, "t").admit({"api-key": "t"})
 
 
-def test_knobs_of_the_process_are_those_of_names_without_any() -> None:
-    server = ModelServer(EmbeddingService(None), "without=tools")
+def test_knobs_of_the_process_are_those_of_names_without_any(embedder: EmbeddingService) -> None:
+    server = ModelServer(embedder, "without=tools")
     assert server.resolve(CHAT_MODEL).knobs.without == ("tools",)
     assert server.resolve(f"{CHAT_MODEL}@ttft=5").knobs.without == ()
-    server.close()
     with pytest.raises(ApiError):
         create_app(knobs="without=toolz")

@@ -54,9 +54,8 @@ def report(
         },
         "max_completion_tokens": limit,
     }
-    written = write_reply(ChatRequest.model_validate(body), embedder)
-    assert written.task == kind.__name__
-    return kind.model_validate_json(written.reply.text)
+    given = write_reply(ChatRequest.model_validate(body), embedder)
+    return kind.model_validate_json(given.text)
 
 
 def test_sections_follow_the_pages_and_claims_are_verbatim(embedder: EmbeddingService) -> None:
@@ -134,7 +133,7 @@ def test_passages_that_tools_found_are_reported_on(embedder: EmbeddingService) -
             "response_format": {"type": "json_schema", "json_schema": schema},
         }
     )
-    given = EvidenceReport.model_validate_json(write_reply(asked, embedder).reply.text)
+    given = EvidenceReport.model_validate_json(write_reply(asked, embedder).text)
     assert {proof.doc_id for claim in given.claims for proof in claim.proofs} == {"new", "old"}
 
 
@@ -164,7 +163,7 @@ def turn(*documents: str, **more: JsonValue) -> ChatRequest:
 
 def test_a_document_without_passages_is_searched_once(embedder: EmbeddingService) -> None:
     asked = turn(NEW)
-    call = write_reply(asked, embedder).reply.tool_call
+    call = write_reply(asked, embedder).tool_call
     assert call is not None
     arguments = json.loads(call.arguments)
     assert (call.name, arguments) == ("rag_semantic_search", {"query": "pressure", "doc_ids": ["old"]})
@@ -177,12 +176,12 @@ def test_a_document_without_passages_is_searched_once(embedder: EmbeddingService
         {"role": "tool", "tool_call_id": "1", "content": "Nothing that was not shown before."},
     ]
     again = ChatRequest.model_validate({**asked.model_dump(mode="json"), "messages": messages})
-    assert write_reply(again, embedder).reply.text == READY
+    assert write_reply(again, embedder).text == READY
 
 
 def test_with_all_at_hand_it_is_ready_unless_it_must_call(embedder: EmbeddingService) -> None:
-    assert write_reply(turn(NEW, OLD), embedder).reply.text == READY
-    assert write_reply(turn(NEW, tool_choice="none"), embedder).reply.text == READY
-    assert write_reply(turn(NEW, tool_choice="none"), embedder, tool_loop=1).reply.tool_call is None
-    assert write_reply(turn(NEW, tool_choice="none"), embedder, tool_loop=2).reply.tool_call is not None
-    assert write_reply(turn(NEW, OLD, tool_choice="required"), embedder).reply.tool_call is not None
+    assert write_reply(turn(NEW, OLD), embedder).text == READY
+    assert write_reply(turn(NEW, tool_choice="none"), embedder).text == READY
+    assert write_reply(turn(NEW, tool_choice="none"), embedder, tool_loop=1).tool_call is None
+    assert write_reply(turn(NEW, tool_choice="none"), embedder, tool_loop=2).tool_call is not None
+    assert write_reply(turn(NEW, OLD, tool_choice="required"), embedder).tool_call is not None

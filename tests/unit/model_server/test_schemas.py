@@ -20,7 +20,7 @@ class Colour(Enum):
 
 
 class Leaf(BaseModel):
-    name: str = Field(min_length=40, max_length=50)
+    name: str = Field(min_length=40)
     size: int = Field(ge=3)
     kind: Literal["a", "b"]
 

@@ -35,7 +35,7 @@ def test_every_sentence_stands_verbatim_in_the_text_and_in_order(text: str) -> N
 
 def test_table_rows_read_with_their_header() -> None:
     text = "Prices\n| Model | Price |\n|---|---:|\n| X200 | 1,200 EUR |\n| X300 |  |\n"
-    assert [(row.line, row.reading) for row in table_rows(text)] == [
+    assert table_rows(text) == [
         ("| X200 | 1,200 EUR |", "Model X200: Price 1,200 EUR"),
         ("| X300 |  |", "Model X300"),
     ]
@@ -47,10 +47,6 @@ def test_table_rows_read_with_their_header() -> None:
         ("The pressure of the valve is checked by the operator.", "en"),
         ("Der Druck des Ventils wird von der Bedienung geprüft.", "de"),
         ("La pression de la soupape est contrôlée par les opérateurs.", "fr"),
-        ("La presión de la válvula es comprobada por el operador.", "es"),
-        ("La pressione della valvola è controllata dal personale.", "it"),
-        ("De druk van het ventiel wordt door de operator gecontroleerd.", "nl"),
-        ("A pressão da válvula é verificada pelo operador.", "pt"),
         ("12345", "en"),
     ],
 )

@@ -77,7 +77,6 @@ def test_a_message_after_an_answer_is_a_new_question(embedder: EmbeddingService)
     [
         ("none", None),
         ("required", "rag_semantic_search"),
-        ({"type": "function", "function": {"name": "rag_list_documents"}}, "rag_list_documents"),
     ],
 )
 def test_tool_choice_is_obeyed(choice: JsonValue, name: str | None) -> None:
@@ -101,21 +100,14 @@ def picture(text: str, url: str | None = None) -> Message:
     return Message.model_validate({"role": "user", "content": [{"type": "text", "text": text}, image]})
 
 
-def test_a_caption_names_the_figures_line_size_and_its_own_limits(embedder: EmbeddingService) -> None:
-    caption = describe_images(picture("Text before.\nFigure 3: Cut through the valve\nText after."), embedder)
+def test_a_caption_names_the_figures_line_size_and_its_own_limits() -> None:
+    caption = describe_images(picture("Text before.\nFigure 3: Cut through the valve\nText after."))
     assert caption.startswith("Figure 3: Cut through the valve. A picture of 64 x 48 pixels.")
     assert "the content was not seen" in caption
 
 
 @pytest.mark.parametrize(
-    ("url", "words"),
-    [
-        ("http://example.org/a.png", "not looked at"),
-        ("data:image/png;base64,####", "not looked at"),
-        ("data:image/png;base64,aGVsbG8=", "cannot be read"),
-    ],
+    "url", ["http://example.org/a.png", "data:image/png;base64,####", "data:image/png;base64,aGVsbG8="]
 )
-def test_a_picture_that_cannot_be_read_is_said_to_be_so(
-    embedder: EmbeddingService, url: str, words: str
-) -> None:
-    assert words in describe_images(picture("", url), embedder)
+def test_a_picture_that_cannot_be_read_is_said_to_be_so(url: str) -> None:
+    assert "cannot be read" in describe_images(picture("", url))
