@@ -88,7 +88,7 @@ def test_without_threads_there_is_no_last_one() -> None:
     ("typed", "expected"),
     [
         (["do"], "documents"),
-        (["documents", ""], "access delete download edit list read reingest show"),
+        (["documents", ""], "access delete download edit import list read reingest show"),
         (["documents", "list", "--t"], "--type --tags"),
         (["ask", "--d"], "--deep --doc"),
         (["runs", "rate", "last", "--re"], "--reason --remove"),
