@@ -14,7 +14,7 @@ from local.model_server.prompt_reader import element_text
 from local.model_server.protocol.replies import ToolCall
 from local.model_server.protocol.requests import ChatRequest
 from local.model_server.text.languages import detect_language
-from local.model_server.text.words import words_of
+from local.model_server.text.words import content_words
 
 _ASKS = (
     ("AVG", r"\b(?:average|mean|durchschnitt\w*)\b"),
@@ -62,7 +62,7 @@ def answer_from_rows(request: ChatRequest) -> str | None:
 
 
 def _stems(text: str) -> set[str]:
-    return {word[:5] for word in words_of(text)}
+    return {word[:5] for word in content_words(text)}
 
 
 def _named(table: dict[str, Any], said: set[str], *, is_text: bool) -> str:
