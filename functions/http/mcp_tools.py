@@ -338,7 +338,7 @@ TOOLS: dict[str, type[McpTool]] = {tool.name: tool for tool in _TOOLS}
 async def _told(
     events: AsyncGenerator[NamedFrame, None], progress: Progress | None
 ) -> AsyncGenerator[NamedFrame, None]:
-    """The events; what they are about is told to the client whenever it changes."""
+    """The events; reports to the client what they are about, whenever it changes."""
     told = ""
     async with aclosing(events):
         async for name, frame in events:

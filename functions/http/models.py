@@ -212,7 +212,7 @@ class PathNames(Model):
     doc_id: str = Field(min_length=1, description="As lists, results and citations show it.")
     name: str = Field(min_length=1, description="File name of a picture, as answers refer to it.")
     page: str = Field(pattern=r"^[1-9][0-9]{0,6}$", description="Number of a page, counted from 1.")
-    file: str = Field(min_length=1, description="Name of a file, as GET /workspace tells it.")
+    file: str = Field(min_length=1, description="Name of a file, as GET /workspace shows it.")
     asset: str = Field(min_length=1, description="A file of the page.")
     user_id: str = Field(min_length=1, description="As GET /me shows it: the object id in Entra ID.")
 

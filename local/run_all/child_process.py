@@ -19,7 +19,7 @@ TAIL_LINES = 25
 
 
 class ChildProcess:
-    """A started server. `name` is what people are told when it dies."""
+    """A started server. `name` is shown when it dies."""
 
     def __init__(self, name: str, process: "subprocess.Popen[bytes]", log_path: Path) -> None:
         self.name = name

@@ -240,7 +240,7 @@ def _admission(
 
     def decide(state: UserLimits) -> UserLimits:
         require_left(used_today(state, now), needs, rules, now)
-        # The slot first: who is refused one is told what is left without this call.
+        # The slot first: a refusal reports what is left without this call.
         if slot is not None and rules.max_concurrent_runs:
             state = occupied(state, slot, rules, now)
         return with_use(charged(state, calls, rules, now), used, now)

@@ -144,7 +144,7 @@ async def with_choice(
 
 
 def with_rights(stored: StoredPlan, request: RunRequest, choice: Choice, resumed_at: datetime) -> StoredPlan:
-    """The plan of a run that continues: as whom, and since when; where nobody said as whom, that is told."""
+    """The plan of a run that continues: as whom, and since when; warns if nobody known replied."""
     asker = asker_after_wait(request, choice, resumed_at)
     update: dict[str, object] = {"resumed_at": resumed_at, "asker": asker}
     if asker is not None and choice.asker is None:

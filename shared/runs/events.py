@@ -81,7 +81,7 @@ class ActionEvent(RunEvent):
 
 
 class TimedEvent(RunEvent):
-    """An event whose moment readers are told; the event log that writes it sets `at`."""
+    """An event that shows its moment; the event log sets `at` when it writes it."""
 
     at: Omittable[datetime] = None
 

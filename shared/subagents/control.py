@@ -79,7 +79,7 @@ class ControlState(Model):
 
 
 class ControlView(Model):
-    """What the policy and operators are told.
+    """What the policy and operators see.
 
     Attributes:
         circuit: `open` = paused; `half_open` = one is tried, or the next one will be.

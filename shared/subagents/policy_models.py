@@ -1,4 +1,4 @@
-"""The delegation policy's input, output and vocabulary (contracts.md, section 4), and what it is told beside.
+"""The delegation policy's vocabulary, input and output (contracts.md, section 4), and facts for its gates.
 
 The policy decides whether a question gets a sub-agent. `DelegationPolicyInput` and `DelegationPolicyOutput`
 are the contract to the letter; `SubagentFacts` is what its hard gates need and that input does not carry.
