@@ -233,20 +233,12 @@ def test_an_answer_is_rated_and_told_to_screen_readers(stack: LocalStack, browse
 def test_a_file_that_failed_says_why_in_the_readers_language(
     stack: LocalStack, browser: Browser, tmp_path: Path
 ) -> None:
-    damaged, disguised = tmp_path / "eta-damaged.pdf", tmp_path / "eta-disguised.md"
+    damaged = tmp_path / "eta-damaged.pdf"
     damaged.write_bytes(b"%PDF-1.7\n1 0 obj")
-    disguised.write_bytes(b"%PDF-1.7\n1 0 obj")
     with opened(browser, stack.base_url, path="/?view=documents", locale="de-DE") as watched:
-        page = watched.page
-        page.set_input_files("input[type=file] >> nth=0", [damaged, disguised])
-        expect(page.locator("[data-state=failed]")).to_contain_text("passt nicht zu ihrer Endung")
-        row = page.locator("table.documents tr", has_text="eta-damaged.pdf")
+        watched.page.set_input_files("input[type=file] >> nth=0", [damaged])
+        row = watched.page.locator("table.documents tr", has_text="eta-damaged.pdf")
         expect(row).to_contain_text("Die Datei ist beschädigt")
-        page.goto(f"{stack.base_url}/?view=account")
-        page.get_by_label("English").check()
-        expect(page.locator("html")).to_have_attribute("lang", "en")
-        page.goto(f"{stack.base_url}/?view=documents")
-        expect(row).to_contain_text("The PDF is damaged")
 
 
 def test_memory_is_switched_off_and_on_again(stack: LocalStack, browser: Browser) -> None:
