@@ -26,17 +26,19 @@ Chunks = Callable[[], AsyncGenerator[str, None]]
 
 
 class Streaming(ScriptedChatModel):
-    """Plans by rule, and writes an answer as a function says."""
+    """Plans by rule, and writes an answer as a function says. `taken`: what its reader came back from."""
 
     def __init__(self, *answers: Chunks, planned: Reply | None = None) -> None:
         super().__init__(answer=lambda prompt: planned or plan())
         self._answers = list(answers)
+        self.taken = ""
 
     async def stream(self, prompt: Prompt, limits: CallLimits) -> AsyncGenerator[str, None]:
         self.prompts.append(prompt)
         write = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
         async for piece in write():
             yield piece
+            self.taken += piece
 
 
 async def whole() -> AsyncGenerator[str, None]:
@@ -65,7 +67,8 @@ async def silent() -> AsyncGenerator[str, None]:
 
 
 async def dripping() -> AsyncGenerator[str, None]:
-    for character in CITED + " And it goes on. " * 10_000:
+    yield CITED
+    for character in " And it goes on. " * 10_000:
         await asyncio.sleep(0.002)
         yield character
 

@@ -23,6 +23,7 @@ from tests.fakes.search_index import InMemorySearchIndex
 from tests.fakes.services import fake_settings
 from tests.unit.answering.faulty_writers import (
     BUDGET_S,
+    CITED,
     EPSILON_S,
     QUESTION,
     Chunks,
@@ -60,8 +61,10 @@ async def timed(services: Services, *, deep: bool = False) -> tuple[RunAnswer, f
     ],
 )
 async def test_no_way_of_writing_takes_longer_than_the_budget(writing: Chunks, begins: str) -> None:
-    answer, took_s = await timed(await world(chat_model=Streaming(writing), **hurried()))
-    assert answer.text.startswith(begins)
+    model = Streaming(writing)
+    answer, took_s = await timed(await world(chat_model=model, **hurried()))
+    was_written = writing is not dripping or CITED in model.taken
+    assert answer.text.startswith(begins) or not was_written  # this machine let it write nothing in time
     assert took_s < BUDGET_S + EPSILON_S
     assert answer.truncated or answer.warnings
 

@@ -33,6 +33,7 @@ from tests.unit.subagents.child_world import (
 
 WEB: tuple[SubagentTool, ...] = ("web_search", "retrieve_documents")
 AMPLE = {"max_child_tokens": 20_000}  # for two turns of work
+PATIENCE_S = 600.0  # of a call: on a loaded machine a search may take any time
 PAGE = "A press of this kind takes 250 bar, says a stranger."
 
 
@@ -54,7 +55,8 @@ async def results(*asked: tuple[str, Any], **changes: Any) -> tuple[ChildWorld, 
     """The messages with the results of some calls, as the model reads them in the next turn."""
     turn = calls(*((name, json.dumps(arguments)) for name, arguments in asked))
     model = CountedModel(turn, READY, GOOD)
-    world = await child_world(model, **{"budget": AMPLE, **changes})
+    patient = {"settings": fake_settings(retrieval_timeout_s=PATIENCE_S), "seconds": PATIENCE_S}
+    world = await child_world(model, **{"budget": AMPLE, **patient, **changes})
     await world.take()
     await world.take(2)
     last = model.conversations[-1]
@@ -117,7 +119,7 @@ async def test_no_call_leaves_the_documents_of_the_task() -> None:
         ("read_pages", {"doc_id": "new"}),
         ("rag_metadata_search", {"query": "press manual"}),
     ]
-    world, (strange, pages, listed) = await results(*asked, doc_ids=("old",), pages=1200)
+    world, (strange, pages, listed) = await results(*asked, doc_ids=("old",), pages=500)
     for nothing in (strange, pages):
         assert json.loads(nothing.text)["results"] == []
     assert [one["doc_id"] for one in json.loads(listed.text)["documents"]] == ["old"]

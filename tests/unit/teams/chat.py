@@ -159,7 +159,7 @@ async def chat(model: Model | None = None, **settings: Any) -> Chat:
     directory = InMemoryDirectory({"anna": frozenset({"engineering"}), "ben": frozenset()})
     services = await world(
         model or Model(plan()),
-        settings=fake_settings(subagents_enabled=False, bot_stream_seconds=0.3, **settings),
+        settings=fake_settings(**{"subagents_enabled": False, "bot_stream_seconds": 0.3, **settings}),
         directory=directory,
         bot_outbox=outbox,
         bot_turns=turns,

@@ -30,9 +30,9 @@ DOWN = DependencyError("The channel is out of reach.")
 BOT_REMOVED = AccessDeniedError("The bot is not part of the conversation roster.")
 
 
-async def taken(text: str = QUESTION, **fields: Any) -> tuple[Chat, ReplyStep]:
-    """A chat in which a run was begun that nobody runs; the step that follows it."""
-    bot = await chat()
+async def taken(text: str = QUESTION, *, stream_s: float = 0.3, **fields: Any) -> tuple[Chat, ReplyStep]:
+    """A chat in which a run was begun that nobody runs; the step that follows it, for `stream_s` at most."""
+    bot = await chat(bot_stream_seconds=stream_s)
     bot.runs_are_run = False
     message = bot.message(text, **fields)
     await handle(message, bot.services, bot.orchestrations)
@@ -62,7 +62,7 @@ async def test_a_run_that_takes_longer_than_a_message_may_grow_is_told_anew_when
 
 
 async def test_an_answer_is_followed_while_it_is_written() -> None:
-    bot, step = await taken()
+    bot, step = await taken(stream_s=110)  # however slowly it is written here
     reply, _ = await asyncio.gather(perform_reply(step, bot.deps), run_to_end(step.run_id, bot.services))
     assert reply.kind == "end"
     assert len(bot.outbox.said) == 1
