@@ -62,8 +62,12 @@ async def _require_allowed(url: str, pages: WebPages) -> None:
     except InvalidQueryError:
         return
     parser = RobotFileParser()
-    parser.parse(robots.content.decode(errors="replace").splitlines())
-    if not parser.can_fetch(AGENT_NAME, url):
+    try:
+        parser.parse(robots.content.decode(errors="replace").splitlines())
+        is_allowed = parser.can_fetch(AGENT_NAME, url)
+    except ValueError:  # a line that the parser does not understand: the others may forbid it
+        is_allowed = False
+    if not is_allowed:
         raise AccessDeniedError(
             "The site asks programs not to read this page (robots.txt).", "Save it, and upload the file."
         )

@@ -57,24 +57,33 @@ def _is_public(ip: IPv4Address | IPv6Address) -> bool:
 
 
 def page_address(url: str) -> str:
-    """The URL of a page without its fragment; scheme and host in lower case, so that equal ones are equal.
+    """The URL of a page without its fragment, so that equal ones are equal: scheme and host in lower case,
+    and nothing but ASCII, as it is sent (`bücher` is `b%C3%BCcher`, and in a host punycode).
 
     Raises:
         InvalidQueryError: it is no plain address of the web: http or https, a host, no user, and no port but
             that of the scheme.
     """
     address = url.strip()
-    is_plain = len(address) <= MAX_URL_CHARS and address.isprintable() and not _NEVER & set(address)
+    is_plain = address.isprintable() and not _NEVER & set(address)
     try:
+        address = address if address.isascii() or not is_plain else _encoded(address)
         parts = urlsplit(address)
         host, port = parts.hostname or "", parts.port
     except ValueError:
         raise _not_plain() from None
     usual_port = {"http": 80, "https": 443}.get(parts.scheme)
+    is_plain = is_plain and len(address) <= MAX_URL_CHARS
     if not (is_plain and usual_port and host and "@" not in parts.netloc and port in (None, usual_port)):
         raise _not_plain()
     netloc = f"[{host}]" if ":" in host else host
     return parts._replace(netloc=netloc, path=parts.path or "/", fragment="").geturl()
+
+
+def _encoded(address: str) -> str:
+    from yarl import URL  # few addresses need it
+
+    return str(URL(address))
 
 
 def page_addresses(text: str) -> frozenset[str]:

@@ -7,20 +7,27 @@ from typing import Any
 
 import httpx
 import pytest
+from starlette.applications import Starlette
 
+from functions import audit, documents, pages, uploads
 from shared.platform.names import DOCUMENTS
 from shared.platform.web_pages import WebPages, connect_web_pages
 from shared.wiring import Services
 from tests.fakes.blob_store import InMemoryBlobStore
 from tests.fakes.web_site import SocketLog, WebSite, answer, resolver, socket_log
 from tests.unit.functions.conftest import AsUser
-from tests.unit.functions.http_app import IngestingClient
+from tests.unit.functions.http_app import IngestingClient, make_app
 
 pytestmark = pytest.mark.attack("outgoing addresses")
 
 URL = "http://site.example/docs/pumps.html"
 PAGE = b"<html><title>Pumps</title><p>The pump runs at 15 bar.</p></html>"
 ROBOTS = b"User-agent: *\nDisallow: /private/\n"
+
+
+@pytest.fixture
+def app(durable: IngestingClient) -> Starlette:
+    return make_app([audit, documents, pages, uploads], durable)
 
 
 class Site:
@@ -74,7 +81,26 @@ async def test_a_page_becomes_a_document_of_the_person_alone(
     assert await durable.run() == ["ready"]
     ready = (await user("anna").get(f"/documents/{document['doc_id']}")).json()
     assert ready["source_url"] == URL
-    assert (await user("ben").get(f"/documents/{document['doc_id']}")).status_code == 404
+    path, ben = f"/documents/{document['doc_id']}", user("ben")
+    refused = [
+        *[await ben.get(f"{path}{part}") for part in ("", "/content", "/readable")],
+        await ben.patch(path, json={"title": "Ours"}),
+        await ben.put(f"{path}/access", json={"acl": ["*"]}),
+        await ben.delete(path),
+    ]
+    assert [one.status_code for one in refused] == [404] * 6
+    assert (await user("anna").get(f"{path}/content")).content.endswith(PAGE)
+
+
+async def test_imports_are_in_the_audit_trail(site: Site, user: AsUser) -> None:
+    own = await asked(user("anna"))
+    wide = await asked(user("ben"), acl=["*"])
+    assert (await asked(user("carl"), "http://site.example/private/x")).status_code == 403
+    found = (await user("olga", roles=["admin"]).get("/audit")).json()["entries"]
+    assert [(one["user_id"], one["action"], one["doc_ids"]) for one in reversed(found)] == [
+        ("anna", "upload", [own.json()["doc_id"]]),
+        ("ben", "publish", [wide.json()["doc_id"]]),
+    ]
 
 
 async def test_asked_again_it_is_the_same_document(services: Services, site: Site, user: AsUser) -> None:
@@ -86,6 +112,24 @@ async def test_asked_again_it_is_the_same_document(services: Services, site: Sit
     other = await asked(user("anna"), "http://site.example/plain", key="one")
     assert other.status_code == 422
     assert (await asked(user("ben"))).json()["doc_id"] != first.json()["doc_id"]
+
+
+async def test_an_address_with_umlauts_is_kept_as_it_is_sent(
+    durable: IngestingClient, site: Site, user: AsUser
+) -> None:
+    site.site.answers["/b%C3%BCcher"] = answer(PAGE)
+    made = await asked(user("anna"), "http://site.example/bücher?q=ü")
+    assert made.status_code == 202, made.text
+    assert await durable.run() == ["ready"]
+    document = (await user("anna").get(f"/documents/{made.json()['doc_id']}")).json()
+    assert document["source_url"] == "http://site.example/b%C3%BCcher?q=%C3%BC"
+    assert document["filename"].startswith("site.example bücher ")
+
+
+@pytest.mark.parametrize("line", ["Disallow: //[", "Crawl-delay: ²"])
+async def test_a_site_whose_wishes_cannot_be_read_is_left_alone(line: str, site: Site, user: AsUser) -> None:
+    site.site.answers["/robots.txt"] = answer(f"User-agent: *\n{line}\n".encode(), kind="text/plain")
+    assert (await asked(user("anna"))).status_code == 403
 
 
 @pytest.mark.parametrize(

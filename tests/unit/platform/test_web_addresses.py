@@ -40,7 +40,8 @@ def test_what_is_no_literal_is_not_dialled(address: str) -> None:
     [
         (" https://Example.ORG ", "https://example.org/"),
         ("HTTP://example.org:80/a?b=1#c", "http://example.org/a?b=1"),
-        ("https://example.org:443/Ä", "https://example.org/Ä"),
+        ("https://example.org:443/Ä?q=ü", "https://example.org/%C3%84?q=%C3%BC"),
+        ("https://BÜCHER.example/", "https://xn--bcher-kva.example/"),
         ("http://[2606:4700::1111]/", "http://[2606:4700::1111]/"),
     ],
 )
