@@ -97,7 +97,7 @@ def list_documents(api: Api, terminal: Terminal, given: argparse.Namespace) -> i
         terminal.json(found)
         return DONE
     terminal.table(
-        ("Document", "Title", "Type", "Pages", "Status", "Id"),
+        ("Document", "Type", "Pages", "Status", "Id"),
         (_cells(document) for document in found),
         nothing="There are no such documents that you may see.",
     )
@@ -252,7 +252,7 @@ def audit(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
 def _cells(document: dict[str, Any]) -> list[Any]:
     status = str(document["status"])
     reason = f": {document['status_reason']}" if document.get("status_reason") else ""
-    cells = [document.get(name) for name in ("filename", "title", "document_type", "page_count")]
+    cells = [document.get(name) for name in ("filename", "document_type", "page_count")]
     return [*cells, Text(clean(status + reason), style=_STYLES.get(status, "yellow")), document["doc_id"]]
 
 

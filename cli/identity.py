@@ -124,15 +124,22 @@ def who_am_i(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
     if terminal.as_json:
         terminal.json(who)
         return 0
+    today = who.pop("today", [])
     for name, value in who.items():
         shown = ", ".join(map(str, value)) if isinstance(value, list) else value
         if shown not in (None, ""):
-            terminal.say(f"{name + ':':<12} {shown}")
+            terminal.say(f"{name + ':':<17} {shown}")
+    for one in today:
+        terminal.say(f"{one['resource'] + ':':<17} {one['used']:,.0f} today{_of(one['limit'])}")
     kept = None if os.environ.get("GROUNDWORK_TOKEN") else read_session()
     if kept and kept.expires_at:
         ends = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(kept.expires_at))
-        terminal.say(f"{'token ends:':<12} {moment(ends)}")
+        terminal.say(f"{'token ends:':<17} {moment(ends)}")
     return 0
+
+
+def _of(limit: float) -> str:
+    return f" of {limit:,.0f}" if limit else ", no limit"
 
 
 def identity_of(api: Api) -> dict[str, object] | None:

@@ -28,8 +28,18 @@ def show_metrics(api: Api, terminal: Terminal, given: argparse.Namespace) -> int
     if terminal.as_json:
         terminal.json(found)
         return DONE
+    measures = found.pop("measures", {})
     for name, value in _lines(found, ""):
-        terminal.say(f"{name + ':':<44} {value}")
+        terminal.say(f"{name + ':':<28} {value}")
+    if measures:
+        terminal.table(
+            ("Measure", "Value", "Of", "Aim", "Met"),
+            (
+                [name, *(one[column] for column in ("value", "of", "aim", "met"))]
+                for name, one in measures.items()
+            ),
+            nothing="",
+        )
     return DONE
 
 

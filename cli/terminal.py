@@ -80,7 +80,7 @@ class Terminal:
         elif self.output.is_terminal:
             table = Table(box=None, pad_edge=False, header_style="bold")
             for name in names:
-                table.add_column(name, no_wrap=name == "Id")  # an id that is cut is none
+                table.add_column(name, no_wrap=name == "Id", overflow="fold")  # a name that is cut is none
             for row in cells:
                 table.add_row(*row)
             self.output.print(table)
