@@ -47,7 +47,7 @@ def test_an_index_is_adopted_and_what_it_lacks_is_told(
     world: World, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["plan", "content"]) == 1
-    assert "is no alias" in capsys.readouterr().err
+    assert "is not an alias" in capsys.readouterr().err
     assert main(["adopt", "content", "--index", world.old]) == 0
     assert main(["adopt", "content", "--index", world.old]) == 1
     assert main(["plan", "content"]) == 0

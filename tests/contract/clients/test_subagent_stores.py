@@ -92,9 +92,9 @@ async def test_a_row_that_is_not_understood_starts_none_and_costs_no_answer(to_s
     now = datetime.now(UTC)
     assert await grant(services.settings, services.subagent_control, {"run": now}, now)
     await table.put({"PartitionKey": "subagents", "RowKey": "subagents", "state_000": "{spoiled"})
-    with pytest.raises(DependencyError, match="not understood"):
+    with pytest.raises(DependencyError, match="cannot be read"):
         await read_control(services.settings, services.subagent_control)
-    with pytest.raises(DependencyError, match="not understood"):
+    with pytest.raises(DependencyError, match="cannot be read"):
         await grant(services.settings, services.subagent_control, {"run": now}, now)
     await begin(services.subagent_control, "run")
     await settle(services.settings, services.subagent_control, [SubagentEnd(child_id="run", status="done")])

@@ -27,6 +27,7 @@ DIALS = {
     "shared/platform/web_pages.py": "tests/contract/clients/test_web_pages.py",  # the model's, the person's
     "shared/teams/connector.py": "tests/contract/teams/test_tokens.py",  # an activity's serviceUrl
     "shared/teams/tokens.py": "tests/contract/teams/test_tokens.py",  # where keys are said to be
+    "shared/tools/github_api.py": "tests/contract/clients/test_github.py",  # names of repositories, paths
     "shared/tools/web_search.py": "tests/contract/clients/test_web_search.py",  # the question, redirects
 }
 

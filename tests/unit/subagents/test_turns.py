@@ -47,7 +47,7 @@ async def test_sub_agents_of_an_agent_ask_its_model() -> None:
 async def test_money_is_counted_by_the_prices_of_the_settings() -> None:
     world = await child_world(CountedModel(READY, GOOD))
     result = await world.take()
-    assert result.cost_usd == pytest.approx((2500 * 0.4 + 150 * 1.6) / 1_000_000)
+    assert result.cost_usd == pytest.approx((2500 * 0.75 + 150 * 4.5) / 1_000_000)
 
 
 async def test_a_turn_with_calls_goes_on_and_the_next_one_knows_their_results() -> None:
