@@ -49,7 +49,7 @@ def register(tree: Tree) -> None:
     for parser in (showing, reading, downloading, editing, access, again):
         parser.add_argument("document", metavar="DOC", help="its id, or its file name if only one has it")
     importing = tree.leaf("documents import", import_page, "make a document of a web page")
-    importing.add_argument("url", metavar="URL", help="its address")
+    importing.add_argument("address", metavar="URL", help="its address")  # `url` is the app's
     importing.add_argument("--project", metavar="ID", help="project that it belongs to")
     importing.add_argument("--acl", action="append", metavar="NAME", help="a reader; may be repeated")
     deleting = tree.leaf(
@@ -201,7 +201,7 @@ def reingest_document(api: Api, terminal: Terminal, given: argparse.Namespace) -
 
 def import_page(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
     """Have the app fetch a page; its ingestion continues after the command has ended."""
-    wanted = {"url": given.url, "project_id": given.project, "acl": given.acl}
+    wanted = {"url": given.address, "project_id": given.project, "acl": given.acl}
     body = {name: value for name, value in wanted.items() if value}
     _show(terminal, api.call("POST", "/documents/import", json=body))
     return DONE

@@ -41,6 +41,13 @@ def test_a_group_alone_lists(typed: str, words: str) -> None:
     assert command_tree().parse(typed.split()).words == words
 
 
+def test_no_argument_of_a_command_takes_the_place_of_the_apps_address() -> None:
+    """The person's token goes to that address."""
+    for words, parser in command_tree().leaves.items():
+        shared = [list(action.option_strings) for action in parser._actions if action.dest == "url"]
+        assert shared == [["--url"]], words
+
+
 @pytest.mark.parametrize(
     ("typed", "meant"),
     [

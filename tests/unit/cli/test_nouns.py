@@ -129,6 +129,15 @@ def test_lists_follow_their_pages() -> None:
     assert len(done(app, "threads", "--limit", "120", as_json=True)[1]) == 120
 
 
+def test_a_page_is_imported_by_the_app() -> None:
+    row = {"doc_id": DOC_ID, "filename": "page.example.html", "status": "queued"}
+    app = RecordingApp({"POST /documents/import": row})
+    typed = ("https://page.example/", "--project", "p1", "--acl", "ben", "--acl", "engineering")
+    assert done(app, "documents", "import", *typed, as_json=True) == (0, row)
+    wanted = {"url": "https://page.example/", "project_id": "p1", "acl": ["ben", "engineering"]}
+    assert app.sent == [("POST /documents/import", wanted)]
+
+
 @pytest.mark.parametrize("words", [(), ("6",), ("0",), ("good",), ("²",)])
 def test_what_is_no_rating_is_not_sent(words: tuple[str, ...]) -> None:
     app = RecordingApp({})
