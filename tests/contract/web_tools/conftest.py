@@ -95,32 +95,41 @@ def log() -> Iterator[SocketLog]:
 
 
 @pytest.fixture
-async def web(log: SocketLog, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> AsyncIterator[MakeWeb]:
-    """Makes one: replies of the model, and what the search engine finds."""
+async def site(log: SocketLog, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[WebSite]:
+    """The site, under the names that are looked up here."""
     async with WebSite({"/pumps": answer(PAGE.encode())}) as site:
-        connection = connect_web_pages(site.allows)
         names = {name: ["127.0.0.1"] for name in ("pumps.example", "www.pumps.example", "attacker.example")}
         monkeypatch.setattr(socket, "getaddrinfo", resolver(names, site.port))
+        yield site
 
-        async def make(*replies: Reply, found: tuple[str, ...] = (), **settings: Any) -> Web:
-            model, search = ScriptedChatModel(plan(), *replies), FoundPages(*found)
-            values = {
-                "agent_tools": "web_search,web_fetch",
-                "subagents_enabled": False,
-                "max_total_latency_ms": 600_000,  # a loaded machine must not end the run
-                **settings,
-            }
-            services = await world(
-                chat_model=model,
-                settings=fake_settings(**values),
-                web_search=search,
-                web_pages=WebPages(connection),
-            )
-            await started_worker(services, tmp_path)
-            return Web(services, model, search, site, log)
 
-        yield make
-        await connection.close()
+@pytest.fixture
+async def pages(site: WebSite) -> AsyncIterator[WebPages]:
+    """The client, which may dial the site."""
+    connection = connect_web_pages(site.allows)
+    yield WebPages(connection)
+    await connection.close()
+
+
+@pytest.fixture
+def web(log: SocketLog, site: WebSite, pages: WebPages, tmp_path: Path) -> MakeWeb:
+    """Makes one: replies of the model, and what the search engine finds."""
+
+    async def make(*replies: Reply, found: tuple[str, ...] = (), **settings: Any) -> Web:
+        model, search = ScriptedChatModel(plan(), *replies), FoundPages(*found)
+        values = {
+            "agent_tools": "web_search,web_fetch",
+            "subagents_enabled": False,
+            "max_total_latency_ms": 600_000,  # a loaded machine must not end the run
+            **settings,
+        }
+        services = await world(
+            chat_model=model, settings=fake_settings(**values), web_search=search, web_pages=pages
+        )
+        await started_worker(services, tmp_path)
+        return Web(services, model, search, site, log)
+
+    return make
 
 
 async def started_worker(services: Services, folder: Path) -> None:

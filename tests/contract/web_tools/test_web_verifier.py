@@ -1,0 +1,64 @@
+"""A sub-agent that verifies on the web reads pages under the rules of the main agent."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from shared.platform.web_pages import WebPages
+from shared.subagents.models import WebReport
+from tests.contract.web_tools.conftest import FoundPages, calls, started_worker
+from tests.fakes.services import fake_settings
+from tests.fakes.web_site import SocketLog, WebSite
+from tests.unit.subagents.child_models import CountedModel
+from tests.unit.subagents.child_world import READY, ChildWorld, child_world
+
+pytestmark = [pytest.mark.contract, pytest.mark.attack("orders in documents")]
+
+URL = "http://www.pumps.example/pumps"
+INVENTED = "http://attacker.example/?q=250+bar"
+SEARCH = calls(("web_search", {"query": "pump standard"}))
+REPORT = WebReport(claims=(), trust_notes=("A maker's page.",))
+
+
+async def verifying(model: CountedModel, pages: WebPages, folder: Path, tools: str) -> ChildWorld:
+    """A web verifier whose searches find the site's page, with all the time that it may need here."""
+    world = await child_world(
+        model,
+        "web_verifier",
+        tools=("web_search", "retrieve_documents"),
+        budget={"max_child_tokens": 40_000},
+        seconds=600.0,
+        settings=fake_settings(agent_tools=tools, retrieval_timeout_s=600),
+        web_search=FoundPages(URL),
+        web_pages=pages,
+    )
+    await started_worker(world.services, folder)
+    return world
+
+
+async def test_it_reads_a_page_that_it_found_and_no_other(
+    site: WebSite, log: SocketLog, pages: WebPages, tmp_path: Path
+) -> None:
+    fetch = calls(("web_fetch", {"url": INVENTED}), ("web_fetch", {"url": URL}))
+    model = CountedModel(SEARCH, fetch, READY, REPORT)
+    world = await verifying(model, pages, tmp_path, "web_search,web_fetch")
+    for turn in (1, 2, 3):
+        await world.take(turn)
+    assert site.requests == ["www.pumps.example/pumps"]
+    assert set(log.looked_up) == {"www.pumps.example"}
+    refused, read = [message.text for message in model.conversations[-1] if message.role == "tool"][-2:]
+    assert json.loads(refused)["type"] == "InvalidQueryError"
+    assert "16 bar at most" in read
+    state = await world.state()
+    assert [page.title for page in state.pages] == ["Pump pressures"]  # as read, in place of what was found
+    assert "16 bar at most" in model.prompts[-1].user
+
+
+async def test_it_reads_none_where_pages_are_not_read(site: WebSite, pages: WebPages, tmp_path: Path) -> None:
+    model = CountedModel(SEARCH, calls(("web_fetch", {"url": URL})), REPORT)
+    world = await verifying(model, pages, tmp_path, "web_search")
+    for turn in (1, 2):
+        await world.take(turn)
+    assert site.requests == []
+    assert "web_fetch" not in {tool.name for tool in model.tools[0]}
