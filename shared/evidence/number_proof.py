@@ -110,6 +110,8 @@ def _is_of_result(number: Number, result: TableResult, language: str, *, falls: 
     values = [Decimal(repr(cell)) for cell in cells if isinstance(cell, int | float)]
     if any(_equals(number, value, said, falls=falls) for value in values if value.is_finite()):
         return True
+    if number.is_percent and any(_is_limit(number, constant) for constant in result.constants):
+        return True
     texts = (labels, *result.constants, *(cell for cell in cells if isinstance(cell, str)))
     return _is_said(number, texts, language)
 
@@ -126,6 +128,14 @@ def _equals(number: Number, value: Decimal, labels: str, *, falls: bool) -> bool
         exponents.add(0)  # the column is in millions
     margin = Decimal(1).scaleb(-number.places) / 2
     return any(abs(shown.scaleb(-exponent) - number.value) <= margin for exponent in exponents)
+
+
+def _is_limit(number: Number, constant: str) -> bool:
+    """Whether a percentage is a fraction of the SQL: 0.05 is 5 %, and so is the difference of 1.05 from 1."""
+    if number.is_negative or not re.fullmatch(r"\d{1,9}\.\d{1,9}", constant):
+        return False
+    fraction = Decimal(constant)
+    return number.value in (fraction * 100, abs(fraction - 1) * 100)
 
 
 def _names_scale(labels: str, exponent: int) -> bool:

@@ -138,7 +138,9 @@ class ColumnReader:
     def has_raw(self) -> bool:
         """Whether cells as written say more than their values."""
         kind = self.kind
-        return not (kind == "text" or (kind == "date" and "iso" in self._dates) or self._is_plain)
+        if kind in ("text", "date"):
+            return kind == "date" and "iso" not in self._dates
+        return not self._is_plain
 
     def converter(self, default: Decimals) -> Callable[[str], Value]:
         """Turns a cell into its value. `default`: how numbers are written that fit both ways."""

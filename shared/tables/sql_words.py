@@ -3,6 +3,7 @@
 What has no words here is shown as SQL: nothing is left out.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 
 from sqlglot import exp
@@ -13,6 +14,7 @@ _AGGREGATES: Mapping[type[exp.Expr], str] = {
     exp.Min: "the smallest",
     exp.Max: "the largest",
 }
+_PARTS_OF_DATES = {"%Y": "year", "%Y-%m": "year and month"}
 _COMPARED: Mapping[type[exp.Expr], str] = {
     exp.EQ: "is",
     exp.NEQ: "is not",
@@ -37,6 +39,7 @@ def in_words(tree: exp.Query, titles: Mapping[str, str]) -> str:
         titles: of the tables, by their names in SQL.
     """
     known = {name.casefold(): title for name, title in titles.items()}
+    tree = _with_titles(tree, known)
     said = _query(tree, known)
     given = [
         f"where {clause.alias} is: {_query(clause.this, known)}"
@@ -45,6 +48,26 @@ def in_words(tree: exp.Query, titles: Mapping[str, str]) -> str:
     ]
     sentence = "; ".join([said, *given])
     return f"{sentence[:1].upper()}{sentence[1:]}."
+
+
+def _with_titles(tree: exp.Query, titles: Mapping[str, str]) -> exp.Query:
+    """A copy whose columns name the title of their table if there are several sources.
+
+    A name that stands for two sources, or a table that has two names, keeps its name in SQL.
+    """
+    copied = tree.copy()
+    sources = {
+        (source.alias_or_name, titles.get(source.name.casefold()) if isinstance(source, exp.Table) else None)
+        for source in copied.find_all(exp.Table, exp.Subquery)
+    }
+    by_name, by_title = (Counter(source[part] for source in sources) for part in (0, 1))
+    shown = {name: title for name, title in sources if by_name[name] == 1 and by_title[title] == 1}
+    for column in copied.find_all(exp.Column):
+        if len(sources) == 1:
+            column.set("table", None)
+        elif title := shown.get(column.table):
+            column.set("table", exp.to_identifier(title, quoted=True))
+    return copied
 
 
 def _query(tree: exp.Expr, titles: Mapping[str, str]) -> str:
@@ -116,6 +139,26 @@ def _one_of(node: exp.Expr) -> str:
     return f"{_said(node.this)} is one of {values}" if values else ""
 
 
+def _negated(node: exp.Expr) -> str:
+    if isinstance(node.this, exp.Is) and isinstance(node.this.expression, exp.Null):
+        return f"{_said(node.this.this)} is not empty"
+    return f"not {_said(node.this)}"
+
+
+def _chosen(node: exp.Expr) -> str:
+    """CASE with one WHEN and no ELSE, as pivots have it."""
+    (first, *more) = node.args["ifs"]
+    if more or node.this or node.args.get("default"):
+        return ""
+    return f"{_said(first.args['true'])} where {_said(first.this)}"
+
+
+def _part_of_date(node: exp.Expr) -> str:
+    part = _PARTS_OF_DATES.get(node.args["format"].name)
+    date = node.this.this if isinstance(node.this, exp.TsOrDsToTimestamp) else node.this
+    return f"the {part} of {_said(date)}" if part else ""
+
+
 def _counted(node: exp.Expr) -> str:
     if isinstance(node.this, exp.Distinct):
         return f"the number of different {', '.join(_said(one) for one in node.this.expressions)}"
@@ -137,5 +180,11 @@ _SAYING: Mapping[type[exp.Expr], Callable[[exp.Expr], str]] = {
     ),
     exp.Is: _is_empty,
     exp.Star: lambda _: "all columns",
-    exp.Column: lambda node: node.name,
+    exp.Column: lambda node: " of ".join(filter(None, (node.name, node.text("table")))),
+    exp.Not: _negated,
+    exp.Case: _chosen,
+    exp.TimeToStr: _part_of_date,
+    exp.Round: lambda node: f"{_said(node.this)} (rounded)",
+    exp.Lower: lambda node: f"{_said(node.this)} in lower case",
+    exp.Nullif: lambda node: f"{_said(node.this)} (unless it is {_said(node.expression)})",
 }

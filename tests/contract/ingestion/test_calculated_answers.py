@@ -44,7 +44,6 @@ async def asked(
     **of: Any,
 ) -> tuple[RunView, ScriptedChatModel]:
     """The run of a question, the model saying these turns after its plan."""
-    question = "Revenue by region?"
     wanted = plan(standalone_question=question, search_queries=(), needs_tables=True, todo=(), **of)
     model = ScriptedChatModel(wanted, *turns)
     services = replace(services, chat_model=model)

@@ -75,6 +75,15 @@ def test_what_was_calculated_as_a_percentage_is_called_so() -> None:
     )
 
 
+@pytest.mark.parametrize("limit", ["0.05", "1.05", "0.95"])
+def test_a_fraction_of_the_sql_is_a_percentage(limit: str) -> None:
+    limited = SALES.model_copy(update={"constants": (limit, "7")})
+    assert unproved_numbers("Exceeded by more than 5 %, by 6 % and by 7 %.", [limited], (), "en") == [
+        "6 %",
+        "7 %",
+    ]
+
+
 def test_a_place_in_a_list_is_no_number() -> None:
     assert without_rank("| 1 | North | 120 |", 3) == "| North | 120 |"
     assert without_rank("2. South: 80", 3) == " South: 80"

@@ -92,6 +92,13 @@ def test_lines_and_cells_as_written_are_kept(tmp_path: Path) -> None:
         ]
 
 
+def test_german_dates_are_kept_as_written(tmp_path: Path) -> None:
+    only(csv_file(tmp_path, "a;Bezahlt am\nx;26.02.2025\ny;\n"), tmp_path / "out")
+    with sqlite3.connect(tmp_path / "out" / DATABASE) as connection:
+        kept = connection.execute("SELECT bezahlt_am, bezahlt_am__raw FROM t1").fetchall()
+    assert kept[0] == ("2025-02-26", "26.02.2025")
+
+
 def test_a_german_file_is_read_as_one(tmp_path: Path) -> None:
     text = "Monat;Umsatz;Stück\nJan;1.234,50;1.000\nFeb;99,00;2.000\n".encode("cp1252")
     table, rows = only(csv_file(tmp_path, text), tmp_path / "out")

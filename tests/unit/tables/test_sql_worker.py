@@ -91,6 +91,29 @@ def test_two_files_are_joined(files: tuple[QueryFile, ...]) -> None:
     assert result.source_rows == ()
 
 
+def test_columns_of_several_tables_name_theirs(files: tuple[QueryFile, ...]) -> None:
+    result = asked(
+        "SELECT ROUND(s.revenue / NULLIF(p.target, 0), 1) FROM sales s JOIN plan p ON p.region = s.region "
+        "WHERE NOT s.region IS NULL",
+        files,
+    )
+    assert result.sql_in_words == (
+        "Revenue of Sales 2024 ÷ target of Plan (unless it is 0) (rounded) from “Sales 2024” joined to "
+        "“Plan” with region of Plan is region of Sales 2024 where region of Sales 2024 is not empty."
+    )
+
+
+def test_parts_of_dates_and_choices_have_words(files: tuple[QueryFile, ...]) -> None:
+    sql = (
+        "SELECT SUM(CASE WHEN LOWER(s.region) = 'north' THEN s.revenue END) FROM sales s "
+        "WHERE strftime('%Y', region) <> '2024'"
+    )
+    assert asked(sql, files).sql_in_words == (
+        "The sum of revenue where region in lower case is 'north' from “Sales 2024” "
+        "where the year of region is not '2024'."
+    )
+
+
 def test_a_star_shows_no_hidden_column_but_they_can_be_named(files: tuple[QueryFile, ...]) -> None:
     assert asked("SELECT * FROM sales", files).columns == ("region", "revenue")
     assert asked("SELECT _row, revenue__raw FROM sales LIMIT 1", files).rows == ((2, "120,50"),)

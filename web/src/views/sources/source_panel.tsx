@@ -113,7 +113,9 @@ function Source({ run, citation }: { run: string; citation: Citation }) {
       </p>
       {citation.quote && (view || !citation.sql) && (
         <blockquote class="quote">
-          <Quote text={citation.quote} />
+          <div class="scroll" {...(citation.quote.startsWith("|") && { tabIndex: 0, role: "group", "aria-label": t("table") })}>
+            <Quote text={citation.quote} />
+          </div>
         </blockquote>
       )}
       {view && citation.sql && (
@@ -126,7 +128,7 @@ function Source({ run, citation }: { run: string; citation: Citation }) {
         {isProved(citation) && <Icon name="check" />} {proofOf(citation)}
       </p>
       {error && <p role="alert">{error}</p>}
-      {cited && !cited.is_marked && <p class="small warning-text">{t("notFoundOnPage")}</p>}
+      {cited && !cited.is_marked && !citation.sql && <p class="small warning-text">{t("notFoundOnPage")}</p>}
       {shown?.page && (
         <>
           <PagePicture key={shown.page.page_number} page={shown.page} />
