@@ -18,17 +18,22 @@ from azure.storage.queue.aio import QueueClient
 
 from local.azurite.server import AzuriteServer
 from shared.access.models import UserContext
+from shared.answering.models import TurnResults
 from shared.conversations.models import RememberTask
 from shared.documents.ids import document_id
-from shared.documents.requests import UploadRequest, UploadTicket
+from shared.documents.requests import ImportRequest, UploadRequest, UploadTicket
 from shared.documents.state import DocumentState
 from shared.erasure import passes, threads
 from shared.erasure.models import EraseUserTask
 from shared.erasure.requests import ask_for_erasure, erasure_of, resume_user_erasures
+from shared.evidence.models import WebPage
 from shared.ingestion.changes import delete
 from shared.ingestion.uploads import make_ticket, receive
+from shared.ingestion.web_import import content_of, upload_of
 from shared.platform.hashing import digest
 from shared.platform.names import DOCUMENTS, ERASURES_QUEUE, TURNS_QUEUE, WORK
+from shared.platform.web_pages import FetchedPage
+from shared.runs.working_memory import WorkingMemory
 from shared.wiring import Services
 from tests.architecture.source_tree import ROOT
 from tests.contract.erasure.stored import everything, telling
@@ -79,7 +84,9 @@ async def give_up(azurite: AzuriteServer, user_id: str) -> None:
 async def whole_life(
     user_id: str, words: str, azurite: AzuriteServer, services: Services
 ) -> tuple[Life, UploadTicket]:
-    """A life with documents: one that nobody else may read, and an address for one that did not come yet."""
+    """A life with documents: one written, one imported, neither for anybody else; an address for one that
+    did not come yet; and a page of the web that an answer quotes.
+    """
     life = await live(user_id, words, services)
 
     async def content() -> AsyncIterator[bytes]:
@@ -87,16 +94,36 @@ async def whole_life(
 
     state, _ = await receive(UploadRequest(filename="diary.md"), content(), life.user, services)
     assert (await ingest(services, state.blob_name)).outcome == "ready"
+    url = f"https://pumps.example/{words.replace(' ', '-')}"
+    fetched = FetchedPage(url, "text/html", f"<p>A page about {words}".encode())
+    imported = upload_of(ImportRequest(url=url), fetched)
+    state, _ = await receive(imported, content_of(fetched), life.user, services)
+    assert (await ingest(services, state.blob_name)).outcome == "ready"
+    await keep_snapshot(life, url, services)
     ticket = await make_ticket(UploadRequest(filename="later.md"), life.user, services)
     await give_up(azurite, user_id)
     return life, ticket
 
 
+async def keep_snapshot(life: Life, url: str, services: Services) -> None:
+    """As a turn keeps what it read of the web: only below the run, and with nothing that names the person."""
+    page = WebPage(
+        final_url=url,
+        title="A page",
+        text=f"It speaks of {life.words}.",
+        fetched_at=datetime.now(UTC),
+        sha256="0" * 64,
+        content_type="text/html",
+    )
+    results = TurnResults(messages=(), pages=(page,))
+    await WorkingMemory(services.blobs, life.answered.run_id).put(90, results, "results")
+
+
 def marks_of(life: Life) -> tuple[str, ...]:
-    """Also the digests under which stores keep their things."""
+    """Also the digests under which stores keep their things, and the words as they stand in an address."""
     user_id = life.user.user_id
     hashed = hashlib.sha256(user_id.encode()).hexdigest()
-    return (*life.marks, hashed, digest("uploader", user_id)[:16])
+    return (*life.marks, life.words.replace(" ", "-"), hashed, digest("uploader", user_id)[:16])
 
 
 class Hands(Orchestrations):
@@ -156,6 +183,7 @@ async def test_nothing_of_the_one_is_left_anywhere_and_everything_of_the_other(
         "table documents", "blob run-log", "blob work", "blob documents", "message turns-poison",
         "index memory_index", "index content_index", "index documents_index",
     }  # fmt: skip
+    assert any("It speaks of heliotrope zebra." in text for text in of_anna.values())
     folders = {place.split("/")[1] + "/" for place in stored if place.startswith(f"blob {WORK}/")}
     assert folders <= FOLDERS
 
