@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 from urllib.parse import unquote, urljoin, urlsplit
 
 from shared.documents.requests import ImportRequest, UploadRequest
-from shared.platform.errors import AccessDeniedError, InvalidQueryError, PayloadTooLargeError
+from shared.platform.errors import InvalidQueryError, PayloadTooLargeError
 from shared.platform.web_addresses import host_of, page_address
 from shared.platform.web_pages import AGENT_NAME, SUFFIXES, FetchedPage, WebPages
 
@@ -19,8 +19,7 @@ async def fetch_for_import(request: ImportRequest, pages: WebPages) -> FetchedPa
     """The page that is to become a document.
 
     Raises:
-        InvalidQueryError: no page can be read there.
-        AccessDeniedError: the site asks programs not to.
+        InvalidQueryError: no page can be read there, or the site asks programs not to.
         PayloadTooLargeError: it is too large to be read whole.
         DependencyError: the server cannot be reached.
     """
@@ -68,7 +67,7 @@ async def _require_allowed(url: str, pages: WebPages) -> None:
     except ValueError:  # a line that the parser does not understand: the others may forbid it
         is_allowed = False
     if not is_allowed:
-        raise AccessDeniedError(
+        raise InvalidQueryError(  # not 403: the person may import, and the site's wish is to be shown
             "The site asks programs not to read this page (robots.txt).", "Save it, and upload the file."
         )
 
