@@ -50,9 +50,10 @@ class FileRead(Tool):
         text = await _switched_on(self.workspace, self.name).read(arguments.path)
         lines = text.splitlines(keepends=True)
         shown = _fitting(lines[arguments.offset :][: min(max(arguments.limit, 1), MAX_LINES)])
-        after = arguments.offset + len(shown)
+        after, read = arguments.offset + len(shown), "".join(shown)
         return {
-            "text": "".join(shown)[:_MAX_CHARS],
+            "text": read[:_MAX_CHARS],
+            "truncated": len(read) > _MAX_CHARS,  # a line longer than what is read at once
             "total_lines": len(lines),
             "next_offset": after if after < len(lines) else None,
         }

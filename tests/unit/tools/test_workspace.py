@@ -42,6 +42,7 @@ async def test_what_is_written_is_read_again(services: Services) -> None:
         "success": True,
         "text": "10 µm\n20 µm\n",
         "total_lines": 2,
+        "truncated": False,
         "next_offset": None,
     }
     until = datetime.now(UTC) + timedelta(seconds=1)
@@ -63,7 +64,7 @@ async def test_long_files_are_read_in_parts(services: Services) -> None:
 async def test_a_line_of_any_length_is_shown_in_part(services: Services) -> None:
     await write(services, "line.txt", "x" * 100_000 + "\nend")
     first = await read(services, "line.txt")
-    assert (len(first["text"]), first["next_offset"]) == (12_000, 1)
+    assert (len(first["text"]), first["truncated"], first["next_offset"]) == (12_000, True, 1)
 
 
 @pytest.mark.parametrize(
