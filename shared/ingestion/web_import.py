@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 from urllib.parse import unquote, urljoin, urlsplit
 
 from shared.documents.requests import ImportRequest, UploadRequest
-from shared.platform.errors import InvalidQueryError, PayloadTooLargeError
+from shared.platform.errors import DependencyError, InvalidQueryError, PayloadTooLargeError
 from shared.platform.web_addresses import host_of, page_address
 from shared.platform.web_pages import AGENT_NAME, SUFFIXES, FetchedPage, WebPages
 
@@ -19,14 +19,16 @@ async def fetch_for_import(request: ImportRequest, pages: WebPages) -> FetchedPa
     """The page that is to become a document.
 
     Raises:
-        InvalidQueryError: no page can be read there, or the site asks programs not to.
+        InvalidQueryError: no page can be read there, its server fails, or the site asks programs not to.
         PayloadTooLargeError: it is too large to be read whole.
-        DependencyError: the server cannot be reached.
     """
-    await _require_allowed(page_address(request.url), pages)
-    page = await pages.fetch(request.url)
-    if host_of(page.final_url) != host_of(page_address(request.url)):
-        await _require_allowed(page.final_url, pages)
+    try:
+        await _require_allowed(page_address(request.url), pages)
+        page = await pages.fetch(request.url)
+        if host_of(page.final_url) != host_of(page_address(request.url)):
+            await _require_allowed(page.final_url, pages)
+    except DependencyError as failed:  # the person named that server: it is no service of ours
+        raise InvalidQueryError(failed.detail, *failed.hints) from None
     if page.is_cut:
         raise PayloadTooLargeError(
             "The page is too large to be imported.", "Save it as a file, and upload that."
