@@ -13,7 +13,7 @@ from shared.evidence.models import WebPage
 from shared.ingestion.parser_process import parsers
 from shared.ingestion.parser_worker import PageTextJob
 from shared.ingestion.parsers.web_text import PageText
-from shared.platform.errors import BadDocumentError, ConfigurationError, InvalidQueryError
+from shared.platform.errors import BadDocumentError, ConfigurationError, DependencyError, InvalidQueryError
 from shared.platform.web_addresses import MAX_URL_CHARS, host_of
 from shared.platform.web_pages import FetchedPage, WebPages
 from shared.tools.base import Found, Parameters, Tool, ToolResult
@@ -54,7 +54,10 @@ class FetchPage(Tool):
     async def _run(self, arguments: FetchPageParameters) -> ToolResult:
         if self.pages is None:
             raise ConfigurationError("Pages of the web are not read here.", "Add web_fetch to AGENT_TOOLS.")
-        fetched = await self.pages.fetch(self.outside.required_page(arguments.url))
+        try:
+            fetched = await self.pages.fetch(self.outside.required_page(arguments.url))
+        except DependencyError as failed:  # one page less is no service that fails: nothing is to be retried
+            raise InvalidQueryError(failed.detail, *failed.hints) from None
         fetched_at = datetime.now(UTC)
         text = await self._text(fetched)
         if not text.text:

@@ -9,7 +9,7 @@ from shared.platform.web_pages import WebPages
 from shared.subagents.models import WebReport
 from tests.contract.web_tools.conftest import FoundPages, calls, started_worker
 from tests.fakes.services import fake_settings
-from tests.fakes.web_site import SocketLog, WebSite
+from tests.fakes.web_site import SocketLog, WebSite, answer
 from tests.unit.subagents.child_models import CountedModel
 from tests.unit.subagents.child_world import READY, ChildWorld, child_world
 
@@ -53,6 +53,19 @@ async def test_it_reads_a_page_that_it_found_and_no_other(
     state = await world.state()
     assert [page.title for page in state.pages] == ["Pump pressures"]  # as read, in place of what was found
     assert "16 bar at most" in model.prompts[-1].user
+
+
+async def test_a_page_that_cannot_be_reached_costs_no_more_than_that_page(
+    site: WebSite, pages: WebPages, tmp_path: Path
+) -> None:
+    site.answers["/pumps"] = answer(status=503)
+    model = CountedModel(SEARCH, calls(("web_fetch", {"url": URL})), READY, REPORT)
+    world = await verifying(model, pages, tmp_path, "web_search,web_fetch")
+    assert (await world.run()).status == "done"
+    state = await world.state()
+    assert state.profile == "web_verifier"
+    assert site.requests == ["www.pumps.example/pumps"]  # once
+    assert [use.error_type for use in state.tool_uses if use.tool == "web_fetch"] == ["InvalidQueryError"]
 
 
 async def test_it_reads_none_where_pages_are_not_read(site: WebSite, pages: WebPages, tmp_path: Path) -> None:
