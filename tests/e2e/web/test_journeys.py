@@ -10,6 +10,7 @@ from playwright.sync_api import Browser, expect
 from local.run_all.stack import LocalStack
 from samples.acl import ANNA
 from tests.e2e.stack_client import eventually
+from tests.e2e.test_documents import send, until_ended
 from tests.e2e.web.browser import answer_text, answered, ask, opened
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
@@ -39,6 +40,30 @@ def test_a_quotation_is_shown_on_its_page(stack: LocalStack, browser: Browser) -
         page.reload()
         expect(page.locator(".markdown")).to_contain_text("6.5 bar")
         expect(page.locator(".markdown .chip").first).to_be_visible()
+
+
+def test_a_calculated_answer_shows_its_rows_its_sql_and_the_lines_of_the_file(
+    stack: LocalStack, browser: Browser
+) -> None:
+    headers = {"Authorization": f"Bearer {stack.token(ANNA)}"}
+    content = "Kelterei;Kelterdatum;Fuder\nAhlen;08.01.2025;412\nBrink;;305\nCarow;17.02.2025;90\n"
+    with httpx.Client(base_url=f"{stack.base_url}/api", headers=headers, timeout=60) as anna:
+        doc_id = send(anna, "kelterungen.csv", content.encode())["doc_id"]
+        assert until_ended(anna, doc_id)["status"] == "ready"
+        with opened(browser, stack.base_url, width=320, locale="de-DE") as watched:
+            page = watched.page
+            ask(page, "Wie hoch ist die Summe der Fuder?")
+            answered(page)
+            assert "807" in answer_text(page)
+            page.click(".markdown .chip")
+            expect(page.locator(".source .quote td").last).to_have_text("807")
+            expect(page.locator(".source pre")).to_contain_text("SUM(")
+            # Every line of the sum, also the one without a date; dates as the file writes them.
+            marks = page.locator(".elements tr", has=page.locator("mark"))
+            expect(marks).to_have_count(3)
+            expect(marks.first).to_contain_text("08.01.2025")
+            assert watched.axe() == []
+        anna.delete(f"/documents/{doc_id}")
 
 
 def test_a_question_back_waits_for_another_browser(stack: LocalStack, browser: Browser) -> None:
