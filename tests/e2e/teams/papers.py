@@ -12,12 +12,14 @@ KILN_QUESTION = "At how many degrees does the kiln in Ludlow burn?"
 ROTA_QUESTION = "Who keeps the night rota of the hall in Ludlow?"
 ROTA_SAYS = {ANNA.user_id: "Mara Lind", BEN.user_id: "Ines Falk"}
 PRESS_QUESTION = "What was the total output according to the press report?"
+BARRELS_QUESTION = "What is the sum of barrels by orchard?"
+BARRELS = b"Orchard,Barrels\nMarlow,4120\nKessel,2310\nMarlow,880\n"
 PRESS_SAYS = {2023: "4120 litres", 2024: "5370 litres"}
 
 
 def bring_papers(stack: LocalStack, folder: Path) -> None:
     """Drop them all, and wait until they can be asked about."""
-    papers = {"works.pdf": (ANNA, _works(folder))}
+    papers = {"works.pdf": (ANNA, _works(folder)), "barrels.csv": (ANNA, BARRELS)}
     for owner in (ANNA, BEN):
         said = f"The night rota of the hall in Ludlow is kept by {ROTA_SAYS[owner.user_id]}."
         papers[f"rota-{owner.user_id}.md"] = owner, _page("Night rota", said)

@@ -1,6 +1,7 @@
 """What people see in Teams: answers that grow, sources, figures, tables, and only what they may read."""
 
 import itertools
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from samples.acl import ANNA
 from tests.e2e.teams.conftest import App
 from tests.e2e.teams.papers import (
+    BARRELS_QUESTION,
     KILN,
     KILN_QUESTION,
     PRESS_SAYS,
@@ -106,7 +108,9 @@ def test_two_people_get_what_each_may_read(anna: Chat, ben: Chat) -> None:
 def assert_nothing_of(chat: Chat, since: int, words: tuple[str, ...]) -> None:
     everything = [str(one.body) for one in chat.playground.answers()[since:]]
     assert everything
-    assert not [word for word in words for sent in everything if word in sent]
+    # Whole words: ids of messages are long numbers, which may hold any four digits.
+    whole = [re.compile(rf"(?<![\w-]){re.escape(word)}(?![\w-])") for word in words]
+    assert not [sent for sent in everything if any(word.search(sent) for word in whole)]
 
 
 def test_a_comparison_can_be_read(anna: Chat) -> None:
@@ -116,6 +120,19 @@ def test_a_comparison_can_be_read(anna: Chat) -> None:
     assert any(PRESS_SAYS[2023] in text for text in anna.bubbles())
     assert not [text for text in anna.bubbles() if "| ---" in text or "|---" in text]
     anna.picture("comparison")
+
+
+def test_the_rows_of_a_calculated_answer_are_a_table(anna: Chat) -> None:
+    anna.begin_anew()
+    since = len(anna.playground.answers())
+    anna.say(BARRELS_QUESTION)
+    anna.see("5000")
+    (final,) = eventually(lambda: streamed(anna.playground, "final", since))
+    bodies = [element for card in final["attachments"] for element in card["content"]["body"]]
+    (table,) = [element for element in bodies if element["type"] == "Table"]
+    cells = [[cell["items"][0]["text"] for cell in row["cells"]] for row in table["rows"]]
+    assert sorted(cells[1:]) == [["Kessel", "2310"], ["Marlow", "5000"]]
+    anna.picture("calculated")
 
 
 def test_a_room_is_told_only_what_everybody_may_read(anna: Chat) -> None:
