@@ -114,7 +114,7 @@ def papers(tmp_path: Path) -> Iterator[Papers]:
 @pytest.fixture
 def next_version(monkeypatch: pytest.MonkeyPatch) -> None:
     """The operator has the code of a version whose texts are analyzed otherwise, and is not made to wait."""
-    monkeypatch.setattr(schema, "_ANALYZER", "simple")
+    monkeypatch.setattr(schema, "_ANALYZER", "keyword")
     monkeypatch.setitem(schema.INDEX_VERSIONS, "content", 2)
     monkeypatch.setattr(migration, "settle_seconds", lambda timeout_s: SETTLE_S)
     monkeypatch.setattr(migration, "_ALIAS_S", 0.2)
