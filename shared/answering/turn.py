@@ -58,7 +58,7 @@ from shared.runs.evidence import Evidence, StoredPlan
 from shared.runs.models import Choice, RunAnswer, RunRequest, WritingFacts
 from shared.runs.step_time import StepTime
 from shared.subagents.results import Collected, call_result, collect
-from shared.tools.outside import WEB_TOOLS, Outside, outside_of
+from shared.tools.outside import OUTSIDE_TOOLS, WEB_TOOLS, Outside, outside_of
 from shared.tools.registry import tool_definition
 from shared.tools.semantic_search import SemanticSearch
 from shared.tools.tool_calls import PlannedCall, plan_calls, signature
@@ -273,7 +273,10 @@ class TurnAttempt:
         question, evidence, before = self._question, self.shown, self._before
         request = question.request
         of_web = {
-            item.call.call_id for turn in before.turns for item in turn.calls if item.call.name in WEB_TOOLS
+            item.call.call_id
+            for turn in before.turns
+            for item in turn.calls
+            if item.call.name in OUTSIDE_TOOLS
         }
         results = [message for found in before.results for message in found.messages]
         shown = [

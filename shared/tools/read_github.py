@@ -7,7 +7,7 @@ import base64
 import binascii
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from pydantic import Field, ValidationError
@@ -18,6 +18,7 @@ from shared.platform.http_client import Wire, not_understood
 from shared.platform.language_models.models import CallLimits
 from shared.tools.base import Parameters, Tool, ToolResult
 from shared.tools.github_api import MAX_PATH_CHARS, GithubApi
+from shared.tools.outside import Outside
 
 MAX_TEXT_CHARS = 12_000  # what a model reads of one result is 16,000 characters of JSON
 _MAX_COMMENT_CHARS = 1_500
@@ -108,10 +109,11 @@ class _Commit(Wire):
 
 @dataclass(frozen=True)
 class ReadGithub(Tool):
-    """Reads repositories. `api`: None = switched off."""
+    """Reads repositories. `api`: None = switched off. `outside`: what the run may tell GitHub."""
 
     api: GithubApi | None
     limits: CallLimits
+    outside: Outside = field(default_factory=Outside)
 
     name = "github"
     description = (
@@ -125,6 +127,7 @@ class ReadGithub(Tool):
             raise ConfigurationError(
                 "GitHub is switched off.", "Add github to AGENT_TOOLS, and set GITHUB_REPOSITORIES."
             )
+        self.outside.require_query(" ".join((arguments.query, arguments.path, arguments.ref)))
         reader = _Reader(self.api, self.api.repository(arguments.repo), arguments, self.limits)
         actions: Mapping[str, Callable[[], Awaitable[ToolResult]]] = {
             "search_code": reader.search_code,

@@ -152,7 +152,7 @@ def _query_structured_data(binding: Binding) -> Tool:
 
 def _read_github(binding: Binding) -> Tool:
     limits = CallLimits(timeout_s=binding.services.settings.search.timeout_s)
-    return ReadGithub(binding.services.github, limits)
+    return ReadGithub(binding.services.github, limits, binding.outside)
 
 
 def _workspace(binding: Binding, tool: type[Tool]) -> Workspace | None:

@@ -1,6 +1,7 @@
 """The tool `github` against a server that speaks GitHub's REST API, over real HTTP."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from shared.platform.language_models.models import CallLimits
 from shared.tools.base import ToolResult
 from shared.tools.github_api import MAX_ANSWER_BYTES, GithubApi
+from shared.tools.outside import Outside
 from shared.tools.read_github import ReadGithub
 from tests.contract.clients.conftest import NOWHERE, Connect
 from tests.contract.clients.scripted_server import Answer, ScriptedServer
@@ -133,3 +135,31 @@ async def test_what_the_service_does_wrong_is_told(answer: Answer, kind: str, co
 async def test_it_is_off_without_repositories() -> None:
     result = await ReadGithub(None, LIMITS).execute(action="list_commits", repo="contoso/app")
     assert result["type"] == "ConfigurationError"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"action": "search_code", "query": "the valve of project Saltmarsh leaks"},
+        {"action": "search_issues", "query": "offer OFF-2291"},
+        {"action": "get_file", "path": "the/valve/of/project/saltmarsh.md"},
+        {"action": "list_commits", "ref": "off-2291"},
+    ],
+)
+async def test_nothing_of_a_document_reaches_github(
+    server: GithubServer, connect: Connect, arguments: dict[str, str]
+) -> None:
+    shown = ("Offer OFF-2291: the valve of project Saltmarsh costs more.",)
+    reading = replace(tool(connect, server.url), outside=Outside(shown=shown))
+    assert (await reading.execute(repo="contoso/app", **arguments))["type"] == "InvalidQueryError"
+    told = replace(reading, outside=Outside(shown=shown, own_words=f"{shown[0]} It leaks. {arguments}"))
+    assert (await told.execute(repo="contoso/app", **arguments)).get("type") != "InvalidQueryError"
+
+
+async def test_github_is_not_asked_about_confidential_documents(
+    server: GithubServer, connect: Connect
+) -> None:
+    reading = replace(tool(connect, server.url), outside=Outside(is_closed=True))
+    refused = await reading.execute(action="search_code", repo="contoso/app", query="valve")
+    assert refused["type"] == "AccessDeniedError"
+    assert server.requests == []
