@@ -49,6 +49,7 @@ class _Completion:
     Attributes:
         events: what it does from now on, by name.
         address: of the app in a browser.
+        tells_usage: whether its stream ends with the tokens used.
     """
 
     run_id: str
@@ -56,6 +57,7 @@ class _Completion:
     events: "AsyncGenerator[tuple[str, dict[str, Any]], None]"
     model: str
     address: str
+    tells_usage: bool = False
 
     def choice(self, kind: str, content: Mapping[str, Any], finish: str | None = None) -> dict[str, Any]:
         """A completion, or a piece of one."""
@@ -104,7 +106,8 @@ async def complete_chat(req: Request, client: df.DurableOrchestrationClient) -> 
     question = Question(req, chat, user, services, client, arrived_at, channel="openai")
     completion = await _begun(question, earlier, body.model)
     if body.stream:
-        return event_stream(_chunks(completion), completion.run_id)
+        tells_usage = body.stream_options is not None and body.stream_options.include_usage
+        return event_stream(_chunks(replace(completion, tells_usage=tells_usage)), completion.run_id)
     return await _whole(completion)
 
 
@@ -173,8 +176,8 @@ async def _whole(completion: _Completion) -> Response:
         message = {"role": "assistant", "content": view.answer.text, **_sources(view.answer, completion)}
     else:
         return json_response(_error_of(view), status_of(view.error_type) if view.error else 504, headers)
-    answer = completion.choice("chat.completion", message, _finish_of(view))
-    return json_response({**answer, "groundwork": _own(view)}, headers=headers)
+    whole = completion.choice("chat.completion", message, _finish_of(view))
+    return json_response({**whole, "usage": _usage(view), "groundwork": _own(view)}, headers=headers)
 
 
 async def _chunks(completion: _Completion) -> AsyncIterator[bytes]:
@@ -196,7 +199,10 @@ async def _chunks(completion: _Completion) -> AsyncIterator[bytes]:
     elif view.status != "waiting":
         yield _data(_error_of(view))
         return
-    yield _data({**completion.choice(_CHUNK, {}, _finish_of(view)), "groundwork": _own(view)})
+    end = completion.choice(_CHUNK, {}, _finish_of(view))
+    yield _data({**end, "groundwork": _own(view)})
+    if completion.tells_usage:
+        yield _data({**end, "choices": [], "usage": _usage(view)})
     yield b"data: [DONE]\n\n"
 
 
@@ -234,6 +240,15 @@ def _sources(answer: "RunAnswer", completion: _Completion) -> dict[str, Any]:
         if cited.n in marks
     ]
     return {"annotations": annotations} if annotations else {}
+
+
+def _usage(view: "RunView") -> dict[str, int]:
+    """The tokens of all the work on an answer. What is not its text counts as read."""
+    from shared.platform.tokens import tokens_of
+
+    used = view.answer.tokens if view.answer is not None else 0
+    written = min(tokens_of(view.answer.text), used) if view.answer is not None else 0
+    return {"prompt_tokens": used - written, "completion_tokens": written, "total_tokens": used}
 
 
 def _own(view: "RunView") -> dict[str, Any]:

@@ -388,6 +388,14 @@ class ChatMessage(Model):
         return "\n".join(str(part.get("text", "")) for part in self.content if part.get("type") == "text")
 
 
+class StreamOptions(Model):
+    """What a stream tells in addition. Fields that are not named here have no effect."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    include_usage: bool = Field(default=False, description="End with a chunk that has the tokens used.")
+
+
 class CompletionBody(Model):
     """A conversation in OpenAI's protocol. Fields that are not named here have no effect."""
 
@@ -400,6 +408,7 @@ class CompletionBody(Model):
         min_length=1, max_length=1000, description="The conversation; its last message is the question."
     )
     stream: bool = Field(default=False, description="Send the answer as it is written.")
+    stream_options: StreamOptions | None = Field(default=None, description="Of a stream alone.")
 
     @property
     def questions(self) -> tuple[str, ...]:

@@ -43,8 +43,8 @@ async def commit_step(attempt: StepAttempt, action: CommitAnswer) -> RunClosed:
     shown = attempt.written and shown_text(events_of(attempt.written))
     if event_log.met_others or shown != turn.answer.text:
         await show_stored(attempt.services.run_log, turn.answer, action.answer_step)
-    used = Usage(chat_tokens=attempt.tokens)
-    await commit_answer(turn.answer, action, attempt.services, event_log, used)
+    answer = turn.answer.model_copy(update={"tokens": attempt.tokens})
+    await commit_answer(answer, action, attempt.services, event_log)
     return RunClosed()
 
 
@@ -60,10 +60,10 @@ async def commit_answer(
     action: CommitAnswer,
     services: AnsweringServices,
     event_log: EventLog,
-    used: Usage,
 ) -> None:
     """Store the answer and the run's record, then send COMPLETE. Doing it twice changes nothing."""
     content = answer.model_dump_json().encode()
+    used = Usage(chat_tokens=answer.tokens)
     request, (record, _) = await run_together(
         WorkingMemory(services.blobs, answer.run_id).request(),
         run_together(

@@ -306,6 +306,7 @@ class RunAnswer(Model):
         figures: the pictures that the text shows, in its order; signed addresses only when it is read.
         sub_agents: those that worked on it, as people see them.
         warnings: what did not go as it should, in words.
+        tokens: that all models read and wrote for it, as far as they said.
     """
 
     run_id: str
@@ -319,6 +320,7 @@ class RunAnswer(Model):
     figures: tuple[AnswerFigure, ...] = ()
     sub_agents: tuple[SubagentView, ...] = ()
     warnings: tuple[str, ...] = ()
+    tokens: Count = 0
 
 
 class RunRecord(Model):

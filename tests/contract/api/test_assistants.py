@@ -204,12 +204,21 @@ async def test_the_openai_sdk_gets_answers_with_citations(openai: AsyncOpenAI) -
 
 
 async def test_a_streamed_answer_is_the_whole_one(openai: AsyncOpenAI, anna: httpx.Client) -> None:
-    parts, last = [], None
+    parts, last, used = [], None, None
     async for chunk in await openai.chat.completions.create(
-        model="groundwork", messages=[{"role": "user", "content": FIRST_QUESTION.text}], stream=True
+        model="groundwork",
+        messages=[{"role": "user", "content": FIRST_QUESTION.text}],
+        stream=True,
+        stream_options={"include_usage": True},
     ):
-        parts.append(chunk.choices[0].delta.content or "")
-        last = chunk
+        if chunk.choices:
+            assert chunk.usage is None
+            parts.append(chunk.choices[0].delta.content or "")
+            last = chunk
+        used = chunk.usage
+    assert used
+    assert used.prompt_tokens > used.completion_tokens > 0
+    assert used.total_tokens == used.prompt_tokens + used.completion_tokens
     assert last is not None
     assert last.choices[0].finish_reason == "stop"
     own: dict[str, Any] = last.model_extra["groundwork"]  # type: ignore[index]

@@ -77,7 +77,9 @@ def test_a_follow_up_stays_in_the_thread(webui: httpx.Client) -> None:
     messages = [*QUESTION["messages"], {"role": "assistant", "content": said}]
     messages.append({"role": "user", "content": pictured})
     second = webui.post("/chat/completions", json={**QUESTION, "messages": messages})
-    assert chunks_of(second.text)[-1]["groundwork"]["thread_id"] == first["groundwork"]["thread_id"]
+    *_, ending, used = chunks_of(second.text)
+    assert ending["groundwork"]["thread_id"] == first["groundwork"]["thread_id"]
+    assert (used["choices"], used["usage"]["total_tokens"] > 0) == ([], True)
 
 
 @pytest.mark.parametrize("chore", CHORES)
