@@ -82,11 +82,10 @@ async def import_page(req: Request, client: df.DurableOrchestrationClient) -> Re
     from functions.http.requests import admitted, claimed_key, note_act, say_replayed
     from shared.access.daily_use import SENDING, Usage
     from shared.access.idempotency import finish
-    from shared.documents.ids import document_id
     from shared.documents.listing import get_own_document
     from shared.documents.requests import ImportRequest
     from shared.ingestion.changes import changeable
-    from shared.ingestion.uploads import blob_name_of, receive
+    from shared.ingestion.uploads import receive
     from shared.ingestion.web_import import content_of, fetch_for_import, upload_of
 
     user, services = await caller_and_services(req)
@@ -94,18 +93,17 @@ async def import_page(req: Request, client: df.DurableOrchestrationClient) -> Re
     if not services.settings.web_pages.web_import or services.web_pages is None:
         raise AccessDeniedError("Web pages are not imported here.", "Save the page, and upload the file.")
     await admitted(req, user, services, needs=SENDING, used=Usage(documents=1))
-    page = await fetch_for_import(asked, services.web_pages)
-    request = await _with_ids(upload_of(asked, page), user, services)
-    doc_id = document_id(blob_name_of(request, user))
-    claimed = await claimed_key(req, asked, user, services.idempotency, resource_id=doc_id)
+    claimed = await claimed_key(req, asked, user, services.idempotency, resource_id="")
     if claimed and claimed.claim.is_done:
         say_replayed(req)
-        state = await changeable(claimed.claim.resource_id, user, services.documents)
+        state = await changeable(claimed.resource_id, user, services.documents)
     else:
+        page = await fetch_for_import(asked, services.web_pages)
+        request = await _with_ids(upload_of(asked, page), user, services)
         state, etag = await receive(request, content_of(page), user, services)
         await start_ingestion(client, state.blob_name, f"{state.blob_name} {etag}")
         if claimed:
-            await finish(claimed, services.idempotency)
+            await finish(claimed, services.idempotency, resource_id=state.doc_id)
     await note_act(req, user, services, _upload_action(state.wanted_rights.acl), state.doc_id)
     headers = {"Location": f"/api/documents/{state.doc_id}"}
     return json_response(await get_own_document(state, user, services), 202, headers)

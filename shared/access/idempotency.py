@@ -28,7 +28,8 @@ class Claim(Model):
     Attributes:
         route: such as `POST /chat`.
         body: digest of what was asked for.
-        resource_id: of what it makes; chosen before anything is made.
+        resource_id: of what it makes; chosen before anything is made, but for a page of the web, whose
+            document is known by what is read.
         content: digest of the file that came with it; None until it has arrived, and without one.
         is_done: the resource was made. One that is not there any more then was deleted since.
         revision: changes with every write; None before the first.
@@ -119,11 +120,17 @@ async def claim_key(
     raise ConflictError("Too many requests under this key at the same time.", "Send it again.")
 
 
-async def finish(claimed: Claimed, idempotency: IdempotencyStore, content: str | None = None) -> Claimed:
+async def finish(
+    claimed: Claimed,
+    idempotency: IdempotencyStore,
+    content: str | None = None,
+    resource_id: str | None = None,
+) -> Claimed:
     """Note that the thing was made. Never fails: without the note a repeat looks for it, and finds it.
 
     Args:
         content: digest of the file that came with the request.
+        resource_id: of what was made, if it was not known before.
 
     Raises:
         IdempotencyKeyReusedError: another file came under this key at the same time.
@@ -131,7 +138,8 @@ async def finish(claimed: Claimed, idempotency: IdempotencyStore, content: str |
     claim = claimed.claim
     if claim.is_done:
         return claimed
-    done = claim.model_copy(update={"is_done": True, "content": content})
+    made = resource_id or claim.resource_id
+    done = claim.model_copy(update={"is_done": True, "content": content, "resource_id": made})
     try:
         return replace(claimed, claim=await idempotency.replace(claimed.user_id, claimed.key, done))
     except ConflictError:

@@ -1,17 +1,22 @@
 """Pages of the web as documents of the person who asks for them."""
 
-import hashlib
 import re
 from collections.abc import AsyncIterator
 from pathlib import PurePosixPath
 from urllib.parse import unquote, urljoin, urlsplit
 
 from shared.documents.requests import ImportRequest, UploadRequest
-from shared.platform.errors import DependencyError, InvalidQueryError, PayloadTooLargeError
+from shared.platform.errors import (
+    DependencyError,
+    InvalidQueryError,
+    PageImportError,
+    PayloadTooLargeError,
+)
+from shared.platform.hashing import digest
 from shared.platform.web_addresses import host_of, page_address
 from shared.platform.web_pages import AGENT_NAME, SUFFIXES, FetchedPage, WebPages
 
-FOLDER = "web"
+_FOLDER = "web"
 _MAX_NAME_CHARS = 120
 
 
@@ -19,7 +24,7 @@ async def fetch_for_import(request: ImportRequest, pages: WebPages) -> FetchedPa
     """The page that is to become a document.
 
     Raises:
-        InvalidQueryError: no page can be read there, its server fails, or the site asks programs not to.
+        PageImportError: no page can be read there, its server fails, or the site asks programs not to.
         PayloadTooLargeError: it is too large to be read whole.
     """
     try:
@@ -27,8 +32,8 @@ async def fetch_for_import(request: ImportRequest, pages: WebPages) -> FetchedPa
         page = await pages.fetch(request.url)
         if host_of(page.final_url) != host_of(page_address(request.url)):
             await _require_allowed(page.final_url, pages)
-    except DependencyError as failed:  # the person named that server: it is no service of ours
-        raise InvalidQueryError(failed.detail, *failed.hints) from None
+    except (InvalidQueryError, DependencyError) as failed:  # that server is no service of ours
+        raise PageImportError(failed.detail, *failed.hints) from None
     if page.is_cut:
         raise PayloadTooLargeError(
             "The page is too large to be imported.", "Save it as a file, and upload that."
@@ -40,7 +45,8 @@ def upload_of(request: ImportRequest, page: FetchedPage) -> UploadRequest:
     """The page as a file of the person: the same address is the same document, in a new version."""
     return UploadRequest(
         filename=_filename(page.final_url, page.suffix),
-        folder=FOLDER,
+        # Names leave out what distinguishes some addresses.
+        folder=f"{_FOLDER}/{digest(page.final_url)[:16]}",
         project_id=request.project_id,
         acl=request.acl,
         source_url=page.final_url,
@@ -59,7 +65,7 @@ async def _require_allowed(url: str, pages: WebPages) -> None:
     from urllib.robotparser import RobotFileParser  # few starts need it
 
     try:
-        robots = await pages.fetch(urljoin(url, "/robots.txt"))
+        robots = await pages.fetch(urljoin(url, "/robots.txt"), read_as="text/plain")
     except InvalidQueryError:
         return
     parser = RobotFileParser()
@@ -75,12 +81,10 @@ async def _require_allowed(url: str, pages: WebPages) -> None:
 
 
 def _filename(url: str, suffix: str) -> str:
-    """Such as `example.org docs pumps.html`; what stands in a query, or is cut, counts as a digest."""
+    """Such as `example.org docs pumps.html`, or `example.org search q=pumps.html`."""
     parts = urlsplit(url)
     path = unquote(parts.path).strip("/")
     if PurePosixPath(path).suffix.lower() in {*SUFFIXES.values(), ".htm"}:
         path = str(PurePosixPath(path).with_suffix(""))
-    name = " ".join(filter(None, (host_of(url), *re.split(r"[/\\]+", path))))
-    is_whole = not parts.query and len(name) <= _MAX_NAME_CHARS
-    digest = "" if is_whole else f" {hashlib.sha256(url.encode()).hexdigest()[:8]}"
-    return f"{name[:_MAX_NAME_CHARS]}{digest}{suffix}"
+    name = re.sub(r"[/\\]+", " ", f"{host_of(url)} {path} {unquote(parts.query)}")
+    return f"{name[:_MAX_NAME_CHARS].strip()}{suffix}"

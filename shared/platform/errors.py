@@ -70,6 +70,12 @@ class InvalidQueryError(CallerError):
     code = "InvalidQueryError"
 
 
+class PageImportError(CallerError):
+    """A page of the web cannot become a document; it says why."""
+
+    code = "PageImportError"
+
+
 class NotAuthenticatedError(CallerError):
     """No identity, or one that cannot be believed."""
 

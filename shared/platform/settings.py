@@ -29,7 +29,7 @@ _MIN_LETTERS = 10  # different ones; 32 random hexadecimal digits have 14 on ave
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _HEADER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,63}")
 _HEADER = re.compile(r"\s*[A-Za-z0-9][A-Za-z0-9_-]{0,99}\s*=[\x20-\x2b\x2d-\x7e]*")
-_HOST = re.compile(r"\.?[a-z0-9-]+(\.[a-z0-9-]+)*(:\d{1,5})?")
+_HOST = re.compile(r"\.?[\w-]+(\.[\w-]+)*(:\d{1,5})?")
 _REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}/(?!\.{1,2}$)[A-Za-z0-9._-]{1,100}")
 _GUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
@@ -90,7 +90,7 @@ _OneEntraId = Annotated[
     str, _checked(lambda ids: all(map(_GUID.fullmatch, listed(ids))) and len(listed(ids)) <= 1, "not one id")
 ]
 _Hosts = Annotated[
-    str, _checked(lambda hosts: all(map(_HOST.fullmatch, listed(hosts.casefold()))), "not a list of hosts")
+    str, _checked(lambda hosts: all(map(_HOST.fullmatch, listed(hosts))), "not a list of hosts")
 ]
 _Secret = Annotated[str, _checked(lambda secret: len(set(secret)) >= _MIN_LETTERS, "too easy to guess")]
 _HeaderName = Annotated[str, _checked(_HEADER_NAME.fullmatch, "not the name of a header")]
@@ -809,8 +809,8 @@ class WebPageSettings(SettingsGroup):
 
     @property
     def fetch_hosts(self) -> tuple[str, ...]:
-        """The hosts, in lower case."""
-        return listed(self.web_fetch_hosts.casefold())
+        """The hosts."""
+        return listed(self.web_fetch_hosts)
 
 
 class GithubSettings(SettingsGroup, alias_generator=prefixed("GITHUB_")):

@@ -110,8 +110,11 @@ class WebPages:
         self._connection = connection
         self._timeout_s = timeout_s
 
-    async def fetch(self, url: str) -> FetchedPage:
+    async def fetch(self, url: str, read_as: str | None = None) -> FetchedPage:
         """A page of at most 5 MB, within 10 s and three redirects.
+
+        Args:
+            read_as: its content type, whatever its server says; None = as the server says.
 
         Raises:
             InvalidQueryError: no page can be read there, and why.
@@ -123,7 +126,7 @@ class WebPages:
         try:
             with call_span(SERVICE, "fetch"):
                 async with asyncio.timeout(self._timeout_s):
-                    return await self._follow(page_address(url))
+                    return await self._follow(page_address(url), read_as)
         except TimeoutError:
             raise CallTimeoutError("The page did not come in time.", "Try another page.") from None
         except (ClientError, OSError, ValueError, zlib.error) as failed:
@@ -134,26 +137,26 @@ class WebPages:
                 "The page cannot be reached, or its address is not public.", "Try another page."
             ) from None
 
-    async def _follow(self, url: str) -> FetchedPage:
+    async def _follow(self, url: str, read_as: str | None) -> FetchedPage:
         session = await self._connection.opened()
         for _ in range(MAX_REDIRECTS + 1):
             async with session.get(url, allow_redirects=False) as response:
                 target = response.headers.get("Location")
                 if not (300 <= response.status < 400 and target):
-                    return await _page(url, response)
+                    return await _page(url, response, read_as or response.content_type)
             url = page_address(urljoin(url, target))
         raise InvalidQueryError("The page leads from one address to the next.", "Try another page.")
 
 
-async def _page(url: str, response: ClientResponse) -> FetchedPage:
+async def _page(url: str, response: ClientResponse, content_type: str) -> FetchedPage:
     if response.status != 200:
         if response.status >= 500:
             raise DependencyError(f"The page's server failed (HTTP {response.status}).", "Try another page.")
         raise InvalidQueryError(f"There is no such page (HTTP {response.status}).", "Try another page.")
-    if response.content_type not in SUFFIXES:
+    if content_type not in SUFFIXES:
         raise InvalidQueryError("This is not a page of text.", "HTML, plain text, Markdown and PDF are read.")
     content, is_cut = await _bounded(response)
-    return FetchedPage(url, response.content_type, content, is_cut, response.charset)
+    return FetchedPage(url, content_type, content, is_cut, response.charset)
 
 
 async def _bounded(response: ClientResponse) -> tuple[bytes, bool]:

@@ -87,12 +87,12 @@ def outside_of(
         found: urls of the results of its web searches.
         documents: those that the model has read from, by doc_id; None = nothing is known of one.
     """
-    own = "\n".join(own_words)
+    own, allowed = "\n".join(own_words), settings.web_pages.fetch_hosts
     return Outside(
         own_words=own,
         shown=tuple(shown),
         addresses=page_addresses(own) | plain_addresses(found),
-        hosts=settings.web_pages.fetch_hosts,
+        hosts=tuple(map(host_of, plain_addresses(f"https://{host}" for host in allowed))),
         is_closed=_is_confidential(settings, documents.values()),
     )
 

@@ -110,6 +110,9 @@ async def test_asked_again_it_is_the_same_document(services: Services, site: Sit
     moved = await asked(user("anna"), "http://site.example/moved")
     assert len({one.json()["doc_id"] for one in (first, again, moved)}) == 1
     assert [one.headers.get("idempotency-replayed") for one in (first, again)] == [None, "true"]
+    assert (
+        site.site.requests.count("site.example/docs/pumps.html") == 2
+    )  # for the first one and the moved one
     other = await asked(user("anna"), "http://site.example/plain", key="one")
     assert other.status_code == 422
     assert (await asked(user("ben"))).json()["doc_id"] != first.json()["doc_id"]
@@ -124,7 +127,28 @@ async def test_an_address_with_umlauts_is_kept_as_it_is_sent(
     assert await durable.run() == ["ready"]
     document = (await user("anna").get(f"/documents/{made.json()['doc_id']}")).json()
     assert document["source_url"] == "http://site.example/b%C3%BCcher?q=%C3%BC"
-    assert document["filename"].startswith("site.example bücher ")
+    assert document["filename"] == "site.example bücher q=ü.html"
+
+
+async def test_every_address_is_its_own_document(site: Site, user: AsUser) -> None:
+    paths = ("/a/b", "/a%20b", "/a/b/", "/a/b.html", "/a/b?c", "/a/b%3Fc", "/" + "a" * 200, "/" + "a" * 201)
+    site.site.answers |= {path.partition("?")[0]: answer(PAGE) for path in paths}
+    made = [await asked(user("anna"), f"http://site.example{path}") for path in paths]
+    assert {one.status_code for one in made} == {202}
+    assert len({one.json()["doc_id"] for one in made}) == len(paths)
+
+
+async def test_a_new_version_keeps_its_readers_unless_others_are_named(site: Site, user: AsUser) -> None:
+    for named, readers in (({"acl": ["ben"]}, ["ben"]), ({}, ["ben"]), ({"acl": []}, ["anna"])):
+        made = await asked(user("anna"), **named)
+        assert set(readers) <= set(made.json()["acl"]) <= {*readers, "anna"}
+
+
+@pytest.mark.parametrize("kind", ["application/octet-stream", "image/png", "text/html"])
+async def test_wishes_count_whatever_the_site_calls_them(kind: str, site: Site, user: AsUser) -> None:
+    site.site.answers["/robots.txt"] = answer(ROBOTS, kind=kind)
+    refused = await asked(user("anna"), "http://site.example/private/x")
+    assert (refused.status_code, refused.json()["type"]) == (400, "urn:groundwork:error:PageImportError")
 
 
 @pytest.mark.parametrize("line", ["Disallow: //[", "Crawl-delay: ²"])

@@ -3,7 +3,7 @@ import { signal } from "@preact/signals";
 import { CallError, change, upload } from "../api/request";
 import type { DocumentDetail, UploadTicket } from "../api/types";
 import { bytes, t } from "../words/words";
-import { announce, attempt, wordsOf } from "./notices";
+import { announce, attempt, notify, wordsOf } from "./notices";
 import { site } from "./session";
 
 export interface Upload {
@@ -36,10 +36,15 @@ export function addFiles(files: readonly { file: File; folder: string }[]): void
 /** Asks for the address of a page of the web, which becomes a document. */
 export function importPage(): void {
   const url = prompt(t("upload.web"));
-  if (url) void attempt(() => change("POST", "/api/documents/import", { url, ...chosen() }));
+  if (!url) return;
+  void attempt(async () => {
+    await change("POST", "/api/documents/import", { url, ...chosen() });
+    notify(t("upload.imported"));
+  });
 }
 
-const chosen = () => ({ project_id: uploadProject.value.trim() || null, acl: audience.value ? [audience.value] : [] });
+/** Without an audience a new document is the person's own, and one that there is keeps its readers. */
+const chosen = () => ({ project_id: uploadProject.value.trim() || null, acl: audience.value ? [audience.value] : null });
 
 export function refusalOf(file: File): string {
   const suffix = file.name.slice(file.name.lastIndexOf(".")).toLowerCase();

@@ -89,6 +89,9 @@ const ERRORS: Record<string, string> = {
   InternalError: "Ein Fehler von uns. Versuchen Sie es noch einmal.",
   NetworkError: "Ein Dienst ist gerade nicht erreichbar. Versuchen Sie es gleich noch einmal.",
   NotFoundError: "Das gibt es nicht (mehr), oder Sie dürfen es nicht sehen.",
+  PageImportError:
+    "Diese Seite lässt sich nicht importieren: Sie ist nicht erreichbar, kein Text, oder die Website erlaubt es nicht. " +
+    "Speichern Sie sie und laden Sie die Datei hoch.",
   PayloadTooLargeError: "Das ist zu groß.",
   RateLimitError: "Ein Dienst ist überlastet. Versuchen Sie es gleich noch einmal.",
   TimeoutError: "Ein Dienst hat zu langsam geantwortet. Versuchen Sie es gleich noch einmal.",
