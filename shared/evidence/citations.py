@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlencode
 
-from shared.evidence.alignment import Alignment, Block, align
+from shared.evidence.alignment import OMISSION, Alignment, Block, align
 from shared.evidence.cues import seconds_at
 from shared.evidence.document_prompt import clock_time, moment_url
 from shared.evidence.metadata_proof import prove_metadata
@@ -14,6 +14,7 @@ from shared.platform.web_addresses import host_of
 from shared.retrieval.models import DocumentRecord, Hit
 
 _QUOTED_ROWS = 20
+_CONTEXT_CHARS = 400  # a paragraph before and after
 
 CITED_ID = "cited"
 """The anchor of the marked passage in a view of its document."""
@@ -104,6 +105,7 @@ class CitationBook:
                 url=page.final_url,
                 final_url=page.final_url,
                 fetched_at=page.fetched_at,
+                context=_around(found, block.text),
             )
         )
 
@@ -229,6 +231,18 @@ def source_place(filename: str, page_number: int | None) -> str:
     """`Source: manual.pdf, S. 3`, without the parentheses around it."""
     page = f", S. {page_number}" if page_number is not None else ""
     return f"Source: {markdown_name(filename)}{page}"
+
+
+def _around(found: Alignment, text: str) -> str:
+    """The quotation and what stands before and after it, cut where whole words end."""
+    last = found.fragments[-1]
+    end = max(text.find(last, found.start), found.start) + len(last)
+    before, after = text[: found.start], text[end:]
+    if len(before) > _CONTEXT_CHARS:
+        before = OMISSION.lstrip() + before[-_CONTEXT_CHARS:].partition(" ")[2]
+    if len(after) > _CONTEXT_CHARS:
+        after = after[:_CONTEXT_CHARS].rpartition(" ")[0] + OMISSION.rstrip()
+    return f"{before}{text[found.start : end]}{after}"
 
 
 def _first_rows(result: TableResult) -> str:

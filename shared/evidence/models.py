@@ -69,7 +69,8 @@ class Citation(Model):
         verified: whether `quote` stands in a block of the document's own text. A quotation from a caption
             does not: a model wrote it to describe a picture. Of a page of the web: whether it stands in the
             text that was read at `fetched_at` and is kept with the run; `url` may show other words now.
-        final_url, fetched_at: of a page of the web alone.
+        final_url, fetched_at, context: of a page of the web alone; `context` is the text around the
+            quotation as it was read.
     """
 
     n: int
@@ -95,6 +96,7 @@ class Citation(Model):
 
     final_url: Omittable[str] = None
     fetched_at: Omittable[datetime] = None
+    context: Omittable[str] = None
 
     @property
     def doc_ids(self) -> tuple[str, ...]:

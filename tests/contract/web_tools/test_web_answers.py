@@ -46,6 +46,7 @@ async def test_a_page_that_a_search_found_is_read_and_its_words_are_proved(web: 
     assert (cited.kind, cited.verified, cited.quote) == ("web", True, SAID)
     assert (cited.doc_id, cited.block_id, cited.filename) == ("", "", "pumps.example")
     assert cited.final_url == cited.url == URL
+    assert "Older standards" in (cited.context or "").partition(SAID)[2]
     assert cited.fetched_at is not None
     assert datetime.now(UTC) - cited.fetched_at < timedelta(hours=1)
     assert " (Source: pumps.example, web)[1]" in view.answer.text

@@ -6,7 +6,7 @@ from markdown_it import MarkdownIt
 
 from shared.evidence.citations import CitationBook, marker
 from shared.evidence.document_prompt import documents_with_blocks
-from shared.evidence.models import Citation
+from shared.evidence.models import Citation, WebPage
 from shared.retrieval.models import DocumentRecord, Hit
 
 
@@ -133,3 +133,22 @@ def test_a_citation_says_who_published_its_document() -> None:
         assert proof[0].published_by == "Anna <b>"
     shown = documents_with_blocks(book.hits, book.records)
     assert 'published_by="Anna &lt;b&gt;"' in shown
+
+
+def test_a_citation_of_the_web_shows_the_words_around_it() -> None:
+    text = f"{'before ' * 90}Pumps run at 16 bar. They hum. They weigh 40 kg.{' after' * 90}"
+    page = WebPage(
+        final_url="https://a.example/x",
+        title="",
+        text=text,
+        fetched_at=datetime.now(UTC),
+        sha256="",
+        content_type="text/html",
+    )
+    proof = CitationBook((), pages=(page,)).prove(page.doc_id, "Pumps run at 16 bar. … They weigh 40 kg.")
+    assert proof is not None
+    context = proof[0].context or ""
+    assert context.startswith("… before before ")
+    assert context.endswith(" after after …")
+    assert context.strip(" …") in text
+    assert " before Pumps run at 16 bar. They hum. They weigh 40 kg. after " in context

@@ -1,7 +1,7 @@
 // The number of a source in the text. A pointer over it shows the quotation; a click opens the page.
 import type { Citation } from "../../api/types";
 import { route, turn } from "../../routes";
-import { moment, t } from "../../words/words";
+import { dateTime, moment, t } from "../../words/words";
 import { hideCard, showCard } from "./hover_card";
 
 export function placeOf(citation: Citation): string {
@@ -20,7 +20,7 @@ export function isProved(citation: Citation): boolean {
 }
 
 export function proofOf(citation: Citation): string {
-  if (isOutside(citation)) return t("proof.web");
+  if (isOutside(citation)) return t("proof.web", { date: dateTime(citation.fetched_at ?? "") });
   if (citation.kind === "metadata") return t("proof.metadata");
   if (citation.kind === "table") return t("proof.computed");
   if (!citation.quote) return t("proof.none");

@@ -9,7 +9,7 @@ import { citationsOfTurn, turns } from "../../stores/chat";
 import { wordsOf } from "../../stores/notices";
 import { moment, t, tOf } from "../../words/words";
 import { isOutside, isProved, proofOf } from "../chat/chip";
-import { Elements } from "./elements";
+import { Elements, marked } from "./elements";
 import { PagePicture } from "./page_picture";
 import { Quote } from "./quote";
 
@@ -146,9 +146,17 @@ function Source({ run, citation }: { run: string; citation: Citation }) {
         </>
       )}
       {view && <Links docId={citation.doc_id} contentUrl={view.content_url} sourceUrl={view.source_url} />}
+      {citation.context && <Snapshot text={citation.context} quote={citation.quote} />}
       {isOutside(citation) ? <Origin url={citation.url} /> : !error && <Readers docId={citation.doc_id} />}
     </div>
   );
+}
+
+/** An external page around the quotation, as it was read. */
+function Snapshot({ text, quote }: { text: string; quote: string }) {
+  const parts = quote.split(/\n+| … /).map((part) => ({ start: text.indexOf(part), length: part.length }));
+  const marks = parts.filter(({ start }) => start >= 0).map(({ start, length }) => ({ start, end: start + length }));
+  return <p class="snapshot">{marked(text, 0, text.length, marks)}</p>;
 }
 
 function Pages({ page, count, onGo }: { page: number; count: number; onGo(page: number): void }) {
