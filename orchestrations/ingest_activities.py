@@ -1,6 +1,5 @@
 """The activities of `ingest_document`, each one step of `shared.ingestion`. They never raise."""
 
-from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 import azure.durable_functions as df
@@ -8,11 +7,7 @@ import azure.durable_functions as df
 from orchestrations.payloads import Payload, at_work, split
 
 if TYPE_CHECKING:
-    from shared.ingestion.claims import IngestTask
-    from shared.ingestion.models import IngestReply, IngestStep
-    from shared.platform.tracing import TraceLink
-
-    Act = Callable[[IngestTask], Awaitable[IngestReply]]
+    from shared.ingestion.steps import Act
 
 blueprint = df.Blueprint()
 
@@ -29,17 +24,13 @@ _ENDED = (
 @blueprint.durable_client_input(client_name="client")
 async def check_holder(payload: Payload, client: df.DurableOrchestrationClient) -> dict[str, Any]:
     """Free a document whose holder is dead. Input: IngestStep. Output: Closed or a failure."""
-    from shared.ingestion.acceptance import check_holder as check
-    from shared.ingestion.models import IngestStep
-    from shared.wiring import get_services
+    from shared.ingestion.acceptance import check_holder as act
 
     async def has_ended(instance_id: str) -> bool:
         status = await client.get_status(instance_id)
         return status is None or status.runtime_status in _ENDED
 
-    given, link = split(payload)
-    step = IngestStep.from_payload(given)
-    return await _replied("check_holder", step, link, check(step, get_services().documents, has_ended))
+    return await _perform(act, payload, has_ended)
 
 
 @blueprint.activity_trigger(input_name="payload")
@@ -127,33 +118,19 @@ async def close_document(payload: Payload) -> dict[str, Any]:
     """Note how the ingestion ended. Input: CloseRequest. Output: Closed or a failure."""
     from shared.ingestion.models import CloseRequest
     from shared.ingestion.steps import close
-    from shared.wiring import get_services
 
-    given, link = split(payload)
-    request = CloseRequest.from_payload(given)
-    return await _replied("close", request.step, link, close(request, get_services()))
+    return await _perform(close, payload, CloseRequest.from_payload(split(payload)[0]))
 
 
-async def _perform(act: "Act", payload: Payload, *, in_turn: bool = False) -> dict[str, Any]:
-    """`in_turn`: the step takes long, and keeps to its person's share of this instance."""
+async def _perform(act: "Act", payload: Payload, *details: object, in_turn: bool = False) -> dict[str, Any]:
+    """Perform a step. Its input is an IngestStep, or holds one."""
     from shared.ingestion.claims import IngestTask
-    from shared.ingestion.models import IngestStep
-    from shared.ingestion.steps import performed, performed_in_turn
+    from shared.ingestion.models import IngestReplyEnvelope, IngestStep
+    from shared.ingestion.steps import perform
     from shared.wiring import get_services
 
     given, link = split(payload)
-    step = IngestStep.from_payload(given)
-    task = IngestTask(step, get_services())
-    reply = performed_in_turn(act, task) if in_turn else performed(act, task)
-    return await _replied(act.__name__, step, link, reply)
-
-
-async def _replied(
-    name: str, step: "IngestStep", link: "TraceLink | None", performed: "Awaitable[IngestReply]"
-) -> dict[str, Any]:
-    from shared.ingestion.models import IngestReplyEnvelope
-    from shared.ingestion.steps import reply_of
-
-    async with at_work(f"ingest {name}", link, run_id=step.instance_id):
-        reply = await reply_of(name, step, performed)
+    step = IngestStep.from_payload(given.get("step", given))
+    async with at_work(f"ingest {act.__name__}", link, run_id=step.instance_id):
+        reply = await perform(act, IngestTask(step, get_services()), *details, in_turn=in_turn)
     return IngestReplyEnvelope(reply=reply).model_dump(mode="json")

@@ -10,7 +10,6 @@ from pathlib import PurePosixPath
 from shared.documents.figure_store import CAPTION_VERSION
 from shared.documents.ids import document_id, document_of_blob, hints_of, is_sidecar, is_upload
 from shared.documents.state import DocumentState, Rights
-from shared.documents.state_store import DocumentStore
 from shared.ingestion.claims import (
     CHANGE,
     IngestTask,
@@ -20,7 +19,7 @@ from shared.ingestion.claims import (
     revived,
     with_status,
 )
-from shared.ingestion.models import Accepted, Closed, IngestStep
+from shared.ingestion.models import Accepted, Closed
 from shared.ingestion.rights import note_newest, read_rights
 from shared.ingestion.services import IngestionServices
 from shared.platform.blobs import BlobProperties
@@ -137,17 +136,17 @@ async def is_duplicate_event(written: BlobProperties, services: IngestionService
     return known_etag == written.etag and (is_settled or is_held(state) or is_announced)
 
 
-async def check_holder(step: IngestStep, documents: DocumentStore, has_ended: HasEnded) -> Closed:
+async def check_holder(task: IngestTask, has_ended: HasEnded) -> Closed:
     """Free the document if its holder is dead; `again` = nobody works on it, and our event is still open.
 
     Raises:
         DependencyError: a change by a person is under way; soon it is not, or its lease has run out.
     """
     while True:
-        state = await documents.get(document_id(step.blob_name))
+        state = await task.documents.get(task.doc_id)
         if state is None or not state.pending:
             return Closed(again=False)  # somebody has looked at the blob since we left our note
-        if state.holder is None or state.holder == step.instance_id:
+        if state.holder is None or state.holder == task.step.instance_id:
             return Closed(again=True)
         if is_held(state):
             if state.holder.startswith(CHANGE):
@@ -155,7 +154,7 @@ async def check_holder(step: IngestStep, documents: DocumentStore, has_ended: Ha
             if not await has_ended(state.holder):
                 return Closed(again=False)
         try:
-            await documents.replace(state.model_copy(update={"holder": None, "held_until": None}))
+            await task.documents.replace(state.model_copy(update={"holder": None, "held_until": None}))
         except ConflictError:
             continue
         return Closed(again=True)

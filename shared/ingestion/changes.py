@@ -18,7 +18,7 @@ from shared.documents.rights import may_change, may_see
 from shared.documents.state import DocumentState, Rights
 from shared.documents.state_store import DocumentStore
 from shared.ingestion.acceptance import pipeline
-from shared.ingestion.claims import Claim, ClaimLostError, IngestTask, change_task, mark_deleted
+from shared.ingestion.claims import ClaimLostError, IngestTask, change_task, mark_deleted
 from shared.ingestion.metadata import remove_extracted, with_corrections
 from shared.ingestion.rights import apply_rights, note_newest, read_rights
 from shared.ingestion.services import IngestionServices
@@ -225,8 +225,8 @@ async def _taken(state: DocumentState, services: IngestionServices) -> tuple[Ing
     raise ConflictError("The document is being ingested.", "Try again when it is ready.")
 
 
-async def _update(claim: Claim, **change: object) -> DocumentState:
+async def _update(task: IngestTask, **change: object) -> DocumentState:
     try:
-        return await claim.update(**change)
+        return await task.update(**change)
     except ClaimLostError:
         raise ConflictError("The document was taken over by an ingestion.", "Try again.") from None

@@ -48,18 +48,29 @@ class ClaimLostError(Exception):
     """Another instance works on the document: this one must not touch it any more."""
 
 
-class Claim:
-    """One instance's claim on a document.
+class IngestTask:
+    """One activity of an ingestion, or a change: the claim, the services, and the document's work files.
 
     It remembers the state that it read or wrote last. A stale state does no harm: writing it is a conflict,
     and the state is read again.
+
+    Attributes:
+        content_hash: of the file; set once it was read.
+        used: what this step has used up for the document's owner.
+        is_whole: the whole ingestion is this one activity: no later one reads the files.
     """
 
-    def __init__(self, documents: DocumentStore, step: IngestStep) -> None:
-        self.documents = documents
+    def __init__(self, step: IngestStep, services: IngestionServices) -> None:
         self.step = step
+        self.services = services
+        self.documents = services.documents
+        self.blobs = services.blobs
         self.doc_id = document_id(step.blob_name)
         self.known: DocumentState | None = None
+        self.content_hash = step.content_hash
+        self.used = Usage()
+        self.is_whole = False
+        self._files: dict[str, Model] = {}
 
     async def take(self) -> DocumentState | None:
         """Claim the document; None when another instance holds it, which then looks again.
@@ -167,46 +178,6 @@ class Claim:
             return Closed(again=True)
         raise contended()
 
-
-async def mark_deleted(doc_id: str, documents: DocumentStore) -> bool:
-    """Take a document whose file is gone from its readers, and from the instance that works on it.
-
-    That instance ends at its next step; the next one to claim the document removes what it wrote.
-    False = there is no such document.
-
-    Raises:
-        DependencyError: the store failed, or too many change the document at once.
-    """
-    for _ in range(MAX_WRITE_ATTEMPTS):
-        state = await documents.get(doc_id)
-        if state is None or state.is_deleted:
-            return state is not None
-        try:
-            await documents.replace(touched(state.model_copy(update={"is_deleted": True, "holder": None})))
-        except ConflictError:
-            continue
-        return True
-    raise contended()
-
-
-class IngestTask(Claim):
-    """One activity of an ingestion, or a change: the claim, the services, and the document's work files.
-
-    Attributes:
-        content_hash: of the file; set once it was read.
-        used: what this step has used up for the document's owner.
-        is_whole: the whole ingestion is this one activity: no later one reads the files.
-    """
-
-    def __init__(self, step: IngestStep, services: IngestionServices) -> None:
-        super().__init__(services.documents, step)
-        self.services = services
-        self.blobs = services.blobs
-        self.content_hash = step.content_hash
-        self.used = Usage()
-        self.is_whole = False
-        self._files: dict[str, Model] = {}
-
     @property
     def stores_files(self) -> bool:
         """Whether work files are stored: always for a new version, whose repetition must clear up by them."""
@@ -266,6 +237,27 @@ class IngestTask(Claim):
 
     def _path(self, name: str) -> str:
         return f"{WORK_FOLDER}{self.doc_id}/{self.content_hash}/{name}"
+
+
+async def mark_deleted(doc_id: str, documents: DocumentStore) -> bool:
+    """Take a document whose file is gone from its readers, and from the instance that works on it.
+
+    That instance ends at its next step; the next one to claim the document removes what it wrote.
+    False = there is no such document.
+
+    Raises:
+        DependencyError: the store failed, or too many change the document at once.
+    """
+    for _ in range(MAX_WRITE_ATTEMPTS):
+        state = await documents.get(doc_id)
+        if state is None or state.is_deleted:
+            return state is not None
+        try:
+            await documents.replace(touched(state.model_copy(update={"is_deleted": True, "holder": None})))
+        except ConflictError:
+            continue
+        return True
+    raise contended()
 
 
 def change_task(blob_name: str, services: IngestionServices) -> IngestTask:

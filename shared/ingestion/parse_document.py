@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from shared.access.daily_use import Usage
 from shared.documents import figure_store, page_files
-from shared.documents.ids import HINTS_SUFFIX, sender_of
+from shared.documents.ids import HINTS_SUFFIX, hints_of, sender_of
 from shared.ingestion.acceptance import is_small, pipeline
 from shared.ingestion.claims import MAX_TRIES, PARSED
 from shared.ingestion.models import Layout, PageTexts, Parsed, ParsedFile
@@ -97,23 +97,7 @@ async def _parse(task: IngestTask, folder: Path, run: RunJob) -> Parsed:
         return Parsed(content_hash=task.content_hash, same_bytes=True)
     _require_tries_left(state)
     check_content(state.filename, magic_bytes)
-    figures, reading, tables = folder / "figures", folder / "reading.json", folder / "tables"
-    await asyncio.to_thread(figures.mkdir)
-    await asyncio.to_thread(tables.mkdir)
-    job = ParseJob(
-        source=source,
-        target=folder / "parsed.json",
-        filename=state.filename,
-        max_tokens=settings.ingestion.max_block_tokens,
-        max_blocks=settings.ingestion.max_document_blocks,
-        tokenizer_path=settings.models.embedding_tokenizer_path,
-        figures=figures,
-        reading=reading,
-        tables=tables,
-        hints=await _hints(task, state),
-        max_figures=settings.ingestion.max_figures,
-        recognition_budget_s=settings.ingestion.ocr_timeout_s,
-    )
+    job = await _job(task, state, folder)
     began = time.monotonic()
     try:
         async with task.counted_parse():
@@ -121,12 +105,32 @@ async def _parse(task: IngestTask, folder: Path, run: RunJob) -> Parsed:
     finally:
         spent = Usage(size_bytes=downloaded.size_bytes, parser_seconds=time.monotonic() - began)
         task.used = task.used.plus(spent)
-    await page_files.put_reading(task.blobs, state.doc_id, task.content_hash, reading)
-    await put_tables(task.blobs, state.doc_id, task.content_hash, tables)
+    await page_files.put_reading(task.blobs, state.doc_id, task.content_hash, job.reading)
+    if job.tables is not None:
+        await put_tables(task.blobs, state.doc_id, task.content_hash, job.tables)
     if parsed.figures:
-        await figure_store.put_new(task.blobs, state.doc_id, parsed.figures, figures)
+        await figure_store.put_new(task.blobs, state.doc_id, parsed.figures, job.figures)
     await task.put(PARSED, parsed)
     return Parsed(content_hash=task.content_hash)
+
+
+async def _job(task: IngestTask, state: DocumentState, folder: Path) -> ParseJob:
+    """All that the parser makes goes into the file's own folder, each under names of its own."""
+    settings = task.services.settings
+    return ParseJob(
+        source=folder / "document",
+        target=folder / "parsed.json",
+        filename=state.filename,
+        max_tokens=settings.ingestion.max_block_tokens,
+        max_blocks=settings.ingestion.max_document_blocks,
+        tokenizer_path=settings.models.embedding_tokenizer_path,
+        figures=folder,
+        reading=folder / "reading.json",
+        tables=folder if hints_of(state.filename) else None,
+        hints=await _hints(task, state),
+        max_figures=settings.ingestion.max_figures,
+        recognition_budget_s=settings.ingestion.ocr_timeout_s,
+    )
 
 
 async def _hints(task: IngestTask, state: DocumentState) -> str:

@@ -41,7 +41,7 @@ class ParseJob(Model):
 
     Attributes:
         filename: the document's own name; the file at `source` has another one.
-        figures: an empty folder for the pictures.
+        figures: a folder for the pictures.
         max_blocks: of text; more are an error.
         max_figures: 0 = no pictures are kept.
         recognition_budget_s: for all scanned pages and pictures together; 0 = none is read.
@@ -49,7 +49,7 @@ class ParseJob(Model):
             Tesseract reads them.
         layout: what a parser service found; None = our own parsers find out.
         reading: where the document's elements go, a Reading as JSON; None = they are not kept.
-        tables: an empty folder for the rows of its sheets; None = they are not kept.
+        tables: a folder for the rows of its sheets; None = they are not kept.
         hints: what its owner says about them, as YAML.
     """
 

@@ -1,6 +1,7 @@
 """Steps that put others together or end an ingestion, and what every step replies when it fails."""
 
 from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
 
 from shared.access.daily_use import Usage
 from shared.access.limits import charge
@@ -21,73 +22,66 @@ from shared.ingestion.models import (
     IngestFailure,
     IngestReply,
     IngestResult,
-    IngestStep,
     ParsedFile,
     SmallDone,
     Superseded,
 )
 from shared.ingestion.parse_document import parse
 from shared.ingestion.rights import apply_rights
-from shared.ingestion.services import IngestionServices
 from shared.platform.errors import ConflictError, DependencyError, GroundworkError, NotFoundError
 from shared.platform.names import FIGURES
 from shared.platform.telemetry import get_logger
 
 _MAX_REASON_CHARS = 500
 
+Act = Callable[..., Awaitable[IngestReply]]
+"""A step: takes an IngestTask, and what else its activity gives it."""
 
-async def reply_of(name: str, step: IngestStep, performed: Awaitable[IngestReply]) -> IngestReply:
-    """The reply of a step. It may run twice after a crash, and does no harm then."""
+
+async def perform(act: Act, task: IngestTask, *details: object, in_turn: bool = False) -> IngestReply:
+    """The reply of a step. It may run twice after a crash, and does no harm then.
+
+    What it used up counts for the document's owner, also when it fails.
+
+    Args:
+        details: given to `act` after the task.
+        in_turn: the step takes long, and keeps to its person's share of this instance.
+    """
     try:
-        return await performed
+        try:
+            with SHARES.taken(sender_of(task.step.blob_name)) if in_turn else nullcontext():
+                return await act(task, *details)
+        except NoPlaceFreeError:
+            await task.update()  # a document that waits is still held
+            raise
+        finally:
+            owner = task.known.wanted_rights.owner_id if task.known else None
+            if owner and task.used != Usage():
+                await charge(owner, task.used, task.services.user_limits)
     except ClaimLostError:
         return Superseded()
     except GroundworkError as failed:
-        waits = isinstance(failed, NoPlaceFreeError)
-        if not waits:
-            get_logger().warning(
-                "ingestion.step_failed", step=name, run_id=step.instance_id, error_type=failed.code
-            )
-        return IngestFailure(
-            reason=failed.detail[:_MAX_REASON_CHARS],
-            hint=" ".join(failed.hints)[:_MAX_REASON_CHARS],
-            failure=failed.failure,
-            retryable=failed.retryable,
-            retry_after_s=failed.retry_after_s,
-            waits=waits,
-        )
+        return _failure(act.__name__, task, failed)
     except Exception:  # noqa: BLE001 - the border: a defect ends this document, visibly, and no other
-        get_logger().exception("ingestion.defect", step=name, run_id=step.instance_id)
+        get_logger().exception("ingestion.defect", step=act.__name__, run_id=task.step.instance_id)
         return IngestFailure(
             reason="The document could not be ingested because of an internal error.",
             hint="Tell the operator the document's name and the time.",
         )
 
 
-async def performed(act: Callable[[IngestTask], Awaitable[IngestReply]], task: IngestTask) -> IngestReply:
-    """One step; what it used up counts for the document's owner, also when it fails."""
-    try:
-        return await act(task)
-    finally:
-        owner = task.known.wanted_rights.owner_id if task.known else None
-        if owner and task.used != Usage():
-            await charge(owner, task.used, task.services.user_limits)
-
-
-async def performed_in_turn(
-    act: Callable[[IngestTask], Awaitable[IngestReply]], task: IngestTask
-) -> IngestReply:
-    """One step that takes long, within its person's share of this instance.
-
-    Raises:
-        NoPlaceFreeError: the share is used up.
-        ClaimLostError: the instance no longer holds the document.
-    """
-    whose = sender_of(task.step.blob_name)
-    if SHARES.is_full(whose):
-        await task.update()  # a document that waits is still held
-    with SHARES.taken(whose):
-        return await performed(act, task)
+def _failure(name: str, task: IngestTask, failed: GroundworkError) -> IngestFailure:
+    waits, run_id = isinstance(failed, NoPlaceFreeError), task.step.instance_id
+    if not waits:
+        get_logger().warning("ingestion.step_failed", step=name, run_id=run_id, error_type=failed.code)
+    return IngestFailure(
+        reason=failed.detail[:_MAX_REASON_CHARS],
+        hint=" ".join(failed.hints)[:_MAX_REASON_CHARS],
+        failure=failed.failure,
+        retryable=failed.retryable,
+        retry_after_s=failed.retry_after_s,
+        waits=waits,
+    )
 
 
 async def ingest_small(task: IngestTask) -> SmallDone:
@@ -119,9 +113,8 @@ async def ingest_small(task: IngestTask) -> SmallDone:
     return SmallDone(result=result, again=closed.again)
 
 
-async def close(request: CloseRequest, services: IngestionServices) -> Closed:
+async def close(task: IngestTask, request: CloseRequest) -> Closed:
     """Note how the ingestion ended, and end the claim."""
-    task = IngestTask(request.step, services)
     if request.status == "failed":
         # Before the claim ends: what comes after it belongs to the next one.
         state = await task.update()

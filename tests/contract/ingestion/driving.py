@@ -19,7 +19,7 @@ from shared.ingestion.indexing import finish, plan, write_blocks
 from shared.ingestion.metadata import describe
 from shared.ingestion.models import IngestReply, IngestResult, IngestStep
 from shared.ingestion.parse_document import parse
-from shared.ingestion.steps import reply_of
+from shared.ingestion.steps import perform as perform_step
 from shared.platform.names import DOCUMENTS
 from shared.platform.search import IndexRow, SearchRequest
 from shared.wiring import Services
@@ -107,7 +107,7 @@ def _script(others: Instances) -> Script:
 
 async def perform(act: Act, step: IngestStep, services: Services) -> IngestReply:
     """One step, as its activity performs it."""
-    return await reply_of(act.__name__, step, act(IngestTask(step, services)))
+    return await perform_step(act, IngestTask(step, services))
 
 
 async def drop(

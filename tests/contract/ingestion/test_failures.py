@@ -9,7 +9,7 @@ from shared.documents.ids import document_id
 from shared.documents.listing import view_of_state
 from shared.ingestion import claims
 from shared.ingestion.acceptance import accept
-from shared.ingestion.claims import Claim, change_task
+from shared.ingestion.claims import IngestTask, change_task
 from shared.ingestion.indexing import finish, plan
 from shared.ingestion.models import Closed, CloseRequest, IngestFailure, IngestStep, Superseded
 from shared.ingestion.parser_process import parsers
@@ -167,7 +167,7 @@ async def test_a_holder_that_shows_no_life_loses_the_document(
     await drop(services, name, b"A new version.")
     dead = IngestStep(blob_name=name, instance_id="dead")
     monkeypatch.setattr(claims, "LEASE", timedelta(seconds=-1))
-    assert await Claim(services.documents, dead).take() is not None
+    assert await IngestTask(dead, services).take() is not None
     assert (await ingest(services, name, "successor")).outcome == "ready"
     assert isinstance(await perform(plan, dead, services), Superseded)
     assert [block["content"] for block in await blocks_of(services, name)] == ["A new version."]
@@ -177,7 +177,7 @@ async def test_a_holder_that_was_terminated_loses_the_document_at_once(services:
     name = unique(".txt")
     await drop(services, name)
     dead = IngestStep(blob_name=name, instance_id="dead")
-    assert await Claim(services.documents, dead).take() is not None
+    assert await IngestTask(dead, services).take() is not None
     assert (await ingest(services, name, "other")).outcome == "noted"
     assert (await ingest(services, name, "successor", Instances("dead"))).outcome == "ready"
     assert isinstance(await perform(plan, dead, services), Superseded)
@@ -219,9 +219,10 @@ async def test_a_note_is_followed_even_if_the_last_step_runs_twice(services: Ser
     await drop(services, name)
     step = IngestStep(blob_name=name, instance_id="one")
     await perform(accept, step, services)
-    assert await Claim(services.documents, step.model_copy(update={"instance_id": "other"})).take() is None
+    assert await IngestTask(step.model_copy(update={"instance_id": "other"}), services).take() is None
+    request = CloseRequest(step=step, status="failed")
     for _ in range(2):
-        assert await close(CloseRequest(step=step, status="failed"), services) == Closed(again=True)
+        assert await close(IngestTask(step, services), request) == Closed(again=True)
 
 
 async def test_a_document_dropped_again_while_it_was_removed_is_not_forgotten(services: Services) -> None:

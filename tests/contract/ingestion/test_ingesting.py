@@ -8,7 +8,7 @@ import pytest
 import functions.ingest
 from functions.ingest import BlobReference
 from shared import wiring
-from shared.ingestion.claims import Claim
+from shared.ingestion.claims import IngestTask
 from shared.ingestion.models import IngestStep
 from shared.platform.names import DOCUMENTS, WORK
 from shared.wiring import Services
@@ -127,7 +127,7 @@ async def test_who_finds_the_document_held_leaves_a_note_that_the_holder_follows
     await drop(services, name)
     await ingest(services, name, "first")
     holder = IngestStep(blob_name=name, instance_id="holder")
-    assert await Claim(services.documents, holder).take() is not None
+    assert await IngestTask(holder, services).take() is not None
     await drop(services, name, GUIDE + "\nA late line.\n")
     assert (await ingest(services, name, "other")).outcome == "noted"
     assert (await state_of(services, name)).pending

@@ -5,7 +5,7 @@ from typing import Any
 import httpx
 import pytest
 
-from shared.ingestion.claims import Claim
+from shared.ingestion.claims import IngestTask
 from shared.ingestion.models import IngestStep
 from shared.platform.names import DOCUMENTS
 from shared.wiring import Services
@@ -86,12 +86,12 @@ async def test_while_a_document_is_worked_on_its_rows_are_closed_all_the_same(
 ) -> None:
     name = await blob_name_of(services, document)
     holder = IngestStep(blob_name=name, instance_id="holder")
-    assert await Claim(services.documents, holder).take() is not None
+    assert await IngestTask(holder, services).take() is not None
     closed = await user("anna").put(f"{address(document)}/access", json={"acl": []})
     assert closed.status_code == 200
     assert {tuple(row["access_control_list"]) for row in await blocks_of(services, name)} == {("anna",)}
     assert (await user("ben", groups=["hr"]).get(address(document))).status_code == 404
-    assert await Claim(services.documents, holder).release(), "the holder was not told to look again"
+    assert await IngestTask(holder, services).release(), "the holder was not told to look again"
 
 
 async def test_corrections_are_in_the_list_the_blocks_and_later_versions(
@@ -118,7 +118,7 @@ async def test_a_document_in_work_cannot_be_corrected_now(
 ) -> None:
     monkeypatch.setattr("shared.ingestion.changes._WAIT_S", 0.0)
     holder = IngestStep(blob_name=await blob_name_of(services, document), instance_id="holder")
-    assert await Claim(services.documents, holder).take() is not None
+    assert await IngestTask(holder, services).take() is not None
     refused = await user("anna").patch(address(document), json={"title": "Later"})
     assert problem_of(refused) == (409, "ConflictError")
     assert problem_of(await user("anna").post(f"{address(document)}/reingest"))[0] == 409

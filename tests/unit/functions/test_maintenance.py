@@ -11,7 +11,7 @@ from functions import maintenance
 from shared.documents.ids import document_id
 from shared.ingestion import reconciliation
 from shared.ingestion.audit import audit
-from shared.ingestion.claims import Claim, now
+from shared.ingestion.claims import IngestTask, now
 from shared.ingestion.models import AuditReport, IngestStep
 from shared.platform.errors import DependencyError
 from shared.platform.names import DOCUMENTS, FIGURES, WORK
@@ -88,7 +88,7 @@ async def open_row(services: Services) -> None:
 
 
 async def die_at_work(services: Services) -> None:
-    assert await Claim(services.documents, IngestStep(blob_name=NAME, instance_id="dead")).take() is not None
+    assert await IngestTask(IngestStep(blob_name=NAME, instance_id="dead"), services).take() is not None
     await change_state(services, held_until=now() - timedelta(seconds=1))
 
 
@@ -172,7 +172,7 @@ async def test_an_administrator_sees_what_nobody_may_read(services: Services, us
 
 
 async def test_what_is_being_worked_on_is_left_alone(services: Services, durable: IngestingClient) -> None:
-    assert await Claim(services.documents, IngestStep(blob_name=NAME, instance_id="alive")).take() is not None
+    assert await IngestTask(IngestStep(blob_name=NAME, instance_id="alive"), services).take() is not None
     assert kinds(await audit(services)) == ["in_work"]
     assert await reconcile(durable) == ({}, [])
 

@@ -3,21 +3,21 @@
 import pytest
 
 from shared.documents.ids import document_id
-from shared.ingestion.claims import MAX_TRIES, Claim, is_quarantined
+from shared.ingestion.claims import MAX_TRIES, IngestTask, is_quarantined
 from shared.ingestion.models import CloseRequest, IngestStep
 from tests.fakes.services import fake_services
 
 
 @pytest.mark.parametrize(("waited", "tries"), [(True, 0), (False, MAX_TRIES)])
 async def test_bytes_whose_turn_never_came_are_not_quarantined_for_it(waited: bool, tries: int) -> None:
-    store = fake_services().documents
+    services = fake_services()
     step = IngestStep(blob_name="scan.pdf", instance_id="one")
     request = CloseRequest(step=step, status="failed", reason="Other files are being read.", waited=waited)
     for _ in range(MAX_TRIES):
-        claim = Claim(store, step)
+        claim = IngestTask(step, services)
         assert await claim.take() is not None
         await claim.close(request)
-    state = await store.get(document_id(step.blob_name))
+    state = await services.documents.get(document_id(step.blob_name))
     assert state is not None
     assert (state.status, state.reason) == ("failed", request.reason)
     assert (state.failed_tries, is_quarantined(state)) == (tries, not waited)

@@ -10,13 +10,13 @@ import pytest
 
 from shared.documents.ids import document_id
 from shared.ingestion import parse_document
-from shared.ingestion.claims import MAX_TRIES, Claim, IngestTask, is_quarantined
+from shared.ingestion.claims import MAX_TRIES, IngestTask, is_quarantined
 from shared.ingestion.fair_turns import NoPlaceFreeError
 from shared.ingestion.models import CloseRequest, IngestFailure, IngestReply, IngestStep, Layout, Parsed
 from shared.ingestion.parser_process import ParserPool, Parsers, RunJob, parsers
 from shared.ingestion.parser_services import LayoutReader, ParserServices
 from shared.ingestion.parser_worker import Job
-from shared.ingestion.steps import close, reply_of
+from shared.ingestion.steps import close, perform
 from shared.platform.blobs import BlobProperties
 from shared.platform.language_models.models import CallLimits
 from shared.platform.names import DOCUMENTS
@@ -68,8 +68,8 @@ class CountingBlobs(InMemoryBlobStore):
 async def parsed(services: Services, name: str, content: bytes) -> IngestReply:
     await services.blobs.write(DOCUMENTS, name, content)
     step = IngestStep(blob_name=name, instance_id="one")
-    await Claim(services.documents, step).take()
-    return await reply_of("parse", step, parse_document.parse(IngestTask(step, services)))
+    await IngestTask(step, services).take()
+    return await perform(parse_document.parse, IngestTask(step, services))
 
 
 async def test_a_short_text_waits_for_no_other_file(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,7 +146,8 @@ async def test_a_file_that_ends_its_host_is_given_up(monkeypatch: pytest.MonkeyP
     assert "The app stopped" in reply.reason
     assert len(pool.timeouts_s) == MAX_TRIES
     step = IngestStep(blob_name="long.md", instance_id="one")
-    await close(CloseRequest(step=step, status="failed", reason=reply.reason), services)
+    request = CloseRequest(step=step, status="failed", reason=reply.reason)
+    await close(IngestTask(step, services), request)
     state = await services.documents.get(document_id("long.md"))
     assert state is not None
     assert is_quarantined(state)
