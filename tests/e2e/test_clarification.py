@@ -72,14 +72,6 @@ def test_the_stream_asks_and_goes_on_with_the_answer(stack: LocalStack, anna: ht
     assert "48.2 million" in view["answer"]["text"]
 
 
-def test_an_answer_in_words_chooses(anna: httpx.Client) -> None:
-    run_id = waiting_run(anna)
-    assert anna.post(f"/runs/{run_id}/answer", json={"text": "the 2024 one"}).status_code == 202
-    view = until(anna, run_id, "completed")
-    assert cited(view) == {"annual-report-2024.pdf"}
-    assert "53.7 million" in view["answer"]["text"]
-
-
 def test_a_host_killed_while_a_run_waits_forgets_nothing(stack: LocalStack, anna: httpx.Client) -> None:
     run_id = waiting_run(anna)
     before = read(stack, run_id, to="ask_user")

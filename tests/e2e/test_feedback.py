@@ -18,7 +18,6 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
 QUIET_S = 1.0  # what is recorded after a run's last event takes some hundredths
 WORDS = "The drawing on page 4 was what I needed."
-NOWHERE = "a-project-without-documents"
 
 
 @pytest.fixture(name="administrator")
@@ -104,14 +103,3 @@ def test_a_rated_and_opened_answer_counts_and_its_words_go_with_the_thread(
     assert anna.delete(f"/threads/{run['thread_id']}").status_code == 204
     eventually(lambda: not rows_with(stack, WORDS))
     assert measured(administrator)["ratings"]["rated"] == rated["ratings"]["rated"]
-
-
-def test_an_abstention_of_one_project_is_told_apart(anna: httpx.Client, administrator: httpx.Client) -> None:
-    before = measured(administrator, project_id=NOWHERE)
-    assert ask(anna, project_id=NOWHERE)["answer"]["abstained"] is True
-    told = measured_at_last(
-        administrator, lambda told: told["answers"] != before["answers"], project_id=NOWHERE
-    )
-    assert told["answers"]["abstained"] == before["answers"]["abstained"] + 1
-    assert told["measures"]["abstention_rate"]["value"] == 1.0
-    assert told["measures"]["click_through_rate"]["value"] is None

@@ -95,9 +95,3 @@ def test_each_refusal_was_met_once_by_the_process(plain: LocalStack, document: d
     asked = after["requests"]["chat"] - before["requests"]["chat"]
     answered = after["calls"]["count"] - before["calls"]["count"]
     assert asked == answered > 0
-
-
-def test_azures_newer_address_is_spoken_to_as_well(stack: LocalStack) -> None:
-    with configured(stack, **endpoint(stack, "/openai/v1")) as running:
-        answer = answer_of(ask(running, "What is the maximum operating pressure of the Heron 400?"))
-    assert answer["citations"][0]["verified"]

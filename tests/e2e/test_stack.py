@@ -45,14 +45,6 @@ def test_a_pdf_of_ones_own_is_answerable_without_a_restart(stack: LocalStack) ->
     assert "beehive-report" not in of_ben.everything_seen
 
 
-def test_the_json_answer_equals_the_streamed_one(stack: LocalStack) -> None:
-    streamed = ApiClient(stack.base_url, stack.token(ANNA)).ask(FIRST_QUESTION.text)
-    body = json.dumps({"question": FIRST_QUESTION.text, "stream": False}).encode()
-    answered = post_chat(stack, body)
-    assert answered.status_code == 200
-    assert answered.json()["answer"]["text"] == streamed.text
-
-
 def test_a_run_can_be_started_and_read_later(stack: LocalStack) -> None:
     headers = {"Authorization": f"Bearer {stack.token(ANNA)}", "Prefer": "respond-async"}
     started = httpx.post(

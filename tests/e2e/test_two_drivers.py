@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from local.run_all.stack import LocalStack
-from samples.acl import ANNA, BEN, SAMPLE_USERS, SampleUser
+from samples.acl import ANNA, BEN
 from samples.questions import DEMO_QUESTIONS, FIRST_QUESTION, UNANSWERABLE
 from shared.answering.clarification_steps import answer_clarification
 from shared.answering.inline import run_to_end, waits
@@ -75,12 +75,9 @@ async def inline_view(durable_run: str, services: Services, choice: int | None =
     return view
 
 
-@pytest.mark.parametrize("user", SAMPLE_USERS, ids=lambda user: user.user_id)
 @pytest.mark.parametrize("question", QUESTIONS)
-async def test_both_drivers_answer_alike(
-    stack: LocalStack, services: Services, user: SampleUser, question: str
-) -> None:
-    with client_of(stack, user) as client:
+async def test_both_drivers_answer_alike(stack: LocalStack, services: Services, question: str) -> None:
+    with client_of(stack, ANNA) as client:
         durable = client.post("/chat", json={"question": question, "stream": False}).json()
     inline = await inline_view(durable["run_id"], services)
     assert_alike(inline, durable)

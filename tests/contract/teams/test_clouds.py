@@ -34,11 +34,6 @@ def test_issuers_and_keys_are_those_of_the_sdk() -> None:
     }
 
 
-def test_no_host_is_in_two_clouds() -> None:
-    public, government = (set(cloud.hosts) for cloud in CLOUDS.values())
-    assert public.isdisjoint(government)
-
-
 @dataclass
 class AskedCredentials:
     """An identity that keeps what it was asked for."""

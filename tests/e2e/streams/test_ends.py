@@ -53,15 +53,6 @@ def test_a_stream_ends_on_purpose_and_is_resumed_until_the_run_ends(short_stream
     assert [number_of(frame) for frame in frames] == list(range(1, len(frames) + 1))
 
 
-@pytest.mark.parametrize("path", ["/api/runs/{}/events", "/api/documents/events"])
-@pytest.mark.parametrize("header", ["-1", "abc", "1.5", "9" * 17, "9" * 40, "1; 2", "0x1"])
-def test_a_last_event_id_that_nobody_sent_is_refused(
-    short_streams: LocalStack, finished: str, path: str, header: str
-) -> None:
-    address = path.format(finished)
-    assert status_of(short_streams, "GET", address, {"Last-Event-ID": header}) == 400
-
-
 def test_whoever_has_seen_the_end_is_told_to_stop(short_streams: LocalStack, finished: str) -> None:
     last = number_of(frames_of(whole(short_streams, finished))[-1])
     address = events_path(finished)

@@ -107,11 +107,8 @@ def test_a_comparison_across_documents_gets_a_comparator(usual: LocalStack) -> N
     assert "INTENT_COMPARE_DOCS" in decision_of(followed)["reason_codes"]
     assert files_of(answer) >= REPORTS
     assert {"48.2", "53.7"} <= set(answer["text"].replace("**", "").split())
-
-
-def test_what_readers_saw_live_is_what_the_run_tells_afterwards(usual: LocalStack) -> None:
-    followed = ask(usual, COMPARISON)
-    assert run_of(usual, followed)["answer"]["sub_agents"] == answer_of(followed)["sub_agents"]
+    # What readers saw live is what the run tells afterwards.
+    assert run_of(usual, followed)["answer"]["sub_agents"] == answer["sub_agents"]
 
 
 def test_ambiguous_evidence_is_a_reason_to_delegate_that_the_model_may_follow(stack: LocalStack) -> None:
@@ -181,13 +178,3 @@ def test_a_child_that_is_out_of_time_leaves_a_partial_result_and_a_visible_warni
     assert files_of(answer) >= REPORTS
     (warning,) = warnings_of(answer)
     assert [one["text"] for one in statuses(followed, "warning")] == [warning]
-
-
-def test_a_child_that_brings_nothing_in_time_costs_a_warning_and_no_answer(stack: LocalStack) -> None:
-    stalled = {"CHAT_MODEL": f"{MODEL}@stall=0,only=sub_agent", "SUBAGENTS_CHILD_TIMEOUT_MS": "2000"}
-    with configured(stack, SUBAGENTS_CHILD_MIN_LATENCY_MS="1000", **stalled) as running:
-        followed = ask(running, COMPARISON)
-        children_of(running, followed)
-    answer = answer_of(followed)
-    assert files_of(answer) >= REPORTS
-    assert warnings_of(answer)

@@ -14,7 +14,6 @@ from tests.e2e.teams.papers import (
     BARRELS_QUESTION,
     KILN,
     KILN_QUESTION,
-    PRESS_SAYS,
     ROTA_QUESTION,
     ROTA_SAYS,
 )
@@ -111,15 +110,6 @@ def assert_nothing_of(chat: Chat, since: int, words: tuple[str, ...]) -> None:
     # Whole words: ids of messages are long numbers, which may hold any four digits.
     whole = [re.compile(rf"(?<![\w-]){re.escape(word)}(?![\w-])") for word in words]
     assert not [sent for sent in everything if any(word.search(sent) for word in whole)]
-
-
-def test_a_comparison_can_be_read(anna: Chat) -> None:
-    anna.begin_anew()
-    anna.say("Compare the output in the press report 2023 and the press report 2024.")
-    anna.see(PRESS_SAYS[2024])
-    assert any(PRESS_SAYS[2023] in text for text in anna.bubbles())
-    assert not [text for text in anna.bubbles() if "| ---" in text or "|---" in text]
-    anna.picture("comparison")
 
 
 def test_the_rows_of_a_calculated_answer_are_a_table(anna: Chat) -> None:

@@ -7,9 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
-from tests.e2e.web.browser import launched
-
-REPORT = "WEB_CHECK_OUT"
+from tests.e2e.web.browser import REPORT, launched
 
 
 @pytest.fixture(scope="module")  # while it runs, no other test of this process can run an event loop

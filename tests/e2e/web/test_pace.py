@@ -11,9 +11,9 @@ import pytest
 from playwright.sync_api import Browser, Route
 
 from local.run_all.stack import LocalStack
-from tests.e2e.web.browser import answered, ask, measure, opened
+from tests.e2e.web.browser import answered, ask, measure, only_measured, opened
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900), only_measured]
 TOKENS = 2000
 OLDER = 500
 ROUNDS = 3  # the best counts: what else the machine does is not the page's time

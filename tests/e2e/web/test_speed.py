@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, Page
 
 from local.run_all.stack import LocalStack
 from scripts.web_build import WEB
-from tests.e2e.web.browser import answered, ask, measure, opened
+from tests.e2e.web.browser import answered, ask, measure, only_measured, opened
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 MAX_JS_KB, MAX_CSS_KB = 60.0, 12.0
@@ -38,6 +38,7 @@ def test_it_is_small(report: Path) -> None:
     assert 0 < css_kb <= MAX_CSS_KB
 
 
+@only_measured
 def test_how_soon_it_is_there(stack: LocalStack, browser: Browser, report: Path) -> None:
     with opened(browser, stack.base_url) as watched:
         page = watched.page
