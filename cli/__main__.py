@@ -11,7 +11,6 @@ import traceback
 from collections.abc import Sequence
 
 from cli import (
-    agents,
     ask,
     check,
     documents,
@@ -27,7 +26,7 @@ from cli import (
 from cli.api import Api
 from cli.commands import Tree
 from cli.completion import register as register_completion
-from cli.errors import FAILED, INTERRUPTED, CommandError
+from cli.errors import DONE, FAILED, INTERRUPTED, CommandError
 from cli.terminal import Terminal
 
 _WITHOUT_APP = ("login", "logout", "completion")
@@ -40,7 +39,6 @@ def command_tree() -> Tree:
     for module in (
         identity,
         ask,
-        agents,
         workspace,
         uploading,
         documents,
@@ -96,10 +94,10 @@ def _in_words(failed: Exception) -> CommandError:
 
 def _run(terminal: Terminal, given: argparse.Namespace) -> int:
     if given.words in _WITHOUT_APP:
-        return int(given.perform(None, terminal, given))
+        return given.perform(None, terminal, given) or DONE
     url = identity.wanted_url(given)
     with Api(url, identity.token_for(url), lambda seconds, why: _wait(terminal, seconds, why)) as api:
-        return int(given.perform(api, terminal, given))
+        return given.perform(api, terminal, given) or DONE
 
 
 def _wait(terminal: Terminal, seconds: float, why: str) -> None:

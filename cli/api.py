@@ -1,15 +1,16 @@
 """The HTTP API for the command line: one client, errors as the API words them, waits when it says to."""
 
+import json
 import os
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Self
 from urllib.parse import quote, urlsplit
 
 import httpx
 
 from cli.errors import CommandError, NoConnectionError
-from cli.server_sent_events import Event, read_events
 
 DEFAULT_URL = "http://127.0.0.1:7071"
 _TIMEOUT = httpx.Timeout(60.0, connect=5.0)  # of silence; streams send a comment every 15 s
@@ -18,11 +19,38 @@ _TOO_MANY = 429
 _UNAUTHORISED = 401
 _BROKEN = 500
 _LONGEST_WAIT_S = 90.0  # for a limit that is counted by the minute; longer ones are an error
+_PAGE = 100  # items of a list
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 TokenSource = Callable[[bool], str]
 """The token of now; a new one when it is called with True. "" when there is none to be had."""
 OnWait = Callable[[float, str], None]
+
+
+@dataclass(frozen=True)
+class Event:
+    """One server-sent event."""
+
+    number: int
+    name: str
+    data: dict[str, Any]
+
+
+def read_events(lines: Iterator[str]) -> Iterator[Event | None]:
+    """Server-sent events; None for each comment, which tells that the connection lives.
+
+    An event that breaks off, at the end of a connection, is none: it comes again.
+    """
+    fields: dict[str, str] = {}
+    for line in lines:
+        if line.startswith(":"):
+            yield None
+        elif line:
+            name, _, value = line.partition(":")
+            fields[name] = value.removeprefix(" ")
+        elif "data" in fields:
+            yield Event(int(fields.get("id", 0)), fields.get("event", ""), json.loads(fields["data"]))
+            fields = {}
 
 
 class _Bearer(httpx.Auth):
@@ -77,6 +105,19 @@ class Api:
             raise CommandError(
                 f"{self.url} does not answer as Groundwork does.", "Does GROUNDWORK_URL name the right app?"
             ) from None
+
+    def items(
+        self, path: str, name: str, limit: int, given: Mapping[str, str] | None = None
+    ) -> list[dict[str, Any]]:
+        """The first `limit` items of a list that is narrowed by `given`, over as many pages as it takes."""
+        found: list[dict[str, Any]] = []
+        cursor: str | None = ""
+        while len(found) < limit and cursor is not None:
+            parameters = {**(given or {}), "limit": min(_PAGE, limit - len(found))}
+            page = self.call("GET", path, params=parameters | ({"cursor": cursor} if cursor else {}))
+            found += page[name]
+            cursor = page.get("cursor") or None
+        return found[:limit]
 
     def send(self, method: str, path: str, *, also: int = 200, **request: Any) -> httpx.Response:
         """An answer that is no error, or has the status `also`; read to its end.

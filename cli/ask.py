@@ -1,4 +1,4 @@
-"""`ask`: a question, its answer as it is written, and where each statement comes from.
+"""`ask`: a question, its answer as it is written, and where each statement comes from. `agents`: whom to ask.
 
 What a run asks back is asked of the person at the terminal; Ctrl-C ends the run, not only the display.
 """
@@ -9,15 +9,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from cli.answers import print_answer
-from cli.api import Api, segment
+from cli.api import Api, Event, segment
 from cli.commands import Tree, program_name
 from cli.documents import resolve
 from cli.errors import ASKED_BACK, DONE, INTERRUPTED, NO_ANSWER, CommandError
 from cli.following import RunStream
-from cli.newest import thread_id_of
 from cli.progress import ProgressDisplay
-from cli.server_sent_events import Event
 from cli.terminal import Terminal
+from cli.threads import thread_id_of
 
 _BAD_REQUEST = 400
 _CLOSED = 409
@@ -48,6 +47,21 @@ def register(tree: Tree) -> None:
     asking.add_argument("--project", metavar="ID", help="only documents of a project")
     asking.add_argument("--doc", action="append", metavar="DOC", help="only this document; may be repeated")
     asking.add_argument("--quiet", action="store_true", help="hide the progress")
+    tree.leaf("agents", list_agents, "list the agents that you can ask")
+
+
+def list_agents(api: Api, terminal: Terminal, given: argparse.Namespace) -> None:
+    """Print name and description of each agent that `--agent` takes."""
+    del given
+    agents = api.call("GET", "/agents")["agents"]
+    if terminal.as_json:
+        terminal.json(agents)
+        return
+    for agent in agents:
+        terminal.say(agent["name"], "bold")
+        terminal.say(f"    {agent['description']}")
+    if not agents:
+        terminal.say("There are no agents that you can ask.")
 
 
 def ask(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:

@@ -11,8 +11,8 @@ from typing import Any
 
 from cli.terminal import Terminal
 
-Command = Callable[[Any, Terminal, argparse.Namespace], int]
-"""Takes the app (None for commands that need none), the terminal and the arguments; returns the exit code."""
+Command = Callable[[Any, Terminal, argparse.Namespace], int | None]
+"""Takes the app (None for commands without one), the terminal and the arguments; None is exit code 0."""
 
 _DEFAULTS = {"documents": "list", "threads": "list", "memory": "list", "runs": "list", "summaries": "list"}
 _GROUPS = {

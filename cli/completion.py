@@ -5,7 +5,6 @@ from functools import partial
 
 from cli.api import Api
 from cli.commands import Tree
-from cli.errors import DONE
 from cli.terminal import Terminal
 
 _ZSH = "autoload -U +X bashcompinit && bashcompinit"
@@ -19,7 +18,7 @@ def register(tree: Tree) -> None:
     completing.add_argument("shell", metavar="SHELL", choices=("bash", "zsh"), help="bash or zsh")
 
 
-def print_script(tree: Tree, api: Api | None, terminal: Terminal, given: argparse.Namespace) -> int:
+def print_script(tree: Tree, api: Api | None, terminal: Terminal, given: argparse.Namespace) -> None:
     """Print the script. Without a match the shell completes file names."""
     if given.shell == "zsh":
         terminal.say(_ZSH)
@@ -32,7 +31,6 @@ def print_script(tree: Tree, api: Api | None, terminal: Terminal, given: argpars
     terminal.say('  COMPREPLY=($(compgen -W "$words" -- "$typed"))')
     terminal.say("}")
     terminal.say("complete -o default -F _groundwork groundwork")
-    return DONE
 
 
 def _completions(tree: Tree) -> list[tuple[str, list[str]]]:

@@ -4,7 +4,7 @@ import argparse
 import os
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,6 @@ from rich.text import Text
 from cli.api import Api
 from cli.commands import Tree, program_name
 from cli.errors import DONE, FAILED, NOT_ALL_WELL, CommandError
-from cli.paging import items_of
 from cli.terminal import Terminal, clean, moment
 
 _STYLES = {"ready": "green", "failed": "red"}
@@ -89,29 +88,24 @@ def resolve(api: Api, named: str) -> str:
     )
 
 
-def list_documents(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
+def list_documents(api: Api, terminal: Terminal, given: argparse.Namespace) -> None:
     """Print the documents."""
     wanted = {_PARAMETERS.get(name, name): getattr(given, name) for name in _FILTERS if getattr(given, name)}
-    found = items_of(api, "/documents", "documents", given.limit, wanted)
-    if terminal.as_json:
-        terminal.json(found)
-        return DONE
-    terminal.table(
+    terminal.rows(
+        api.items("/documents", "documents", given.limit, wanted),
         ("Document", "Type", "Pages", "Status", "Id"),
-        (_cells(document) for document in found),
+        _cells,
         nothing="There are no such documents that you may see.",
     )
-    return DONE
 
 
-def show_document(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
+def show_document(api: Api, terminal: Terminal, given: argparse.Namespace) -> None:
     """Print all that is known of one."""
     document = api.call("GET", f"/documents/{resolve(api, given.document)}")
     _show(terminal, document)
-    return DONE
 
 
-def read_document(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
+def read_document(api: Api, terminal: Terminal, given: argparse.Namespace) -> None:
     """Print the text, part by part; with --json a list of the parts as the API shows them."""
     address = f"/documents/{resolve(api, given.document)}/readable"
     parameters: dict[str, Any] = {} if given.page is None else {"page": given.page}
@@ -131,10 +125,9 @@ def read_document(api: Api, terminal: Terminal, given: argparse.Namespace) -> in
         parameters = {"cursor": cursor}
     if terminal.as_json:
         terminal.json(parts)
-    return DONE
 
 
-def download_document(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
+def download_document(api: Api, terminal: Terminal, given: argparse.Namespace) -> None:
     """Write the file; one that is there already is not overwritten unless it was named."""
     doc_id = resolve(api, given.document)
     parts = api.download(f"/documents/{doc_id}/content")
@@ -142,20 +135,17 @@ def download_document(api: Api, terminal: Terminal, given: argparse.Namespace) -
         for part in parts:
             sys.stdout.buffer.write(part)
         sys.stdout.buffer.flush()
-        return DONE
+        return
     filename = api.call("GET", f"/documents/{doc_id}")["filename"]
     path = Path(given.out or Path(clean(str(filename))).name)
     if path.exists() and not given.out:
         raise CommandError(f"{path} already exists.", "Choose another file with --out.")
     size_bytes = _write(path, parts)
-    if terminal.as_json:
-        terminal.json({"doc_id": doc_id, "path": str(path), "size_bytes": size_bytes})
-    else:
-        terminal.say(f"{path}: {size_bytes:,} bytes")
-    return DONE
+    written = {"doc_id": doc_id, "path": str(path), "size_bytes": size_bytes}
+    terminal.result(written, f"{path}: {size_bytes:,} bytes")
 
 
-def edit_document(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
+def edit_document(api: Api, terminal: Terminal, given: argparse.Namespace) -> None:
     """Correct metadata."""
     names = {"title": "title", "type": "document_type", "author": "author", "department": "department"}
     names["language"] = "language"
@@ -169,10 +159,9 @@ def edit_document(api: Api, terminal: Terminal, given: argparse.Namespace) -> in
     if not changes:
         raise CommandError("Nothing to change.", "Give --title, --type, --author, --department, …")
     _show(terminal, api.call("PATCH", f"/documents/{resolve(api, given.document)}", json=changes))
-    return DONE
 
 
-def change_access(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
+def change_access(api: Api, terminal: Terminal, given: argparse.Namespace) -> None:
     """Set who may read a document, or print it."""
     path = f"/documents/{resolve(api, given.document)}"
     if given.private and given.acl:
@@ -190,21 +179,18 @@ def change_access(api: Api, terminal: Terminal, given: argparse.Namespace) -> in
     else:
         readers = ", ".join(document["acl"]) or "nobody else"
         terminal.say(f"{document['filename']}: {document['owner_id'] or 'no owner'}, {readers}")
-    return DONE
 
 
-def reingest_document(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
+def reingest_document(api: Api, terminal: Terminal, given: argparse.Namespace) -> None:
     """Ingest it again; this continues after the command has ended."""
     _show(terminal, api.call("POST", f"/documents/{resolve(api, given.document)}/reingest"))
-    return DONE
 
 
-def import_page(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
+def import_page(api: Api, terminal: Terminal, given: argparse.Namespace) -> None:
     """Have the app fetch a page; its ingestion continues after the command has ended."""
     wanted = {"url": given.address, "project_id": given.project, "acl": given.acl}
     body = {name: value for name, value in wanted.items() if value}
     _show(terminal, api.call("POST", "/documents/import", json=body))
-    return DONE
 
 
 def delete_documents(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
@@ -249,7 +235,7 @@ def audit(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
     return DONE if report["agrees"] else NOT_ALL_WELL
 
 
-def _cells(document: dict[str, Any]) -> list[Any]:
+def _cells(document: Mapping[str, Any]) -> list[Any]:
     status = str(document["status"])
     reason = f": {document['status_reason']}" if document.get("status_reason") else ""
     cells = [document.get(name) for name in ("filename", "document_type", "page_count")]

@@ -6,10 +6,9 @@ from typing import Any
 
 import httpx
 
-from cli.api import Api, segment
+from cli.api import Api, Event, segment
 from cli.commands import program_name
 from cli.errors import CommandError
-from cli.server_sent_events import Event
 
 ENDS = ("complete", "error")
 _GIVE_UP_S = 90.0  # without an event or a comment: a host that restarts needs less

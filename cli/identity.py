@@ -88,7 +88,7 @@ class _SessionToken:
         return self._session.token
 
 
-def sign_in(api: Api | None, terminal: Terminal, given: argparse.Namespace) -> int:
+def sign_in(api: Api | None, terminal: Terminal, given: argparse.Namespace) -> None:
     """Keep a token, after asking the app whether it is good. One that is refused is not kept."""
     url = wanted_url(given)
     session = _session(url, terminal, given)
@@ -100,30 +100,23 @@ def sign_in(api: Api | None, terminal: Terminal, given: argparse.Namespace) -> i
         terminal.note(f"{url} does not respond, so the token was not tried.", "yellow")
     path = keep_session(session)
     shown = {"url": url, "kept_in": str(path), "expires_at": session.expires_at, "user": who}
-    if terminal.as_json:
-        terminal.json(shown)
-        return 0
     name = f" as {who.get('name') or who['user_id']}" if who else ""
-    terminal.say(f"Signed in at {url}{name}. Kept in {path}, readable by you alone.")
-    return 0
+    terminal.result(shown, f"Signed in at {url}{name}. Kept in {path}, readable by you alone.")
 
 
-def sign_out(api: Api | None, terminal: Terminal, given: argparse.Namespace) -> int:
+def sign_out(api: Api | None, terminal: Terminal, given: argparse.Namespace) -> None:
     """Forget the token. It stays good until it ends."""
     was_there = forget_session()
-    if terminal.as_json:
-        terminal.json({"forgotten": was_there})
-    else:
-        terminal.say("The token is deleted." if was_there else "There was no token.")
-    return 0
+    words = "The token is deleted." if was_there else "There was no token."
+    terminal.result({"forgotten": was_there}, words)
 
 
-def who_am_i(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
+def who_am_i(api: Api, terminal: Terminal, given: argparse.Namespace) -> None:
     """Print who the app takes the caller for."""
     who = {"url": api.url, **api.call("GET", "/me")}
     if terminal.as_json:
         terminal.json(who)
-        return 0
+        return
     today = who.pop("today", [])
     for name, value in who.items():
         shown = ", ".join(map(str, value)) if isinstance(value, list) else value
@@ -135,7 +128,6 @@ def who_am_i(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
     if kept and kept.expires_at:
         ends = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(kept.expires_at))
         terminal.say(f"{'token ends:':<17} {moment(ends)}")
-    return 0
 
 
 def _of(limit: float) -> str:

@@ -22,12 +22,12 @@ def register(tree: Tree) -> None:
     tree.leaf("status", show_status, "check that the app, search and storage respond")
 
 
-def show_metrics(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
+def show_metrics(api: Api, terminal: Terminal, given: argparse.Namespace) -> None:
     """Print measures."""
     found = api.call("GET", f"/metrics/{given.what}", params={"hours": given.hours})
     if terminal.as_json:
         terminal.json(found)
-        return DONE
+        return
     measures = found.pop("measures", {})
     for name, value in _lines(found, ""):
         terminal.say(f"{name + ':':<28} {value}")
@@ -40,7 +40,6 @@ def show_metrics(api: Api, terminal: Terminal, given: argparse.Namespace) -> int
             ),
             nothing="",
         )
-    return DONE
 
 
 def show_status(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:

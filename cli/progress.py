@@ -6,7 +6,7 @@ from typing import Any
 from rich.live import Live
 from rich.text import Text
 
-from cli.server_sent_events import Event
+from cli.api import Event
 from cli.terminal import Terminal, clean
 
 _PREVIEW_LINES = 20

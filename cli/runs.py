@@ -8,12 +8,11 @@ from cli.answers import print_answer
 from cli.api import Api, segment
 from cli.ask import Asking, follow, send_answer
 from cli.commands import Tree
-from cli.errors import DONE, CommandError
+from cli.errors import CommandError
 from cli.following import ENDS, RunStream
-from cli.newest import run_id_of
-from cli.paging import items_of
 from cli.progress import ProgressDisplay, described
 from cli.terminal import Terminal, moment
+from cli.threads import thread_id_of
 
 _STARS = range(1, 6)
 
@@ -38,26 +37,37 @@ def register(tree: Tree) -> None:
     rating.add_argument("--remove", action="store_true", help="remove your rating")
 
 
-def list_runs(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
+def run_id_of(api: Api, named: str) -> str:
+    """The id of a run, or of the newest one for `last`.
+
+    Raises:
+        CommandError: nothing has been asked yet.
+    """
+    if named != "last":
+        return named
+    path = f"/threads/{segment(thread_id_of(api, named))}/messages"
+    messages = api.call("GET", path, params={"limit": 1})["messages"]
+    if not messages:
+        raise CommandError("Nothing was asked in your newest thread.", "Name a run by its id.")
+    return str(messages[-1]["run_id"])
+
+
+def list_runs(api: Api, terminal: Terminal, given: argparse.Namespace) -> None:
     """Print runs."""
-    found = items_of(api, "/runs", "runs", given.limit)
-    if terminal.as_json:
-        terminal.json(found)
-        return DONE
-    terminal.table(
+    terminal.rows(
+        api.items("/runs", "runs", given.limit),
         ("Question", "Status", "Asked", "Id"),
-        ((one["question"], one["status"], moment(one["created_at"]), one["run_id"]) for one in found),
+        lambda one: (one["question"], one["status"], moment(one["created_at"]), one["run_id"]),
         nothing="There are no runs.",
     )
-    return DONE
 
 
-def show_run(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
+def show_run(api: Api, terminal: Terminal, given: argparse.Namespace) -> None:
     """Print one run."""
     view = api.call("GET", f"/runs/{segment(run_id_of(api, given.run))}")
     if terminal.as_json:
         terminal.json(view)
-        return DONE
+        return
     terminal.say(str(view["question"]), "bold")
     terminal.note(f"{view['status']}, asked {moment(view['created_at'])}, thread {view['thread_id']}")
     for item in view.get("todo") or ():
@@ -72,10 +82,9 @@ def show_run(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
         print_answer(api, terminal, view["answer"])
     elif view.get("error"):
         terminal.say(str(view["error"]), "red")
-    return DONE
 
 
-def show_events(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
+def show_events(api: Api, terminal: Terminal, given: argparse.Namespace) -> None:
     """Print events as they come; with --json one object a line. Ctrl-C ends the display, not the run."""
     stream = RunStream(api, run_id=run_id_of(api, given.run), last=given.after, on_trouble=terminal.note)
     for event in stream:
@@ -87,7 +96,6 @@ def show_events(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
             terminal.say(f"{event.number:>4}  {line_of_words}")
         if event.name in ENDS:
             break
-    return DONE
 
 
 def answer_run(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
@@ -100,27 +108,22 @@ def answer_run(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
     return follow(Asking(api, terminal, display, answered), stream)
 
 
-def cancel_run(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
+def cancel_run(api: Api, terminal: Terminal, given: argparse.Namespace) -> None:
     """End a run and its sub-agents."""
     view = api.call("POST", f"/runs/{segment(run_id_of(api, given.run))}/cancel")
-    if terminal.as_json:
-        terminal.json(view)
-    else:
-        terminal.say(f"{view['run_id']} is {view['status']}.")
-    return DONE
+    terminal.result(view, f"{view['run_id']} is {view['status']}.")
 
 
-def rate_run(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
+def rate_run(api: Api, terminal: Terminal, given: argparse.Namespace) -> None:
     """Rate an answer, or take the rating back."""
     path = f"/runs/{segment(run_id_of(api, given.run))}/feedback"
     if given.remove:
         api.call("DELETE", path)
-        _say(terminal, {"run_id": given.run, "feedback": None}, "Taken back.")
-        return DONE
+        terminal.result({"run_id": given.run, "feedback": None}, "Taken back.")
+        return
     feedback = _feedback(given)
     stored = api.call("PUT", path, json=feedback)
-    _say(terminal, stored or {"run_id": given.run, **feedback}, "Thank you, your rating is stored.")
-    return DONE
+    terminal.result(stored or {"run_id": given.run, **feedback}, "Thank you, your rating is stored.")
 
 
 def _feedback(given: argparse.Namespace) -> dict[str, Any]:
@@ -138,13 +141,6 @@ def _feedback(given: argparse.Namespace) -> dict[str, Any]:
     if not feedback:
         raise CommandError("How good was it?", "Say 1-5, up or down, or --comment.")
     return feedback
-
-
-def _say(terminal: Terminal, result: dict[str, Any], words: str) -> None:
-    if terminal.as_json:
-        terminal.json(result)
-    else:
-        terminal.say(words)
 
 
 def _in_short(name: str, given: dict[str, Any]) -> str:

@@ -14,8 +14,6 @@ from cli.api import Api, segment
 from cli.commands import Tree
 from cli.documents import resolve
 from cli.errors import DONE, INTERRUPTED, NO_ANSWER, CommandError
-from cli.newest import summary_id_of
-from cli.paging import items_of
 from cli.terminal import Terminal, clean, moment
 
 _LOOK_EVERY_S = 1.0
@@ -97,45 +95,48 @@ def summarise(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
     return DONE
 
 
-def list_summaries(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
+def summary_id_of(api: Api, named: str) -> str:
+    """The id of a summary, or of the newest one for `last`.
+
+    Raises:
+        CommandError: there is no summary yet.
+    """
+    if named != "last":
+        return named
+    summaries = api.call("GET", "/summaries", params={"limit": 1})["summaries"]
+    if not summaries:
+        raise CommandError("You have no summaries yet.", "Create one first.")
+    return str(summaries[0]["summary_id"])
+
+
+def list_summaries(api: Api, terminal: Terminal, given: argparse.Namespace) -> None:
     """Print summaries."""
-    found = items_of(api, "/summaries", "summaries", given.limit)
-    if terminal.as_json:
-        terminal.json(found)
-        return DONE
-    terminal.table(
+    terminal.rows(
+        api.items("/summaries", "summaries", given.limit),
         ("Focus", "Documents", "Status", "Begun", "Id"),
-        (
-            (one["focus"], one["document_count"], one["status"], moment(one["created_at"]), one["summary_id"])
-            for one in found
+        lambda one: (
+            one["focus"], one["document_count"], one["status"], moment(one["created_at"]), one["summary_id"]
         ),
         nothing="There are no summaries.",
-    )
-    return DONE
+    )  # fmt: skip
 
 
-def show_summary(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
+def show_summary(api: Api, terminal: Terminal, given: argparse.Namespace) -> None:
     """Print one, or how far it is."""
     view = api.call("GET", f"/summaries/{segment(summary_id_of(api, given.summary))}")
-    if terminal.as_json:
-        terminal.json(view)
-    elif view["result"]:
+    if view["result"] and not terminal.as_json:
         _print(api, terminal, view["result"])
-    else:
-        terminal.say(view.get("error") or f"The summary is {view['status']} ({view['progress']:.0%}).")
-    return DONE
+        return
+    words = view.get("error") or f"The summary is {view['status']} ({view['progress']:.0%})."
+    terminal.result(view, words)
 
 
-def delete_summary(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
+def delete_summary(api: Api, terminal: Terminal, given: argparse.Namespace) -> None:
     """Delete one."""
     terminal.confirm(f"Delete the summary {given.summary}?", is_sure=given.yes)
     summary_id = summary_id_of(api, given.summary)
     api.call("DELETE", f"/summaries/{segment(summary_id)}")
-    if terminal.as_json:
-        terminal.json({"summary_id": summary_id, "status": "deleted"})
-    else:
-        terminal.say(f"{summary_id} is deleted.")
-    return DONE
+    terminal.result({"summary_id": summary_id, "status": "deleted"}, f"{summary_id} is deleted.")
 
 
 def _when_ended(api: Api, terminal: Terminal, path: str, view: dict[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ terminal: what is no letter is replaced.
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -56,6 +56,13 @@ class Terminal:
         text = json.dumps(value, ensure_ascii=False, indent=2)
         _write(self.output, _CONTROL.sub(_escaped, text))
 
+    def result(self, value: Any, words: str) -> None:
+        """Print a result: for programs as it is, for people in words."""
+        if self.as_json:
+            self.json(value)
+        else:
+            self.say(words)
+
     def say(self, text: str, style: str = "") -> None:
         """Print a line of a result; a break in it is a blank, so that no name adds a line."""
         _write(self.output, _line(text), style)
@@ -71,6 +78,20 @@ class Terminal:
             self.output.print(Markdown(plain))
         else:
             _write(self.output, plain)
+
+    def rows(
+        self,
+        found: Sequence[Mapping[str, Any]],
+        names: Sequence[str],
+        cells: Callable[[Mapping[str, Any]], Sequence[Any]],
+        *,
+        nothing: str,
+    ) -> None:
+        """Print a list: for programs as it is, for people a row of cells for each."""
+        if self.as_json:
+            self.json(found)
+        else:
+            self.table(names, map(cells, found), nothing=nothing)
 
     def table(self, names: Sequence[str], rows: Iterable[Sequence[Any]], *, nothing: str) -> None:
         """Print rows; `nothing` when there are none."""

@@ -5,9 +5,7 @@ import argparse
 from cli.answers import print_answer
 from cli.api import Api, segment
 from cli.commands import Tree
-from cli.errors import DONE
-from cli.newest import thread_id_of
-from cli.paging import items_of
+from cli.errors import CommandError
 from cli.terminal import Terminal, moment
 
 _MESSAGES = 20
@@ -34,28 +32,38 @@ def register(tree: Tree) -> None:
         parser.add_argument("--yes", action="store_true", help="do not ask")
 
 
-def list_threads(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
+def thread_id_of(api: Api, named: str) -> str:
+    """The id of a thread, or of the newest one for `last`.
+
+    Raises:
+        CommandError: there is no thread yet.
+    """
+    if named != "last":
+        return named
+    threads = api.call("GET", "/threads", params={"limit": 1})["threads"]
+    if not threads:
+        raise CommandError("You have no threads yet.", "Ask something first.")
+    return str(threads[0]["thread_id"])
+
+
+def list_threads(api: Api, terminal: Terminal, given: argparse.Namespace) -> None:
     """Print threads."""
-    found = items_of(api, "/threads", "threads", given.limit)
-    if terminal.as_json:
-        terminal.json(found)
-        return DONE
-    terminal.table(
+    terminal.rows(
+        api.items("/threads", "threads", given.limit),
         ("Title", "Turns", "Last asked", "Id"),
-        ((one["title"], one["turn_count"], moment(one["updated_at"]), one["thread_id"]) for one in found),
+        lambda one: (one["title"], one["turn_count"], moment(one["updated_at"]), one["thread_id"]),
         nothing="There are no threads.",
     )
-    return DONE
 
 
-def show_thread(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
+def show_thread(api: Api, terminal: Terminal, given: argparse.Namespace) -> None:
     """Print the newest turns."""
     path = f"/threads/{segment(thread_id_of(api, given.thread))}/messages"
     # Pages lead to older ones, and each is in order itself: they are put together by their numbers.
-    found = sorted(items_of(api, path, "messages", given.limit), key=lambda message: int(message["number"]))
+    found = sorted(api.items(path, "messages", given.limit), key=lambda message: int(message["number"]))
     if terminal.as_json:
         terminal.json(found)
-        return DONE
+        return
     for message in found:
         terminal.say(f"{message['number']}. {message['question']}", "bold")
         terminal.note(f"   {moment(message['created_at'])}, run {message['run_id']}")
@@ -65,64 +73,45 @@ def show_thread(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
             terminal.say(message.get("error") or message["status"], "yellow")
     if not found:
         terminal.say("Nothing was asked in it.")
-    return DONE
 
 
-def rename_thread(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
+def rename_thread(api: Api, terminal: Terminal, given: argparse.Namespace) -> None:
     """Rename one."""
-    thread = api.call(
-        "PATCH", f"/threads/{segment(thread_id_of(api, given.thread))}", json={"title": given.title}
-    )
-    if terminal.as_json:
-        terminal.json(thread)
-    else:
-        terminal.say(f"{thread['thread_id']} is called {thread['title']!r} now.")
-    return DONE
+    path = f"/threads/{segment(thread_id_of(api, given.thread))}"
+    thread = api.call("PATCH", path, json={"title": given.title})
+    terminal.result(thread, f"{thread['thread_id']} is called {thread['title']!r} now.")
 
 
-def clear_thread(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
+def clear_thread(api: Api, terminal: Terminal, given: argparse.Namespace) -> None:
     """Delete its turns."""
     terminal.confirm(f"Delete all questions and answers of {given.thread}?", is_sure=given.yes)
     thread = api.call("POST", f"/threads/{segment(thread_id_of(api, given.thread))}/clear")
-    if terminal.as_json:
-        terminal.json(thread)
-    else:
-        terminal.say(f"{thread['thread_id']} is empty.")
-    return DONE
+    terminal.result(thread, f"{thread['thread_id']} is empty.")
 
 
-def delete_thread(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
+def delete_thread(api: Api, terminal: Terminal, given: argparse.Namespace) -> None:
     """Delete one."""
     terminal.confirm(f"Delete {given.thread} and everything made of it?", is_sure=given.yes)
     api.call("DELETE", f"/threads/{segment(thread_id_of(api, given.thread))}")
-    if terminal.as_json:
-        terminal.json({"thread_id": given.thread, "status": "deleted"})
-    else:
-        terminal.say(f"{given.thread} is deleted.")
-    return DONE
+    terminal.result({"thread_id": given.thread, "status": "deleted"}, f"{given.thread} is deleted.")
 
 
-def list_memories(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
+def list_memories(api: Api, terminal: Terminal, given: argparse.Namespace) -> None:
     """Print what is remembered."""
-    found = items_of(api, "/memory", "memories", given.limit)
+    found = api.items("/memory", "memories", given.limit)
     if terminal.as_json:
         terminal.json(found)
-        return DONE
+        return
     for memory in found:
         terminal.say(f"{moment(memory['created_at'])}  {memory['question']}", "bold")
         if memory["answer_summary"]:
             terminal.say(f"    {memory['answer_summary']}")
     if not found:
         terminal.say("Nothing is remembered.")
-    return DONE
 
 
-def forget(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
+def forget(api: Api, terminal: Terminal, given: argparse.Namespace) -> None:
     """Forget everything. Threads stay."""
     terminal.confirm("Forget everything that is remembered of your questions?", is_sure=given.yes)
     forgotten = api.call("DELETE", "/memory")
-    if terminal.as_json:
-        terminal.json(forgotten)
-    else:
-        terminal.say(f"{forgotten['deleted']} questions are forgotten.")
-    return DONE
+    terminal.result(forgotten, f"{forgotten['deleted']} questions are forgotten.")

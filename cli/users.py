@@ -6,7 +6,6 @@ from typing import Any
 from cli.api import Api, segment
 from cli.commands import Tree
 from cli.errors import DONE, NOT_ALL_WELL
-from cli.paging import items_of
 from cli.terminal import Terminal, moment
 
 
@@ -29,18 +28,14 @@ def register(tree: Tree) -> None:
     trail.add_argument("--limit", type=int, default=1000, metavar="N", help="maximum number")
 
 
-def erase_user(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
+def erase_user(api: Api, terminal: Terminal, given: argparse.Namespace) -> None:
     """Begin it. It takes a quarter of an hour, and nobody need wait for it."""
     also = " and their own documents" if given.documents else ""
     terminal.confirm(f"Erase everything stored about {given.user}{also}?", is_sure=given.yes)
     wish = "delete" if given.documents else "keep"
     begun = api.call("DELETE", f"/users/{segment(given.user)}", params={"documents": wish})
-    if terminal.as_json:
-        terminal.json(begun)
-        return DONE
-    terminal.say(f"The erasure of {given.user} is at work.")
+    terminal.result(begun, f"The erasure of {given.user} is at work.")
     terminal.note(f"See its progress: users erasure {given.user}")
-    return DONE
 
 
 def show_erasure(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
@@ -53,31 +48,24 @@ def show_erasure(api: Api, terminal: Terminal, given: argparse.Namespace) -> int
     return NOT_ALL_WELL if found["status"] == "failed" else DONE
 
 
-def show_trail(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
+def show_trail(api: Api, terminal: Terminal, given: argparse.Namespace) -> None:
     """Print entries of the audit trail, newest first."""
     wanted = {"since": given.since, "until": given.until, "action": given.action}
     wanted |= {"user_id": given.user, "doc_id": given.document}
     chosen = {name: value for name, value in wanted.items() if value}
-    entries = items_of(api, "/audit", "entries", given.limit, chosen)
-    if terminal.as_json:
-        terminal.json(entries)
-        return DONE
-    terminal.table(
+    terminal.rows(
+        api.items("/audit", "entries", given.limit, chosen),
         ("Time", "Who", "What", "From", "Documents", "Run"),
-        (
-            (
-                moment(one["at"]),
-                one["user_id"],
-                f"{one['action']} {one['subject']}".strip(),
-                one["origin"],
-                ", ".join(one["doc_ids"]),
-                one["run_id"],
-            )
-            for one in entries
+        lambda one: (
+            moment(one["at"]),
+            one["user_id"],
+            f"{one['action']} {one['subject']}".strip(),
+            one["origin"],
+            ", ".join(one["doc_ids"]),
+            one["run_id"],
         ),
         nothing="Nothing is on record for this time.",
     )
-    return DONE
 
 
 def _tell(terminal: Terminal, found: dict[str, Any]) -> None:

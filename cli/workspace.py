@@ -5,7 +5,6 @@ import sys
 
 from cli.api import Api, segment
 from cli.commands import Tree
-from cli.errors import DONE
 from cli.terminal import Terminal, moment
 
 
@@ -18,35 +17,26 @@ def register(tree: Tree) -> None:
         parser.add_argument("file", metavar="FILE", help="its name")
 
 
-def list_files(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
+def list_files(api: Api, terminal: Terminal, given: argparse.Namespace) -> None:
     """Print the files."""
     del given
-    files = api.call("GET", "/workspace")["files"]
-    if terminal.as_json:
-        terminal.json(files)
-        return DONE
-    terminal.table(
+    terminal.rows(
+        api.call("GET", "/workspace")["files"],
         ("Name", "Bytes", "Deleted at"),
-        ((one["name"], f"{one['size_bytes']:,}", moment(one["expires_at"])) for one in files),
+        lambda one: (one["name"], f"{one['size_bytes']:,}", moment(one["expires_at"])),
         nothing="There are no files.",
     )
-    return DONE
 
 
-def show_file(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
+def show_file(api: Api, terminal: Terminal, given: argparse.Namespace) -> None:
     """Print a file as it is."""
     del terminal
     for part in api.download(f"/workspace/{segment(given.file)}"):
         sys.stdout.buffer.write(part)
     sys.stdout.buffer.flush()
-    return DONE
 
 
-def delete_file(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
+def delete_file(api: Api, terminal: Terminal, given: argparse.Namespace) -> None:
     """Delete one. It would go within a day by itself, so nothing is asked."""
     api.call("DELETE", f"/workspace/{segment(given.file)}")
-    if terminal.as_json:
-        terminal.json({"name": given.file, "status": "deleted"})
-    else:
-        terminal.say(f"{given.file} is deleted.")
-    return DONE
+    terminal.result({"name": given.file, "status": "deleted"}, f"{given.file} is deleted.")

@@ -10,8 +10,7 @@ import httpx
 from rich.console import Console
 
 from cli.__main__ import command_tree
-from cli.api import Api
-from cli.server_sent_events import Event
+from cli.api import Api, Event
 from cli.terminal import Prompt, Terminal
 
 Answer = Callable[[httpx.Request], httpx.Response]
@@ -100,6 +99,6 @@ def done(app: RecordingApp, *words: str, answers: list[str] | None = None, as_js
     """Exit code and output of a command; its JSON when that was asked for."""
     read = ReadTerminal(answers, as_json)
     given = command_tree().parse(words)
-    code = given.perform(app.api, read.terminal, given)
+    code = given.perform(app.api, read.terminal, given) or 0
     text = read.out.getvalue()
     return code, json.loads(text) if as_json else text

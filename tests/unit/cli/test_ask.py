@@ -7,12 +7,12 @@ import httpx
 import pytest
 
 from cli.__main__ import command_tree
+from cli.api import Event, read_events
 from cli.ask import ask
 from cli.errors import CommandError
 from cli.following import RunStream
 from cli.progress import Draft, described
-from cli.server_sent_events import Event, read_events
-from tests.unit.cli.fakes import AnsweringApi, ReadTerminal, ScriptedApi
+from tests.unit.cli.fakes import AnsweringApi, ReadTerminal, RecordingApp, ScriptedApi, done
 
 CITED = {
     "n": 1,
@@ -158,9 +158,12 @@ def test_a_run_that_failed_says_why() -> None:
 
 def test_what_is_asked_is_asked_with_its_limits() -> None:
     api = ScriptedApi([COMPLETE])
-    printed(api, "--thread", "t1", "--deep", "--project", "p1", "--doc", "0" * 24)
+    printed(
+        api, "--thread", "t1", "--deep", "--project", "p1", "--doc", "0" * 24, "--agent", "librarian"
+    )  # fmt: skip
     assert api.bodies[0] == {
-        "question": "?", "deep": True, "thread_id": "t1", "project_id": "p1", "doc_ids": ["0" * 24]
+        "question": "?", "deep": True, "thread_id": "t1", "project_id": "p1", "doc_ids": ["0" * 24],
+        "agent": "librarian",
     }  # fmt: skip
 
 
@@ -268,3 +271,12 @@ def test_an_answer_by_command_is_not_asked_for_again() -> None:
     read = ReadTerminal()
     assert given.perform(api, read.terminal, given) == 0
     assert "15 bar" in read.out.getvalue()
+
+
+def test_agents_are_listed_with_what_they_are_for() -> None:
+    app = RecordingApp(
+        {"GET /agents": {"agents": [{"name": "librarian", "description": "Finds documents."}]}}
+    )
+    assert done(app, "agents")[1].split() == ["librarian", "Finds", "documents."]
+    app.answers["GET /agents"] = {"agents": []}
+    assert "no agents" in done(app, "agents")[1]

@@ -10,7 +10,8 @@ import pytest
 from cli.__main__ import command_tree, main
 from cli.api import Api, checked_url, segment
 from cli.errors import CommandError
-from cli.newest import run_id_of, thread_id_of
+from cli.runs import run_id_of
+from cli.threads import thread_id_of
 from cli.watching import Watch
 from functions.http.openapi.description import VERSION
 from tests.unit.cli.fakes import AnsweringApi
