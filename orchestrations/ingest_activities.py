@@ -35,15 +35,15 @@ async def check_holder(payload: Payload, client: df.DurableOrchestrationClient) 
 
 @blueprint.activity_trigger(input_name="payload")
 async def accept_document(payload: Payload) -> dict[str, Any]:
-    """Claim the document and say what there is to do. Input: IngestStep. Output: Accepted or a failure."""
-    from shared.ingestion.acceptance import accept
+    """Claim the document, and do all if it is small. Input: IngestStep. Output: Accepted or a failure."""
+    from shared.ingestion.steps import accept
 
     return await _perform(accept, payload)
 
 
 @blueprint.activity_trigger(input_name="payload")
 async def ingest_small_document(payload: Payload) -> dict[str, Any]:
-    """All the rest, for a small document. Input: IngestStep. Output: SmallDone or a failure."""
+    """All the rest, if it was not done at once. Input: IngestStep. Output: SmallDone or a failure."""
     from shared.ingestion.steps import ingest_small
 
     return await _perform(ingest_small, payload, in_turn=True)

@@ -85,6 +85,8 @@ def _bring_in_line(context: df.DurableOrchestrationContext, step: IngestStep) ->
     if accepted.outcome == "gone":
         closed = yield from _step(context, "remove_document", step, Closed)
         return IngestResult(outcome="removed"), closed.again
+    if accepted.done is not None:
+        return accepted.done.result, accepted.done.again
     result = IngestResult(outcome="current")
     # Rights before content: a narrower list holds at once, not when a long ingestion is done.
     if accepted.rights_changed:

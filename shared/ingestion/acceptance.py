@@ -71,24 +71,26 @@ async def accept(task: IngestTask) -> Accepted:
         state = await task.update(hints_etag=hints_etag, pipeline="", failed_tries=0)
     has_rows = state.content_hash != "" and state.pipeline == pipeline(services.settings)
     is_refused = is_quarantined(state) and state.wanted_etag == properties.etag
-    content_changed = (state.blob_etag != properties.etag or not has_rows) and not is_refused
+    # Whoever broke off in the last step has left rows of the old version, and files.
+    is_current = has_rows and state.blob_etag == properties.etag and state.status != "indexing"
+    content_changed = not is_current and not is_refused
     # Also if the rows are those of other settings: a narrower list holds before they are replaced.
     rights_changed = state.content_hash != "" and state.rights != rights
     is_changed = content_changed or rights_changed
+    small = content_changed and is_small(blob_name, properties.size_bytes)
+    task.is_whole, task.blob = task.is_whole and small and not rights_changed, properties
 
     if is_changed or state.sidecar_etag != sidecar_etag:
         read = {"wanted_rights": rights, "sidecar_etag": sidecar_etag}
         begun = partial(_begun, claimed=state.wanted_rights, read=read, etag=properties.etag)
-        state = await task.update(
-            lambda current: queued(begun(current)) if content_changed else begun(current)
-        )
+        state = await task.note(lambda current: queued(begun(current)) if content_changed else begun(current))
     if state.pending:
         await note_newest(blob_name, services)  # what was read above may be older than the note
     return Accepted(
         outcome="changed" if is_changed else "current",
         content_changed=content_changed,
         rights_changed=rights_changed,
-        small=content_changed and is_small(blob_name, properties.size_bytes),
+        small=small,
     )
 
 

@@ -10,6 +10,7 @@ import uuid
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import PurePosixPath
 from typing import TypeVar
 
@@ -19,6 +20,7 @@ from shared.documents.state import DocumentState, PhaseTime
 from shared.documents.state_store import DocumentStore
 from shared.ingestion.models import Closed, CloseRequest, IngestStep
 from shared.ingestion.services import IngestionServices
+from shared.platform.blobs import BlobProperties
 from shared.platform.errors import (
     ConflictError,
     DependencyError,
@@ -57,7 +59,9 @@ class IngestTask:
     Attributes:
         content_hash: of the file; set once it was read.
         used: what this step has used up for the document's owner.
+        blob: the file's properties, as far as this activity has asked for them.
         is_whole: the whole ingestion is this one activity: no later one reads the files.
+        is_first: no bytes were ever read under this name, so nothing made of them can be anywhere.
     """
 
     def __init__(self, step: IngestStep, services: IngestionServices) -> None:
@@ -69,8 +73,11 @@ class IngestTask:
         self.known: DocumentState | None = None
         self.content_hash = step.content_hash
         self.used = Usage()
+        self.blob: BlobProperties | None = None
         self.is_whole = False
+        self.is_first = False
         self._files: dict[str, Model] = {}
+        self._noted: list[Callable[[DocumentState], DocumentState]] = []
 
     async def take(self) -> DocumentState | None:
         """Claim the document; None when another instance holds it, which then looks again.
@@ -117,10 +124,12 @@ class IngestTask:
             state = await self.look()
             self.known = None
             try:
-                changed = change(state).model_copy(update=fields)
-                self.known = await self.documents.replace(touched(changed))
+                for noted in (*self._noted, change):
+                    state = noted(state)
+                self.known = await self.documents.replace(touched(state.model_copy(update=fields)))
             except ConflictError:
                 continue
+            self._noted.clear()
             return self.known
         raise contended()
 
@@ -183,16 +192,24 @@ class IngestTask:
         """Whether work files are stored: always for a new version, whose repetition must clear up by them."""
         return not self.is_whole or self.known is None or self.known.content_hash != ""
 
-    async def enter(self, status: DocumentStatus) -> DocumentState:
-        """Note that the ingestion reached `status`; in a small document with the next change of its state.
+    async def note(self, change: Callable[[DocumentState], DocumentState]) -> DocumentState:
+        """As `update`; of a small document the change is written with the next update.
 
         Raises:
             ClaimLostError: the instance no longer holds the document.
         """
         if not self.is_whole:
-            return await self.update(lambda state: with_status(state, status))
-        self.known = with_status(await self.look(), status)
-        return self.known
+            return await self.update(change)
+        self._noted.append(change)
+        return await self.look()
+
+    async def enter(self, status: DocumentStatus) -> DocumentState:
+        """Note that the ingestion reached `status` now.
+
+        Raises:
+            ClaimLostError: the instance no longer holds the document.
+        """
+        return await self.note(partial(with_status, status=status, at=now()))
 
     def is_retried_after(self, failed: GroundworkError) -> bool:
         """Whether a call of a model that failed may succeed in a later attempt of this step."""
@@ -285,11 +302,11 @@ def is_quarantined(state: DocumentState) -> bool:
     return state.status == "failed" and state.failed_tries >= MAX_TRIES
 
 
-def with_status(state: DocumentState, status: DocumentStatus) -> DocumentState:
-    """The state in another status, and since when; unchanged if it is in it already."""
+def with_status(state: DocumentState, status: DocumentStatus, at: datetime | None = None) -> DocumentState:
+    """The state in another status, and since when (None = now); unchanged if it is in it already."""
     if state.status == status and state.phases:
         return state
-    phases = (*state.phases, PhaseTime(status=status, at=now()))
+    phases = (*state.phases, PhaseTime(status=status, at=at or now()))
     return state.model_copy(update={"status": status, "phases": phases})
 
 
@@ -321,8 +338,9 @@ def revived(state: DocumentState) -> DocumentState:
     """
     if not state.is_deleted:
         return state
-    # Wanted rights stay until the new file's are read: its owner must see it meanwhile.
-    known = {"revision", "pending", "holder", "wanted_rights"}
+    # Wanted rights stay until the new file's are read: its owner must see it meanwhile. That bytes were read
+    # tells `IngestTask.is_first` that something of them may be left.
+    known = {"revision", "pending", "holder", "wanted_rights", "tried_hash"}
     kept = {name: getattr(state, name) for name in known}
     return fresh_state(state.blob_name).model_copy(update=kept)
 

@@ -6,6 +6,7 @@ document in the list is complete, and one that is being replaced never disappear
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import PurePosixPath
@@ -41,9 +42,10 @@ from shared.retrieval.models import DocumentRecord
 METADATA_BY_RULE = "The model could not describe the document; title and summary come from simple rules."
 CAPTIONS_BY_RULE = "The model could not describe some figures; their captions come from the text around them."
 EMBED_BATCH = 64  # texts a request; more only make a failed one dearer (unmeasured)
-_TURNS = FairTurns(2)  # requests of this process: one is answered while the next one is sent
-_SHORT_TURNS = FairTurns(2)  # those of a few texts don't wait for long ones
-_SHORT = 8  # texts
+# Requests of this process, first those of a few blocks, which don't wait for long ones: one is answered while
+# the next one is sent.
+_EMBEDDING, _WRITING = (FairTurns(2), FairTurns(2)), (FairTurns(2), FairTurns(2))
+_SHORT = 8  # blocks
 _PACE = EmbeddingPace(largest=EMBED_BATCH)
 _MOST_ASKED = 500  # ids of one filter
 
@@ -64,7 +66,9 @@ async def plan(task: IngestTask) -> Planned:
     parsed = await task.get(PARSED, ParsedFile)
     model = task.services.settings.models.embedding
     blocks = make_blocks(task.doc_id, parsed, {}, model)  # figures as the model will caption them
-    changes = plan_changes(blocks, await index_rows.block_hashes(task.services.content_index, task.doc_id))
+    content_index = task.services.content_index
+    indexed = {} if task.is_first else await index_rows.block_hashes(content_index, task.doc_id)
+    changes = plan_changes(blocks, indexed)
     await task.put(CHANGES, changes)
     return Planned(
         new_count=len(changes.new),
@@ -90,20 +94,29 @@ async def write_blocks(task: IngestTask) -> Done:
         batch, positions = positions[:size], positions[size:]
         vectors, calls = await _vectors(task, version, batch, original)
         task.used = task.used.plus(Usage(blocks=len(batch)))
-        # Embedding may take minutes: an instance that lost the document meanwhile must not write into it any
-        # more, and rights that changed meanwhile hold in what is written from now on.
-        state = await task.update(partial(with_model_calls, status="embedding", calls=calls))
-        # A figure's picture comes before its block: what is found can be shown.
-        for position in batch:
-            if position >= first_figure:
-                await figure_store.publish(task.blobs, task.doc_id, figures[position - first_figure].key)
-        record = _record(task, state, version)
-        rows = [
-            index_rows.block_row(version.blocks[position], record, vector)
-            for position, vector in zip(batch, vectors, strict=True)
-        ]
-        await rights.upload_blocks(task, rows, state.wanted_rights)
+        async with _turn(_WRITING, task, len(batch)):
+            # Embedding may take minutes: an instance that lost the document meanwhile must not write into it
+            # any more, and rights that changed meanwhile hold in what is written from now on.
+            state = await task.update(partial(with_model_calls, status="embedding", calls=calls))
+            # A figure's picture comes before its block: what is found can be shown.
+            for position in batch:
+                if position >= first_figure:
+                    await figure_store.publish(task.blobs, task.doc_id, figures[position - first_figure].key)
+            record = _record(task, state, version)
+            rows = [
+                index_rows.block_row(version.blocks[position], record, vector)
+                for position, vector in zip(batch, vectors, strict=True)
+            ]
+            await rights.upload_blocks(task, rows, state.wanted_rights)
     return Done()
+
+
+def _turn(
+    lanes: tuple[FairTurns, FairTurns], task: IngestTask, blocks: int
+) -> AbstractAsyncContextManager[None]:
+    """The next turn of the document's owner at a service."""
+    owner = task.known.wanted_rights.owner_id if task.known else None
+    return lanes[blocks > _SHORT].turn(owner or "")
 
 
 async def _unwritten(task: IngestTask, version: _Version, positions: Sequence[int]) -> Sequence[int]:
@@ -123,7 +136,7 @@ async def _unwritten(task: IngestTask, version: _Version, positions: Sequence[in
 
 async def finish(task: IngestTask) -> Done:
     """Make the new version the one that is found, and clear away what was only the old one's."""
-    services, doc_id = task.services, task.doc_id
+    services = task.services
     state = await task.enter("indexing")
     if state.content_hash == task.content_hash and not await task.exists(PARSED):
         return Done()  # an earlier attempt did it all
@@ -149,19 +162,27 @@ async def finish(task: IngestTask) -> Done:
     state = await _updated_or_taken_back(task, indexed)
     if state.wanted_rights != state.rights:
         await rights.apply_rights(task)
-    # Rows that are not this version's: those of the plan, and what an instance that died wrote after it.
-    found = await index_rows.block_hashes(services.content_index, doc_id)
-    wanted = {block.block_id for block in version.blocks}
-    await services.content_index.delete(sorted({*changes.gone, *found} - wanted))
-    await figure_store.keep_only(task.blobs, doc_id, {figure.key for figure in version.parsed.figures})
-    if not version.described.by_model:
-        await remove_extracted(task.blobs, doc_id)
-    elif not is_extracted_kept:
+    if version.described.by_model and not is_extracted_kept:
         await keep_extracted(task, state, version.described)
-    if record.version > 1:
-        await page_files.keep_only(task.blobs, doc_id, task.content_hash)
-    await task.remove_files()
+    if not task.is_first or version.parsed.figures:
+        await _clear_away(task, state, version, changes)
     return Done()
+
+
+async def _clear_away(
+    task: IngestTask, state: DocumentState, version: _Version, changes: BlockChanges
+) -> None:
+    """Remove what is not this version's, and last the work files: until then this can be repeated."""
+    # Rows of the plan, and what an instance that died wrote after it.
+    found = await index_rows.block_hashes(task.services.content_index, task.doc_id)
+    wanted = {block.block_id for block in version.blocks}
+    await task.services.content_index.delete(sorted({*changes.gone, *found} - wanted))
+    await figure_store.keep_only(task.blobs, task.doc_id, {figure.key for figure in version.parsed.figures})
+    if not version.described.by_model:
+        await remove_extracted(task.blobs, task.doc_id)
+    if state.version > 1:
+        await page_files.keep_only(task.blobs, task.doc_id, task.content_hash)
+    await task.remove_files()
 
 
 async def _of_its_age(record: DocumentRecord, task: IngestTask, state: DocumentState) -> DocumentRecord:
@@ -291,9 +312,7 @@ async def _vectors(
             texts.append(embedded_text(version.parsed.chunks[position]))
     if texts:
         limits = CallLimits(timeout_s=task.services.settings.models.embedding_timeout_s, max_retries=2)
-        owner = task.known.wanted_rights.owner_id if task.known else None
-        turns = _SHORT_TURNS if len(texts) <= _SHORT else _TURNS
-        async with turns.turn(owner or ""), _PACE.measured(len(texts)):
+        async with _turn(_EMBEDDING, task, len(texts)), _PACE.measured(len(texts)):
             made = await task.services.embedder.embed(texts, limits)
         for position, vector in zip(unknown, made, strict=True):
             known[version.blocks[position].block_id] = vector

@@ -71,7 +71,7 @@ async def describe(task: IngestTask) -> Done:
     by_model = metadata is not None
     if metadata is None:
         metadata = describe_by_rule(state.filename, parsed.title, parsed.first_heading, parsed.opening)
-    await task.update(partial(with_model_calls, status="parsing", calls=calls))
+    await task.note(partial(with_model_calls, status="parsing", calls=calls))
     metadata = with_language_code(metadata, parsed.opening)
     described = DescribedFile(**metadata.model_dump(), by_model=by_model)
     await task.put(METADATA, described)
@@ -84,7 +84,7 @@ async def describe(task: IngestTask) -> Done:
 async def _by_earlier(task: IngestTask, state: DocumentState, opening: str) -> DocumentMetadata | None:
     """What the model said of these bytes before."""
     original = await find_original(task, state)
-    for doc_id in filter(None, (state.doc_id, original.doc_id)):
+    for doc_id in filter(None, ("" if task.is_first else state.doc_id, original.doc_id)):
         said = await find_model(task.blobs, WORK, _EXTRACTED.format(doc_id), ExtractedFile)
         if said is None:  # a rule described the document, or somebody asked for another try
             continue

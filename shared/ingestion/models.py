@@ -39,21 +39,6 @@ class IngestStep(Model):
     last_attempt: bool = False
 
 
-class Accepted(Model):
-    """What there is to do.
-
-    `noted`: another instance works on the document and will look again when it ends. `nothing`: there is no
-    such document and never was. `gone`: remove it. `current`: all is as it should be. `changed`: see the
-    flags. `small`: its content takes one step.
-    """
-
-    kind: Literal["accepted"] = "accepted"
-    outcome: Literal["noted", "nothing", "gone", "current", "changed"]
-    content_changed: bool = False
-    rights_changed: bool = False
-    small: bool = False
-
-
 class Parsed(Model):
     """The file is parsed and its chunks lie in the work container, unless it has the same bytes as before."""
 
@@ -79,6 +64,30 @@ class IngestResult(Model):
     gone_count: int = 0
 
 
+class SmallDone(Model):
+    """All of a small document is done, and the claim given up as `Closed` says."""
+
+    kind: Literal["small_done"] = "small_done"
+    result: IngestResult
+    again: bool
+
+
+class Accepted(Model):
+    """What there is to do.
+
+    `noted`: another instance works on the document and will look again when it ends. `nothing`: there is no
+    such document and never was. `gone`: remove it. `current`: all is as it should be. `changed`: see the
+    flags. `small`: its content takes one step; `done`: it was taken at once.
+    """
+
+    kind: Literal["accepted"] = "accepted"
+    outcome: Literal["noted", "nothing", "gone", "current", "changed"]
+    content_changed: bool = False
+    rights_changed: bool = False
+    small: bool = False
+    done: SmallDone | None = None
+
+
 BLOCK_COUNTS = {"new_count", "kept_count", "moved_count", "gone_count"}  # from a plan into the result
 
 
@@ -97,14 +106,6 @@ class Closed(Model):
     """The instance gave up its claim; but if `again`, an event came meanwhile: look at the blob again."""
 
     kind: Literal["closed"] = "closed"
-    again: bool
-
-
-class SmallDone(Model):
-    """All of a small document is done, and the claim given up as `Closed` says."""
-
-    kind: Literal["small_done"] = "small_done"
-    result: IngestResult
     again: bool
 
 

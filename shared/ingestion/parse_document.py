@@ -63,7 +63,7 @@ async def parse(task: IngestTask) -> Parsed:
     """
     state = await task.enter("parsing")
     format_of(state.filename)
-    properties = await task.blobs.properties(DOCUMENTS, task.step.blob_name)
+    properties = task.blob or await task.blobs.properties(DOCUMENTS, task.step.blob_name)
     size_bytes = 0 if properties is None else properties.size_bytes
     max_bytes = task.services.settings.ingestion.max_document_bytes
     if size_bytes > max_bytes:
@@ -92,6 +92,8 @@ async def _parse(task: IngestTask, folder: Path, run: RunJob) -> Parsed:
             "The file was replaced while it was being read.", "It will be read again."
         ) from None
     task.content_hash, magic_bytes = await asyncio.to_thread(_inspect, source)
+    state = await task.look()
+    task.is_first = task.is_whole and not (state.tried_hash or state.content_hash)
     state = await task.update(partial(_with_bytes, content_hash=task.content_hash, etag=downloaded.etag))
     if task.content_hash == state.content_hash and state.pipeline == pipeline(settings):
         return Parsed(content_hash=task.content_hash, same_bytes=True)

@@ -8,7 +8,7 @@ from shared.access.limits import charge
 from shared.documents import figure_store, index_rows, page_files
 from shared.documents.ids import sender_of
 from shared.documents.state import DocumentState
-from shared.ingestion import captions, indexing, metadata
+from shared.ingestion import acceptance, captions, indexing, metadata
 from shared.ingestion.acceptance import pipeline
 from shared.ingestion.changes import correct
 from shared.ingestion.claims import CHANGES, PARSED, ClaimLostError, IngestTask, now
@@ -16,6 +16,7 @@ from shared.ingestion.copies import is_new_name, same_bytes
 from shared.ingestion.fair_turns import SHARES, NoPlaceFreeError
 from shared.ingestion.models import (
     BLOCK_COUNTS,
+    Accepted,
     BlockChanges,
     Closed,
     CloseRequest,
@@ -82,6 +83,24 @@ def _failure(name: str, task: IngestTask, failed: GroundworkError) -> IngestFail
         retry_after_s=failed.retry_after_s,
         waits=waits,
     )
+
+
+async def accept(task: IngestTask) -> Accepted:
+    """Accept the document; a small one is ingested at once, unless the places are taken.
+
+    Raises:
+        GroundworkError: a service failed, or as `ingest_small`.
+    """
+    task.is_whole = True  # until something is found that takes more
+    accepted = await acceptance.accept(task)
+    if not (accepted.small and task.is_whole):
+        return accepted
+    try:
+        with SHARES.taken(sender_of(task.step.blob_name)):
+            return accepted.model_copy(update={"done": await ingest_small(task)})
+    except NoPlaceFreeError:
+        await task.update()  # what was noted
+        return accepted
 
 
 async def ingest_small(task: IngestTask) -> SmallDone:

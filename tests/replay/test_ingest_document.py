@@ -123,10 +123,18 @@ def test_a_small_document_takes_one_step_more() -> None:
     assert (run.output["outcome"], run.output["new_count"]) == ("ready", 3)
 
 
+def test_a_small_document_that_was_ingested_at_once_needs_no_other_step() -> None:
+    done = SmallDone(result=IngestResult(outcome="ready", new_count=3), again=False)
+    run = ingest(accept_document=SMALL.model_copy(update={"done": done}))
+    assert names(run) == ["accept_document"]
+    assert (run.output["outcome"], run.output["new_count"]) == ("ready", 3)
+
+
 def test_an_event_that_came_meanwhile_is_followed_by_a_small_document_too() -> None:
     done = SmallDone(result=IngestResult(outcome="ready"), again=True)
-    run = ingest(accept_document=SMALL, ingest_small_document=done)
-    assert run.continued_with == {"blob_name": "a.pdf"}
+    for accepted in (SMALL, SMALL.model_copy(update={"done": done})):
+        run = ingest(accept_document=accepted, ingest_small_document=done)
+        assert run.continued_with == {"blob_name": "a.pdf"}
 
 
 def test_a_small_document_that_fails_is_closed_with_its_reason() -> None:

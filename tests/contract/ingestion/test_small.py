@@ -1,17 +1,23 @@
 """Short texts go through in one step: the same result wherever it breaks off, and no superfluous events."""
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from shared.documents.state import DocumentState
+from shared.ingestion import steps
 from shared.ingestion.acceptance import MAX_SMALL_BYTES, is_duplicate_event, is_small
+from shared.ingestion.claims import IngestTask
+from shared.ingestion.fair_turns import Shares
+from shared.ingestion.models import IngestStep
 from shared.ingestion.rights import read_rights
 from shared.platform.blobs import BlobProperties
 from shared.platform.errors import DependencyError
 from shared.platform.names import DOCUMENTS, WORK
+from shared.platform.search import SearchPage, SearchRequest
 from shared.wiring import Services
 from tests.contract.ingestion.driving import GUIDE, blocks_of, documents_of, drop, ingest, state_of, unique
 from tests.contract.ingestion.models import CountingChatModel
@@ -66,6 +72,57 @@ async def test_a_second_version_is_whole_wherever_its_step_broke_off(services: S
         assert (await state_of(services, name)).version == 2
         if not has_broken:
             return
+
+
+async def test_a_repetition_removes_the_old_rows_that_a_broken_step_has_left(
+    services: Services, name: str
+) -> None:
+    await drop(services, name)
+    await ingest(services, name, "first")
+    failures = [DependencyError("The index is busy.", "Try again.")]
+
+    async def delete(keys: Sequence[str]) -> None:
+        if failures:
+            raise failures.pop()
+        await services.content_index.delete(keys)
+
+    index: Any = Replaced(services.content_index, delete=delete)
+    await drop(services, name, GUIDE.replace("16 bar", "20 bar"))
+    await ingest(replace(services, content_index=index), name, "second")
+    assert not failures
+    assert "16 bar" not in " ".join(block["content"] for block in await blocks_of(services, name))
+
+
+async def test_for_the_first_bytes_of_a_name_no_rows_are_looked_for(services: Services, name: str) -> None:
+    asked: list[SearchRequest] = []
+
+    async def search(request: SearchRequest) -> SearchPage:
+        asked.append(request)
+        return await services.content_index.search(request)
+
+    index: Any = Replaced(services.content_index, search=search)
+    watched = replace(services, content_index=index)
+    await drop(services, name)
+    assert (await ingest(watched, name, "first")).outcome == "ready"
+    assert asked == []
+    await drop(services, name, GUIDE.replace("16 bar", "20 bar"))
+    assert (await ingest(watched, name, "second")).gone_count == 1
+    assert asked != []
+
+
+async def test_a_person_whose_share_is_used_up_does_not_lose_a_small_document(
+    services: Services, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shares = Shares(1)
+    monkeypatch.setattr(steps, "SHARES", shares)
+    await drop(services, name, metadata={"acl": "sales"})
+    with shares.taken(""), shares.taken(""):
+        task = IngestTask(IngestStep(blob_name=name, instance_id="one"), services)
+        accepted = await steps.accept(task)
+        state = await state_of(services, name)
+    assert (accepted.small, accepted.done) == (True, None)
+    assert (state.holder, state.wanted_rights.acl) == ("one", ("sales",))
+    assert (await ingest(services, name, "one")).outcome == "ready"
 
 
 async def is_old_news(services: Services, name: str) -> bool:
