@@ -62,6 +62,16 @@ _ABOUT = {
     },
     "instructions": _INSTRUCTIONS,
 }
+_FIXED: Mapping[str, Mapping[str, Any]] = {
+    "server/discover": {
+        **_ABOUT,
+        "supportedVersions": list(VERSIONS),
+        "_meta": {"io.modelcontextprotocol/serverInfo": _SERVER},
+    },
+    "ping": {},
+    "resources/list": {"resources": []},  # documents are found by tools: a list of all would be long
+    "resources/templates/list": {"resourceTemplates": [_PAGE]},
+}
 
 
 @route(blueprint, "POST", "mcp")
@@ -113,25 +123,14 @@ async def _result_of(message: Message, call: "McpCall") -> Mapping[str, Any]:
 
     if message.method == "resources/read":
         return await _read_page(message, call)
-    fixed: Mapping[str, Mapping[str, Any]] = {
-        "initialize": {
-            **_ABOUT,
-            "protocolVersion": negotiated(message.params.get("protocolVersion")),
-            "serverInfo": _SERVER,
-        },
-        "server/discover": {
-            **_ABOUT,
-            "supportedVersions": list(VERSIONS),
-            "_meta": {"io.modelcontextprotocol/serverInfo": _SERVER},
-        },
-        "ping": {},
-        "tools/list": {"tools": [tool.described(call) for tool in TOOLS.values()]},
-        "resources/list": {"resources": []},  # documents are found by tools: a list of all would be long
-        "resources/templates/list": {"resourceTemplates": [_PAGE]},
-    }
-    if message.method not in fixed:
+    if message.method == "tools/list":
+        return {"tools": [tool.described(call) for tool in TOOLS.values()]}
+    if message.method == "initialize":
+        version = negotiated(message.params.get("protocolVersion"))
+        return {**_ABOUT, "protocolVersion": version, "serverInfo": _SERVER}
+    if message.method not in _FIXED:
         raise RpcError(METHOD_NOT_FOUND, "This server has no such method.")
-    return fixed[message.method]
+    return _FIXED[message.method]
 
 
 async def _read_page(message: Message, call: "McpCall") -> Mapping[str, Any]:

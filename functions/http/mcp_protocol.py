@@ -17,11 +17,16 @@ STATELESS_VERSION = "2026-07-28"
 VERSIONS = (*INITIALIZED_VERSIONS, STATELESS_VERSION)
 _META = "io.modelcontextprotocol/"
 _NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
-_CACHED = frozenset({"server/discover", "tools/list", "resources/list", "resources/templates/list"})
-_PER_PERSON = frozenset({"resources/read"})
+_TTL_MS = {  # tools change with a deployment; pages at any time
+    **dict.fromkeys(
+        ("server/discover", "tools/list", "resources/list", "resources/templates/list"), 3_600_000
+    ),
+    "resources/read": 0,
+}
+_PER_PERSON = frozenset({"tools/list", "resources/read"})  # tools name the agents that a person may ask
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS = -32700, -32600, -32601, -32602
-INTERNAL_ERROR, RESOURCE_NOT_FOUND, HEADER_MISMATCH, UNSUPPORTED_VERSION = -32603, -32002, -32020, -32022
+RESOURCE_NOT_FOUND, HEADER_MISMATCH, UNSUPPORTED_VERSION = -32002, -32020, -32022
 _STATUSES = {
     PARSE_ERROR: 400,
     INVALID_REQUEST: 400,
@@ -30,7 +35,6 @@ _STATUSES = {
     UNSUPPORTED_VERSION: 400,
     METHOD_NOT_FOUND: 404,
 }
-_LIST_TTL_MS = 3_600_000  # tools change with a deployment
 
 
 class RpcError(Exception):
@@ -62,12 +66,9 @@ class Message:
         wrapped = dict(result)
         if self.is_stateless:
             wrapped["resultType"] = "complete"
-            if self.method in _CACHED | _PER_PERSON:
-                is_private = self.method in _PER_PERSON
-                wrapped |= {
-                    "ttlMs": 0 if is_private else _LIST_TTL_MS,
-                    "cacheScope": "private" if is_private else "public",
-                }
+            if self.method in _TTL_MS:
+                wrapped["ttlMs"] = _TTL_MS[self.method]
+                wrapped["cacheScope"] = "private" if self.method in _PER_PERSON else "public"
         return {"jsonrpc": "2.0", "id": self.id, "result": wrapped}
 
 

@@ -41,7 +41,11 @@ ANSWER_WITHIN_S = 25.0  # clients give up a call after 30 to 60 s
 SAME_QUESTION_HOLDS = timedelta(minutes=10)
 _MAX_TEXT_CHARS = 60_000
 _MAX_PAGES = 10_000  # more than a document has; one request returns 500 blocks at most
-_CALCULATION = {"sql", "sql_in_words", "columns", "rows", "row_count"}
+_CITED = {
+    *("n", "kind", "filename", "page_number", "quote", "verified", "fetched_at"),
+    *("sql", "sql_in_words", "columns", "rows", "row_count"),
+}
+_METADATA = {"doc_id", "filename", "author", "document_type", "language", "page_count", "upload_date"}
 _ITEM = re.compile(r"([A-Za-z0-9_-]{1,100})(?:/pages/([1-9][0-9]{0,5}))?", re.ASCII)
 
 _PROGRESS = {
@@ -152,18 +156,7 @@ class Fetch(McpTool):
     async def _run(self, arguments: FetchParameters) -> ToolResult:
         record, hits = await read_item(arguments.id, self._call)
         text = text_of(hits)
-        metadata = record.model_dump(
-            mode="json",
-            include={
-                "doc_id",
-                "filename",
-                "author",
-                "document_type",
-                "language",
-                "page_count",
-                "upload_date",
-            },
-        )
+        metadata = record.model_dump(mode="json", include=_METADATA)
         return {
             **_named(hits[0], arguments.id, self._call),
             "title": record.title or record.filename,
@@ -356,16 +349,7 @@ def _outcome(view: RunView, call: McpCall) -> ToolResult:
             "answer": view.answer.text,
             "abstained": view.answer.abstained,
             "citations": [
-                {
-                    "n": cited.n,
-                    "kind": cited.kind,
-                    "filename": cited.filename,
-                    "page_number": cited.page_number,
-                    "quote": cited.quote,
-                    "verified": cited.verified,
-                    "url": urljoin(call.address, cited.url),
-                    **cited.model_dump(mode="json", include=_CALCULATION),
-                }
+                {**cited.model_dump(mode="json", include=_CITED), "url": urljoin(call.address, cited.url)}
                 for cited in view.answer.citations
             ],
         }

@@ -1,5 +1,7 @@
 """The tool `read_pages`: the pages of a document, as they stand."""
 
+from dataclasses import dataclass, field
+
 from pydantic import Field
 
 from shared.retrieval.blocks import DocumentBlocks
@@ -17,8 +19,12 @@ class ReadPagesParameters(Parameters):
     last: int = Field(default=1, ge=1, description=f"The last page; at most {MAX_PAGES} pages are read.")
 
 
+@dataclass(frozen=True)
 class ReadPages(Tool):
     """Reads pages of documents that the user of `blocks` may read."""
+
+    blocks: DocumentBlocks
+    found: Found = field(default_factory=Found)
 
     name = "read_pages"
     description = (
@@ -27,12 +33,8 @@ class ReadPages(Tool):
     )
     parameters = ReadPagesParameters
 
-    def __init__(self, blocks: DocumentBlocks, found: Found | None = None) -> None:
-        self._blocks = blocks
-        self._found = found or Found()
-
     async def _run(self, arguments: ReadPagesParameters) -> ToolResult:
         last = min(max(arguments.last, arguments.first), arguments.first + MAX_PAGES - 1)
-        hits = await self._blocks.pages(arguments.doc_id, arguments.first, last)
-        self._found.hits.extend(hits)
+        hits = await self.blocks.pages(arguments.doc_id, arguments.first, last)
+        self.found.hits.extend(hits)
         return search_results(hits, {})

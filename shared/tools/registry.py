@@ -76,15 +76,20 @@ class Binding:
         """The tables, trimmed."""
         return TableLookup(self.blocks, self.documents, self.user, self.services)
 
+    @property
+    def limits(self) -> CallLimits:
+        """Of one search."""
+        return CallLimits(timeout_s=self.services.settings.search.timeout_s)
+
     def block_search(self, degradation: DegradationPolicy | None = None) -> BlockSearch:
         """Search over blocks; `degradation` as for `BlockSearch`."""
-        settings, models = self.services.settings.search, self.services.settings.models
+        settings, models = self.services.settings, self.services.settings.models
         return BlockSearch(
             self.blocks,
             self.services.embedder,
-            CallLimits(timeout_s=settings.timeout_s),
+            self.limits,
             self.documents,
-            semantic_ranker=settings.semantic_ranker,
+            semantic_ranker=settings.search.semantic_ranker,
             degradation=degradation,
             relevant_cosine=models.relevant_cosine or relevant_cosine(models.embedding),
         )
@@ -92,9 +97,8 @@ class Binding:
 
 def block_search(services: ToolServices, user: UserContext) -> BlockSearch:
     """Search over blocks that `user` may read; by words alone when the embedder fails or is late."""
-    timeout_s = services.settings.search.timeout_s
-    policy = DegradationPolicy(embed_limits=CallLimits(timeout_s=timeout_s), patience_s=2 * timeout_s)
-    return Binding(services, user).block_search(policy)
+    binding, patience_s = Binding(services, user), 2 * services.settings.search.timeout_s
+    return binding.block_search(DegradationPolicy(embed_limits=binding.limits, patience_s=patience_s))
 
 
 def _semantic_search(binding: Binding) -> Tool:
@@ -111,11 +115,6 @@ def _over_documents(tool: type[DocumentTool], binding: Binding) -> Tool:
     return tool(DocumentSearch(binding.documents), binding.found)
 
 
-def _search_web(binding: Binding) -> Tool:
-    limits = CallLimits(timeout_s=binding.services.settings.search.timeout_s)
-    return SearchWeb(binding.services.web_search, limits, binding.outside, binding.found)
-
-
 def _fetch_page(binding: Binding) -> Tool:
     services = binding.services
     memory_mb, whose = services.settings.host.instance_memory_mb, binding.user.user_id
@@ -130,11 +129,6 @@ def _judging(tool: type[BlockJudge], binding: Binding) -> Tool:
     return tool(BlockLookup(binding.blocks), binding.services.chat_model, limits)
 
 
-def _list_tables(binding: Binding) -> Tool:
-    limits = CallLimits(timeout_s=binding.services.settings.search.timeout_s)
-    return ListTables(binding.tables, binding.services.embedder, limits)
-
-
 def run_query_of(binding: Binding) -> RunQuery:
     """What runs SQL for the user, over tables that were found readable."""
     services = binding.services
@@ -144,15 +138,8 @@ def run_query_of(binding: Binding) -> RunQuery:
 
 def _query_structured_data(binding: Binding) -> Tool:
     services = binding.services
-    limits = CallLimits(timeout_s=services.settings.search.timeout_s)
-    return QueryStructuredData(
-        binding.tables, run_query_of(binding), services.chat_model, services.embedder, limits, binding.found
-    )
-
-
-def _read_github(binding: Binding) -> Tool:
-    limits = CallLimits(timeout_s=binding.services.settings.search.timeout_s)
-    return ReadGithub(binding.services.github, limits, binding.outside)
+    models = services.chat_model, services.embedder
+    return QueryStructuredData(binding.tables, run_query_of(binding), *models, binding.limits, binding.found)
 
 
 def _workspace(binding: Binding, tool: type[Tool]) -> Workspace | None:
@@ -173,15 +160,17 @@ TOOLS: Mapping[str, Callable[[Binding], Tool]] = {
     **{tool.name: partial(_judging, tool) for tool in (Rerank, Grade)},
     RecallMemory.name: lambda binding: RecallMemory(memory_search(binding.services, binding.user)),
     AskUser.name: lambda binding: AskUser(),
-    SearchWeb.name: _search_web,
+    SearchWeb.name: lambda binding: SearchWeb(
+        binding.services.web_search, binding.limits, binding.outside, binding.found
+    ),
     FetchPage.name: _fetch_page,
     RunPython.name: lambda binding: RunPython(binding.services.sandbox, _workspace(binding, FileRead)),
-    ReadGithub.name: _read_github,
+    ReadGithub.name: lambda binding: ReadGithub(binding.services.github, binding.limits, binding.outside),
     FileRead.name: lambda binding: FileRead(_workspace(binding, FileRead)),
     FileWrite.name: lambda binding: FileWrite(
         _workspace(binding, FileWrite), binding.user, binding.services.audit
     ),
-    ListTables.name: _list_tables,
+    ListTables.name: lambda binding: ListTables(binding.tables, binding.services.embedder, binding.limits),
     QueryStructuredData.name: _query_structured_data,
     RunSql.name: lambda binding: RunSql(binding.tables, run_query_of(binding), binding.found),
 }

@@ -1,6 +1,7 @@
 """The tool `rag_semantic_search`: hybrid search over text and image blocks."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import Field, field_validator
@@ -29,25 +30,22 @@ class SemanticSearchParameters(Parameters):
         return min(max(value, 1), MAX_TOP_K)
 
 
+@dataclass(frozen=True)
 class SemanticSearch(Tool):
-    """Searches blocks for the user that the BlockSearch is bound to."""
+    """Searches blocks for the user of `blocks`; without `image_urls` pictures have no address."""
+
+    blocks: BlockSearch
+    image_urls: ImageUrls | None = None
+    found: Found = field(default_factory=Found)
 
     name = "rag_semantic_search"
     description = "Find passages and figures of the documents that bear on a query."
     parameters = SemanticSearchParameters
 
-    def __init__(
-        self, blocks: BlockSearch, image_urls: ImageUrls | None = None, found: Found | None = None
-    ) -> None:
-        """`image_urls` gives pictures an address to be read at; without it they have none."""
-        self._blocks = blocks
-        self._image_urls = image_urls
-        self._found = found or Found()
-
     async def _run(self, arguments: SemanticSearchParameters) -> ToolResult:
-        hits = await self._blocks.search([arguments.query], arguments.top_k, arguments.filters)
-        self._found.hits.extend(hits)
-        urls = await self._image_urls(hits) if self._image_urls else {}
+        hits = await self.blocks.search([arguments.query], arguments.top_k, arguments.filters)
+        self.found.hits.extend(hits)
+        urls = await self.image_urls(hits) if self.image_urls else {}
         return search_results(hits, urls)
 
 

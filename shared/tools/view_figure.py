@@ -1,5 +1,7 @@
 """The tool `view_figure`: a picture of a document, for models that see."""
 
+from dataclasses import dataclass, field
+
 from pydantic import Field
 
 from shared.platform.errors import InvalidQueryError
@@ -13,8 +15,12 @@ class ViewFigureParameters(Parameters):
     block_id: str = Field(description="The block of type image, by block_id.", min_length=1, max_length=200)
 
 
+@dataclass(frozen=True)
 class ViewFigure(Tool):
     """Looks at pictures of documents that the user of `blocks` may read."""
+
+    blocks: BlockLookup
+    found: Found = field(default_factory=Found)
 
     name = "view_figure"
     description = (
@@ -23,16 +29,12 @@ class ViewFigure(Tool):
     )
     parameters = ViewFigureParameters
 
-    def __init__(self, blocks: BlockLookup, found: Found | None = None) -> None:
-        self._blocks = blocks
-        self._found = found or Found()
-
     async def _run(self, arguments: ViewFigureParameters) -> ToolResult:
-        hit = next(iter(await self._blocks.get_many([arguments.block_id])), None)
+        hit = next(iter(await self.blocks.get_many([arguments.block_id])), None)
         if hit is None or hit.block_type != "image":
             raise InvalidQueryError(
                 "There is no picture of this block_id.",
                 "Use the block_id of a block of type image that you were shown.",
             )
-        self._found.figures.append(hit)
+        self.found.figures.append(hit)
         return {**named_block(hit), "image_caption": hit.image_caption or ""}

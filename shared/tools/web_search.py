@@ -16,7 +16,6 @@ import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
-from urllib.parse import urlsplit
 
 from pydantic import Field, ValidationError
 
@@ -27,6 +26,7 @@ from shared.platform.errors import ConfigurationError, DependencyError
 from shared.platform.http_client import Wire, folded, http_errors, not_understood, read_bounded
 from shared.platform.language_models.models import CallLimits
 from shared.platform.settings import Settings
+from shared.platform.web_addresses import plain_addresses
 from shared.tools.models import WebHit
 
 if TYPE_CHECKING:
@@ -46,7 +46,6 @@ MAX_QUERY_CHARS = 400  # engines take about 32 words
 MAX_HITS = 20  # SearXNG's page
 MAX_TITLE_CHARS = 200
 MAX_TEXT_CHARS = 1_000  # engines show some 300
-MAX_URL_CHARS = 2_000
 MAX_DATE_CHARS = 40
 
 
@@ -163,22 +162,11 @@ def _hits(results: Sequence[_Result], count: int) -> list[WebHit]:
         if len(hits) >= count:
             break
         url = result.url or ""
-        if _is_page(url) and url not in hits:
+        if plain_addresses([url]) and url not in hits:  # no other is shown to a reader
             title = _plain(result.title, MAX_TITLE_CHARS)
             text, date = _plain(result.content, MAX_TEXT_CHARS), _plain(result.published_at, MAX_DATE_CHARS)
             hits[url] = WebHit(url=url, title=title, text=text, published_at=date or None)
     return list(hits.values())
-
-
-def _is_page(url: str) -> bool:
-    """Whether a reader may be shown the address: plain http, no user's name, nothing unprintable in it."""
-    if len(url) > MAX_URL_CHARS or not url.isprintable() or " " in url:
-        return False
-    try:
-        parts = urlsplit(url)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and "@" not in parts.netloc
-    except ValueError:
-        return False
 
 
 def _plain(text: str | None, most_chars: int) -> str:

@@ -1,0 +1,13 @@
+"""What the answers of the MCP server say to those who keep them."""
+
+import pytest
+
+from functions.http.mcp_protocol import Message
+
+
+@pytest.mark.parametrize(
+    ("method", "scope"),
+    [("tools/list", "private"), ("resources/read", "private"), ("resources/templates/list", "public")],
+)
+def test_what_differs_from_person_to_person_is_kept_for_one_alone(method: str, scope: str) -> None:
+    assert Message(method, id=1, is_stateless=True).result({})["result"]["cacheScope"] == scope
