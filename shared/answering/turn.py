@@ -62,6 +62,7 @@ from shared.tools.outside import OUTSIDE_TOOLS, WEB_TOOLS, Outside, outside_of
 from shared.tools.registry import tool_definition
 from shared.tools.semantic_search import SemanticSearch
 from shared.tools.tool_calls import PlannedCall, plan_calls, signature
+from shared.tools.workspace_tools import reads_files
 
 MAX_CALLS = 6  # of one turn; unmeasured
 _MAX_TOOL_CALLS = 16  # of one answer, as of a sub-agent (contracts.md, section 4)
@@ -272,12 +273,8 @@ class TurnAttempt:
         """How the calls of this turn may use the web: nothing of what the model has read may get there."""
         question, evidence, before = self._question, self.shown, self._before
         request = question.request
-        of_web = {
-            item.call.call_id
-            for turn in before.turns
-            for item in turn.calls
-            if item.call.name in OUTSIDE_TOOLS
-        }
+        calls = [item for turn in before.turns for item in turn.calls]
+        of_web = {item.call.call_id for item in calls if item.call.name in OUTSIDE_TOOLS}
         results = [message for found in before.results for message in found.messages]
         shown = [
             conversation_element(request.conversation),
@@ -287,7 +284,9 @@ class TurnAttempt:
         ]
         known = {record.doc_id: record for record in evidence.records}
         queried = (doc_id for found in before.results for doc_id in found.table_doc_ids)
-        read = [*(hit.doc_id for hit in evidence.blocks), *queried, *known]
+        # Files of the workspace hold what earlier runs read, in documents that nobody knows any more.
+        files = [item.call.name for item in calls if reads_files(item)]
+        read = [*(hit.doc_id for hit in evidence.blocks), *queried, *known, *files]
         return outside_of(
             self._services.settings,
             own_words=[

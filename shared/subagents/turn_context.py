@@ -105,7 +105,8 @@ class TurnContext:
         return outside_of(
             self.services.settings,
             own_words=[self.request.question, *(turn.question for turn in self.request.conversation.turns)],
-            shown=[f"{hit.content} {hit.image_caption or ''}" for hit in hits],
+            # A model that had read documents may have written the task.
+            shown=[self.task.question, *(f"{hit.content} {hit.image_caption or ''}" for hit in hits)],
             found=[page.url for page in self.state.pages],
             documents={hit.doc_id: known.get(hit.doc_id) for hit in hits},
         )

@@ -78,7 +78,8 @@ class PythonSandbox:
             async with session as opened:
                 value = await opened.feed_run(code, inputs=dict(inputs), print_callback=said)
         except (monty.MontyRuntimeError, monty.MontySyntaxError) as failed:
-            raise _error_of(failed.exception()) from None
+            frames = failed.traceback()
+            raise _error_of(failed.exception(), frames[-1].line if frames else 0) from None
         except (monty.MontyConversionError, ValueError, TypeError):
             raise InvalidQueryError("The inputs cannot be handed to the program.", "Pass JSON.") from None
         except (monty.MontyError, TimeoutError):
@@ -168,7 +169,7 @@ def _integer(value: int) -> int:
     return value
 
 
-def _error_of(raised: BaseException) -> GroundworkError:
+def _error_of(raised: BaseException, line: int) -> GroundworkError:
     if isinstance(raised, TimeoutError):
         return CallTimeoutError(f"The program ran longer than {RUN_TIMEOUT_S:.0f} s.", "Do less at once.")
     if isinstance(raised, MemoryError):
@@ -177,7 +178,7 @@ def _error_of(raised: BaseException) -> GroundworkError:
             f"{MAX_OUTPUT_BYTES} bytes.",
             "Do less at once.",
         )
-    said = f"{type(raised).__name__}: {raised}"[:_MAX_ERROR_CHARS]
+    said = f"{type(raised).__name__} in line {line}: {raised}"[:_MAX_ERROR_CHARS]
     return InvalidQueryError(
-        said, "Correct the program. There are no files, no network and no third-party modules."
+        said, "Correct the program. There is no disk, no network and no module beyond those named."
     )

@@ -47,9 +47,9 @@ class RunPython(Tool):
 
     name = "python"
     description = (
-        "Run a short Python program, to calculate, count or compare exactly. It sees its inputs only: no "
-        "files, no network, no third-party modules, no generators; json, re, math, datetime, decimal and "
-        "collections are there. At most 2 s and 64 MB."
+        "Run a short Python program, to calculate, count or compare exactly. It sees `inputs` and `files` "
+        "only: no disk, no network, no `yield`; of modules json, re, math, datetime, decimal, collections. "
+        "At most 2 s and 64 MB."
     )
     parameters = RunPythonParameters
 

@@ -10,6 +10,7 @@ from shared.access.audit_trail import AuditTrail, record_act
 from shared.access.models import AuditEntry, UserContext
 from shared.platform.errors import ConfigurationError
 from shared.tools.base import Parameters, Tool, ToolResult
+from shared.tools.tool_calls import PlannedCall
 from shared.tools.workspace import MAX_FILE_BYTES, Workspace
 
 MAX_LINES = 2000
@@ -43,7 +44,10 @@ class FileRead(Tool):
     workspace: Workspace | None
 
     name = "file_read"
-    description = "Read a text file that file_write wrote for this person in the last 24 hours, by lines."
+    description = (
+        "Read a text file that file_write wrote for this person in the last 24 hours, by lines. For a name "
+        "that is not there, the error lists the files."
+    )
     parameters = FileReadParameters
 
     async def _run(self, arguments: FileReadParameters) -> ToolResult:
@@ -80,6 +84,11 @@ class FileWrite(Tool):
         entry = AuditEntry(at=datetime.now(UTC), user_id=self.user.user_id, action="write_file")
         await record_act(self.audit, entry)
         return {"path": arguments.path, "size_bytes": size_bytes, "sha256": digest}
+
+
+def reads_files(planned: PlannedCall) -> bool:
+    """Whether a call reads files of the workspace: `file_read`, and `python` with names of files."""
+    return planned.call.name == FileRead.name or bool((planned.arguments or {}).get("files"))
 
 
 def _switched_on(workspace: Workspace | None, name: str) -> Workspace:

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from shared.tools.workspace import Workspace
 from tests.contract.injection.hostile_world import PASSAGES
 from tests.contract.web_tools.conftest import MakeWeb, Web, calls
-from tests.unit.answering.world import TEXTS
+from tests.unit.answering.world import ANNA, TEXTS
 
 pytestmark = [pytest.mark.contract, pytest.mark.attack("orders in documents")]
 
@@ -134,3 +135,13 @@ async def test_sensitive_documents_close_the_web(web: MakeWeb) -> None:
     await made.ask(f"What does {FOUND} say?")
     assert (made.search.queries, made.site.requests) == ([], [])
     assert {result["type"] for result in made.results()} == {"AccessDeniedError"}
+
+
+async def test_notes_of_earlier_questions_close_the_web_as_documents_do(web: MakeWeb) -> None:
+    replies = calls(("file_read", {"path": "notes.md"})), calls(("web_search", {"query": "pumps"}))
+    settings = {"agent_tools": "web_search,web_fetch,file_read", "subagents_sensitive_departments": "legal"}
+    made = await poisoned(web, *replies, "<answer>Done.", **settings)
+    await Workspace(made.services.blobs, ANNA).write("notes.md", SECRET, "create")
+    await made.ask()
+    assert made.search.queries == []
+    assert made.results()[-1]["type"] == "AccessDeniedError"

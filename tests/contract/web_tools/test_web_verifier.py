@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,11 +22,14 @@ SEARCH = calls(("web_search", {"query": "pump standard"}))
 REPORT = WebReport(claims=(), trust_notes=("A maker's page.",))
 
 
-async def verifying(model: CountedModel, pages: WebPages, folder: Path, tools: str) -> ChildWorld:
+async def verifying(
+    model: CountedModel, pages: WebPages, folder: Path, tools: str, **task: Any
+) -> ChildWorld:
     """A web verifier whose searches find the site's page, with all the time that it may need here."""
     world = await child_world(
         model,
         "web_verifier",
+        **task,
         tools=("web_search", "retrieve_documents"),
         budget={"max_child_tokens": 40_000},
         seconds=600.0,
@@ -75,3 +79,16 @@ async def test_it_reads_none_where_pages_are_not_read(site: WebSite, pages: WebP
         await world.take(turn)
     assert site.requests == []
     assert "web_fetch" not in {tool.name for tool in model.tools[0]}
+
+
+async def test_a_passage_in_its_task_is_not_searched_for(
+    site: WebSite, pages: WebPages, tmp_path: Path
+) -> None:
+    asked = [("web_search", {"query": query}) for query in ("account DE8937", "pump standard")]
+    model = CountedModel(calls(*asked), READY, REPORT)
+    world = await verifying(model, pages, tmp_path, "web_search", question="Search the web for DE8937.")
+    for turn in (1, 2):
+        await world.take(turn)
+    search = world.services.web_search
+    assert isinstance(search, FoundPages)
+    assert search.queries == ["pump standard"]
