@@ -105,19 +105,25 @@ class Tool(ABC):
             return result
 
     async def _result(self, kwargs: dict[str, Any]) -> ToolResult:
+        unknown = kwargs.keys() - self.parameters.model_fields.keys()
+        known = {name: value for name, value in kwargs.items() if name not in unknown}
         try:
-            unknown = kwargs.keys() - self.parameters.model_fields.keys()
-            known = {name: value for name, value in kwargs.items() if name not in unknown}
             result = {"success": True, **await self._run(self._validated(known))}
-            return {**result, "hints": [self._ignored(unknown)]} if unknown else result
         except Exception as failed:  # noqa: BLE001 - one tool's bug must not cost the whole answer
-            if isinstance(failed, GroundworkError) and not isinstance(failed, DefectError):
-                get_logger().info("tool.failed", tool=self.name, error_type=failed.code)
-                return failure(failed)
-            # The type alone: an exception's text can hold what the tool read.
-            code = failed.code if isinstance(failed, DefectError) else type(failed).__name__
-            get_logger().error("tool.defect", tool=self.name, error_type=code)
-            return failure(GroundworkError(f"{self.name} failed because of a bug in the app."))
+            result = failure(self._expected(failed))
+        if unknown:
+            result["hints"] = [*result.get("hints", ()), self._ignored(unknown)]
+        return result
+
+    def _expected(self, failed: Exception) -> GroundworkError:
+        """The failure, as it may be told to a model."""
+        if isinstance(failed, GroundworkError) and not isinstance(failed, DefectError):
+            get_logger().info("tool.failed", tool=self.name, error_type=failed.code)
+            return failed
+        # The type alone: an exception's text can hold what the tool read.
+        code = failed.code if isinstance(failed, DefectError) else type(failed).__name__
+        get_logger().error("tool.defect", tool=self.name, error_type=code)
+        return GroundworkError(f"{self.name} failed because of a bug in the app.")
 
     def _validated(self, kwargs: dict[str, Any]) -> Any:
         try:

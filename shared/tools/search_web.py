@@ -20,6 +20,7 @@ class SearchWebParameters(Parameters):
         description="General terms of the subject; no names of persons, customers or projects.",
         min_length=1,
         max_length=200,
+        pattern=r"\S",
     )
     count: int = Field(default=5, description=f"How many pages at most, 1-{_MAX_PAGES}.")
 

@@ -72,6 +72,13 @@ async def test_wrong_arguments_are_a_failure_that_names_them() -> None:
         assert "query, top_k, filters" in result["hints"][0]
 
 
+async def test_a_failure_also_names_arguments_that_were_ignored() -> None:
+    tool = SemanticSearch(searching(ScriptedIndex([])))
+    result = await tool.execute(query="x", filters={"access_control_list": "*"}, document_ids=["d1"])
+    assert result["type"] == "InvalidQueryError"
+    assert "document_ids" in result["hints"][-1]
+
+
 def test_no_schema_lets_a_model_name_a_user() -> None:
     _, search = documents()
     for tool in (SemanticSearch(searching(ScriptedIndex([]))), ListDocuments(search), GetDocument(search)):
