@@ -275,16 +275,15 @@ def build_services(settings: Settings) -> Services:
     from shared.platform.blobs import BlobStore
     from shared.platform.queues import PoisonQueues, TaskQueues
     from shared.platform.tables import Table
-    from shared.platform.web_pages import WebPages
     from shared.quality.store import QualityStore
     from shared.retrieval.index_admin import AzureSearchAdmin
     from shared.runs.blob_run_log import BlobRunLog
     from shared.runs.run_store import RunStore
     from shared.subagents.control import ControlStore
     from shared.subagents.metrics import MetricStore
-    from shared.tools.python_sandbox import PythonSandbox
 
     to = Connections(settings)
+    models = settings.models
     content_index, documents_index, memory_index = _indexes(to, settings)
     threads = Table(to.tables, names.THREADS_TABLE, is_sorted=not settings.storage.tables_are_in_cosmos_db)
     services = Services(
@@ -293,10 +292,8 @@ def build_services(settings: Settings) -> Services:
         documents_index=documents_index,
         memory_index=memory_index,
         search_admin=AzureSearchAdmin(to.search_admin, timeout_s=settings.search.timeout_s),
-        chat_model=_chat_model(to, settings, settings.models.chat, "CHAT_MODEL"),
-        vision_model=_chat_model(
-            to, settings, settings.models.vision or settings.models.chat, "VISION_MODEL"
-        ),
+        chat_model=_chat_model(to, settings, models.chat, "CHAT_MODEL"),
+        vision_model=_chat_model(to, settings, models.vision or models.chat, "VISION_MODEL"),
         embedder=_embedder(to, settings),
         blobs=BlobStore(to.blobs),
         run_log=BlobRunLog(to.blobs),
@@ -313,15 +310,10 @@ def build_services(settings: Settings) -> Services:
         audit=AuditTrail(Table(to.tables, names.AUDIT_TABLE)),
         directory=_directory(to, settings),
         parser_services=_parser_services(to, settings),
-        web_search=_web_search(to, settings),
-        web_pages=WebPages(to.web_pages),
-        github=_github(to, settings),
         other_models=cache(lambda name: _chat_model(to, settings, name, "the agent's model")),
         closers=(to.close,),
     )
-    if "python" in settings.answering.enabled_tools:
-        services.sandbox = PythonSandbox()
-        services.closers = (*services.closers, services.sandbox.close)
+    _add_tools(services, to)
     _add_channels(services, to)
     return services
 
@@ -341,6 +333,24 @@ def _indexes(to: Connections, settings: Settings) -> tuple[SearchIndex, SearchIn
     documents = CompleteDocuments(index(names.documents_index, "documents"))
     blocks = CompleteBlocks(index(names.content_index, "content"), documents)
     return blocks, documents, index(names.memory_index, "memory")
+
+
+def _add_tools(services: Services, to: Connections) -> None:
+    from shared.platform.web_pages import WebPages
+    from shared.tools.github_api import GithubApi
+    from shared.tools.python_sandbox import PythonSandbox
+    from shared.tools.web_search import BraveWebSearch, SearxngWebSearch
+
+    settings, enabled = services.settings, services.settings.answering.enabled_tools
+    services.web_pages = WebPages(to.web_pages)
+    if url := settings.web_search.url:
+        kind = BraveWebSearch if settings.web_search.engine == "brave" else SearxngWebSearch
+        services.web_search = kind(to.web_search, url)
+    if "github" in enabled and (repositories := settings.github.repositories):
+        services.github = GithubApi(to.github, settings.github.api_url, repositories)
+    if "python" in enabled:
+        services.sandbox = PythonSandbox()
+        services.closers = (*services.closers, services.sandbox.close)
 
 
 def _add_channels(services: Services, to: Connections) -> None:
@@ -369,22 +379,6 @@ def _directory(to: Connections, settings: Settings) -> GroupDirectory:
     identity = settings.identity
     graph = GraphDirectory(to.graph, to.graph_token, identity.graph_endpoint, identity.graph_timeout_s)
     return CachedDirectory(graph, identity.group_cache_s)
-
-
-def _web_search(to: Connections, settings: Settings) -> WebSearch | None:
-    from shared.tools.web_search import BraveWebSearch, SearxngWebSearch
-
-    url = settings.web_search.url
-    kind = BraveWebSearch if settings.web_search.engine == "brave" else SearxngWebSearch
-    return kind(to.web_search, url) if url else None
-
-
-def _github(to: Connections, settings: Settings) -> GithubApi | None:
-    from shared.tools.github_api import GithubApi
-
-    repositories = settings.github.repositories
-    is_on = "github" in settings.answering.enabled_tools and repositories
-    return GithubApi(to.github, settings.github.api_url, repositories) if is_on else None
 
 
 def _chat_model(to: Connections, settings: Settings, model: str, setting: str) -> ChatModel:

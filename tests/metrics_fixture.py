@@ -7,10 +7,9 @@ import pytest
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import HistogramDataPoint, InMemoryMetricReader, NumberDataPoint
 
-from shared.quality import recording
-from shared.subagents import metrics
+from shared.platform import meters
 
-INSTRUMENTS = (recording.instruments_of_process, metrics.counter, metrics.histogram)
+INSTRUMENTS = (meters.counter, meters.histogram)
 Points = dict[str, list[tuple[dict[str, Any], float]]]
 
 

@@ -24,16 +24,10 @@ from pydantic import Field, ValidationError
 
 from shared.access.models import DirectoryPerson
 from shared.platform.calls import GRAPH as SERVICE
-from shared.platform.calls import (
-    Deadline,
-    azure_errors,
-    call_span,
-    call_within,
-    error_of_status,
-)
+from shared.platform.calls import Deadline, azure_errors, call_span, call_within, error_of_status
 from shared.platform.connections import Connection, Credentials
 from shared.platform.errors import DependencyError, NotFoundError
-from shared.platform.http_client import Wire, http_errors, not_understood, read_bounded
+from shared.platform.http_client import Wire, connect_http, http_errors, not_understood, read_bounded
 from shared.platform.odata import quote as literal
 
 if TYPE_CHECKING:
@@ -83,31 +77,15 @@ class _Kept(Generic[Value]):
     weight: int
 
 
-class CachedDirectory(GroupDirectory):
-    """Remembers what another directory says."""
+class CachedDirectory:
+    """A `GroupDirectory` that remembers what another one says of people, for `kept_s` at most."""
 
     def __init__(self, directory: GroupDirectory, kept_s: float, clock: Clock = time.monotonic) -> None:
         """`kept_s` is also how long somebody who left a group keeps it; `clock` tells seconds."""
-        self._directory = directory
-        self._groups = _Answers(directory.groups_of, len, kept_s, MAX_GROUPS, clock)
-        self._names = _Answers(directory.group_names, len, kept_s, MAX_GROUPS, clock)
-        self._people = _Answers(directory.person, lambda _: 1, kept_s, MAX_PEOPLE, clock)
-
-    async def groups_of(self, user_id: str) -> frozenset[str]:
-        """At most `kept_s` old."""
-        return await self._groups.get(user_id)
-
-    async def person(self, user_id: str) -> DirectoryPerson:
-        """At most `kept_s` old."""
-        return await self._people.get(user_id)
-
-    async def group_names(self, user_id: str) -> Mapping[str, str]:
-        """At most `kept_s` old."""
-        return await self._names.get(user_id)
-
-    async def groups_named(self, name: str) -> frozenset[str]:
-        """As they are now: a list is written rarely, and holds for long."""
-        return await self._directory.groups_named(name)
+        self.groups_of = _Answers(directory.groups_of, len, kept_s, MAX_GROUPS, clock).get
+        self.group_names = _Answers(directory.group_names, len, kept_s, MAX_GROUPS, clock).get
+        self.person = _Answers(directory.person, lambda _: 1, kept_s, MAX_PEOPLE, clock).get
+        self.groups_named = directory.groups_named  # as they are now: an access list is written rarely
 
 
 class _Answers(Generic[Value]):
@@ -201,17 +179,8 @@ Answer = TypeVar("Answer", bound=Wire)
 
 def connect_graph() -> Connection[ClientSession]:
     """The HTTP session; it is made, and aiohttp and azure-identity imported, on first use."""
-
-    def make() -> ClientSession:
-        from aiohttp import ClientSession, ClientTimeout, DummyCookieJar
-
-        return ClientSession(
-            headers={"ConsistencyLevel": "eventual", "Accept": "application/json"},
-            timeout=ClientTimeout(total=None, connect=_CONNECT_TIMEOUT_S),  # each call has its deadline
-            cookie_jar=DummyCookieJar(),
-        )
-
-    return Connection(make, ("aiohttp", "azure.identity.aio"))
+    headers = {"ConsistencyLevel": "eventual", "Accept": "application/json"}
+    return connect_http(_CONNECT_TIMEOUT_S, headers, "azure.identity.aio")
 
 
 def graph_token(settings: Settings, credentials: Credentials) -> Token:
@@ -303,17 +272,13 @@ class GraphDirectory(GroupDirectory):
                 # As it is: the service signs the address of a next page, and quoting would change it.
                 url = URL(address, encoded=True)
                 async with session.get(url, headers=headers, allow_redirects=False) as response:
-                    _check(response.status, response.headers)
+                    if response.status == 404:
+                        raise _no_such_person()
+                    if response.status != 200:
+                        raise error_of_status(SERVICE, response.status, response.headers)
                     return await read_bounded(
                         response.content.iter_any(), MAX_ANSWER_BYTES, not_understood(SERVICE)
                     )
-
-
-def _check(status: int, headers: Mapping[str, str]) -> None:
-    if status == 404:
-        raise _no_such_person()
-    if status != 200:
-        raise error_of_status(SERVICE, status, headers)
 
 
 def _no_such_person() -> NotFoundError:

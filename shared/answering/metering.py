@@ -136,16 +136,11 @@ class MeteredChatModel(ChatModel):
                     call.hear(piece)
 
     async def converse(
-        self,
-        messages: Sequence[Message],
-        tools: Sequence[ToolDefinition],
-        limits: CallLimits,
-        *,
-        may_call: bool = True,
+        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], limits: CallLimits
     ) -> ModelTurn:
         """The model's next turn."""
         async with self._call([message.text for message in messages], limits, _pictures(messages)) as call:
-            turn = await self._model.converse(messages, tools, call.limits, may_call=may_call)
+            turn = await self._model.converse(messages, tools, call.limits)
             call.chars = len(turn.text)
             return turn
 

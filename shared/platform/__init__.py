@@ -3,5 +3,5 @@
 `settings` is read first; `connections` opens one client per service, `calls` makes calls within limits, and
 `blobs`, `tables`, `queues`, `search` and `language_models` are what capabilities use.
 
-Pure: errors, hashing, language_models.prompted, names, odata, search, timezones, tokens.
+Pure: cursors, errors, hashing, language_models.prompted, names, odata, search, tokens.
 """

@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from shared.platform.calls import ask
@@ -64,7 +65,7 @@ class AzureSearchIndex(SearchIndex):
             page = await ask(
                 self._connection,
                 lambda client: _query(client, request),
-                self._read_search_status,
+                self._read_status,
                 timeout_s=self._timeout_s,
             )
             asked.set({"result_count": len(page.rows)})
@@ -92,7 +93,13 @@ class AzureSearchIndex(SearchIndex):
         for batch in batches(rows):
             started = time.perf_counter()
             with self._span(action, {"result_count": len(batch)}):
-                self._check(await self._write_batch(action, batch))
+                results = await ask(
+                    self._connection,
+                    partial(_send, action=action, rows=batch),
+                    partial(self._read_status, writes=True),
+                    timeout_s=self._timeout_s,
+                )
+                self._check(results)
             get_logger().info(
                 "index.written",
                 azure_operation=action,
@@ -100,14 +107,6 @@ class AzureSearchIndex(SearchIndex):
                 result_count=len(batch),
                 search_latency_ms=round((time.perf_counter() - started) * 1000, 1),
             )
-
-    async def _write_batch(self, action: str, rows: Sequence[IndexRow]) -> "list[IndexingResult]":
-        return await ask(
-            self._connection,
-            lambda client: _send(client, action, rows),
-            self._read_write_status,
-            timeout_s=self._timeout_s,
-        )
 
     def _span(self, action: str, known: Attributes) -> AbstractContextManager[Span]:
         """Without the query: it is what somebody asked."""
@@ -137,19 +136,12 @@ class AzureSearchIndex(SearchIndex):
             raise ConfigurationError(detail, _SCHEMA_HINT)
         raise DependencyError(detail, "Try again; writing a row twice does no harm.")
 
-    def _read_search_status(self, status: int, message: str) -> GroundworkError | None:
+    def _read_status(self, status: int, message: str, *, writes: bool = False) -> GroundworkError | None:
+        if status == 400 and writes:
+            refusal = f"The index {self._index_name} refused the rows: {message}"
+            return ConfigurationError(refusal, _SCHEMA_HINT)
         if status == 400:
             return InvalidQueryError(f"The search service refused the query: {message}")
-        return self._read_status(status)
-
-    def _read_write_status(self, status: int, message: str) -> GroundworkError | None:
-        if status == 400:
-            return ConfigurationError(
-                f"The index {self._index_name} refused the rows: {message}", _SCHEMA_HINT
-            )
-        return self._read_status(status)
-
-    def _read_status(self, status: int) -> GroundworkError | None:
         if status != 404:
             return None
         return IndexNotFoundError(
@@ -196,7 +188,11 @@ async def _query(client: "SearchClient", request: SearchRequest) -> SearchPage:
     # Asked last: both forget the way to the next page. Every page repeats count and facets.
     count = await pages.get_count() if request.count else None
     facets = await pages.get_facets() if request.facets else None
-    return SearchPage(rows=tuple(rows), count=count, facets=_facet_values(facets or {}))
+    values = {
+        field: tuple(FacetValue(value=str(found["value"]), count=found["count"]) for found in counted)
+        for field, counted in (facets or {}).items()
+    }
+    return SearchPage(rows=tuple(rows), count=count, facets=values)
 
 
 async def _send(client: "SearchClient", action: str, rows: Sequence[IndexRow]) -> "list[IndexingResult]":
@@ -219,11 +215,12 @@ def _query_arguments(request: SearchRequest) -> dict[str, Any]:
     for asked, query in zip(vectors, request.vectors, strict=True):
         # Set as an item: the constructor tries to make a date of each number, 4.5 ms for 1,536 of them.
         asked["vector"] = list(query.vector)
+    plain_type = request.query_type if request.text else None
     return {
         "search_text": request.text,
         "search_fields": list(request.search_fields) or None,
         "search_mode": request.search_mode if request.text else None,
-        "query_type": _query_type(request),
+        "query_type": "semantic" if request.semantic_configuration else plain_type,
         "semantic_configuration_name": request.semantic_configuration,
         "semantic_query": request.semantic_query,
         "vector_queries": vectors or None,
@@ -239,21 +236,8 @@ def _query_arguments(request: SearchRequest) -> dict[str, Any]:
     }
 
 
-def _query_type(request: SearchRequest) -> str | None:
-    if request.semantic_configuration:
-        return "semantic"
-    return request.query_type if request.text else None
-
-
 def _row(found: IndexRow) -> IndexRow:
     kept = {name: value for name, value in found.items() if name == SCORE or not name.startswith("@search.")}
     if found.get(SCORE_OF_RANKER) is not None:
         kept[SCORE_OF_RANKER] = found[SCORE_OF_RANKER]
     return kept
-
-
-def _facet_values(facets: dict[str, list[dict[str, Any]]]) -> dict[str, tuple[FacetValue, ...]]:
-    return {
-        field: tuple(FacetValue(value=str(found["value"]), count=found["count"]) for found in values)
-        for field, values in facets.items()
-    }

@@ -32,7 +32,7 @@ from shared.platform.models import Model, Stored
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
-    from azure.storage.blob import BlobSasPermissions, ContentSettings, UserDelegationKey
+    from azure.storage.blob import ContentSettings, UserDelegationKey
     from azure.storage.blob.aio import BlobClient, BlobServiceClient
 
     from shared.platform.connections import Connection
@@ -80,10 +80,11 @@ class BlobSigner:
         self._key_ends = datetime.min.replace(tzinfo=UTC)
         self._asking = asyncio.Lock()
 
-    async def sign(
-        self, container: str, name: str, permission: BlobSasPermissions, lifetime_s: float
-    ) -> SignedUrl:
+    async def sign(self, container: str, name: str, permission: str, lifetime_s: float) -> SignedUrl:
         """The blob's address with a signature. It ends after `lifetime_s`, or with the key if that is sooner.
+
+        Args:
+            permission: letters of the service: r = read, c = create, w = write.
 
         Raises:
             AuthenticationError: the app's identity may not ask for a delegation key.
@@ -176,13 +177,10 @@ class BlobStore:
             NotFoundError, ConflictError: this version is gone. The service chooses which of the two.
         """
         await self._connection.opened()
-        from azure.core import MatchConditions
-
-        version = {"etag": f'"{etag}"', "match_condition": MatchConditions.IfNotModified}
         # The SDK takes no length without a place to start at.
         span = {} if length is None and not first else {"offset": first, "length": length}
         _, pieces = await self._download(
-            container, name, _gone_or_changed(container, name), **version, **span
+            container, name, _gone_or_changed(container, name), **_unchanged(etag), **span
         )
         async for piece in pieces:
             yield piece
@@ -191,16 +189,7 @@ class BlobStore:
         self, container: str, name: str, content: bytes, *, metadata: dict[str, str] | None = None
     ) -> None:
         """Create or replace. The content type follows the name's suffix, so that browsers show figures."""
-        client = await self._connection.opened()
-        with call_span(BLOBS, "write"), azure_errors(BLOBS, _gone(container, name)):
-            async with asyncio.timeout(self._limits.piece_s) as limit:
-                await _blob(client, container, name).upload_blob(
-                    content,
-                    overwrite=True,
-                    metadata=metadata,
-                    content_settings=_content_settings(name),
-                    progress_hook=PieceClock(limit, self._limits.piece_s).sent,
-                )
+        await self._upload(container, name, content, metadata=metadata)
 
     async def create(self, container: str, name: str, content: bytes) -> bool:
         """Create. False if the blob exists already, perhaps from a try of ours whose answer was lost."""
@@ -221,22 +210,13 @@ class BlobStore:
         Raises:
             ConflictError: it has another version, perhaps our own from a try whose answer was lost.
         """
-        client = await self._connection.opened()
+        await self._connection.opened()
         from azure.core import MatchConditions
 
-        missing = {"match_condition": MatchConditions.IfMissing}
-        same = {"match_condition": MatchConditions.IfNotModified, "etag": f'"{etag}"'}
-        operation = "create" if etag is None else "write"
-        with call_span(BLOBS, operation), azure_errors(BLOBS, _gone_or_changed(container, name)):
-            async with asyncio.timeout(self._limits.piece_s) as limit:
-                done = await _blob(client, container, name).upload_blob(
-                    content,
-                    overwrite=True,
-                    content_settings=_content_settings(name),
-                    progress_hook=PieceClock(limit, self._limits.piece_s).sent,
-                    **(missing if etag is None else same),
-                )
-        return str(done["etag"]).strip('"')
+        if etag is None:
+            condition = MatchConditions.IfMissing
+            return await self._upload(container, name, content, "create", match_condition=condition)
+        return await self._upload(container, name, content, **_unchanged(etag))
 
     async def write_stream(self, container: str, name: str, parts: AsyncIterator[bytes]) -> BlobProperties:
         """Create or replace from pieces as they come; memory stays bounded.
@@ -273,18 +253,11 @@ class BlobStore:
 
     async def read_url(self, container: str, name: str, lifetime_s: float) -> SignedUrl:
         """An address that lets anyone read this blob until it expires."""
-        await self._connection.opened()
-        from azure.storage.blob import BlobSasPermissions
-
-        return await self._signer.sign(container, name, BlobSasPermissions(read=True), lifetime_s)
+        return await self._signer.sign(container, name, "r", lifetime_s)
 
     async def upload_url(self, container: str, name: str, lifetime_s: float) -> SignedUrl:
         """An address that lets anyone create or replace this blob until it expires."""
-        await self._connection.opened()
-        from azure.storage.blob import BlobSasPermissions
-
-        permission = BlobSasPermissions(create=True, write=True)
-        return await self._signer.sign(container, name, permission, lifetime_s)
+        return await self._signer.sign(container, name, "cw", lifetime_s)
 
     async def delete(self, container: str, name: str) -> None:
         """Remove it with its snapshots; an absent blob is no error."""
@@ -296,15 +269,10 @@ class BlobStore:
 
     async def delete_version(self, container: str, name: str, *, etag: str) -> bool:
         """Remove it if this is still its version; False if it is another one, or gone."""
-        await self._connection.opened()
-        from azure.core import MatchConditions
-
         try:
             async with self._call("delete", _gone_or_changed(container, name)) as client:
                 await _blob(client, container, name).delete_blob(
-                    delete_snapshots="include",
-                    match_condition=MatchConditions.IfNotModified,
-                    etag=f'"{etag}"',
+                    delete_snapshots="include", **_unchanged(etag)
                 )
         except (NotFoundError, ConflictError):
             return False
@@ -326,6 +294,22 @@ class BlobStore:
                     await client.create_container(container)
             except ConflictError:  # it exists
                 continue
+
+    async def _upload(
+        self, container: str, name: str, content: bytes, operation: str = "write", **options: Any
+    ) -> str:
+        """Its new etag. `options` are the SDK's: which metadata, over which version."""
+        client = await self._connection.opened()
+        with call_span(BLOBS, operation), azure_errors(BLOBS, _gone_or_changed(container, name)):
+            async with asyncio.timeout(self._limits.piece_s) as limit:
+                done = await _blob(client, container, name).upload_blob(
+                    content,
+                    overwrite=True,
+                    content_settings=_content_settings(name),
+                    progress_hook=PieceClock(limit, self._limits.piece_s).sent,
+                    **options,
+                )
+        return str(done["etag"]).strip('"')
 
     def _call(
         self, operation: str, read_status: StatusTranslation | None = None
@@ -357,6 +341,13 @@ def _blob(client: BlobServiceClient, container: str, name: str) -> BlobClient:
     if not {".", ".."}.isdisjoint(name.replace("\\", "/").split("/")):
         raise NotFoundError(f"There is no {container}/{name}.")
     return client.get_blob_client(container, name)
+
+
+def _unchanged(etag: str) -> dict[str, Any]:
+    """The SDK's arguments for a call about this very version."""
+    from azure.core import MatchConditions
+
+    return {"etag": f'"{etag}"', "match_condition": MatchConditions.IfNotModified}
 
 
 def _content_settings(name: str) -> ContentSettings:

@@ -1,12 +1,17 @@
 """Parts of the clients that use aiohttp without an SDK: bounded answers, their models, errors."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict
 
 from shared.platform.calls import Dependency, timed_out, unreachable
+from shared.platform.connections import Connection
 from shared.platform.errors import DependencyError, GroundworkError
+
+if TYPE_CHECKING:
+    from aiohttp import ClientSession
 
 
 class Wire(BaseModel):
@@ -18,6 +23,26 @@ class Wire(BaseModel):
 def folded(text: str) -> str:
     """`text` with single spaces."""
     return " ".join(text.split())
+
+
+def connect_http(
+    connect_timeout_s: float, headers: Mapping[str, str] | None = None, *modules: str
+) -> "Connection[ClientSession]":
+    """An HTTP session whose calls each have their own deadline; made, and aiohttp imported, on first use.
+
+    It keeps no cookies: they would tell that requests come from the same asker.
+
+    Args:
+        modules: further ones that its calls import, and that take long.
+    """
+
+    def make() -> "ClientSession":
+        from aiohttp import ClientSession, ClientTimeout, DummyCookieJar
+
+        timeout = ClientTimeout(total=None, connect=connect_timeout_s)
+        return ClientSession(headers=headers, timeout=timeout, cookie_jar=DummyCookieJar())
+
+    return Connection(make, ("aiohttp", *modules))
 
 
 @contextmanager

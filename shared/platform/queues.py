@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -17,6 +16,8 @@ from shared.platform.models import Model
 from shared.platform.names import DOCUMENTS, POISON_QUEUES
 
 if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
+
     from azure.storage.queue.aio import QueueServiceClient
 
     from shared.platform.connections import Connection
@@ -50,8 +51,8 @@ class PoisonList(Model):
 NEVER = -1  # as `time_to_live`: a message waits as long as the app is down
 
 
-class TaskQueues:
-    """Queues whose messages call functions of the app; of the account with the documents."""
+class _Queues:
+    """Queues of the account with the documents."""
 
     def __init__(
         self, connection: Connection[QueueServiceClient], *, timeout_s: float = STORAGE_LIMITS.call_s
@@ -59,11 +60,17 @@ class TaskQueues:
         self._connection = connection
         self._timeout_s = timeout_s
 
+    def _call(self, operation: str = "call") -> AbstractAsyncContextManager[QueueServiceClient]:
+        return calling(self._connection, QUEUES, timeout_s=self._timeout_s, operation=operation)
+
+
+class TaskQueues(_Queues):
+    """Queues whose messages call functions of the app."""
+
     async def send(self, queue: str, message: str, delay_s: float = 0.0) -> None:
         """Put a message on a queue; it is seen after `delay_s`. NotFoundError when there is no queue."""
         content = base64.b64encode(message.encode()).decode()
-        limit_s = self._timeout_s
-        async with calling(self._connection, QUEUES, timeout_s=limit_s, operation="send") as client:
+        async with self._call("send") as client:
             await client.get_queue_client(queue).send_message(
                 content, visibility_timeout=round(delay_s), time_to_live=NEVER
             )
@@ -73,7 +80,7 @@ class TaskQueues:
         from azure.core.exceptions import ResourceExistsError
 
         for queue in queues:
-            async with calling(self._connection, QUEUES, timeout_s=self._timeout_s) as client:
+            async with self._call() as client:
                 # Raised with status 204 for a queue that is there already, as at every later start.
                 with suppress(ResourceExistsError):
                     await client.create_queue(queue)
@@ -85,21 +92,15 @@ _HIDDEN_S = 30  # while they are looked at; some milliseconds each
 _SUBJECT_START = f"/blobServices/default/containers/{DOCUMENTS}/blobs/"
 
 
-class PoisonQueues:
-    """Queues of messages that failed every try; of the account with the documents."""
-
-    def __init__(
-        self, connection: Connection[QueueServiceClient], *, timeout_s: float = STORAGE_LIMITS.call_s
-    ) -> None:
-        self._connection = connection
-        self._timeout_s = timeout_s
+class PoisonQueues(_Queues):
+    """Queues of messages that failed every try."""
 
     async def peek(self) -> list[PoisonMessage]:
         """The oldest messages of each queue; they stay there. A queue that was never used has none."""
         found: list[PoisonMessage] = []
         for queue in POISON_QUEUES:
             try:
-                async with calling(self._connection, QUEUES, timeout_s=self._timeout_s) as client:
+                async with self._call() as client:
                     peeked = await client.get_queue_client(queue).peek_messages(_PEEKED)
             except NotFoundError:
                 continue
@@ -114,13 +115,11 @@ class PoisonQueues:
         removed = 0
         try:
             for _ in range(_MOST // _PEEKED):
-                async with calling(self._connection, QUEUES, timeout_s=self._timeout_s) as service:
+                async with self._call() as service:
                     client = service.get_queue_client(queue)
                     taken = client.receive_messages(max_messages=_PEEKED, visibility_timeout=_HIDDEN_S)
                     messages = [message async for message in taken]
-                    theirs = [
-                        one for one in messages if _object(str(one.content)).get("owner_id") == owner_id
-                    ]
+                    theirs = [message for message in messages if _owner_of(message) == owner_id]
                     for message in theirs:
                         await client.delete_message(message)
                 removed += len(theirs)
@@ -131,8 +130,12 @@ class PoisonQueues:
         return removed
 
 
+def _owner_of(message: Any) -> object:
+    return (read_object(str(message.content)) or {}).get("owner_id")
+
+
 def _message(queue: str, message: Any) -> PoisonMessage:
-    content = _object(str(message.content))
+    content = read_object(str(message.content)) or {}
     return PoisonMessage(
         queue=queue,
         message_id=message.id,
@@ -144,25 +147,25 @@ def _message(queue: str, message: Any) -> PoisonMessage:
     )
 
 
-def _object(text: str) -> Mapping[str, Any]:
-    """The message's JSON object, which may be wrapped in base64; empty when it is something else."""
-    for decode in (str.encode, _from_base64):
-        try:
-            content = json.loads(decode(text))
-        except (ValueError, binascii.Error):
-            continue
-        if isinstance(content, dict):
-            return content
-    return {}
+def read_object(body: str | bytes) -> Mapping[str, Any] | None:
+    """A message's JSON object, which may be wrapped in base64; None when it is something else."""
+    with suppress(ValueError):
+        body = base64.b64decode(body, validate=True)
+    try:
+        content = json.loads(body)
+    except ValueError:
+        return None
+    return content if isinstance(content, dict) else None
 
 
-def _from_base64(text: str) -> bytes:
-    return base64.b64decode(text, validate=True)
+def blob_of_event(event: Mapping[str, Any]) -> str | None:
+    """The document or sidecar that an Event Grid event is about; None for one of another container."""
+    subject = str(event.get("subject", ""))
+    return subject.removeprefix(_SUBJECT_START) if subject.startswith(_SUBJECT_START) else None
 
 
 def _blob_name(content: Mapping[str, Any]) -> str | None:
     """From the blob trigger's own message, or from an Event Grid event."""
     if content.get("ContainerName") == DOCUMENTS and "BlobName" in content:
         return str(content["BlobName"])
-    subject = str(content.get("subject", ""))
-    return subject.removeprefix(_SUBJECT_START) if subject.startswith(_SUBJECT_START) else None
+    return blob_of_event(content)

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Annotated, Literal, Self, cast
 from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 
 from shared.platform.errors import ConfigurationError
 from shared.platform.language_models.features import ALL_FEATURES, Effort, Efforts, Feature
-from shared.platform.timezones import TimezoneName
 
 AUTO = "auto"
 SUBAGENT_TOOLS = ("retrieve_documents", "query_metadata", "web_search")
@@ -54,6 +54,18 @@ def _repositories(text: str) -> str:
         if not _REPOSITORY.fullmatch(name):
             raise ValueError(f"{name!r} is not owner/name")
     return text
+
+
+def _known_timezone(name: str) -> str:
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise ValueError("no time zone of the IANA database, such as Europe/Berlin") from None
+    return name
+
+
+TimezoneName = Annotated[str, AfterValidator(_known_timezone)]
+"""An IANA name, such as `Europe/Berlin`."""
 
 
 def _is_http(address: str) -> bool:

@@ -299,13 +299,9 @@ def messages_text(messages: Sequence[tuple[str, str]]) -> str:
 def _context_of(parent: str) -> "Context":
     """Where a span below `parent` belongs; a fresh one for a trace that begins."""
     from opentelemetry.context import Context
-    from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, set_span_in_context
+    from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-    read = read_traceparent(parent)
-    if read is None:
-        return Context()
-    remote = SpanContext(read[0], read[1], is_remote=True, trace_flags=TraceFlags(read[2] & 1))
-    return set_span_in_context(NonRecordingSpan(remote), Context())
+    return TraceContextTextMapPropagator().extract({"traceparent": parent}, Context())
 
 
 def _log_fields() -> dict[str, str]:

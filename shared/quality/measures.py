@@ -172,7 +172,12 @@ class QualitySums:
             answers_with_figures=_measure(
                 sum(run.figures_shown > 0 for run in pictured), len(pictured), _FIGURES
             ),
-            plan_completion=_measure(sum(map(_is_plan_done, planned)), len(planned), _PLANS),
+            plan_completion=_measure(
+                # Every item is done, and nobody was asked for help.
+                sum(run.plan_items_done == run.plan_items and not run.asked_back for run in planned),
+                len(planned),
+                _PLANS,
+            ),
             clarification_rate=_measure(sum(run.asked_back for run in runs), len(runs), _CLARIFICATIONS),
             tool_success=_measure(sum(run.tool_calls_succeeded for run in runs), calls, _TOOLS),
             citation_accuracy=_measure(sum(run.citations_verified for run in completed), shown, _CITATIONS),
@@ -201,11 +206,6 @@ def _is_cited(run: AnswerRecord) -> bool:
     return _is_completed(run) and run.citations > 0
 
 
-def _is_plan_done(run: AnswerRecord) -> bool:
-    """Whether every item is done, and nobody was asked for help."""
-    return run.plan_items_done == run.plan_items and not run.asked_back
-
-
 MOST_RECORDS = 100_000  # of one summary: 1.6 s of work and 160 MB, on top of the reading
 _DAY = timedelta(days=1)
 
@@ -215,17 +215,15 @@ async def quality_metrics(
 ) -> QualityMetrics:
     """The measures of questions of the last `hours`. GroundworkError when the records cannot be read."""
     since, seen = now - timedelta(hours=hours), 0
-    sums, day = (
-        QualitySums(project_id),
-        now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0),
-    )
-    covered = now
+    day = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    sums, covered = QualitySums(project_id), now
     # The newest day first: what does not fit is what is old. All records of a run are of one day.
     while day + _DAY > since and seen < MOST_RECORDS:
-        records = await _of_day(quality, max(day, since), min(day + _DAY, now))
+        covered, last = max(day, since), min(day + _DAY, now)
+        found = quality.between(covered, last)
+        records = [record async for record in found if covered <= record.at < last]
         sums.add(records)
         seen += len(records)
-        covered = max(day, since)
         day -= _DAY
     return QualityMetrics(
         since=covered,
@@ -245,9 +243,3 @@ async def purge_old_quality(
     """Delete at most `most` records older than RUN_RETENTION_DAYS; returns how many."""
     limit = now - timedelta(days=settings.conversations.run_retention_days)
     return await quality.delete_before(limit, most)
-
-
-async def _of_day(quality: QualityStore, first: datetime, last: datetime) -> list[QualityRecord]:
-    """Records of questions from `first` until before `last`."""
-    found = quality.between(first, last)
-    return [record async for record in found if first <= record.at < last]

@@ -5,12 +5,11 @@ All channels rate through here. The last rating counts; a run that goes meanwhil
 
 import asyncio
 import hashlib
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
-from typing import TYPE_CHECKING
+from functools import partial
 
 from shared.access.models import UserContext
+from shared.platform import meters
 from shared.platform.blobs import BlobStore
 from shared.platform.errors import ConflictError, GroundworkError, NotFoundError
 from shared.platform.telemetry import get_logger
@@ -23,78 +22,44 @@ from shared.runs.run_log import RunLog
 from shared.runs.run_store import RunStore, owned_run
 from shared.runs.working_memory import committed_answer
 
-if TYPE_CHECKING:
-    from opentelemetry.metrics import Counter, Histogram
-
-
 METER = "groundwork.quality"
 
 
-@dataclass(frozen=True)
-class Instruments:
-    """The instruments; their names, units and attributes are in docs/logs-and-traces.md."""
-
-    answers: "Counter"
-    duration: "Histogram"
-    first_token: "Histogram"
-    citations: "Counter"
-    tool_calls: "Counter"
-    todo_items: "Counter"
-    figures: "Counter"
-    ratings: "Counter"
-    openings: "Counter"
-
-
 async def count(record: QualityRecord) -> None:
-    """Add a record to the metrics."""
-    instruments = await asyncio.to_thread(instruments_of_process)
-    if isinstance(record, AnswerRecord):
-        _count_answer(instruments, record)
-    elif isinstance(record, OpeningRecord):
-        instruments.openings.add(1)
-    else:
-        _count_rating(instruments, record)
+    """Add a record to the metrics; what they count is in docs/logs-and-traces.md."""
+    await asyncio.to_thread(_count, record)  # the first one imports opentelemetry
 
 
-@cache
-def instruments_of_process() -> Instruments:
-    """Made once, by whatever provider is set by then (or later: the API's proxies pass it on)."""
-    from opentelemetry import metrics
-
-    meter = metrics.get_meter(METER)
-    return Instruments(
-        answers=meter.create_counter("groundwork.answers", "{answer}", "Runs that ended"),
-        duration=meter.create_histogram("groundwork.answer.duration", "s", "Time of a run"),
-        first_token=meter.create_histogram("groundwork.answer.first_token", "s", "Time to the first words"),
-        citations=meter.create_counter("groundwork.answer.citations", "{citation}", "Citations shown"),
-        tool_calls=meter.create_counter("groundwork.answer.tool_calls", "{call}", "Tool calls"),
-        todo_items=meter.create_counter("groundwork.answer.todo_items", "{item}", "Items of todo lists"),
-        figures=meter.create_counter("groundwork.answer.figures", "{answer}", "Answers that had a figure"),
-        ratings=meter.create_counter("groundwork.answer.ratings", "{rating}", "Ratings given"),
-        openings=meter.create_counter("groundwork.answer.openings", "{citation}", "Sources opened"),
-    )
-
-
-def _count_answer(to: Instruments, record: AnswerRecord) -> None:
+def _count(record: QualityRecord) -> None:
+    counter, histogram = partial(meters.counter, METER), partial(meters.histogram, METER)
+    if isinstance(record, OpeningRecord):
+        counter("groundwork.answer.openings", "{citation}", "Sources opened").add(1)
+        return
+    if isinstance(record, RatingRecord):
+        given = {"rating": record.rating or 0, "thumb": record.thumb or "none"}
+        counter("groundwork.answer.ratings", "{rating}", "Ratings given").add(1, given)
+        return
     outcome = {"outcome": record.outcome}
-    delegated = record.sub_agents > 0
-    to.answers.add(1, {**outcome, "asked_back": record.asked_back, "delegated": delegated})
+    ended = {**outcome, "asked_back": record.asked_back, "delegated": record.sub_agents > 0}
+    counter("groundwork.answers", "{answer}", "Runs that ended").add(1, ended)
     if record.latency_ms is not None:
-        to.duration.record(record.latency_ms / 1000, outcome)
+        duration = histogram("groundwork.answer.duration", "s", "Time of a run")
+        duration.record(record.latency_ms / 1000, outcome)
     if record.first_token_ms is not None:
-        to.first_token.record(record.first_token_ms / 1000)
-    to.citations.add(record.citations_verified, {"verified": True})
-    to.citations.add(record.citations - record.citations_verified, {"verified": False})
-    to.tool_calls.add(record.tool_calls_succeeded, {"success": True})
-    to.tool_calls.add(record.tool_calls - record.tool_calls_succeeded, {"success": False})
-    to.todo_items.add(record.plan_items_done, {"done": True})
-    to.todo_items.add(record.plan_items - record.plan_items_done, {"done": False})
+        first_token = histogram("groundwork.answer.first_token", "s", "Time to the first words")
+        first_token.record(record.first_token_ms / 1000)
+    citations = counter("groundwork.answer.citations", "{citation}", "Citations shown")
+    citations.add(record.citations_verified, {"verified": True})
+    citations.add(record.citations - record.citations_verified, {"verified": False})
+    tool_calls = counter("groundwork.answer.tool_calls", "{call}", "Tool calls")
+    tool_calls.add(record.tool_calls_succeeded, {"success": True})
+    tool_calls.add(record.tool_calls - record.tool_calls_succeeded, {"success": False})
+    todo_items = counter("groundwork.answer.todo_items", "{item}", "Items of todo lists")
+    todo_items.add(record.plan_items_done, {"done": True})
+    todo_items.add(record.plan_items - record.plan_items_done, {"done": False})
     if record.figures_available:
-        to.figures.add(1, {"shown": record.figures_shown > 0})
-
-
-def _count_rating(to: Instruments, record: RatingRecord) -> None:
-    to.ratings.add(1, {"rating": record.rating or 0, "thumb": record.thumb or "none"})
+        figures = counter("groundwork.answer.figures", "{answer}", "Answers that had a figure")
+        figures.add(1, {"shown": record.figures_shown > 0})
 
 
 NOTE_LIMIT_S = 5.0  # some milliseconds are usual; a starved machine stands still for seconds

@@ -9,7 +9,7 @@ from pydantic import Field, StringConstraints, model_validator
 from shared.access.models import UserContext
 from shared.evidence.models import AnswerFigure, Citation
 from shared.platform.models import Model
-from shared.platform.timezones import TimezoneName
+from shared.platform.settings import TimezoneName
 from shared.runs.agents import AGENT_NAME, AgentDefinition
 from shared.runs.plan import TodoItem
 

@@ -12,11 +12,12 @@ import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
-from functools import cache
-from typing import TYPE_CHECKING, Annotated, Literal, get_args
+from functools import partial
+from typing import Annotated, Literal, get_args
 
 from pydantic import Field
 
+from shared.platform import meters
 from shared.platform.concurrency import run_together
 from shared.platform.errors import GroundworkError
 from shared.platform.models import HourRecord, Model
@@ -29,10 +30,6 @@ from shared.subagents.artifacts import Child
 from shared.subagents.control import ControlStore, ControlView, read_control, succeeded
 from shared.subagents.models import Delegation
 from shared.subagents.policy_models import Decision, DelegationPolicyOutput
-
-if TYPE_CHECKING:
-    from opentelemetry.metrics import Counter as OtelCounter
-    from opentelemetry.metrics import Histogram
 
 Share = Annotated[float, Field(ge=0, le=1)]
 
@@ -184,23 +181,9 @@ class MetricStore(HourRecords[MetricRecord]):
 METER = "groundwork.subagents"
 
 
-@cache
-def counter(name: str, unit: str, description: str) -> OtelCounter:
-    """Made once, by whatever provider is set by then (or later: the API's proxies pass it on)."""
-    from opentelemetry import metrics
-
-    return metrics.get_meter(METER).create_counter(name, unit, description)
-
-
-@cache
-def histogram(name: str, unit: str, description: str) -> Histogram:
-    from opentelemetry import metrics
-
-    return metrics.get_meter(METER).create_histogram(name, unit, description)
-
-
 def _count(record: MetricRecord) -> None:
     """Add a record to the metrics; their names, units and attributes are in docs/internals/delegation.md."""
+    counter, histogram = partial(meters.counter, METER), partial(meters.histogram, METER)
     if isinstance(record, DecisionRecord):
         decided = {"decision": record.decision, "profile": record.profile or "none"}
         counter("groundwork.subagent.decisions", "{decision}", "Decisions to delegate").add(1, decided)

@@ -18,7 +18,7 @@ from shared.platform.calls import BOT_KEYS as SERVICE
 from shared.platform.calls import failed
 from shared.platform.connections import Connection
 from shared.platform.errors import DependencyError, NotAuthenticatedError
-from shared.platform.http_client import http_errors, not_understood, read_bounded
+from shared.platform.http_client import connect_http, http_errors, not_understood, read_bounded
 from shared.platform.telemetry import get_logger
 
 if TYPE_CHECKING:
@@ -119,15 +119,7 @@ class SigningKey:
 
 def connect_bot() -> "Connection[ClientSession]":
     """The HTTP session for keys and files of channels; made, and aiohttp and PyJWT imported, on first use."""
-
-    def make() -> "ClientSession":
-        from aiohttp import ClientSession, ClientTimeout, DummyCookieJar
-
-        return ClientSession(
-            timeout=ClientTimeout(total=None, connect=_TIMEOUT_S), cookie_jar=DummyCookieJar()
-        )
-
-    return Connection(make, ("aiohttp", "jwt.algorithms"))
+    return connect_http(_TIMEOUT_S, None, "jwt.algorithms")
 
 
 class SigningKeys:

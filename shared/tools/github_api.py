@@ -20,7 +20,7 @@ from shared.platform.calls import GITHUB as SERVICE
 from shared.platform.calls import Deadline, call_span, call_within, error_of_status
 from shared.platform.connections import Connection
 from shared.platform.errors import DocumentNotFoundError, InvalidQueryError, RateLimitError
-from shared.platform.http_client import http_errors, not_understood, read_bounded
+from shared.platform.http_client import connect_http, http_errors, not_understood, read_bounded
 from shared.platform.language_models.models import CallLimits
 from shared.platform.settings import Settings
 
@@ -36,20 +36,10 @@ _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f]")
 
 def connect_github(settings: Settings) -> Connection[ClientSession]:
     """The HTTP session; it is made, and aiohttp imported, on first use."""
-
-    def make() -> ClientSession:
-        from aiohttp import ClientSession, ClientTimeout, DummyCookieJar
-
-        headers = {"X-GitHub-Api-Version": "2022-11-28", "User-Agent": "groundwork", "Accept": _TEXT_MATCHES}
-        if token := settings.github.token:
-            headers["Authorization"] = f"Bearer {token}"
-        return ClientSession(
-            headers=headers,
-            timeout=ClientTimeout(total=None, connect=_CONNECT_TIMEOUT_S),  # each call has its deadline
-            cookie_jar=DummyCookieJar(),
-        )
-
-    return Connection(make, ("aiohttp",))
+    headers = {"X-GitHub-Api-Version": "2022-11-28", "User-Agent": "groundwork", "Accept": _TEXT_MATCHES}
+    if token := settings.github.token:
+        headers["Authorization"] = f"Bearer {token}"
+    return connect_http(_CONNECT_TIMEOUT_S, headers)
 
 
 class GithubApi:

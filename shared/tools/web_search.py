@@ -23,7 +23,7 @@ from shared.platform.calls import WEB_SEARCH as SERVICE
 from shared.platform.calls import Deadline, call_span, call_within, error_of_status
 from shared.platform.connections import Connection
 from shared.platform.errors import ConfigurationError, DependencyError
-from shared.platform.http_client import Wire, folded, http_errors, not_understood, read_bounded
+from shared.platform.http_client import Wire, connect_http, folded, http_errors, not_understood, read_bounded
 from shared.platform.language_models.models import CallLimits
 from shared.platform.settings import Settings
 from shared.platform.web_addresses import plain_addresses
@@ -76,19 +76,9 @@ class _BraveFound(Wire):
 
 def connect_web_search(settings: Settings) -> Connection[ClientSession]:
     """The HTTP session; it is made, and aiohttp imported, on first use."""
-
-    def make() -> ClientSession:
-        from aiohttp import ClientSession, ClientTimeout, DummyCookieJar
-
-        chosen = settings.web_search
-        header = "X-Subscription-Token" if chosen.engine == "brave" else chosen.key_header
-        return ClientSession(
-            headers={header: chosen.key} if chosen.key else None,
-            timeout=ClientTimeout(total=None, connect=_CONNECT_TIMEOUT_S),  # each call has its deadline
-            cookie_jar=DummyCookieJar(),  # a cookie would tell that questions come from the same asker
-        )
-
-    return Connection(make, ("aiohttp",))
+    chosen = settings.web_search
+    header = "X-Subscription-Token" if chosen.engine == "brave" else chosen.key_header
+    return connect_http(_CONNECT_TIMEOUT_S, {header: chosen.key} if chosen.key else None)
 
 
 class HttpWebSearch(WebSearch, ABC):

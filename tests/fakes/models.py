@@ -60,12 +60,7 @@ class ScriptedChatModel(ChatModel):
         yield ModelUsage(input_tokens=len(prompt.user) // 4, output_tokens=len(text) // 4)
 
     async def converse(
-        self,
-        messages: Sequence[Message],
-        tools: Sequence[ToolDefinition],
-        limits: CallLimits,
-        *,
-        may_call: bool = True,
+        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], limits: CallLimits
     ) -> ModelTurn:
         self.conversations.append(tuple(messages))
         self.tools.append(tuple(tools))
@@ -116,12 +111,7 @@ class NoConversations(ChatModel):
         raise AssertionError("nobody asks this model for a report")
 
     async def converse(
-        self,
-        messages: Sequence[Message],
-        tools: Sequence[ToolDefinition],
-        limits: CallLimits,
-        *,
-        may_call: bool = True,
+        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], limits: CallLimits
     ) -> ModelTurn:
         raise AssertionError("nobody converses with this model")
 

@@ -17,9 +17,11 @@ from shared.platform.calls import Deadline, Dependency, RateGate, call_within
 from shared.platform.errors import ConfigurationError, ModelFixableError, OutputCutError
 from shared.platform.language_models.chat_request import (
     ChatRequest,
+    check_ending,
     conversation_request,
     lacks_room,
     limited,
+    not_empty,
     output_request,
     prompt_request,
     read_turn,
@@ -27,7 +29,7 @@ from shared.platform.language_models.chat_request import (
     streamed,
     with_distinct_ids,
 )
-from shared.platform.language_models.endpoint import filtered, model_errors, not_the_protocol
+from shared.platform.language_models.endpoint import model_errors, not_the_protocol
 from shared.platform.language_models.features import Efforts, Feature, FeatureMemory
 from shared.platform.language_models.models import (
     CallLimits,
@@ -109,10 +111,7 @@ class StreamedAnswer:
         """
         if not self.answering:
             raise not_the_protocol(endpoint)
-        if self.ending == "content_filter":
-            raise filtered()
-        if self.refused:
-            raise ModelFixableError("The model refused to answer.")
+        check_ending(self.ending, is_refused=self.refused)
         if self.ending == "length":
             raise OutputCutError(
                 "The answer was cut off at its maximum length.",
@@ -219,18 +218,13 @@ class OpenAIChatModel(ChatModel):
                     yield of_object
 
     async def converse(
-        self,
-        messages: Sequence[Message],
-        tools: Sequence[ToolDefinition],
-        limits: CallLimits,
-        *,
-        may_call: bool = True,
+        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], limits: CallLimits
     ) -> ModelTurn:
         turn, features = await self._turn(
             TURN,
             limits,
             Deadline(limits.timeout_s),
-            lambda known: conversation_request(messages, tools, known, may_call=may_call),
+            lambda known: conversation_request(messages, tools, known, may_call=True),
         )
         return turn if "tools" in features or not tools else with_calls_read(turn)
 
@@ -264,16 +258,15 @@ class OpenAIChatModel(ChatModel):
     def _turn_of(self, text: str, heard: StreamedAnswer) -> ModelTurn:
         with suppress(OutputCutError):  # what stands before the cut is the turn
             heard.check(self._endpoint)
-        if not text.strip() and not heard.calls:
-            raise ModelFixableError("The model returned nothing.")
         usage = heard.usage
-        return ModelTurn(
+        turn = ModelTurn(
             text=text,
             tool_calls=heard.calls,
             tokens=usage and usage.input_tokens + usage.output_tokens,
             usage=usage,
             cut=heard.ending == "length",
         )
+        return not_empty(turn)
 
     async def _turn(
         self, name: str, limits: CallLimits, deadline: Deadline, render: Render
@@ -381,7 +374,9 @@ class OpenAIChatModel(ChatModel):
     ) -> None:
         if usage is not None:
             tell_usage(usage.input_tokens + usage.output_tokens)
-            self._learn_limit(usage.output_tokens > self._most_tokens(name, limits) * _LENGTH_SLACK)
+            was_ignored = usage.output_tokens > self._most_tokens(name, limits) * _LENGTH_SLACK
+            if was_ignored and "max_tokens" in self._memory.features:  # it may know the limit's older name
+                self._memory.learn(self._memory.features - {"max_completion_tokens"}, self._model)
         note_usage(usage.input_tokens if usage else None, usage.output_tokens if usage else None, ending)
         get_logger().info(
             "model.answered",
@@ -392,8 +387,3 @@ class OpenAIChatModel(ChatModel):
             output_tokens=usage.output_tokens if usage else None,
             truncated=ending == "length",
         )
-
-    def _learn_limit(self, was_ignored: bool) -> None:
-        """An endpoint that takes the newer name of the limit and ignores it may know the older."""
-        if was_ignored and "max_tokens" in self._memory.features:
-            self._memory.learn(self._memory.features - {"max_completion_tokens"}, self._model)

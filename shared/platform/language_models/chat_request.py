@@ -38,7 +38,8 @@ def tool_arguments(tools: Sequence[ToolDefinition], *, may_call: bool) -> dict[s
     Tools are declared even when none may be called: endpoints refuse a conversation that holds calls of
     undeclared tools.
     """
-    return {"tools": [_tool(tool) for tool in tools], "tool_choice": "auto" if may_call else "none"}
+    declared = [{"type": "function", "function": tool.model_dump()} for tool in tools]
+    return {"tools": declared, "tool_choice": "auto" if may_call else "none"}
 
 
 def read_turn(completion: "ChatCompletion") -> ModelTurn:
@@ -48,21 +49,30 @@ def read_turn(completion: "ChatCompletion") -> ModelTurn:
         ModelFixableError: neither text nor a call; or filtered, or refused.
     """
     choice = completion.choices[0]
-    if choice.finish_reason == "content_filter":
-        raise filtered()
-    if choice.message.refusal:
-        raise ModelFixableError("The model refused to answer.")
-    text, calls = without_thoughts(whole_text(choice.message.content or "")), _calls(choice.message)
-    if not text.strip() and not calls:
-        raise ModelFixableError("The model returned nothing.")
-    tokens = completion.usage.total_tokens if completion.usage else None
-    return ModelTurn(
-        text=text,
-        tool_calls=calls,
-        tokens=tokens,
+    check_ending(choice.finish_reason, is_refused=bool(choice.message.refusal))
+    turn = ModelTurn(
+        text=without_thoughts(whole_text(choice.message.content or "")),
+        tool_calls=_calls(choice.message),
+        tokens=completion.usage.total_tokens if completion.usage else None,
         usage=read_usage(completion.usage),
         cut=choice.finish_reason == "length",
     )
+    return not_empty(turn)
+
+
+def check_ending(ending: str | None, *, is_refused: bool) -> None:
+    """ModelFixableError for an answer that was filtered, or refused."""
+    if ending == "content_filter":
+        raise filtered()
+    if is_refused:
+        raise ModelFixableError("The model refused to answer.")
+
+
+def not_empty(turn: ModelTurn) -> ModelTurn:
+    """The turn; ModelFixableError when it has neither text nor a call."""
+    if not turn.text.strip() and not turn.tool_calls:
+        raise ModelFixableError("The model returned nothing.")
+    return turn
 
 
 def lacks_room(completion: "ChatCompletion", *, structured: bool) -> bool:
@@ -130,10 +140,6 @@ def _picture_part(url: str) -> dict[str, Any]:
     return {"type": "image_url", "image_url": {"url": url}}
 
 
-def _tool(tool: ToolDefinition) -> dict[str, Any]:
-    return {"type": "function", "function": tool.model_dump()}
-
-
 def _calls(message: "ChatCompletionMessage") -> tuple[ToolCall, ...]:
     # The protocol has other kinds of calls; we offer functions only, so that no other can be meant.
     asked = [call for call in message.tool_calls or () if call.type == "function"]
@@ -181,10 +187,12 @@ class ChatRequest:
 
 def prompt_request(prompt: Prompt, features: frozenset[Feature]) -> ChatRequest:
     """One that is answered in words."""
-    request = ChatRequest(
-        _by_role([{"role": "system", "content": prompt.system}, _user_message(prompt)], features), {}
-    )
-    return _with_roles(request if prompt.picture_url is None else request.having("images"))
+    system: dict[str, Any] = {"role": "system", "content": prompt.system}
+    if prompt.picture_url is None:
+        user: dict[str, Any] = {"role": "user", "content": prompt.user}
+        return _with_roles(ChatRequest(_by_role([system, user], features), {}))
+    user = {"role": "user", "content": [_text_part(prompt.user), _picture_part(prompt.picture_url)]}
+    return _with_roles(ChatRequest(_by_role([system, user], features), {}).having("images"))
 
 
 def output_request(
@@ -257,17 +265,7 @@ def _by_role(messages: list[dict[str, Any]], features: frozenset[Feature]) -> tu
     instructions = f"<instructions>\n{instructions}\n</instructions>"
     if not rest or rest[0]["role"] != "user":
         return ({"role": "user", "content": instructions}, *rest)
-    return ({"role": "user", "content": _ahead(instructions, rest[0]["content"])}, *rest[1:])
-
-
-def _ahead(instructions: str, content: str | list[dict[str, Any]]) -> str | list[dict[str, Any]]:
-    if isinstance(content, str):
-        return f"{instructions}\n\n{content}"
-    return [_text_part(instructions), *content]
-
-
-def _user_message(prompt: Prompt) -> dict[str, Any]:
-    """The text alone, or text and picture as parts."""
-    if prompt.picture_url is None:
-        return {"role": "user", "content": prompt.user}
-    return {"role": "user", "content": [_text_part(prompt.user), _picture_part(prompt.picture_url)]}
+    said: str | list[dict[str, Any]] = rest[0]["content"]
+    is_text = isinstance(said, str)
+    content = f"{instructions}\n\n{said}" if is_text else [_text_part(instructions), *said]
+    return ({"role": "user", "content": content}, *rest[1:])

@@ -5,7 +5,14 @@ from contextlib import contextmanager
 from json import JSONDecodeError
 from typing import TYPE_CHECKING
 
-from shared.platform.calls import Dependency, failed, rate_limited, refused, timed_out, unreachable
+from shared.platform.calls import (
+    Dependency,
+    error_of_status,
+    failed,
+    rate_limited,
+    timed_out,
+    unreachable,
+)
 from shared.platform.connections import Connection, Credentials, credential_modules
 from shared.platform.errors import (
     ConfigurationError,
@@ -36,7 +43,7 @@ def connect_model(settings: Settings, credentials: Credentials) -> "Connection[A
 
         # Retries are ours (calls.py): the SDK's would add up beyond the limit of a call.
         if models.in_azure:
-            endpoint = _azure_base_url(models.azure_openai_endpoint or "")
+            endpoint = (models.azure_openai_endpoint or "").rstrip("/").removesuffix(_AZURE_V1) + _AZURE_V1
             key = models.azure_openai_api_key or _tokens(endpoint, credentials)
             return AsyncOpenAI(base_url=endpoint, api_key=key, max_retries=0)
         return AsyncOpenAI(
@@ -45,11 +52,6 @@ def connect_model(settings: Settings, credentials: Credentials) -> "Connection[A
 
     credential = credential_modules(models.azure_openai_api_key) if models.in_azure else ()
     return Connection(make, ("openai", *credential))
-
-
-def _azure_base_url(endpoint: str) -> str:
-    endpoint = endpoint.rstrip("/")
-    return endpoint if endpoint.endswith(_AZURE_V1) else endpoint + _AZURE_V1
 
 
 def _tokens(endpoint: str, credentials: Credentials) -> Callable[[], Awaitable[str]]:
@@ -112,19 +114,15 @@ def filtered() -> ModelFixableError:
 
 def _from_status(error: "APIStatusError", dependency: Dependency, model_setting: str) -> GroundworkError:
     status = error.status_code
-    if status in (401, 403):
-        return refused(dependency)
     if status == 404:
         return ConfigurationError(
             f"{dependency.name.capitalize()} does not know the model.",
             f"Check {model_setting}: it is the deployment's name in Azure, else the model's; "
             f"and the path of {dependency.endpoint_setting}.",
         )
-    if status == 429:
-        return rate_limited(dependency, error.response.headers)
     if status in (400, 413, 422):
         return _bad_request(error, dependency)
-    return failed(dependency, status)
+    return error_of_status(dependency, status, error.response.headers)
 
 
 def _bad_request(error: "APIStatusError", dependency: Dependency) -> GroundworkError:

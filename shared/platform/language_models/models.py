@@ -149,14 +149,9 @@ class ChatModel(Protocol):
         """
 
     async def converse(
-        self,
-        messages: Sequence[Message],
-        tools: Sequence[ToolDefinition],
-        limits: CallLimits,
-        *,
-        may_call: bool = True,
+        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], limits: CallLimits
     ) -> ModelTurn:
-        """The model's next turn: text or tool calls. Without `may_call` it must answer in words.
+        """The model's next turn: text or tool calls.
 
         Raises:
             ModelFixableError: it said nothing, refused, or the content filter ended it.
@@ -172,8 +167,9 @@ class ChatModel(Protocol):
     ) -> AsyncGenerator[str | ModelTurn, None]:
         """The model's next turn as it is written: pieces of its text, then the whole turn.
 
-        Errors as `converse`; a turn that stopped at its length limit is `cut` and no error. An endpoint
-        without tools gives the text in one piece, because only its end shows whether it is a call.
+        Without `may_call` it must answer in words. Errors as `converse`; a turn that stopped at its length
+        limit is `cut` and no error. An endpoint without tools gives the text in one piece, because only its
+        end shows whether it is a call.
         """
 
 

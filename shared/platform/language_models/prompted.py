@@ -4,10 +4,11 @@ answered in words.
 Pure. What a tool brought is data: it stays within its element, whatever it holds.
 """
 
+import codecs
 import json
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ValidationError
 
@@ -20,8 +21,7 @@ from shared.platform.language_models.models import (
     ToolDefinition,
 )
 
-_HIGH_SURROGATES = ("\ud800", "\udbff")  # first and last
-_REPLACEMENT = "\ufffd"
+_UTF_16 = "utf-16-le"
 
 
 class DeltaText:
@@ -32,28 +32,20 @@ class DeltaText:
     """
 
     def __init__(self) -> None:
-        self._half = ""
+        self._decoder = codecs.getincrementaldecoder(_UTF_16)("replace")
 
     def feed(self, delta: str) -> str:
         """The text up to here that is whole."""
-        text = self._half + delta
-        first, last = _HIGH_SURROGATES
-        self._half = text[-1:] if first <= text[-1:] <= last else ""
-        return _whole(text.removesuffix(self._half))
+        return self._decoder.decode(delta.encode(_UTF_16, "surrogatepass"))
 
     def finish(self) -> str:
         """What stands for the half that is left."""
-        return _REPLACEMENT if self._half else ""
+        return self._decoder.decode(b"", final=True)
 
 
 def whole_text(text: str) -> str:
     """A text that came as one, without halves of characters."""
-    halves = DeltaText()
-    return halves.feed(text) + halves.finish()
-
-
-def _whole(text: str) -> str:
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text.encode(_UTF_16, "surrogatepass").decode(_UTF_16, "replace")
 
 
 _OPENING, _CLOSING = "<think>", "</think>"
@@ -63,44 +55,31 @@ class ThoughtFilter:
     """Leaves out of a text that comes in pieces what is in a leading `<think>` element."""
 
     def __init__(self) -> None:
-        self._state: Literal["beginning", "thinking", "thought", "answering"] = "beginning"
-        self._held = ""  # what may be a tag, or half of one
+        self._held = ""  # what may be a thought, or the beginning of its tag
+        self._is_answering = False
 
     def feed(self, piece: str) -> str:
         """The text up to here that is no thought."""
-        if self._state == "answering":
+        if self._is_answering:
             return piece
         self._held += piece
-        if self._state == "beginning":
-            self._begin()
-        if self._state == "thinking":
-            self._think()
-        if self._state == "thought" and self._held.strip():
-            self._held = self._held.lstrip()
-            self._state = "answering"
-        return self._let_go() if self._state == "answering" else ""
+        begun = self._held.lstrip()
+        if begun.startswith(_OPENING):
+            thought, _, answer = begun.partition(_CLOSING)
+            if not answer.strip():
+                # Of a long thought only its end is kept: half of the closing tag may be there.
+                self._held = begun if thought != begun else _OPENING + begun[-len(_CLOSING) :]
+                return ""
+            self._held = answer.lstrip()
+        elif _OPENING.startswith(begun):
+            return ""
+        self._is_answering = True
+        return self._held
 
     def finish(self) -> str:
         """What was held and turned out to be no thought."""
-        return self._let_go() if self._state == "beginning" else ""
-
-    def _begin(self) -> None:
-        begun = self._held.lstrip()
-        if begun.startswith(_OPENING):
-            self._state = "thinking"
-        elif not _OPENING.startswith(begun):
-            self._state = "answering"
-
-    def _think(self) -> None:
-        _, closed, rest = self._held.partition(_CLOSING)
-        if closed:
-            self._state, self._held = "thought", rest
-        else:
-            self._held = self._held[-len(_CLOSING) :]
-
-    def _let_go(self) -> str:
-        held, self._held = self._held, ""
-        return held
+        is_thought = self._held.lstrip().startswith(_OPENING)
+        return "" if self._is_answering or is_thought else self._held
 
 
 def without_thoughts(text: str) -> str:

@@ -4,7 +4,7 @@ What is said goes into a span only where a deployment asks for content.
 Source: OpenTelemetry semantic conventions for generative AI.
 """
 
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing, contextmanager
 from typing import TypeVar
 
@@ -26,6 +26,7 @@ from shared.platform.tracing import Attributes, Span, begin, inside, messages_te
 
 Piece = TypeVar("Piece", str, str | ModelUsage, str | ModelTurn)
 
+TURN = "converse"
 _INPUT, _OUTPUT = "gen_ai.input.messages", "gen_ai.output.messages"
 
 
@@ -53,40 +54,32 @@ class TracedChatModel(ChatModel):
         call.end()
         return value
 
-    async def stream(self, prompt: Prompt, limits: CallLimits) -> AsyncGenerator[str, None]:
-        call = self._call(prompt.name, limits, "text", _messages(prompt))
-        pieces = self._model.stream(prompt, limits)
-        async with aclosing(pieces), aclosing(_observed(pieces, call)) as observed:
-            async for piece in observed:
-                yield piece
+    def stream(self, prompt: Prompt, limits: CallLimits) -> AsyncGenerator[str, None]:
+        return _observed(
+            self._model.stream(prompt, limits),
+            lambda: self._call(prompt.name, limits, "text", _messages(prompt)),
+        )
 
-    async def stream_output(
+    def stream_output(
         self, prompt: Prompt, output: type[BaseModel], limits: CallLimits
     ) -> AsyncGenerator[str | ModelUsage, None]:
-        call = self._call(prompt.name, limits, "json", _messages(prompt))
-        pieces = self._model.stream_output(prompt, output, limits)
-        async with aclosing(pieces), aclosing(_observed(pieces, call)) as observed:
-            async for piece in observed:
-                yield piece
+        return _observed(
+            self._model.stream_output(prompt, output, limits),
+            lambda: self._call(prompt.name, limits, "json", _messages(prompt)),
+        )
 
     async def converse(
-        self,
-        messages: Sequence[Message],
-        tools: Sequence[ToolDefinition],
-        limits: CallLimits,
-        *,
-        may_call: bool = True,
+        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], limits: CallLimits
     ) -> ModelTurn:
-        sent = [(message.role, message.text) for message in messages]
-        call = self._call("converse", limits, "text", sent)
+        call = self._call(TURN, limits, "text", [(message.role, message.text) for message in messages])
         with call.going_on():
-            turn = await self._model.converse(messages, tools, limits, may_call=may_call)
-        call.span.set({"groundwork.tool_calls": [asked.name for asked in turn.tool_calls]})
+            turn = await self._model.converse(messages, tools, limits)
+        call.note_tools(turn)
         call.hear("\n".join([turn.text, *(f"{asked.name}({asked.arguments})" for asked in turn.tool_calls)]))
         call.end()
         return turn
 
-    async def stream_turn(
+    def stream_turn(
         self,
         messages: Sequence[Message],
         tools: Sequence[ToolDefinition],
@@ -94,14 +87,10 @@ class TracedChatModel(ChatModel):
         *,
         may_call: bool = True,
     ) -> AsyncGenerator[str | ModelTurn, None]:
-        sent = [(message.role, message.text) for message in messages]
-        call = self._call("converse", limits, "text", sent)
-        pieces = self._model.stream_turn(messages, tools, limits, may_call=may_call)
-        async with aclosing(pieces), aclosing(_observed(pieces, call)) as observed:
-            async for piece in observed:
-                if isinstance(piece, ModelTurn):
-                    call.span.set({"groundwork.tool_calls": [asked.name for asked in piece.tool_calls]})
-                yield piece
+        return _observed(
+            self._model.stream_turn(messages, tools, limits, may_call=may_call),
+            lambda: self._call(TURN, limits, "text", [(message.role, message.text) for message in messages]),
+        )
 
     def _call(self, prompt: str, limits: CallLimits, output: str, sent: Sequence[tuple[str, str]]) -> "_Call":
         attributes: Attributes = {
@@ -159,6 +148,10 @@ class _Call:
             self.end()
             raise
 
+    def note_tools(self, turn: ModelTurn) -> None:
+        """The tools that the model asks for."""
+        self.span.set({"groundwork.tool_calls": [asked.name for asked in turn.tool_calls]})
+
     def hear(self, text: str) -> None:
         """Something the model said."""
         if wants_content():
@@ -172,17 +165,23 @@ class _Call:
         self.span.end()
 
 
-async def _observed(pieces: AsyncGenerator[Piece, None], call: _Call) -> AsyncGenerator[Piece, None]:
+async def _observed(
+    pieces: AsyncGenerator[Piece, None], begin_call: Callable[[], _Call]
+) -> AsyncGenerator[Piece, None]:
     """Pieces as they come. The span is that of each piece's making and not of what its reader does."""
+    call = begin_call()
     try:
-        while True:
-            with call.going_on():
-                piece = await anext(pieces, None)
-            if piece is None:
-                return
-            if isinstance(piece, str):
-                call.hear(piece)
-            yield piece
+        async with aclosing(pieces):
+            while True:
+                with call.going_on():
+                    piece = await anext(pieces, None)
+                if piece is None:
+                    return
+                if isinstance(piece, str):
+                    call.hear(piece)
+                elif isinstance(piece, ModelTurn):
+                    call.note_tools(piece)
+                yield piece
     finally:
         call.end()
 

@@ -99,7 +99,8 @@ async def answers(model: OpenAIChatModel) -> dict[str, Any]:
     said = Message(role="assistant", text=called.text, tool_calls=called.tool_calls)
     brought = Message(role="tool", text=RESULT, call_id=called.tool_calls[0].call_id)
     told = await model.converse([*ASKED, said, brought], [SEARCH], LIMITS)
-    forbidden = await model.converse(ASKED, [SEARCH], LIMITS, may_call=False)
+    *_, forbidden = [piece async for piece in model.stream_turn(ASKED, [SEARCH], LIMITS, may_call=False)]
+    assert not isinstance(forbidden, str)
     return {
         "plan": plan,
         "answer": text,

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from azure.storage.blob import BlobSasPermissions, UserDelegationKey
+from azure.storage.blob import UserDelegationKey
 from azure.storage.blob.aio import BlobServiceClient
 
 from shared.platform import blobs
@@ -13,7 +13,7 @@ from shared.platform.blobs import BlobSigner
 from shared.platform.connections import Connection
 from shared.platform.errors import CallTimeoutError
 
-READ = BlobSasPermissions(read=True)
+READ = "r"
 
 
 class KeyGivingService(BlobServiceClient):

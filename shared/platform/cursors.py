@@ -1,0 +1,26 @@
+"""Cursors of lists: a place in the list as text, opaque to callers. Pure."""
+
+import base64
+import re
+
+from shared.platform.errors import CallerError
+
+
+def write_cursor(place: str) -> str:
+    """The place as a cursor."""
+    return base64.urlsafe_b64encode(place.encode()).decode().rstrip("=")
+
+
+def read_cursor(cursor: str, form: re.Pattern[str]) -> str:
+    """The place that `write_cursor` was given.
+
+    Raises:
+        CallerError: it is no cursor, or its place has another form.
+    """
+    try:
+        place = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()
+    except ValueError:
+        place = ""
+    if not form.fullmatch(place):
+        raise CallerError("Invalid cursor.", "Send the cursor of the page before, unchanged.")
+    return place
