@@ -31,7 +31,7 @@ from functions import (
     wrong_address,
 )
 from functions.http.requests import require_settings
-from orchestrations import activities, agent_activities, ingest_activities, orchestrators, payloads
+from orchestrations import activities, ingest_activities, orchestrators, payloads
 from shared.platform.memory import keep_memory_low
 
 require_settings()
@@ -59,7 +59,7 @@ HTTP = (
     wrong_address,
 )
 DOCUMENTS = (document_events, documents, pages, uploads)
-DURABLE = (orchestrators, activities, agent_activities, ingest_activities, payloads)
+DURABLE = (orchestrators, activities, ingest_activities, payloads)
 
 for module in (*HTTP, *DOCUMENTS, background, ingest, maintenance, *DURABLE):
     app.register_functions(module.blueprint)

@@ -97,26 +97,24 @@ async def keep_tidy(timer: func.TimerRequest, client: df.DurableOrchestrationCli
     from shared.teams.store import purge_taken, purge_turns
     from shared.tools.workspace import purge_workspaces
 
-    services, forget = await ready_services(), Instances(client).forget
+    services, forget, now = await ready_services(), Instances(client).forget, datetime.now(UTC)
+    settings, blobs = services.settings, services.blobs
     resumed = await resume_erasures(services.threads, services.queues)
-    resumed += await resume_user_erasures(datetime.now(UTC), services)
-    purged = await purge_old_runs(datetime.now(UTC), services, forget)
-    purged += await purge_old_summaries(
-        datetime.now(UTC), services.settings, services.blobs, services.user_limits, forget
-    )
-    purged += await purge_taken(datetime.now(UTC), services.settings, services.blobs, forget)
-    purged += await purge_workspaces(datetime.now(UTC), services.blobs)
-    metrics = await purge_turns(datetime.now(UTC), services.settings, services.bot_turns)
-    metrics += await purge_old_metrics(datetime.now(UTC), services.settings, services.subagent_metrics)
-    metrics += await purge_old_quality(datetime.now(UTC), services.settings, services.quality)
+    resumed += await resume_user_erasures(now, services)
+    purged = await purge_old_runs(now, services, forget)
+    purged += await purge_old_summaries(now, settings, blobs, services.user_limits, forget)
+    purged += await purge_taken(now, settings, blobs, forget)
+    purged += await purge_workspaces(now, blobs)
+    metrics = await purge_turns(now, settings, services.bot_turns)
+    metrics += await purge_old_metrics(now, settings, services.subagent_metrics)
+    metrics += await purge_old_quality(now, settings, services.quality)
     metrics += await services.audit.delete_before(
-        datetime.now(UTC) - timedelta(days=services.settings.identity.audit_retention_days)
+        now - timedelta(days=settings.identity.audit_retention_days)
     )
-    metrics += await purge_old_requests(datetime.now(UTC), services.idempotency, services.user_limits)
-    yesterday = datetime.now(UTC) - timedelta(days=1)
-    await services.runs.purge_revivals(yesterday, _MAX_PURGED)
+    metrics += await purge_old_requests(now, services.idempotency, services.user_limits)
+    await services.runs.purge_revivals(now - timedelta(days=1), _MAX_PURGED)
     get_logger().info("runs.purged", result_count=purged, erasures_resumed=resumed, metrics_purged=metrics)
-    before = datetime.now(UTC) - timedelta(days=services.settings.conversations.run_retention_days)
+    before = now - timedelta(days=settings.conversations.run_retention_days)
     get_logger().info("histories.purged", result_count=await _purge_histories(client, before))
 
 

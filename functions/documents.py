@@ -7,7 +7,7 @@ import azure.durable_functions as df
 import azure.functions as func
 
 from functions.http.conditions import PASSING, byte_span, etag_of, holds, is_conditional, require_match
-from functions.http.requests import caller_and_services, caller_of, note_act, ready_services
+from functions.http.requests import admitted, caller_and_services, caller_of, note_act, ready_services
 from functions.http.responses import (
     Request,
     Response,
@@ -153,7 +153,6 @@ async def change_access(req: Request, client: df.DurableOrchestrationClient) -> 
 @route(blueprint, "POST", "documents/{doc_id}/reingest")
 async def reingest_document(req: Request, client: df.DurableOrchestrationClient) -> Response:
     """Ingest the file again, also one that failed three times. 202."""
-    from functions.http.requests import admitted
     from shared.access.daily_use import SENDING
     from shared.ingestion.changes import changeable, try_again
 

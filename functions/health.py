@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import azure.functions as func
 
+from functions.http.requests import caller_of
 from functions.http.responses import Request, Response, json_response, route
 from shared.platform.errors import GroundworkError
 
@@ -49,8 +50,6 @@ async def get_readiness(req: Request) -> Response:
 
 
 async def _is_known(request: Request) -> bool:
-    from functions.http.requests import caller_of
-
     try:
         await caller_of(request)
     except GroundworkError:

@@ -4,9 +4,8 @@ An event says only where to look; `ingest_document` finds out what to do. So eve
 out of order, and a sidecar's event is its document's.
 """
 
-import base64
-import binascii
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import azure.durable_functions as df
@@ -15,6 +14,7 @@ from azurefunctions.extensions.base import Datum, InConverter, SdkType
 
 from functions.http.request_scope import consumed
 from shared.platform.errors import CallerError
+from shared.platform.instances import Instances, is_at_work
 from shared.platform.names import BLOB_DELETED_QUEUE, DOCUMENTS
 from shared.platform.tracing import link_to
 
@@ -62,7 +62,6 @@ class BlobReferenceConverter(InConverter, binding="blob", trigger="blobTrigger")
 blueprint = df.Blueprint()
 CONNECTION = "DocumentsStorage"
 _ROOM_PATIENCE_S = 30.0  # then it is started anyway; other people's events wait behind it meanwhile
-_SUBJECT_START = f"/blobServices/default/containers/{DOCUMENTS}/blobs/"
 
 
 @blueprint.blob_trigger(
@@ -114,44 +113,29 @@ async def start_ingestion(client: df.DurableOrchestrationClient, blob_name: str,
     try:
         started: str = await client.start_new("ingest_document", instance, payload)
     except Exception:  # noqa: BLE001 - what the SDK raises for a conflict: its status tells, not its text
-        if await _is_at_work(client, instance):
+        if is_at_work(await Instances(client).state(instance)):
             return instance
         # It has ended since, and may not have seen this event; another refusal is raised now.
         started = await client.start_new("ingest_document", instance, payload)
     return started
 
 
-def read_event(body: bytes) -> dict[str, Any]:
+def read_event(body: bytes) -> Mapping[str, Any]:
     """The Event Grid event in a queue message, which arrives as JSON or as base64 of JSON.
 
     Raises:
         CallerError: it is neither.
     """
-    try:
-        event = json.loads(body)
-    except ValueError:
-        try:
-            event = json.loads(base64.b64decode(body, validate=True))
-        except (binascii.Error, ValueError):
-            raise CallerError("The message is not an event in JSON.") from None
-    if not isinstance(event, dict):
-        raise CallerError("The message is not one event.")
+    from shared.platform.queues import read_object
+
+    event = read_object(body)
+    if event is None:
+        raise CallerError("The message is not one event in JSON.")
     return event
 
 
-def deleted_blob(event: dict[str, Any]) -> str | None:
+def deleted_blob(event: Mapping[str, Any]) -> str | None:
     """The blob's name; None for events of another kind or another container."""
-    subject = str(event.get("subject", ""))
-    is_deletion = event.get("eventType") == "Microsoft.Storage.BlobDeleted"
-    if not is_deletion or not subject.startswith(_SUBJECT_START):
-        return None
-    return subject.removeprefix(_SUBJECT_START)
+    from shared.platform.queues import blob_of_event
 
-
-async def _is_at_work(client: df.DurableOrchestrationClient, instance: str) -> bool:
-    status = await client.get_status(instance)
-    return status is not None and status.runtime_status in (
-        df.OrchestrationRuntimeStatus.Pending,
-        df.OrchestrationRuntimeStatus.Running,
-        df.OrchestrationRuntimeStatus.ContinuedAsNew,
-    )
+    return blob_of_event(event) if event.get("eventType") == "Microsoft.Storage.BlobDeleted" else None

@@ -1,7 +1,6 @@
 """GET /api/documents/{doc_id}/pages/… and …/readable: documents as people read them, with what was cited."""
 
 import asyncio
-from collections.abc import Coroutine
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,13 +21,7 @@ from shared.platform.telemetry import get_logger
 
 if TYPE_CHECKING:
     from shared.access.models import UserContext
-    from shared.documents.page_models import (
-        CitationQuery,
-        PageSheet,
-        Reading,
-        ViewedElement,
-        ViewedPicture,
-    )
+    from shared.documents.page_models import CitationQuery, PageSheet, ViewedElement, ViewedPicture
     from shared.documents.page_views import Cited, Material
     from shared.documents.state import DocumentState
     from shared.ingestion.services import IngestionServices
@@ -38,7 +31,6 @@ if TYPE_CHECKING:
 blueprint = func.Blueprint()
 _HTML, _JSON, _MARKDOWN = "text/html", "application/json", "text/markdown"
 _VARYING = {"Vary": "Accept", "Cache-Control": "private, no-store"}
-_noting: set[asyncio.Task[None]] = set()
 
 
 @dataclass(frozen=True)
@@ -62,16 +54,16 @@ async def material_of(reader: Reader, query: "CitationQuery") -> "tuple[Material
     Raises:
         DocumentNotFoundError: there is none, or the caller may not read it.
     """
-    from shared.documents import figure_store
+    from shared.documents import figure_store, page_files
     from shared.documents.listing import readable_document
     from shared.documents.page_views import Material
     from shared.platform.concurrency import run_together
 
-    found = await readable_document(reader.doc_id, reader.user, reader.services)
-    (reading, captions), cited = await run_together(
-        run_together(
-            _reading(reader, found.state), figure_store.captions(reader.services.blobs, reader.doc_id)
-        ),
+    blobs, doc_id = reader.services.blobs, reader.doc_id
+    found = await readable_document(doc_id, reader.user, reader.services)
+    reading, captions, cited = await run_together(
+        page_files.get_reading(blobs, doc_id, found.state.content_hash),
+        figure_store.captions(blobs, doc_id),
         cited_by(reader, query),
     )
     material = Material(
@@ -88,6 +80,7 @@ async def cited_by(reader: Reader, query: "CitationQuery") -> "Cited | None":
     """The citation, with its block's text; a background task notes that its source was opened."""
     from shared.answering.cited_pages import block_text, own_citation, source_rows
     from shared.documents.page_views import Cited
+    from shared.platform.concurrency import run_in_background
     from shared.quality.recording import note_opening
 
     if not (query.run and query.n):
@@ -95,7 +88,7 @@ async def cited_by(reader: Reader, query: "CitationQuery") -> "Cited | None":
     citation = await own_citation(query.run, query.n, reader.doc_id, reader.user, reader.services)
     if citation is None:
         return None
-    _in_background(note_opening(query.run, query.n, reader.user, reader.services))
+    run_in_background(note_opening(query.run, query.n, reader.user, reader.services))
     if citation.kind == "table":
         return Cited(query.run, citation, rows=await source_rows(citation, reader.user, reader.services))
     return Cited(
@@ -105,8 +98,10 @@ async def cited_by(reader: Reader, query: "CitationQuery") -> "Cited | None":
 
 def note_opened(reader: Reader, query: "CitationQuery") -> None:
     """Count that a source was opened, if it is one of the caller's own; nobody waits for it."""
+    from shared.platform.concurrency import run_in_background
+
     if query.run and query.n:
-        _in_background(_note_if_cited(reader, query))
+        run_in_background(_note_if_cited(reader, query))
 
 
 async def _note_if_cited(reader: Reader, query: "CitationQuery") -> None:
@@ -146,18 +141,6 @@ async def sheet_of(
         get_logger().warning("page.render_failed", error_type=failed.code)
         # After a conflict or a failure it may be drawn when the picture is asked for.
         return None, isinstance(failed, ConflictError | DependencyError)
-
-
-async def _reading(reader: Reader, state: "DocumentState") -> "Reading":
-    from shared.documents import page_files
-
-    return await page_files.get_reading(reader.services.blobs, reader.doc_id, state.content_hash)
-
-
-def _in_background(call: Coroutine[None, None, None]) -> None:
-    task = asyncio.get_running_loop().create_task(call)
-    _noting.add(task)  # a task that nobody holds may be collected before it ends
-    task.add_done_callback(_noting.discard)
 
 
 @route(blueprint, "GET", "documents/{doc_id}/pages/{page}", has_query=True)
@@ -230,8 +213,7 @@ async def get_readable_document(req: Request) -> Response:
     if kind == _MARKDOWN:
         # Markdown has no field for a cursor: it stands in a link. Source: RFC 8288.
         link = {"Link": f'<?cursor={view.cursor}>; rel="next"'} if view.cursor else {}
-        headers = {**_VARYING, **link}
-        return Response(readable_markdown(view), media_type=_MARKDOWN, headers=headers)
+        return Response(readable_markdown(view), media_type=_MARKDOWN, headers={**_VARYING, **link})
     return _html(readable_html(view))
 
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import azure.functions as func
 
-from functions.http.requests import caller_and_services
+from functions.http.requests import admitted, caller_and_services, note_act
 from functions.http.responses import Request, Response, json_response, read_model, read_query, route
 
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ async def search_by_address(req: Request) -> Response:
 
 async def _found(req: Request, body: "SearchBody", user: "UserContext", services: "Services") -> Response:
     from functions.http.models import SearchResults
-    from functions.http.requests import admitted, note_act
     from shared.documents.figures import image_urls
     from shared.tools.registry import block_search
     from shared.tools.semantic_search import search_results

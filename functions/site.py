@@ -7,14 +7,12 @@ web/build.mjs, with a hash of their content in their names, and compressed varia
 import asyncio
 import re
 from functools import cache
-from hashlib import sha256
 from mimetypes import guess_type
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import azure.functions as func
 
-from functions.http.conditions import is_known
 from functions.http.responses import Request, Response, cached_response, json_response, route
 from shared.platform.errors import DependencyError, NotFoundError
 from shared.platform.settings import Settings, get_settings
@@ -83,15 +81,12 @@ async def _shell(req: Request) -> Response:
         content = await asyncio.to_thread((_FOLDER / "index.html").read_bytes)
     except FileNotFoundError:
         raise DependencyError("The web page has not been built.", "Run `make web`.") from None
-    etag = sha256(content).hexdigest()[:32]
-    if is_known(req.headers.get("if-none-match"), etag):
-        return Response(status_code=304, headers={"ETag": f'"{etag}"', "Cache-Control": "no-cache"})
     headers = {
         "Content-Security-Policy": _POLICY.format(uploads=_upload_source(get_settings())),
         "Cross-Origin-Opener-Policy": "same-origin",
         "Referrer-Policy": "no-referrer",
     }
-    return cached_response(content, "text/html", etag, headers)
+    return cached_response(req, content, "text/html", headers)
 
 
 def _upload_source(settings: Settings) -> str:

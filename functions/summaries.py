@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING
 
 import azure.durable_functions as df
 
-from functions.http.requests import caller_and_services, caller_of, note_act, ready_services
+from functions.http.requests import (
+    admitted,
+    caller_and_services,
+    caller_of,
+    claimed_key,
+    note_act,
+    ready_services,
+    say_replayed,
+)
 from functions.http.responses import Request, Response, json_response, read_model, read_query, route
 from shared.platform.errors import GroundworkError, NotFoundError, status_of
 from shared.platform.instances import Instances
@@ -18,7 +26,6 @@ from shared.platform.telemetry import get_logger
 from shared.platform.tracing import link_to
 
 if TYPE_CHECKING:
-    from shared.access.idempotency import Claimed
     from shared.access.models import UserContext
     from shared.platform.blobs import BlobStore
     from shared.summaries.models import SummaryOrder, SummaryRequest, SummaryView
@@ -50,10 +57,10 @@ async def create_summary(req: Request, client: df.DurableOrchestrationClient) ->
 
     user, services = await caller_and_services(req)
     order = await read_model(req, SummaryOrder)
-    wait_s = _wait_of(req)
+    wait = _WAIT.search(req.headers.get("prefer", ""))
     request = await _begin(_Order(req, order, user, services, client))
-    if wait_s:
-        await _wait(request, services.blobs, min(wait_s, services.settings.host.stream_seconds))
+    if wait:
+        await _wait(request, services.blobs, min(int(wait[1]), services.settings.host.stream_seconds))
     view = await view_summary(request, services.documents_index, services.blobs, user)
     return json_response(view, _status_of(view), {"Location": view.status_url})
 
@@ -136,62 +143,48 @@ def _stopper(client: df.DurableOrchestrationClient) -> "Forget":
 
 
 async def _begin(wanted: _Order) -> "SummaryRequest":
-    """The summary: a new one, or the one that an earlier request under the same key has made."""
-    from functions.http.requests import claimed_key, say_replayed
+    """The summary: a new one, or the one that an earlier request under the same key has made.
+
+    Raises:
+        NotFoundError: that one was deleted since.
+    """
     from shared.access.idempotency import beginning
+    from shared.summaries.summaries import owned_summary
 
     services, summary_id = wanted.services, uuid.uuid4().hex
     claimed = await claimed_key(
         wanted.request, wanted.order, wanted.user, services.idempotency, resource_id=summary_id
     )
     summary_id = claimed.resource_id if claimed else summary_id
-    known = await _stored(claimed, wanted) if claimed and claimed.is_repeat else None
-    if known is not None:
-        say_replayed(wanted.request)
-        if claimed and claimed.claim.is_done:
-            return known
+    known = None
+    if claimed and claimed.is_repeat:
+        try:
+            known = await owned_summary(summary_id, wanted.user, services.blobs)
+            say_replayed(wanted.request)
+        except NotFoundError:  # an earlier request did not come so far, or it was deleted since
+            if claimed.claim.is_done:
+                raise
+    if known and claimed and claimed.claim.is_done:
+        return known
     request = await _renewed(known, wanted) if known else await _store(summary_id, wanted)
     async with beginning(claimed, services.idempotency):  # a summary that cannot be started is closed
         await _start(wanted.client, request, services)
     return request
 
 
-async def _stored(claimed: "Claimed", wanted: _Order) -> "SummaryRequest | None":
-    """What an earlier request under the key has stored; None when it did not come so far.
-
-    Raises:
-        NotFoundError: it was deleted since.
-    """
-    from shared.summaries.summaries import owned_summary
-
-    try:
-        return await owned_summary(claimed.resource_id, wanted.user, wanted.services.blobs)
-    except NotFoundError:
-        if claimed.claim.is_done:
-            raise
-        return None
-
-
 async def _renewed(known: "SummaryRequest", wanted: _Order) -> "SummaryRequest":
     """What was stored, as if it was asked for now, unless somebody has set it to work."""
     from shared.summaries.summaries import has_ended, renew_summary
 
-    if await has_ended(known.summary_id, wanted.services.blobs) or await _is_known(
-        known.summary_id, wanted.client
-    ):
+    is_started = True
+    with suppress(Exception):  # the client raises nothing more precise: then it stays as it is
+        is_started = await Instances(wanted.client).state(known.summary_id) is not None
+    if is_started or await has_ended(known.summary_id, wanted.services.blobs):
         return known
     return await renew_summary(known, wanted.user, wanted.services)
 
 
-async def _is_known(summary_id: str, client: df.DurableOrchestrationClient) -> bool:
-    """Whether its orchestration was started; yes, where nobody can tell: then it stays as it is."""
-    with suppress(Exception):  # the client raises nothing more precise
-        return await Instances(client).state(summary_id) is not None
-    return True
-
-
 async def _store(summary_id: str, wanted: _Order) -> "SummaryRequest":
-    from functions.http.requests import admitted
     from shared.access.limits import release, slot_of_summary
     from shared.summaries.summaries import begin_summary
 
@@ -246,8 +239,3 @@ def _status_of(view: "SummaryView") -> int:
     if view.status == "running":
         return 202
     return 200 if view.status == "completed" else status_of(view.error_type)
-
-
-def _wait_of(req: Request) -> int:
-    found = _WAIT.search(req.headers.get("prefer", ""))
-    return int(found[1]) if found else 0

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import azure.durable_functions as df
 
 from functions.http.bodies import read_body
+from functions.http.requests import only_header
 from functions.http.responses import MAX_BODY_BYTES, Request, Response, json_response, route
 from shared.platform.errors import CallerError, NotAuthenticatedError
 from shared.platform.instances import Instances
@@ -48,11 +49,9 @@ async def _authenticated_activity(req: Request) -> "BotActivity":
     inbox = get_services().bot_inbox
     if inbox is None:
         raise NotAuthenticatedError("No bot is configured.", "Set BOT_APP_ID; see docs/settings.md.")
-    given = set(req.headers.getlist("authorization"))
-    if len(given) > 1:
-        raise NotAuthenticatedError("The request carries two identities.", "Send one.")
+    token = only_header(req, "authorization")
     body = await read_body(req.stream(), MAX_BODY_BYTES)
-    activity = await inbox.receive(next(iter(given), None), body, _peer(req))
+    activity = await inbox.receive(token or None, body, _peer(req))
     # After the token: strangers learn nothing of what would be taken. A browser's form cannot say this.
     if req.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise CallerError("The Content-Type is not JSON.", "Send Content-Type: application/json.")

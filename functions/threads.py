@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING
 import azure.functions as func
 
 from functions.http.conditions import etag_of, require_match
-from functions.http.requests import caller_and_services, caller_of, ready_services
+from functions.http.requests import (
+    admitted,
+    caller_and_services,
+    caller_of,
+    claimed_key,
+    ready_services,
+    say_replayed,
+)
 from functions.http.responses import (
     Request,
     Response,
@@ -28,7 +35,6 @@ blueprint = func.Blueprint()
 @route(blueprint, "POST", "threads")
 async def create_thread(req: Request) -> Response:
     """Begin a thread, or a branch of one."""
-    from functions.http.requests import admitted, claimed_key, say_replayed
     from shared.access.idempotency import finish
     from shared.conversations.branches import branch_thread
     from shared.conversations.models import NewThread
@@ -47,8 +53,7 @@ async def create_thread(req: Request) -> Response:
             thread = await branch_thread(body.branch, body.title, user, services, thread_id)
         else:
             thread = await new_thread(body.title, user, services.threads, thread_id)
-        if claimed:
-            await finish(claimed, services.idempotency)
+        await finish(claimed, services.idempotency)
     return json_response(thread, 201, {"Location": f"/api/threads/{thread.thread_id}"})
 
 

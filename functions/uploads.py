@@ -2,13 +2,12 @@
 
 import hashlib
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import azure.durable_functions as df
 
 from functions.http.bodies import MAX_FIELDS_BYTES, FileForm, file_parts, too_large
-from functions.http.requests import caller_and_services
+from functions.http.requests import admitted, caller_and_services, claimed_key, note_act, say_replayed
 from functions.http.responses import Request, Response, json_response, read_model, route, validated
 from functions.ingest import start_ingestion
 from shared.platform.errors import AccessDeniedError, CallerError, PayloadTooLargeError
@@ -22,39 +21,22 @@ if TYPE_CHECKING:
 blueprint = df.Blueprint()
 
 
-@dataclass(frozen=True)
-class _Upload:
-    """A form up to its file, who sent it, and what serves it."""
-
-    request: Request
-    form: FileForm
-    user: "UserContext"
-    services: "Services"
-    client: df.DurableOrchestrationClient
-
-
 @route(blueprint, "POST", "documents")
 async def upload_document(req: Request, client: df.DurableOrchestrationClient) -> Response:
     """A form: `folder`, `project_id`, `acl` (repeated), then `file`. 202 and where its status is read."""
-    from functions.http.requests import admitted, note_act
     from shared.access.daily_use import SENDING, Usage
-    from shared.documents.listing import get_own_document
 
     user, services = await caller_and_services(req)
     _refuse_large(req.headers.get("content-length"), _max_form_bytes(services))
     await admitted(req, user, services, needs=SENDING, used=Usage(documents=1))
     form = FileForm(file_parts(req.stream()), req.headers.get("content-type", ""))
     await form.open()
-    state = await _receive(_Upload(req, form, user, services, client))
-    await note_act(req, user, services, _upload_action(state.wanted_rights.acl), state.doc_id)
-    headers = {"Location": f"/api/documents/{state.doc_id}"}
-    return json_response(await get_own_document(state, user, services), 202, headers)
+    return await _receive(req, form, user, services, client)
 
 
 @route(blueprint, "POST", "documents/uploads")
 async def make_upload_ticket(req: Request) -> Response:
     """An address to which the caller may write one file itself, for an hour; it is ingested when it came."""
-    from functions.http.requests import admitted, claimed_key, note_act, say_replayed
     from shared.access.daily_use import SENDING, Usage
     from shared.access.idempotency import finish
     from shared.documents.ids import document_id
@@ -71,7 +53,7 @@ async def make_upload_ticket(req: Request) -> Response:
     await note_act(req, user, services, _upload_action(request.acl or ()), doc_id)
     if claimed and claimed.claim.is_done:
         say_replayed(req)
-    elif claimed:
+    else:
         await finish(claimed, services.idempotency)
     return json_response(ticket, 201, {"Location": ticket.location, "Cache-Control": "no-store"})
 
@@ -79,10 +61,8 @@ async def make_upload_ticket(req: Request) -> Response:
 @route(blueprint, "POST", "documents/import")
 async def import_page(req: Request, client: df.DurableOrchestrationClient) -> Response:
     """A public page of the web becomes a document of the caller's, or a new version of it."""
-    from functions.http.requests import admitted, claimed_key, note_act, say_replayed
     from shared.access.daily_use import SENDING, Usage
     from shared.access.idempotency import finish
-    from shared.documents.listing import get_own_document
     from shared.documents.requests import ImportRequest
     from shared.ingestion.changes import changeable
     from shared.ingestion.uploads import receive
@@ -102,11 +82,8 @@ async def import_page(req: Request, client: df.DurableOrchestrationClient) -> Re
         request = await _with_ids(upload_of(asked, page), user, services)
         state, etag = await receive(request, content_of(page), user, services)
         await start_ingestion(client, state.blob_name, f"{state.blob_name} {etag}")
-        if claimed:
-            await finish(claimed, services.idempotency, resource_id=state.doc_id)
-    await note_act(req, user, services, _upload_action(state.wanted_rights.acl), state.doc_id)
-    headers = {"Location": f"/api/documents/{state.doc_id}"}
-    return json_response(await get_own_document(state, user, services), 202, headers)
+        await finish(claimed, services.idempotency, resource_id=state.doc_id)
+    return await _accepted(req, state, user, services)
 
 
 def _upload_action(acl: Sequence[str]) -> "AuditAction":
@@ -115,30 +92,45 @@ def _upload_action(acl: Sequence[str]) -> "AuditAction":
     return "publish" if is_wide(acl) else "upload"
 
 
-async def _receive(upload: _Upload) -> "DocumentState":
+async def _receive(
+    req: Request,
+    form: FileForm,
+    user: "UserContext",
+    services: "Services",
+    client: df.DurableOrchestrationClient,
+) -> Response:
     """Store the file and start its ingestion, unless the very same was done under this key."""
-    from functions.http.requests import claimed_key, say_replayed
     from shared.access.idempotency import finish, reused
     from shared.documents.ids import document_id
     from shared.ingestion.changes import changeable
     from shared.ingestion.uploads import blob_name_of, receive
 
-    form, user, services = upload.form, upload.user, upload.services
     request = await _with_ids(_upload_request(form.filename, form.fields), user, services)
     doc_id = document_id(blob_name_of(request, user))
-    claimed = await claimed_key(upload.request, request, user, services.idempotency, resource_id=doc_id)
+    claimed = await claimed_key(req, request, user, services.idempotency, resource_id=doc_id)
     content = _Counted(form.parts(), _max_form_bytes(services))
     if claimed and claimed.claim.is_done:
         if await content.digest_of_rest() != claimed.claim.content:
             raise reused()
-        say_replayed(upload.request)
-        return await changeable(doc_id, user, services.documents)
+        say_replayed(req)
+        state = await changeable(doc_id, user, services.documents)
+        return await _accepted(req, state, user, services)
     state, etag = await receive(request, aiter(content), user, services)
     # The file's own event asks for the same instance, and finds it at work.
-    await start_ingestion(upload.client, state.blob_name, f"{state.blob_name} {etag}")
-    if claimed:
-        await finish(claimed, services.idempotency, await content.digest_of_rest())
-    return state
+    await start_ingestion(client, state.blob_name, f"{state.blob_name} {etag}")
+    await finish(claimed, services.idempotency, await content.digest_of_rest())
+    return await _accepted(req, state, user, services)
+
+
+async def _accepted(
+    req: Request, state: "DocumentState", user: "UserContext", services: "Services"
+) -> Response:
+    """202: the document is stored, and is being ingested."""
+    from shared.documents.listing import get_own_document
+
+    await note_act(req, user, services, _upload_action(state.wanted_rights.acl), state.doc_id)
+    headers = {"Location": f"/api/documents/{state.doc_id}"}
+    return json_response(await get_own_document(state, user, services), 202, headers)
 
 
 async def _with_ids(request: "UploadRequest", user: "UserContext", services: "Services") -> "UploadRequest":

@@ -23,19 +23,13 @@ _MAX_CHARS = 1000  # browsers send a hundred
 def preferred(accept: str | None, offered: Sequence[str]) -> str:
     """The offered media type that the caller likes best; the first of equals, and of those never heard of."""
     ranges = [_range(part) for part in (accept or "*/*")[:_MAX_CHARS].split(",") if part.strip()]
-    return max(offered, key=lambda kind: _quality(kind, ranges))
 
+    def quality_of(kind: str) -> float:
+        names = ("*/*", "*", kind, f"{kind.partition('/')[0]}/*")
+        fitting = [(len(named), quality) for named, quality in ranges if named in names]
+        return max(fitting, default=(0, 0.0))[1]  # by the most precise of the ranges that fit
 
-def _quality(kind: str, ranges: Sequence[tuple[str, float]]) -> float:
-    """By the most precise of the ranges that fit."""
-    fitting = [(len(named), quality) for named, quality in ranges if _fits(kind, named)]
-    return max(fitting, default=(0, 0.0))[1]
-
-
-def _fits(kind: str, named: str) -> bool:
-    if named in ("*/*", "*", kind):
-        return True
-    return named.endswith("/*") and kind.startswith(named[:-1])
+    return max(offered, key=quality_of)
 
 
 def _range(part: str) -> tuple[str, float]:

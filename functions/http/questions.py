@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING
 import azure.durable_functions as df
 
 from functions.http.event_stream import closer, follow_named
+from functions.http.requests import admitted, claimed_key, client_address, say_replayed
 from functions.http.responses import Request
 from shared.platform.errors import GroundworkError, NotFoundError, TooManyRequestsError
+from shared.platform.instances import Instances
 from shared.platform.tracing import link_to
 
 if TYPE_CHECKING:
@@ -71,7 +73,6 @@ async def begin_question(question: Question) -> "tuple[str, LogSlice | None]":
 
     Returns its id and how its log begins; None = an earlier request began it. Two at once make one.
     """
-    from functions.http.requests import claimed_key, say_replayed
     from shared.access.idempotency import beginning
 
     request, services, run_id = question.request, question.services, uuid.uuid4().hex
@@ -100,7 +101,6 @@ async def begin_question(question: Question) -> "tuple[str, LogSlice | None]":
 
 
 async def _store(run_id: str, question: Question, *, is_claimed: bool) -> "LogSlice":
-    from functions.http.requests import admitted, client_address
     from shared.access.limits import is_expected, release, slot_of_run
     from shared.answering.runs import begin_run, begun_log
 
@@ -164,8 +164,7 @@ async def _start_late(run_id: str, question: Question) -> None:
 async def _is_known(run_id: str, question: Question) -> bool:
     """Whether the run's orchestration was started; no, where nobody can tell."""
     with suppress(Exception):  # the client raises nothing more precise
-        status = await question.client.get_status(run_id)
-        return bool(status and status.runtime_status)
+        return await Instances(question.client).state(run_id) is not None
     return False
 
 

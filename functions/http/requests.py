@@ -33,7 +33,7 @@ async def caller_of(request: Request) -> "UserContext":
     from shared.access.identity import BEARER_HEADER, PRINCIPAL_HEADER, authenticate
 
     services = get_services()
-    headers = {name: _only(request, name) for name in (PRINCIPAL_HEADER, BEARER_HEADER)}
+    headers = {name: only_header(request, name) for name in (PRINCIPAL_HEADER, BEARER_HEADER)}
     try:
         user = await authenticate(headers, services.settings, services.directory)
     except DependencyError as error:
@@ -53,8 +53,11 @@ async def administrator_of(request: Request) -> "UserContext":
     return user
 
 
-def _only(request: Request, name: str) -> str:
-    """A header's value. Of two that differ, nobody can tell which one the platform has checked."""
+def only_header(request: Request, name: str) -> str:
+    """A header's value; empty without it. NotAuthenticatedError (401) for two that differ.
+
+    Nobody can tell which of them the platform has checked.
+    """
     values = set(request.headers.getlist(name))
     if len(values) > 1:
         raise NotAuthenticatedError("The request carries two identities.", "Send one.")

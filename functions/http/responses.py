@@ -5,6 +5,7 @@ of them come from here. Bodies become models, errors become RFC 9457 problem det
 """
 
 import asyncio
+import hashlib
 import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, MutableMapping
 from difflib import get_close_matches
@@ -172,28 +173,23 @@ def read_query(request: Request, model: type[Body]) -> Body:
     }
     # One that is given several times is a list where the model takes one, else its last value counts.
     values = {
-        name: texts if _takes_several(model, name) else texts[-1] for name, texts in given.items() if texts
+        name: texts if get_origin(model.model_fields[name].annotation) is tuple else texts[-1]
+        for name, texts in given.items()
+        if texts
     }
     return validated(model, lambda: model.model_validate(values))
 
 
 def _refuse_unknown(request: Request, known: Collection[str]) -> None:
     """A misspelt parameter would otherwise look like one that changes nothing. Raises CallerError."""
-    unknown = next((name for name in request.query_params if name not in known), None)
-    if unknown is None:
-        return
-    nearest = get_close_matches(unknown[:60], known, n=1)
-    if nearest:
-        hint = f"Did you mean {nearest[0]!r}?"
-    elif known:
-        hint = f"Parameters: {', '.join(known)}."
-    else:
-        hint = "This call takes no query parameters."
-    raise CallerError(f"Unknown query parameter {unknown[:60]!r}.", hint)
-
-
-def _takes_several(model: type[BaseModel], name: str) -> bool:
-    return get_origin(model.model_fields[name].annotation) is tuple
+    for unknown in request.query_params:
+        if unknown not in known:
+            all_known = (
+                f"Parameters: {', '.join(known)}." if known else "This call takes no query parameters."
+            )
+            nearest = get_close_matches(unknown[:60], known, n=1)
+            hint = f"Did you mean {nearest[0]!r}?" if nearest else all_known
+            raise CallerError(f"Unknown query parameter {unknown[:60]!r}.", hint)
 
 
 def validated(model: type[Body], validate: Callable[[], Body]) -> Body:
@@ -317,10 +313,15 @@ def problem(error: GroundworkError) -> Response:
     )
 
 
-def cached_response(content: bytes, media_type: str, etag: str, headers: Mapping[str, str]) -> Response:
-    """What changes only with the app. It may be kept, and is asked for again each time."""
-    kept = {"ETag": f'"{etag}"', "Cache-Control": "no-cache", **headers}
-    return Response(content, media_type=media_type, headers=kept)
+def cached_response(
+    request: Request, content: bytes, media_type: str, headers: Mapping[str, str]
+) -> Response:
+    """What changes only with the app; 304 when the caller has it. It is asked for again each time."""
+    etag = hashlib.sha256(content).hexdigest()[:32]
+    kept = {"ETag": f'"{etag}"', "Cache-Control": "no-cache"}
+    if is_known(request.headers.get("if-none-match"), etag):
+        return Response(status_code=304, headers=kept)
+    return Response(content, media_type=media_type, headers={**kept, **headers})
 
 
 def _explain(invalid: ValidationError, model: type[BaseModel]) -> tuple[str, str]:

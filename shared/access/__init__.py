@@ -2,7 +2,7 @@
 
 A request's claims become a user (`identity`), if `admission` lets them in; their groups may be looked up
 (`directory`). `access_lists` replaces names of groups by ids; `security_filter` trims every query; `limits`
-(over `user_limit_store`), `daily_use`, `open_streams` and `idempotency` bound what a person may use, and
+(over `user_limit_store`, with open streams), `daily_use` and `idempotency` bound what a person may use, and
 `audit_trail` records what they read and changed.
 
 Pure: daily_use, security_filter.

@@ -7,10 +7,9 @@ groups by the names that access lists use.
 import re
 from collections.abc import Sequence
 
-from shared.access.admission import ORGANISATION
+from shared.access.audit_trail import is_wide
 from shared.access.directory import GroupDirectory
 from shared.access.models import UserContext
-from shared.access.security_filter import PUBLIC
 from shared.platform.concurrency import run_together
 from shared.platform.errors import AccessDeniedError, CallerError, GroundworkError
 from shared.platform.settings import Settings
@@ -20,10 +19,6 @@ _HINT = (
     "In Azure an access list holds object ids of people and groups, names of groups that the app may look up "
     "in Microsoft Graph (GroupMember.Read.All), your own department, org:<tenant>, or *."
 )
-
-
-def _is_open(principal: str) -> bool:
-    return principal == PUBLIC or principal.startswith(ORGANISATION)
 
 
 async def with_ids(
@@ -37,14 +32,17 @@ async def with_ids(
         AccessDeniedError: it opens the document to everyone, and the user lacks PUBLISH_ROLE.
         CallerError: a name is that of no group, or of several, or the directory doesn't answer.
     """
-    _require_role(principals, user, settings)
+    if not may_publish(user, settings) and is_wide(principals):
+        raise AccessDeniedError(
+            "You may not open a document to the whole organisation or to everyone.",
+            "Name people, groups or your department, or ask for the application role "
+            f"{settings.identity.publish_role!r}.",
+        )
     if not settings.host.in_azure:
         return tuple(principals)
 
     async def id_of(principal: str) -> str:
-        if _is_open(principal) or _ID.fullmatch(principal):
-            return principal
-        if principal == user.department:
+        if is_wide([principal]) or _ID.fullmatch(principal) or principal == user.department:
             return principal
         try:
             found = await directory.groups_named(principal)
@@ -64,12 +62,3 @@ def may_publish(user: UserContext, settings: Settings) -> bool:
     """Whether the person may open documents to the organisation or to everyone."""
     role = settings.identity.publish_role
     return not role or role in user.roles
-
-
-def _require_role(principals: Sequence[str], user: UserContext, settings: Settings) -> None:
-    if not may_publish(user, settings) and any(map(_is_open, principals)):
-        raise AccessDeniedError(
-            "You may not open a document to the whole organisation or to everyone.",
-            "Name people, groups or your department, or ask for the application role "
-            f"{settings.identity.publish_role!r}.",
-        )

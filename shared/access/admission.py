@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from shared.access.models import Claimed, DirectoryPerson, UserContext
+from shared.access.models import Claimed, UserContext
 from shared.access.security_filter import NOBODYS, PUBLIC
 from shared.platform.errors import AccessDeniedError, NotAuthenticatedError
 from shared.platform.settings import IdentitySettings
@@ -34,6 +34,8 @@ def plain_user(user: UserContext) -> UserContext:
 def admitted(claimed: Claimed, rules: IdentitySettings) -> UserContext:
     """The user as whom the bearer of a token is let in, so far without groups that it has no room for.
 
+    A guest's department is that of another organisation, and may have the name of one of ours.
+
     Raises:
         AccessDeniedError: a program, a guest, or somebody of a tenant that is not let in.
     """
@@ -45,39 +47,11 @@ def admitted(claimed: Claimed, rules: IdentitySettings) -> UserContext:
             "Applications have no access.",
             "Sign in as a person, or ask the operator for ALLOW_APPLICATIONS.",
         )
-    return as_guest(user, rules) if claimed.is_guest else user
-
-
-def as_guest(user: UserContext, rules: IdentitySettings) -> UserContext:
-    """The user, being a guest of the organisation.
-
-    A guest's department is that of another organisation, and may have the name of one of ours.
-
-    Raises:
-        AccessDeniedError: guests are refused.
-    """
+    if not claimed.is_guest or rules.guests == "members":
+        return user
     if rules.guests == "refused":
         raise AccessDeniedError("Guests have no access.", "Sign in with an account of the organisation.")
-    return user if rules.guests == "members" else user.model_copy(update={"org_id": None, "department": None})
-
-
-def from_directory(
-    user_id: str, tenant_id: str, person: DirectoryPerson, groups: Iterable[str], rules: IdentitySettings
-) -> UserContext:
-    """The user whom somebody else has authenticated, with what the directory says of them.
-
-    Raises:
-        NotAuthenticatedError: the user id is none.
-        AccessDeniedError: a guest, or somebody of a tenant that is not let in.
-    """
-    user = UserContext(
-        user_id=user_id,
-        department=person.department,
-        org_id=tenant_id or None,
-        groups=tuple(sorted(groups)),
-        name=person.name,
-    )
-    return admitted(Claimed(user=plain_user(user), is_guest=person.is_guest), rules)
+    return user.model_copy(update={"org_id": None, "department": None})
 
 
 def with_groups(user: UserContext, groups: Iterable[str]) -> UserContext:

@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from shared.access.admission import ORGANISATION
 from shared.access.models import AuditAction, AuditEntry, AuditPage
+from shared.access.security_filter import PUBLIC
 from shared.platform.errors import ConflictError, GroundworkError
 from shared.platform.odata import quote
 from shared.platform.tables import Entity, Table
@@ -94,7 +96,7 @@ def access_action(acl: Sequence[str]) -> AuditAction:
 
 def is_wide(acl: Sequence[str]) -> bool:
     """Whether an access list names everybody or an organisation."""
-    return any(name == "*" or name.startswith("org:") for name in acl)
+    return any(name == PUBLIC or name.startswith(ORGANISATION) for name in acl)
 
 
 def _hour_key(moment: datetime) -> str:

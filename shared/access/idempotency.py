@@ -10,15 +10,15 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from shared.access.models import UserContext
 from shared.access.user_limit_store import UserLimitStore
-from shared.platform.errors import ConflictError, GroundworkError, IdempotencyKeyReusedError, NotFoundError
+from shared.platform.errors import ConflictError, GroundworkError, IdempotencyKeyReusedError
 from shared.platform.hashing import digest
 from shared.platform.models import Model
-from shared.platform.tables import Entity, Table, revision_of
+from shared.platform.tables import Table, revision_of
 from shared.platform.telemetry import get_logger
 
 
@@ -99,56 +99,47 @@ async def claim_key(
     new = Claim(route=route, body=body, resource_id=resource_id, created_at=now)
     for _ in range(_TRIES):
         try:
-            return Claimed(
-                user.user_id, key, await idempotency.create(user.user_id, key, new), is_repeat=False
-            )
+            stored = await idempotency.write(user.user_id, key, new)
+            return Claimed(user.user_id, key, stored, is_repeat=False)
         except ConflictError:
             known = await idempotency.get(user.user_id, key)
-        if known is None:
-            continue  # it was purged just now
-        if known.created_at > now - holds:
+        if known is not None and known.created_at > now - holds:
             if (known.route, known.body) != (route, body):
                 raise reused()
             return Claimed(user.user_id, key, known, is_repeat=True)
-        renewed = new.model_copy(update={"revision": known.revision})
-        try:
-            return Claimed(
-                user.user_id, key, await idempotency.replace(user.user_id, key, renewed), is_repeat=False
-            )
-        except ConflictError:
-            continue  # another request was quicker
+        # What is known holds no more, or was purged just now.
+        new = new.model_copy(update={"revision": known.revision if known else None})
     raise ConflictError("Too many requests under this key at the same time.", "Send it again.")
 
 
 async def finish(
-    claimed: Claimed,
+    claimed: Claimed | None,
     idempotency: IdempotencyStore,
     content: str | None = None,
     resource_id: str | None = None,
-) -> Claimed:
+) -> None:
     """Note that the thing was made. Never fails: without the note a repeat looks for it, and finds it.
 
     Args:
+        claimed: None = the request carries no key.
         content: digest of the file that came with the request.
         resource_id: of what was made, if it was not known before.
 
     Raises:
         IdempotencyKeyReusedError: another file came under this key at the same time.
     """
-    claim = claimed.claim
-    if claim.is_done:
-        return claimed
-    made = resource_id or claim.resource_id
-    done = claim.model_copy(update={"is_done": True, "content": content, "resource_id": made})
+    if claimed is None or claimed.claim.is_done:
+        return
+    made = resource_id or claimed.resource_id
+    done = claimed.claim.model_copy(update={"is_done": True, "content": content, "resource_id": made})
     try:
-        return replace(claimed, claim=await idempotency.replace(claimed.user_id, claimed.key, done))
+        await idempotency.write(claimed.user_id, claimed.key, done)
     except ConflictError:
         known = await idempotency.get(claimed.user_id, claimed.key)
         if content is not None and known is not None and known.content not in (None, content):
             raise reused() from None
     except GroundworkError as failed:
         get_logger().warning("idempotency.store_failed", error_type=failed.code)
-    return claimed
 
 
 @asynccontextmanager
@@ -166,18 +157,15 @@ async def beginning(claimed: Claimed | None, idempotency: IdempotencyStore) -> A
             except GroundworkError as failed:
                 get_logger().warning("idempotency.release_failed", error_type=failed.code)
         raise
-    if claimed is not None:
-        await finish(claimed, idempotency)
+    await finish(claimed, idempotency)
 
 
 async def purge_old_requests(
     now: datetime, idempotency: IdempotencyStore, user_limits: UserLimitStore
 ) -> int:
     """Remove keys that hold no more, and limits of people who made no call for a day; how many rows."""
-    moment = now - LIFETIME
-    return await idempotency.delete_before(moment, PURGED_AT_ONCE) + await user_limits.delete_before(
-        moment, PURGED_AT_ONCE
-    )
+    moment, most = now - LIFETIME, PURGED_AT_ONCE
+    return await idempotency.delete_before(moment, most) + await user_limits.delete_before(moment, most)
 
 
 def reused() -> IdempotencyKeyReusedError:
@@ -201,23 +189,16 @@ class IdempotencyStore:
     def __init__(self, table: Table) -> None:
         self._table = table
 
-    async def create(self, user_id: str, key: str, claim: Claim) -> Claim:
-        """The claim as stored. ConflictError when the person's key has one."""
-        revision = await self._table.insert(_to_entity(user_id, key, claim))
-        return claim.model_copy(update={"revision": revision})
-
     async def get(self, user_id: str, key: str) -> Claim | None:
         """What the person's key was first used for, or None."""
         entity = await self._table.get(digest(user_id), digest(key))
         return Claim.from_payload({**entity, "revision": revision_of(entity)}) if entity else None
 
-    async def replace(self, user_id: str, key: str, claim: Claim) -> Claim:
-        """The claim as stored. ConflictError when it changed, or went, since `claim.revision` was read."""
-        try:
-            revision = await self._table.replace(_to_entity(user_id, key, claim), claim.revision)
-        except NotFoundError:
-            raise ConflictError("The record of the key is gone.") from None
-        return claim.model_copy(update={"revision": revision})
+    async def write(self, user_id: str, key: str, claim: Claim) -> Claim:
+        """The claim as stored. ConflictError if it changed, came or went since `claim.revision` was read."""
+        fields = claim.model_dump(exclude={"revision"}, exclude_none=True)
+        entity = {"PartitionKey": digest(user_id), "RowKey": digest(key), **fields}
+        return claim.model_copy(update={"revision": await self._table.swap(entity, claim.revision)})
 
     async def delete(self, user_id: str, key: str) -> None:
         """Forget it; one that is gone is no error."""
@@ -230,8 +211,3 @@ class IdempotencyStore:
     async def forget(self, user_id: str) -> int:
         """Remove all claims of a person; returns how many."""
         return await self._table.delete_found(f"PartitionKey eq '{digest(user_id)}'", _ALL)
-
-
-def _to_entity(user_id: str, key: str, claim: Claim) -> Entity:
-    fields = claim.model_dump(exclude={"revision"}, exclude_none=True)
-    return {"PartitionKey": digest(user_id), "RowKey": digest(key), **fields}

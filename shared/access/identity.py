@@ -16,7 +16,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from shared.access.admission import admitted, from_directory, plain_user, with_groups
+from shared.access.admission import admitted, plain_user, with_groups
 from shared.access.directory import GroupDirectory
 from shared.access.models import Claimed, UserContext
 from shared.platform.concurrency import run_together
@@ -31,7 +31,6 @@ from shared.platform.models import Model
 from shared.platform.settings import Settings
 
 MAX_HEADER_CHARS = 32 * 1024  # the host refuses more of all headers together; 200 groups make 17 KB here
-
 
 _PROVIDERS = ("aad", "azureactivedirectory")
 _MICROSOFT = "http://schemas.microsoft.com/identity/claims/"
@@ -48,7 +47,6 @@ _SCOPES = ("scp", f"{_MICROSOFT}scope")
 _ACCOUNT_KIND = ("acct",)
 _TOKEN_KIND = ("idtyp",)
 
-
 # A mapped claim, or a directory extension with or without its app's id.
 # Source: learn.microsoft.com, "Configure and manage optional claims", directory extensions.
 _DEPARTMENT = re.compile(
@@ -56,7 +54,6 @@ _DEPARTMENT = re.compile(
     r"(?:extn\.|extension_(?:[0-9a-f]{32}_)?)?department",
     re.ASCII | re.IGNORECASE,
 )
-
 
 Claims = Sequence[tuple[str, str]]
 
@@ -80,7 +77,7 @@ def read_principal(header: str, department_claim: str | None = None) -> Claimed:
         org_id=tenant_id,
         groups=tuple(_values(claims, _GROUPS)),
         roles=tuple(_values(claims, _ROLES)),
-        name=_name(claims),
+        name=next((found for name in _NAMES for found in _values(claims, (name,))), None),
     )
     return Claimed(
         user=plain_user(user),
@@ -120,14 +117,12 @@ def _has_more_groups(claims: Claims) -> bool:
     `hasgroups` in the implicit flow; else `_claim_names`, an object whose `groups` names a source, which the
     platform hands on as text, or taken apart as `groups:src1`.
     """
-    for typ, val in claims:
-        if typ == "hasgroups" and val.strip().casefold() != "false":
-            return True
-        if typ == "_claim_names" and _names_groups(val):
-            return True
-        if typ.startswith("groups:src"):
-            return True
-    return False
+    return any(
+        (typ == "hasgroups" and val.strip().casefold() != "false")
+        or (typ == "_claim_names" and _names_groups(val))
+        or typ.startswith("groups:src")
+        for typ, val in claims
+    )
 
 
 def _names_groups(text: str) -> bool:
@@ -165,13 +160,6 @@ def _department(claims: Claims, configured: str | None) -> str | None:
     return found.pop() if len(found) == 1 else None
 
 
-def _name(claims: Claims) -> str | None:
-    for name in _NAMES:
-        for found in _values(claims, (name,)):
-            return found
-    return None
-
-
 def _only(claims: Claims, names: tuple[str, ...]) -> str | None:
     """The one value; None without any. Two that differ would be two people, or two organisations."""
     found = set(_values(claims, names))
@@ -185,17 +173,9 @@ def _values(claims: Claims, names: tuple[str, ...]) -> list[str]:
 
 
 DEV_ISSUER = "groundwork-dev"
-
-
 DEV_AUDIENCE = "groundwork"
-
-
 PRINCIPAL_HEADER = "x-ms-client-principal"
-
-
 BEARER_HEADER = "authorization"
-
-
 _CLOCK_SKEW_S = 30
 
 
@@ -248,15 +228,18 @@ async def user_from_directory(
         NotAuthenticatedError, AccessDeniedError, DependencyError: as `authenticate`.
     """
     rules = settings.identity
+    user = UserContext(user_id=user_id, org_id=tenant_id or None)
     # Before the directory is asked: the ids of strangers are none of its business.
-    admitted(Claimed(user=plain_user(UserContext(user_id=user_id, org_id=tenant_id or None))), rules)
+    admitted(Claimed(user=plain_user(user)), rules)
     try:
         person, groups = await run_together(
             directory.person(user_id), _groups_elsewhere(user_id, settings, directory)
         )
     except NotFoundError:
         raise _unknown() from None
-    return from_directory(user_id, tenant_id, person, groups, rules)
+    known = {"department": person.department, "groups": tuple(sorted(groups)), "name": person.name}
+    user = plain_user(user.model_copy(update=known))
+    return admitted(Claimed(user=user, is_guest=person.is_guest), rules)
 
 
 def sign_dev_token(claims: Mapping[str, Any], secret: str) -> str:

@@ -13,15 +13,16 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
+from weakref import WeakSet
 
 from pydantic import ValidationError
 
 from shared.access.daily_use import Usage
-from shared.access.open_streams import OpenStreams
 from shared.platform.errors import ConflictError, DependencyError, TooManyRequestsError
 from shared.platform.hashing import digest
 from shared.platform.models import Model
 from shared.platform.names import USER_LIMITS_TABLE
+from shared.platform.settings import LimitSettings
 from shared.platform.tables import Table, revision_of
 
 
@@ -58,6 +59,7 @@ _FIRST_WAIT_S = 0.01
 _MAX_WAIT_S = 0.2
 _REMEMBERED = 1000  # people of one process, a few hundred bytes each
 _ROW_KEY = "limits"
+_STREAM_WAIT_S = 5.0
 
 
 @dataclass(eq=False)
@@ -75,6 +77,29 @@ class _Row:
     state: UserLimits | None = None
     waiting: list[_Change] = field(default_factory=list)
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+class OpenStreams:
+    """Which streams of one process are open, by person; one that nobody holds any more does not count."""
+
+    def __init__(self) -> None:
+        self._streams: dict[str, WeakSet[object]] = {}
+
+    def open(self, user_id: str, stream: object, rules: LimitSettings) -> None:
+        """Count a stream.
+
+        Raises:
+            TooManyRequestsError: they have as many open as they may.
+        """
+        self._streams = {one: streams for one, streams in self._streams.items() if streams}
+        mine = self._streams.setdefault(user_id, WeakSet())
+        if rules.max_open_streams and len(mine) >= rules.max_open_streams:
+            raise TooManyRequestsError(
+                f"You have reached the limit of open streams ({len(mine)}).",
+                "Close some of them.",
+                retry_after_s=_STREAM_WAIT_S,
+            )
+        mine.add(stream)
 
 
 class UserLimitStore:

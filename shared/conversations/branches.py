@@ -37,7 +37,12 @@ async def branch_thread(
     """
     threads = services.threads
     through = await _turn_of(branch, user, services)
-    parent = await change_thread(branch.thread_id, user, threads, _with_family)
+    parent = await change_thread(
+        branch.thread_id,
+        user,
+        threads,
+        lambda thread: thread.model_copy(update={"family": thread.family or thread.thread_id}),
+    )
     found = await threads.turns(user.user_id, parent.thread_id, MAX_TURNS_AT_ONCE, through.number + 1)
     shared = [turn for turn in found if is_shown(turn, parent)]
     if through.run_id not in [turn.run_id for turn in shared]:
@@ -95,10 +100,6 @@ def _branch_of(parent: Thread, shared: Sequence[ThreadTurn], title: str, thread_
     )
 
 
-def _with_family(thread: Thread) -> Thread:
-    return thread.model_copy(update={"family": thread.family or thread.thread_id})
-
-
 async def _turn_of(branch: Branch, user: UserContext, services: ConversationServices) -> ThreadTurn:
     thread = await owned_thread(branch.thread_id, user, services.threads)
     record = await owned_run(branch.run_id, user, services.runs)
@@ -109,9 +110,7 @@ async def _turn_of(branch: Branch, user: UserContext, services: ConversationServ
 
 
 async def _is_at_work(turn: ThreadTurn, runs: RunStore) -> bool:
-    if turn.status != "asked":
-        return False
-    record = await runs.get(turn.run_id)
+    record = await runs.get(turn.run_id) if turn.status == "asked" else None
     return record is not None and record.status in ("running", "waiting")
 
 
@@ -119,11 +118,8 @@ async def _require_unchanged(
     parent: Thread, made: ThreadView, user: UserContext, services: ConversationServices
 ) -> None:
     """What was cleared or deleted meanwhile must not live on in the branch."""
-    try:
-        now = await owned_thread(parent.thread_id, user, services.threads)
-    except NotFoundError:
-        now = None
-    if now is None or now.cleared_count != parent.cleared_count:
+    now = await services.threads.get(parent.owner_id, parent.thread_id)
+    if now is None or now.is_deleted or now.cleared_count != parent.cleared_count:
         await delete_thread(made.thread_id, user, services)
         raise _no_such_turn()
 

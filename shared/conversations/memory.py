@@ -6,9 +6,9 @@ meanwhile does not come back: every write is followed by a look whether it is st
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
-from functools import partial
 
 from shared.access.models import UserContext
 from shared.conversations.models import (
@@ -23,6 +23,7 @@ from shared.conversations.models import (
 )
 from shared.conversations.services import ConversationServices
 from shared.conversations.thread_store import ThreadStore
+from shared.conversations.threads import is_shown
 from shared.conversations.window import (
     MEMORY_CHARS,
     QUESTION_CHARS,
@@ -39,7 +40,7 @@ from shared.platform.errors import (
     GroundworkError,
     NotFoundError,
 )
-from shared.platform.language_models.models import CallLimits, ChatModel, Embedder, Prompt
+from shared.platform.language_models.models import CallLimits, ChatModel, Prompt
 from shared.platform.names import TURNS_QUEUE
 from shared.platform.odata import all_of, quote
 from shared.platform.prompts import load
@@ -90,22 +91,13 @@ class Memories:
 
 
 class MemorySearch:
-    """Finds what a person asked before, by words and by meaning."""
+    """Finds what a user asked before, by words and by meaning."""
 
-    def __init__(
-        self,
-        memories: Memories,
-        embedder: Embedder,
-        limits: CallLimits,
-        documents: DocumentSearch,
-        is_on: Callable[[], Awaitable[bool]],
-    ) -> None:
-        """`documents` of the same user say which answers may still be used; `is_on`, if any is wanted."""
-        self._is_on = is_on
-        self._memories = memories
-        self._documents = documents
-        self._embedder = embedder
-        self._limits = limits
+    def __init__(self, services: ConversationServices, user: UserContext) -> None:
+        """AccessDeniedError when the user context names nobody."""
+        self._memories = Memories(services.memory_index, user)
+        self._services = services
+        self._user = user
 
     async def recall(self, query: str, top_k: int = 5) -> list[Memory]:
         """The user's own past questions that bear on `query`, best first; scores as in block search.
@@ -113,24 +105,17 @@ class MemorySearch:
         Args:
             top_k: clamped to 1-10.
         """
-        if not query.strip() or not await self._is_on():
+        if not query.strip() or not await self._services.threads.is_memory_on(self._user.user_id):
             return []
-        (vector,) = await self._embedder.embed([query], self._limits)
+        limits = CallLimits(timeout_s=self._services.settings.search.timeout_s)
+        (vector,) = await self._services.embedder.embed([query], limits)
+        nearest = VectorQuery(vector=vector, field="vector", k=_CANDIDATES)
         by_keyword, by_vector = await run_together(
-            *(
-                self._memories.search(request)
-                for request in (
-                    SearchRequest(text=keyword_query(query), select=_FIELDS, top=_CANDIDATES),
-                    SearchRequest(
-                        vectors=(VectorQuery(vector=vector, field="vector", k=_CANDIDATES),),
-                        select=_FIELDS,
-                        top=_CANDIDATES,
-                    ),
-                )
-            )
+            self._memories.search(SearchRequest(text=keyword_query(query), select=_FIELDS, top=_CANDIDATES)),
+            self._memories.search(SearchRequest(vectors=(nearest,), select=_FIELDS, top=_CANDIDATES)),
         )
         best = _fused(by_keyword.rows, by_vector.rows)[: min(max(top_k, 1), MAX_RECALLED)]
-        return await as_told_now(best, self._documents)
+        return await as_told_now(best, _documents(self._user, self._services.documents_index))
 
 
 async def as_told_now(memories: Sequence[Memory], documents: DocumentSearch) -> list[Memory]:
@@ -229,15 +214,6 @@ async def switch_memory(wanted: MemorySwitch, user: UserContext, threads: Thread
     return wanted
 
 
-def memory_search(services: ConversationServices, user: UserContext) -> MemorySearch:
-    """Search over the user's own memories. AccessDeniedError when the user context names nobody."""
-    limits = CallLimits(timeout_s=services.settings.search.timeout_s)
-    memories = Memories(services.memory_index, user)
-    documents = _documents(user, services.documents_index)
-    is_on = partial(services.threads.is_memory_on, user.user_id)
-    return MemorySearch(memories, services.embedder, limits, documents, is_on)
-
-
 def _documents(user: UserContext, documents_index: SearchIndex) -> DocumentSearch:
     return DocumentSearch(SecuredIndex(documents_index, user))
 
@@ -247,7 +223,7 @@ async def _remember_thread(owner_id: str, thread_id: str, services: Conversation
     if thread is None or thread.is_deleted:
         return
     turns = await services.threads.turns(owner_id, thread_id, _TURNS_READ)
-    alive = [turn for turn in turns if turn.number > thread.cleared_count and turn.status != "erased"]
+    alive = [turn for turn in turns if is_shown(turn, thread)]
     for turn in reversed(alive):
         if turn.status == "answered" and not turn.is_remembered:
             await _remember_turn(owner_id, turn, services)
@@ -275,7 +251,8 @@ async def _remember_turn(owner_id: str, turn: ThreadTurn, services: Conversation
         # Deleted while it was written: the deletion may have found nothing yet.
         if not await _is_wanted(owner_id, turn, threads):
             await memory_index.delete([turn.run_id])
-    await _mark_remembered(owner_id, turn, threads)
+    with suppress(ConflictError, NotFoundError):  # erased, or another was quicker: twice changes nothing
+        await threads.replace_turn(owner_id, turn.model_copy(update={"is_remembered": True}))
 
 
 async def _is_wanted(owner_id: str, turn: ThreadTurn, threads: ThreadStore) -> bool:
@@ -286,18 +263,9 @@ async def _is_wanted(owner_id: str, turn: ThreadTurn, threads: ThreadStore) -> b
         threads.turn(owner_id, turn.thread_id, turn.number),
         threads.forgotten_until(owner_id),
     )
-    if thread is None or thread.is_deleted or thread.cleared_count >= turn.number:
-        return False
-    if current is None or current.status == "erased":
+    if thread is None or thread.is_deleted or current is None or not is_shown(current, thread):
         return False
     return forgotten is None or turn.asked_at > forgotten
-
-
-async def _mark_remembered(owner_id: str, turn: ThreadTurn, threads: ThreadStore) -> None:
-    try:
-        await threads.replace_turn(owner_id, turn.model_copy(update={"is_remembered": True}))
-    except (ConflictError, NotFoundError):
-        return  # erased, or another message was quicker; remembering twice changes nothing
 
 
 async def _summarise(
@@ -318,20 +286,15 @@ async def _keep_summary(thread: Thread, summary: str, through: int, threads: Thr
     """Write it into the thread, unless the thread was cleared, or summarised by another, meanwhile."""
     current: Thread | None = thread
     for _ in range(_WRITE_TRIES):
-        if current is None or current.is_deleted:
+        if current is None or current.is_deleted or current.cleared_count != thread.cleared_count:
             return
-        if (current.cleared_count, current.summarised_count) != (
-            thread.cleared_count,
-            thread.summarised_count,
-        ):
+        if current.summarised_count != thread.summarised_count:
             return
         changed = current.model_copy(update={"summary": summary, "summarised_count": through})
-        try:
+        with suppress(ConflictError, NotFoundError):
             await threads.replace(current, changed)
-        except (ConflictError, NotFoundError):
-            current = await threads.get(thread.owner_id, thread.thread_id)
-        else:
             return
+        current = await threads.get(thread.owner_id, thread.thread_id)
 
 
 def _read_cursor(cursor: str | None) -> int:

@@ -5,8 +5,6 @@ first, so the key counts down), and its turns (the newest first). What belongs t
 the service changes rows of one partition all or none.
 """
 
-import base64
-import binascii
 import hashlib
 import re
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -14,7 +12,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from shared.conversations.models import Thread, ThreadPage, ThreadTurn
-from shared.platform.errors import CallerError, NotFoundError
+from shared.platform.cursors import read_cursor, write_cursor
+from shared.platform.errors import NotFoundError
 from shared.platform.tables import Change, Entity, Table, revision_of
 
 _LAST_MICROSECOND = 10**17  # keys count down from here: the year 5138
@@ -79,13 +78,13 @@ class ThreadStore:
 
     async def page(self, owner_id: str, limit: int, cursor: str | None = None) -> ThreadPage:
         """The owner's threads, the one that was last asked in first. CallerError for a strange cursor."""
-        after = "place-" if cursor is None else _read_cursor(cursor)
+        after = "place-" if cursor is None else read_cursor(cursor, _PLACE)
         condition = f"{_in(owner_id)} and RowKey gt '{after}' and RowKey lt 'place.'"
         found = await self._table.first(condition, limit + 1)
         shown = found[:limit]
         return ThreadPage(
             threads=tuple(Thread.from_stored(entity["content"]) for entity in shown),
-            cursor=_write_cursor(shown[-1]["RowKey"]) if len(found) > limit else None,
+            cursor=write_cursor(shown[-1]["RowKey"]) if len(found) > limit else None,
         )
 
     async def turn(self, owner_id: str, thread_id: str, number: int) -> ThreadTurn | None:
@@ -204,19 +203,4 @@ def _thread(entity: Mapping[str, Any]) -> Thread:
 
 
 def _turn(entity: Mapping[str, Any]) -> ThreadTurn:
-    turn = ThreadTurn.from_stored(entity["content"])
-    return turn.model_copy(update={"revision": revision_of(entity)})
-
-
-def _write_cursor(key: str) -> str:
-    return base64.urlsafe_b64encode(key.encode()).decode().rstrip("=")
-
-
-def _read_cursor(cursor: str) -> str:
-    try:
-        key = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()
-    except (binascii.Error, ValueError):
-        key = ""
-    if not _PLACE.fullmatch(key):
-        raise CallerError("Invalid cursor.", "Send the cursor of the page before, unchanged.")
-    return key
+    return ThreadTurn.from_stored(entity["content"]).model_copy(update={"revision": revision_of(entity)})

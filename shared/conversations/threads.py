@@ -183,13 +183,8 @@ async def clear_thread(thread_id: str, user: UserContext, services: Conversation
     """Forget the thread's turns and its summary, and keep the thread. NotFoundError as `owned_thread`."""
 
     def cleared(thread: Thread) -> Thread:
-        return thread.model_copy(
-            update={
-                "cleared_count": thread.turn_count,
-                "summary": "",
-                "summarised_count": thread.turn_count,
-            }
-        )
+        count = thread.turn_count
+        return thread.model_copy(update={"cleared_count": count, "summary": "", "summarised_count": count})
 
     thread = await change_thread(thread_id, user, services.threads, cleared)
     await ask_to_erase(thread, services.queues)
@@ -260,13 +255,8 @@ async def thread_and_turns(
 
 def view_of(thread: Thread) -> ThreadView:
     """The thread as its owner sees it."""
-    return ThreadView(
-        thread_id=thread.thread_id,
-        title=thread.title,
-        created_at=thread.created_at,
-        updated_at=thread.updated_at,
-        turn_count=thread.turn_count - thread.cleared_count,
-    )
+    seen = thread.model_copy(update={"turn_count": thread.turn_count - thread.cleared_count})
+    return ThreadView.model_validate(seen, from_attributes=True)
 
 
 def not_there(thread_id: str) -> NotFoundError:
@@ -276,9 +266,7 @@ def not_there(thread_id: str) -> NotFoundError:
     )
 
 
-_SENDING_S = (
-    5.0  # the answer is sent meanwhile; a message that is not sent is replaced by that of the next turn
-)
+_SENDING_S = 5.0  # the answer is sent meanwhile; a message that is lost is replaced by that of the next turn
 _REMEMBER_AFTER_S = 1.0  # by then the run has ended
 
 
@@ -423,18 +411,8 @@ async def _message(
     record = await runs.get(turn.run_id)
     if record is None or record.owner_id != user.user_id:
         return None
-    return ThreadMessage(
-        run_id=record.run_id,
-        number=turn.number,
-        question=record.question,
-        status=record.status,
-        created_at=record.created_at,
-        finished_at=record.finished_at,
-        error=record.error,
-        error_type=record.error_type,
-        answer=await _answer(record, blobs),
-        feedback=record.feedback,
-    )
+    known = record.model_dump(include=set(ThreadMessage.model_fields))
+    return ThreadMessage(**known, number=turn.number, answer=await _answer(record, blobs))
 
 
 async def _answer(record: RunRecord, blobs: BlobStore) -> RunAnswer | None:

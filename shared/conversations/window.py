@@ -87,15 +87,7 @@ def conversation_from(thread: Thread, turns: Sequence[ThreadTurn]) -> Conversati
         left -= len(turn.question) + len(turn.answer)
         if turn.number <= known or turn.status == "erased" or left < 0:
             break
-        chosen.append(
-            Turn(
-                question=turn.question,
-                answer=turn.answer,
-                doc_ids=turn.doc_ids,
-                filenames=turn.filenames,
-                block_ids=turn.block_ids,
-            )
-        )
+        chosen.append(Turn.model_validate(turn, from_attributes=True))
     return Conversation(summary=thread.summary, turns=tuple(reversed(chosen)))
 
 

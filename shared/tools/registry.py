@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 
 from shared.access.models import UserContext
-from shared.conversations.memory import memory_search
+from shared.conversations.memory import MemorySearch
 from shared.documents.figures import image_urls
 from shared.platform.errors import ConfigurationError
 from shared.platform.language_models.models import CallLimits, ToolDefinition
@@ -158,7 +158,7 @@ TOOLS: Mapping[str, Callable[[Binding], Tool]] = {
     },
     RewriteQuery.name: _rewrite_query,
     **{tool.name: partial(_judging, tool) for tool in (Rerank, Grade)},
-    RecallMemory.name: lambda binding: RecallMemory(memory_search(binding.services, binding.user)),
+    RecallMemory.name: lambda binding: RecallMemory(MemorySearch(binding.services, binding.user)),
     AskUser.name: lambda binding: AskUser(),
     SearchWeb.name: lambda binding: SearchWeb(
         binding.services.web_search, binding.limits, binding.outside, binding.found

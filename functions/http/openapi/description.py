@@ -63,12 +63,6 @@ def field_words() -> Mapping[str, str]:
     return words
 
 
-def _with_words(model: str, schema: Json) -> Json:
-    known, names = field_words(), schema.get("properties", {})
-    said = {name: known.get(f"{model}.{name}", known.get(name, "")) for name in names}
-    return _described(schema, {name: text for name, text in said.items() if text})
-
-
 VERSION = "0.1.0"  # as pyproject.toml
 
 ABOUT = (
@@ -271,7 +265,12 @@ def _schemas_of(operations: Sequence[Operation]) -> tuple[dict[tuple[Shape, Json
         list(wanted), ref_template="#/components/schemas/{model}", schema_generator=_Schemas
     )
     made: dict[str, Json] = definitions["$defs"]
-    described = {name: _with_words(name, attributed(schema)) for name, schema in made.items()}
+    known = field_words()
+    described = {}
+    for model, schema in made.items():
+        names = schema.get("properties", {})
+        said = {name: known.get(f"{model}.{name}", known.get(name, "")) for name in names}
+        described[model] = _described(attributed(schema), {name: text for name, text in said.items() if text})
     return references, described  # type: ignore[return-value]
 
 

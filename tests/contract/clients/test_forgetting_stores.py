@@ -59,7 +59,7 @@ async def test_keys_of_a_person_are_forgotten(table: Table) -> None:
     keys = IdempotencyStore(table)
     claim = Claim(route="POST /chat", body="digest", resource_id="r", created_at=NOW)
     for user_id, key in ((ODD, "1"), (ODD, "2"), ("ben", "1")):
-        await keys.create(user_id, key, claim)
+        await keys.write(user_id, key, claim)
     assert await keys.forget(ODD) == 2
     assert await keys.forget(ODD) == 0
     assert await keys.get(ODD, "1") is None

@@ -6,28 +6,21 @@ from shared.access.models import UserContext
 from shared.conversations.memory import Memories, MemorySearch
 from shared.platform.azure_search import AzureSearchIndex
 from shared.platform.language_models.models import CallLimits
-from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.index_admin import AzureSearchAdmin
 from shared.retrieval.schema import memory_index
-from shared.retrieval.secured_index import SecuredIndex
 from shared.wiring import Connections
 from tests.azurite_fixture import unique_name
 from tests.fakes.models import HashingEmbedder
-from tests.fakes.search_index import InMemorySearchIndex
+from tests.fakes.services import fake_services
 
 pytestmark = pytest.mark.contract
 
 LIMITS = CallLimits(timeout_s=30)
-NO_DOCUMENTS = DocumentSearch(SecuredIndex(InMemorySearchIndex("doc_id"), UserContext(user_id="anna")))
 OWNERS = ("anna", "ben", "it's", "x' or user_id ne 'x")
 
 
-async def always() -> bool:
-    return True
-
-
-def searching(memories: Memories) -> MemorySearch:
-    return MemorySearch(memories, HashingEmbedder(), LIMITS, NO_DOCUMENTS, always)
+def searching(index: AzureSearchIndex, user: UserContext) -> MemorySearch:
+    return MemorySearch(fake_services(memory_index=index), user)
 
 
 @pytest.fixture
@@ -57,19 +50,20 @@ async def index(to_search: Connections) -> AzureSearchIndex:
 
 @pytest.mark.parametrize("owner", OWNERS)
 async def test_everybody_finds_their_own_memories_alone(index: AzureSearchIndex, owner: str) -> None:
-    memories = Memories(index, UserContext(user_id=owner, groups=OWNERS, roles=("admin",)))
+    user = UserContext(user_id=owner, groups=OWNERS, roles=("admin",))
+    memories = Memories(index, user)
     newest = await memories.newest(10)
     assert {memory.answer_summary for memory in newest} == {f"Of {owner}."}
     assert [memory.created_at.day for memory in newest] == [3, 2, 1]
     assert [memory.created_at.day for memory in await memories.newest(1, skip=1)] == [2]
     assert len(await memories.ids(10)) == 3
-    found = await searching(memories).recall("What did 2 pumps cost?")
+    found = await searching(index, user).recall("What did 2 pumps cost?")
     assert {memory.answer_summary for memory in found} == {f"Of {owner}."}
     assert found[0].question == "What did 2 pumps cost?"
     assert all(memory.score is not None and 0 <= memory.score <= 1 for memory in found)
 
 
 async def test_a_stranger_finds_nothing(index: AzureSearchIndex) -> None:
-    memories = Memories(index, UserContext(user_id="carl", groups=("anna",)))
-    assert await memories.newest(10) == []
-    assert await searching(memories).recall("pumps cost") == []
+    user = UserContext(user_id="carl", groups=("anna",))
+    assert await Memories(index, user).newest(10) == []
+    assert await searching(index, user).recall("pumps cost") == []

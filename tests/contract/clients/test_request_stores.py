@@ -38,35 +38,35 @@ def claim(resource_id: str, created_at: datetime = NOW) -> Claim:
 
 async def test_the_first_claim_of_a_key_stays(claims: IdempotencyStore) -> None:
     assert await claims.get("anna", "key") is None
-    first = await claims.create("anna", "key", claim("one"))
+    first = await claims.write("anna", "key", claim("one"))
     with pytest.raises(ConflictError):
-        await claims.create("anna", "key", claim("two"))
+        await claims.write("anna", "key", claim("two"))
     assert await claims.get("anna", "key") == first
-    await claims.create("ben", "key", claim("two"))  # a key is its person's own
-    await claims.create("anna", STRANGE, claim("three"))
-    await claims.create(STRANGE, STRANGE, claim("four"))
+    await claims.write("ben", "key", claim("two"))  # a key is its person's own
+    await claims.write("anna", STRANGE, claim("three"))
+    await claims.write(STRANGE, STRANGE, claim("four"))
     found = await claims.get("anna", STRANGE)
     assert found is not None
     assert (found.resource_id, found.created_at, found.content, found.is_done) == ("three", NOW, None, False)
 
 
 async def test_a_claim_is_replaced_by_who_has_read_it_last(claims: IdempotencyStore) -> None:
-    first = await claims.create("anna", "key", claim("one"))
+    first = await claims.write("anna", "key", claim("one"))
     done = first.model_copy(update={"is_done": True, "content": "digest of a file"})
-    second = await claims.replace("anna", "key", done)
+    second = await claims.write("anna", "key", done)
     assert await claims.get("anna", "key") == second
     with pytest.raises(ConflictError):
-        await claims.replace("anna", "key", first)
+        await claims.write("anna", "key", first)
     await claims.delete("anna", "key")
     await claims.delete("anna", "key")
     with pytest.raises(ConflictError):
-        await claims.replace("anna", "key", second)
+        await claims.write("anna", "key", second)
 
 
 async def test_old_claims_go_so_many_at_a_time(claims: IdempotencyStore) -> None:
     for number in range(3):
-        await claims.create("anna", f"old {number}", claim("old", NOW - timedelta(hours=1)))
-    await claims.create("ben", "new", claim("new"))
+        await claims.write("anna", f"old {number}", claim("old", NOW - timedelta(hours=1)))
+    await claims.write("ben", "new", claim("new"))
     assert await claims.delete_before(NOW, 2) == 2
     assert await claims.delete_before(NOW, 2) == 1
     assert await claims.delete_before(NOW, 2) == 0

@@ -27,8 +27,7 @@ from shared.access.limits import (
     used_today,
     with_use,
 )
-from shared.access.open_streams import OpenStreams
-from shared.access.user_limit_store import Slot, UserLimits
+from shared.access.user_limit_store import OpenStreams, Slot, UserLimits
 from shared.answering.inline import run_to_end
 from shared.answering.loop import observe
 from shared.answering.runs import begin_run, close_dead_run

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from shared.access.models import UserContext
-from shared.conversations.memory import Memories, forget_all, list_memories, memory_search, remember
+from shared.conversations.memory import Memories, MemorySearch, forget_all, list_memories, remember
 from shared.conversations.models import ConversationSummary, RememberTask
 from shared.conversations.threads import clear_thread, delete_thread, thread_and_turns
 from shared.conversations.window import conversation_from
@@ -69,7 +69,7 @@ async def test_an_answer_from_a_document_that_is_closed_by_now_is_not_told_again
     services = await world()
     await ask(services, "At what pressure does the pump run?")
     await remember_all(services)
-    search = memory_search(services, ANNA)
+    search = MemorySearch(services, ANNA)
     assert (await search.recall("pressure"))[0].answer_summary == "It runs at 15 bar."
     assert isinstance(services.documents_index, InMemorySearchIndex)
     for row in services.documents_index.rows.values():
@@ -95,12 +95,12 @@ async def test_recalled_are_ones_own_questions_alone() -> None:
     await ask(services, "What is the travel allowance in Bern?", user=ANNA)
     await ask(services, "At what pressure does the secret pump run?", user=BEN)
     await remember_all(services)
-    found = await RecallMemory(memory_search(services, ANNA)).execute(query="pump pressure")
+    found = await RecallMemory(MemorySearch(services, ANNA)).execute(query="pump pressure")
     assert found["success"] is True
     assert found["memories"][0]["question"] == "At what pressure does the pump run?"
     assert "secret" not in str(found)
     assert found["result_count"] == 2
-    of_ben = await RecallMemory(memory_search(services, BEN)).execute(query="travel allowance")
+    of_ben = await RecallMemory(MemorySearch(services, BEN)).execute(query="travel allowance")
     assert [memory["question"] for memory in of_ben["memories"]] == [
         "At what pressure does the secret pump run?"
     ]
@@ -112,7 +112,7 @@ async def test_no_argument_leads_to_somebody_else(more: dict[str, Any]) -> None:
     await ask(services, "At what pressure does the pump run?", user=ANNA)
     await ask(services, "At what pressure does the secret pump run?", user=BEN)
     await remember_all(services)
-    recall = RecallMemory(memory_search(services, ANNA))
+    recall = RecallMemory(MemorySearch(services, ANNA))
     result = await recall.execute(query="pump", **more)
     assert next(iter(more)) in result.pop("hints")[0]
     assert result == await recall.execute(query="pump")
@@ -121,7 +121,7 @@ async def test_no_argument_leads_to_somebody_else(more: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("arguments", [{"query": ""}, {}])
 async def test_nothing_is_recalled_for_no_words(arguments: dict[str, Any]) -> None:
-    result = await RecallMemory(memory_search(await world(), ANNA)).execute(**arguments)
+    result = await RecallMemory(MemorySearch(await world(), ANNA)).execute(**arguments)
     assert (result["success"], result["type"]) == (False, "InvalidQueryError")
     assert result["hints"]
 

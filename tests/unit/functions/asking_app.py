@@ -9,7 +9,7 @@ from shared.wiring import Services
 from tests.fakes.dying import Death
 
 WRITES = {
-    "idempotency": ("create", "replace"),
+    "idempotency": ("write",),
     "user_limits": ("change",),
     "run_log": ("create", "append"),
     "blobs": ("create",),

@@ -107,7 +107,7 @@ async def test_a_request_writes_as_often_as_it_is_killed_above(
     connect(monkeypatch, death.mortal(services, WRITES))
     await anna.post("/chat", json=QUESTION, headers=LATER)
     assert len(death.calls) == 9, death.calls
-    assert (death.calls[0], death.calls[-1]) == ("create", "replace")
+    assert (death.calls[0], death.calls[-1]) == ("write", "write")
 
 
 def _events(stream: httpx.Response) -> list[str]:
@@ -179,7 +179,7 @@ async def test_after_a_day_a_key_may_be_used_again(
     claim = await store.get("anna", KEY["Idempotency-Key"])
     assert claim is not None
     old = {"created_at": claim.created_at - LIFETIME}
-    await store.replace("anna", KEY["Idempotency-Key"], claim.model_copy(update=old))
+    await store.write("anna", KEY["Idempotency-Key"], claim.model_copy(update=old))
     other = await anna.post("/chat", json={"question": "How much was earned?"}, headers=KEY)
     assert other.status_code == 200
     assert other.headers["x-run-id"] != first.headers["x-run-id"]
@@ -390,7 +390,7 @@ async def never_begun(person: httpx.AsyncClient, durable: SummarisingClient) -> 
     durable.states.clear()
     claim = await services.idempotency.get("anna", "k")
     assert claim is not None
-    await services.idempotency.replace("anna", "k", claim.model_copy(update={"is_done": False}))
+    await services.idempotency.write("anna", "k", claim.model_copy(update={"is_done": False}))
     store = SummaryStore(services.blobs, claim.resource_id)
     request = await store.request()
     times = ("created_at", "map_until", "children_until", "deadline")

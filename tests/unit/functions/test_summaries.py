@@ -178,7 +178,7 @@ async def test_a_repeat_of_an_order_whose_end_was_not_noted_costs_nothing_and_ho
     first = await anna.post("/summaries", json=ORDER, headers=key)
     claim = await services.idempotency.get("anna", "k")
     assert claim is not None
-    await services.idempotency.replace("anna", "k", claim.model_copy(update={"is_done": False}))
+    await services.idempotency.write("anna", "k", claim.model_copy(update={"is_done": False}))
     again = await anna.post("/summaries", json=ORDER, headers=key)
     assert (again.status_code, again.json()) == (200, first.json())
     assert again.headers["idempotency-replayed"] == "true"
@@ -194,7 +194,7 @@ async def test_an_order_that_was_stored_and_never_begun_is_begun_by_its_repeat(
     await anna.post("/summaries", json=ORDER, headers=key)
     claim = await services.idempotency.get("anna", "k")
     assert claim is not None
-    await services.idempotency.replace("anna", "k", claim.model_copy(update={"is_done": False}))
+    await services.idempotency.write("anna", "k", claim.model_copy(update={"is_done": False}))
     await services.blobs.delete(WORK, f"summaries/{claim.resource_id}/end.json")
     durable.states.clear()
     again = await anna.post("/summaries", json=ORDER, headers=key)

@@ -9,7 +9,7 @@ from starlette.applications import Starlette
 
 from functions import memory, runs, threads, users
 from shared.answering.retention import purge_old_runs
-from shared.conversations.memory import memory_search, remember
+from shared.conversations.memory import MemorySearch, remember
 from shared.conversations.models import RememberTask
 from shared.platform.names import TURNS_QUEUE
 from shared.wiring import Services
@@ -68,10 +68,10 @@ async def test_memory_is_switched_off_and_on_again(
     waits = await ask(services, "Since when?")
     listed = (await anna.get("/memory")).json()
     assert (listed["is_on"], [one["question"] for one in listed["memories"]]) == (False, [QUESTION])
-    assert await memory_search(services, ANNA).recall(QUESTION) == []
+    assert await MemorySearch(services, ANNA).recall(QUESTION) == []
     assert (await anna.put("/memory", json={"is_on": True})).status_code == 200
     await remember_all(services)
-    assert [one.question for one in await memory_search(services, ANNA).recall(QUESTION)] == [QUESTION]
+    assert [one.question for one in await MemorySearch(services, ANNA).recall(QUESTION)] == [QUESTION]
     assert waits.run_id not in {one["memory_id"] for one in (await anna.get("/memory")).json()["memories"]}
     assert problem_of(await anna.put("/memory", json={"is_on": "no"}))[0] == 400
 
