@@ -4,8 +4,6 @@ Before the first turn the delegation policy decides whether sub-agents work on t
 with a question to the person, or with work for sub-agents: both are stored before the loop continues.
 """
 
-from datetime import datetime
-
 from shared.answering.attempt import StepAttempt
 from shared.answering.clarification_steps import (
     ask_user,
@@ -14,7 +12,6 @@ from shared.answering.clarification_steps import (
     resumed_before,
     with_rights,
 )
-from shared.answering.held_calls import delegation_of, held_call, options_of_question, question_of
 from shared.answering.models import HeldResult, Preparation, Turn
 from shared.answering.shown_answer import show_stored
 from shared.answering.steps import (
@@ -25,16 +22,26 @@ from shared.answering.steps import (
     SubagentsChosen,
     TakeTurn,
 )
-from shared.answering.turn import Before, TurnAttempt, TurnQuestion, collected_once
+from shared.answering.turn import TurnAttempt
+from shared.answering.turn_question import (
+    Before,
+    TurnQuestion,
+    collected_once,
+    delegation_of,
+    held_call,
+    options_of_question,
+    question_of,
+)
 from shared.evidence.reader_text import readable
 from shared.runs.event_log import EventLog
 from shared.runs.events import AnsweredStatus, AskUserEvent, RunEvent, events_of, warning_events
 from shared.runs.evidence import Evidence, StoredPlan
-from shared.runs.models import Clarification, RunRequest
+from shared.runs.models import Clarification
+from shared.runs.step_time import StepTime
 from shared.subagents.delegation import DelegationOutcome, decide_delegation
 from shared.subagents.policy_input import DelegationRequest
 from shared.subagents.results import Collected
-from shared.tools.delegate import Delegate
+from shared.tools.delegate import Delegate, DelegateParameters
 from shared.tools.registry import tools_of
 from shared.tools.tool_calls import observation
 
@@ -63,34 +70,29 @@ async def take_turn(attempt: StepAttempt, action: TakeTurn) -> Observation:
     found = preparation.evidence or Evidence()
     tools = tools_of(request.agent, attempt.services.settings, has_tables=found.has_tables)
     time = attempt.time_of(request, stored)
-    collected, advice = Collected(evidence=found), ""
+    question = TurnQuestion(request, stored, Collected(evidence=found), tools, before)
+    advice = ""
     if action.delegation_step:
-        collected = await collected_once(attempt, action.delegation_step, collected.evidence)
+        question.collected = await collected_once(attempt, action.delegation_step, found)
     elif not action.earlier and taken is None and Delegate.name in tools and not found.tables:
-        decided = await _delegation(attempt, request, stored, collected.evidence, time.began)
-        if not isinstance(decided, DelegationOutcome):
-            return decided
+        decided = await _delegation(attempt, question, time)
+        if (chosen := _waits_for(decided)) is not None:
+            await attempt.open(decided.event)
+            return chosen
         first.append(decided.event)
         advice = decided.advice
-    question = TurnQuestion(request, stored, collected, tools)
-    await before.add_to(question, attempt)
-    turn = TurnAttempt(attempt, action, question, time, before)
+    await question.join_earlier(attempt)
     if taken is None:
-        taken, event_log = await turn.take(first, advice)
+        taken, event_log = await TurnAttempt(attempt, action, question, time).take(first, advice)
     else:
         event_log = await attempt.open()
     if (call := delegation_of(taken)) is not None:
-        asked = DelegationRequest(
-            request,
-            stored,
-            turn.shown,
-            step=action.step,
-            repeated=attempt.is_repeated,
-            tokens=attempt.tokens,
-            began=time.began,
-            call=call,
-        )
-        return await _delegate(attempt, taken, asked, event_log)
+        decided = await _delegation(attempt, question, time, call)
+        await event_log.write(decided.event)
+        if (chosen := _waits_for(decided, by_model=True)) is not None:
+            return chosen
+        refusal = HeldResult(text=observation(decided.refusal or {}, MAX_REFUSAL_CHARS))
+        await attempt.memory.put(action.step, refusal, "refused")
     await _ask(attempt, taken, event_log)
     return _observed(attempt, taken)
 
@@ -127,41 +129,29 @@ async def _ask(attempt: StepAttempt, turn: Turn, event_log: EventLog) -> None:
 
 
 async def _delegation(
-    attempt: StepAttempt, request: RunRequest, stored: StoredPlan, evidence: Evidence, began: datetime
-) -> SubagentsChosen | DelegationDeferred | DelegationOutcome:
-    """What the policy decides; its outcome if the model takes its turn at once."""
+    attempt: StepAttempt, question: TurnQuestion, time: StepTime, call: DelegateParameters | None = None
+) -> DelegationOutcome:
+    """What the policy decides on the question, or on a call of the model."""
     asked = DelegationRequest(
-        request,
-        stored,
-        evidence,
+        question.request,
+        question.stored,
+        question.shown,
         step=attempt.action.step,
         repeated=attempt.is_repeated,
         tokens=attempt.tokens,
-        began=began,
+        began=time.began,
+        call=call,
     )
-    find = attempt.searches.documents(request).get_many
-    decided = await decide_delegation(asked, attempt.memory, attempt.services, find)
-    if decided.starts and decided.until is not None:
-        await attempt.open(decided.event)
-        return SubagentsChosen(children=decided.starts, until=decided.until)
-    if decided.defer_s is not None:
-        await attempt.open(decided.event)
-        return DelegationDeferred(delay_s=decided.defer_s)
-    return decided
+    return await decide_delegation(asked, attempt.memory, attempt.services)
 
 
-async def _delegate(
-    attempt: StepAttempt, turn: Turn, asked: DelegationRequest, event_log: EventLog
-) -> Observation:
-    """Have the policy judge the model's call: its sub-agents, or a refusal that the next turn reads."""
-    find = attempt.searches.documents(asked.request).get_many
-    decided = await decide_delegation(asked, attempt.memory, attempt.services, find)
-    await event_log.write(decided.event)
+def _waits_for(
+    decided: DelegationOutcome, *, by_model: bool = False
+) -> SubagentsChosen | DelegationDeferred | None:
+    """What comes before the model's next turn; None if nothing does, or a refusal that it reads."""
     if decided.starts and decided.until is not None:
-        return SubagentsChosen(children=decided.starts, until=decided.until, by_model=True)
-    refusal = HeldResult(text=observation(decided.refusal or {}, MAX_REFUSAL_CHARS))
-    await attempt.memory.put(attempt.action.step, refusal, "refused")
-    return _observed(attempt, turn)
+        return SubagentsChosen(children=decided.starts, until=decided.until, by_model=by_model)
+    return None if decided.defer_s is None else DelegationDeferred(delay_s=decided.defer_s)
 
 
 def _observed(attempt: StepAttempt, turn: Turn) -> Observation:

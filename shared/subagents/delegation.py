@@ -28,7 +28,6 @@ from shared.subagents.models import Delegation, SubagentStart, SubagentTask
 from shared.subagents.policy import cost_left_usd, decide, decision_event, policy_failed, tokens_left
 from shared.subagents.policy_input import (
     DelegationRequest,
-    FindDocuments,
     Spent,
     budget_of,
     describe,
@@ -85,7 +84,6 @@ async def decide_delegation(
     delegation_request: DelegationRequest,
     memory: WorkingMemory,
     services: SubagentServices,
-    find: FindDocuments,
 ) -> DelegationOutcome:
     """Decide, store, log, and give the event for readers.
 
@@ -96,7 +94,7 @@ async def decide_delegation(
     the same children once, and one call of a turn can be carried out.
     """
     try:
-        decided, delegation = await _Decision(delegation_request, memory, services).run(find)
+        decided, delegation = await _Decision(delegation_request, memory, services).run()
     except Exception as failed:  # noqa: BLE001  # no error of the policy may cost the answer
         get_logger().warning("delegation.failed", run_id=memory.run_id, error_type=type(failed).__name__)
         decided, delegation = policy_failed(), None
@@ -145,7 +143,7 @@ class _Decision:
     memory: WorkingMemory
     services: SubagentServices
 
-    async def run(self, find: FindDocuments) -> tuple[DelegationPolicyOutput, Delegation | None]:
+    async def run(self) -> tuple[DelegationPolicyOutput, Delegation | None]:
         run_id, step = self.memory.run_id, self.asked.step
         if self.asked.repeated:
             known = await find_delegation(self.services.blobs, run_id, step)
@@ -153,7 +151,7 @@ class _Decision:
                 return known.decided, await self._renewed(known)
         return await self._decide(
             await spent_before(self.asked, self.services.blobs),
-            await may_read_targets(self.asked, find),
+            await may_read_targets(self.asked, self.services),
         )
 
     async def _renewed(self, known: Delegation) -> Delegation:

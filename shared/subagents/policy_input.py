@@ -5,7 +5,7 @@ only when the answer without it is to delegate (`delegation`).
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -18,7 +18,6 @@ from shared.platform.tokens import CHARS_PER_TOKEN
 from shared.retrieval.blocks import DocumentBlocks
 from shared.retrieval.document_names import repeated_series, series_of, speaks_of_editions, words_of
 from shared.retrieval.fusion import score_spread, top_score
-from shared.retrieval.models import DocumentRecord
 from shared.retrieval.secured_index import SecuredIndex
 from shared.runs.evidence import Evidence, StoredPlan
 from shared.runs.models import ProfileName, RunRequest, SubagentTool
@@ -218,8 +217,6 @@ _LOOKUP_TIMEOUT_S = 2.0  # an answer waits for it: rather no sub-agent than a lo
 _MOST_SERIES = 2  # a comparison of more is none of editions
 _CORPUS: tuple[SubagentTool, ...] = ("retrieve_documents", "query_metadata")
 _ON_DOCUMENTS: tuple[ProfileName, ...] = ("doc_reader", "comparator", "evidence_builder")
-FindDocuments = Callable[[list[str]], Awaitable[dict[str, DocumentRecord]]]
-"""Those of some documents that the asker may read, by id."""
 
 
 @dataclass(frozen=True)
@@ -261,14 +258,15 @@ def budget_of(
     )
 
 
-async def may_read_targets(delegation_request: DelegationRequest, find: FindDocuments) -> bool:
+async def may_read_targets(delegation_request: DelegationRequest, services: SubagentServices) -> bool:
     """Evidence was searched for with the asker's rights; what it holds nothing of is looked up with them."""
     known = {record.doc_id for record in delegation_request.evidence.records}
     unknown = [doc_id for doc_id in target_documents(delegation_request) if doc_id not in known]
     if not unknown:
         return True
+    documents = StepSearches(services).documents(delegation_request.request)
     async with asyncio.timeout(_LOOKUP_TIMEOUT_S):
-        return set(unknown) <= (await find(unknown)).keys()
+        return set(unknown) <= (await documents.get_many(unknown)).keys()
 
 
 async def rest_of_series(

@@ -8,7 +8,7 @@ from shared.runs.evidence import Evidence, StoredPlan
 from shared.runs.models import RunRequest
 from shared.runs.working_memory import WorkingMemory
 from shared.subagents.delegation import DelegationOutcome, decide_delegation
-from shared.subagents.policy_input import DelegationRequest, FindDocuments
+from shared.subagents.policy_input import DelegationRequest
 from shared.wiring import Services
 from tests.fakes.services import fake_services, fake_settings
 from tests.fakes.stores_subagents import InMemoryControlStore
@@ -96,15 +96,14 @@ def services_with(control: InMemoryControlStore | None = None, **settings: Any) 
     return fake_services(settings=fake_settings(**settings), **replaced)
 
 
-def finding(*doc_ids: str) -> FindDocuments:
-    async def find(wanted: list[str]) -> dict[str, DocumentRecord]:
-        return {doc_id: record(doc_id) for doc_id in wanted if doc_id in doc_ids}
+async def library(services: Services, *doc_ids: str) -> Services:
+    """The services, with documents that everybody may read."""
+    for doc_id in doc_ids:
+        row = record(doc_id, status="ready", access_control_list=("*",))
+        await services.documents_index.upload([row.model_dump(mode="json")])
+    return services
 
-    return find
 
-
-async def decided(
-    given: DelegationRequest, services: Services, find: FindDocuments | None = None
-) -> DelegationOutcome:
+async def decided(given: DelegationRequest, services: Services) -> DelegationOutcome:
     memory = WorkingMemory(services.blobs, given.request.run_id)
-    return await decide_delegation(given, memory, services, find or finding())
+    return await decide_delegation(given, memory, services)

@@ -11,14 +11,15 @@ import pytest
 
 from shared.platform.errors import DependencyError
 from shared.platform.language_models.models import CallLimits
+from shared.platform.search import SearchPage, SearchRequest
 from shared.platform.telemetry import LOGGER_NAME
-from shared.retrieval.models import DocumentRecord
 from shared.subagents import policy_input
 from shared.subagents.control import ControlState
 from shared.subagents.loop import CRASH_GRACE
 from shared.subagents.policy_models import REASON_WORDS
 from shared.tools.models import WebHit
 from shared.tools.web_search import WebSearch
+from tests.fakes.search_index import InMemorySearchIndex
 from tests.fakes.stores_subagents import InMemoryControlStore
 from tests.unit.subagents.delegation_cases import EVENT_FIELDS
 from tests.unit.subagents.delegation_requests import (
@@ -26,8 +27,8 @@ from tests.unit.subagents.delegation_requests import (
     comparison,
     decided,
     delegation_request,
-    finding,
     hit,
+    library,
     long_record,
     record,
     services_with,
@@ -43,8 +44,8 @@ def written(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
     return caplog
 
 
-async def told(given: Any, find: Any = None, **settings: Any) -> dict[str, Any]:
-    return (await decided(given, services_with(**settings), find)).event.data
+async def told(given: Any, readable: tuple[str, ...] = (), **settings: Any) -> dict[str, Any]:
+    return (await decided(given, await library(services_with(**settings), *readable))).event.data
 
 
 async def test_unsure_evidence_is_delegated_within_what_is_left() -> None:
@@ -145,27 +146,24 @@ async def test_a_table_that_fails_costs_no_answer(written: pytest.LogCaptureFixt
 
 
 async def test_a_look_up_that_hangs_keeps_no_answer_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def find(_: list[str]) -> dict[str, DocumentRecord]:
+    async def hang(index: InMemorySearchIndex, request: SearchRequest) -> SearchPage:
         await asyncio.sleep(60)
-        return {}
+        pytest.fail("it was waited for")
 
     monkeypatch.setattr(policy_input, "_LOOKUP_TIMEOUT_S", 0.01)
-    assert (await told(delegation_request(asked={"doc_ids": ("appendix",)}), find))["reason_codes"] == [
-        "POLICY_EVAL_ERROR"
-    ]
+    monkeypatch.setattr(InMemorySearchIndex, "search", hang)
+    shown = await told(delegation_request(asked={"doc_ids": ("appendix",)}), ("appendix",))
+    assert shown["reason_codes"] == ["POLICY_EVAL_ERROR"]
 
 
 async def test_a_document_of_which_nothing_was_found_is_looked_up_with_the_askers_rights() -> None:
     chosen = delegation_request(asked={"doc_ids": ("manual", "appendix")})
-    assert (await told(chosen, finding("appendix")))["decision"] == "delegate"
+    assert (await told(chosen, ("appendix",)))["decision"] == "delegate"
     assert (await told(chosen))["reason_codes"] == ["TARGET_NOT_READABLE"]
 
 
 async def test_documents_of_which_something_was_found_are_not_looked_up() -> None:
-    async def find(_: list[str]) -> dict[str, DocumentRecord]:
-        pytest.fail("nothing is to be looked up")
-
-    assert (await told(delegation_request(asked={"doc_ids": ("manual",)}), find))["decision"] == "delegate"
+    assert (await told(delegation_request(asked={"doc_ids": ("manual",)})))["decision"] == "delegate"
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,8 @@ from tests.unit.subagents.delegation_requests import (
     comparison,
     decided,
     delegation_request,
-    finding,
     hit,
+    library,
     record,
     services_with,
 )
@@ -38,7 +38,7 @@ def call(given: DelegationRequest | None = None, **arguments: Any) -> Delegation
 
 
 async def refusal(given: DelegationRequest, services: Services, readable: tuple[str, ...] = ()) -> Any:
-    made = await decided(given, services, finding(*readable))
+    made = await decided(given, await library(services, *readable))
     assert (made.starts, made.delegation) == ((), None)
     assert made.refusal is not None
     assert made.refusal["success"] is False
@@ -47,8 +47,8 @@ async def refusal(given: DelegationRequest, services: Services, readable: tuple[
 
 
 async def test_a_call_starts_the_sub_agent_that_the_model_asked_for() -> None:
-    services = services_with()
-    made = await decided(call(doc_ids=("other",)), services, finding("other"))
+    services = await library(services_with(), "other")
+    made = await decided(call(doc_ids=("other",)), services)
     assert made.delegation is not None
     (task,) = made.delegation.tasks
     assert (task.question, task.profile, task.doc_ids) == ("Find the proof.", "evidence_builder", ("other",))
@@ -59,7 +59,8 @@ async def test_a_call_starts_the_sub_agent_that_the_model_asked_for() -> None:
 
 
 async def test_several_documents_are_shared_out_over_readers() -> None:
-    made = await decided(call(profile="doc_reader", doc_ids=("a", "b")), services_with(), finding("a", "b"))
+    services = await library(services_with(), "a", "b")
+    made = await decided(call(profile="doc_reader", doc_ids=("a", "b")), services)
     assert made.delegation is not None
     assert [task.doc_ids for task in made.delegation.tasks] == [("a",), ("b",)]
 

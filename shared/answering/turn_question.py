@@ -1,0 +1,240 @@
+"""What a turn begins with: the question with what was found for it, and the turns before it.
+
+A call that the loop carries out, a question to the person or work for sub-agents, ends its turn. The next
+turn begins with its result. One is carried out per turn.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from pydantic import ValidationError
+
+from shared.answering.attempt import StepAttempt
+from shared.answering.models import HeldResult, Turn, TurnResults
+from shared.answering.steps import TakeTurn
+from shared.documents.figures import readable_documents
+from shared.evidence.messages import Messages, messages_in
+from shared.retrieval.blocks import BlockLookup
+from shared.retrieval.secured_index import SecuredIndex
+from shared.runs.evidence import Evidence, StoredPlan
+from shared.runs.models import Choice, ClarificationOption, RunRequest
+from shared.subagents.results import Collected, collect
+from shared.tools.ask_user import AskUser, AskUserParameters
+from shared.tools.delegate import Delegate, DelegateParameters
+from shared.tools.tool_calls import PlannedCall, RefusedCall, observation
+
+_HELD: dict[str, type[AskUserParameters | DelegateParameters]] = {
+    AskUser.name: AskUserParameters,
+    Delegate.name: DelegateParameters,
+}
+_MAX_RESULT_CHARS = 4000
+_NOBODY_ANSWERED = "Nobody answered in time. State what you assume, and go on."
+
+HeldArguments = AskUserParameters | DelegateParameters
+
+
+async def collected_once(attempt: StepAttempt, step: int, evidence: Evidence) -> Collected:
+    """What the sub-agents of a step brought, the same for all turns; asked of them, and counted, once."""
+    memory = attempt.memory
+    kept = await memory.find(step, Collected, "collected")
+    if kept is not None:
+        return kept
+    return await memory.put(step, await collect(memory, step, evidence, attempt.services), "collected")
+
+
+@dataclass
+class Before:
+    """The turns before this one.
+
+    Attributes:
+        results: what their calls brought; of the last one maybe nothing yet.
+        asking_step: of the turn that asked the person; 0 = none did.
+        choice: what they answered.
+        collected: what the sub-agents of a turn brought.
+    """
+
+    turns: list[Turn]
+    results: list[TurnResults]
+    asking_step: int = 0
+    choice: Choice = field(default_factory=Choice)
+    collected: list[Collected] = field(default_factory=list)
+
+    @classmethod
+    async def read(cls, attempt: StepAttempt, action: TakeTurn) -> "Before":
+        """From working memory."""
+        memory = attempt.memory
+        turns = [await memory.get(step, Turn, "turn") for step in action.earlier]
+        results = [await memory.find(step, TurnResults, "results") for step in action.earlier]
+        delegating = [step for step, turn in zip(action.earlier, turns, strict=True) if delegation_of(turn)]
+        brought = [await memory.find(step, Collected, "collected") for step in delegating]
+        asking = (step for step, turn in zip(action.earlier, turns, strict=True) if question_of(turn))
+        return cls(
+            turns,
+            [found for found in results if found is not None],
+            next(asking, 0),
+            collected=[one for one in brought if one is not None],
+        )
+
+
+@dataclass
+class TurnQuestion:
+    """What is answered, and from what.
+
+    Attributes:
+        collected: what was found before the first turn, by sub-agents, too.
+        tools: names of those that the model may call.
+    """
+
+    request: RunRequest
+    stored: StoredPlan
+    collected: Collected
+    tools: tuple[str, ...]
+    before: Before
+
+    def join(self, more: Collected) -> None:
+        """Sub-agents that a turn set to work count with those before the first; the first prompt stays."""
+        own = self.collected
+        joined = {
+            "proofs": (*own.proofs, *more.proofs),
+            "views": (*own.views, *more.views),
+            "warnings": (*own.warnings, *more.warnings),
+            "web": "\n\n".join(filter(None, (own.web, more.web))),
+        }
+        self.collected = own.model_copy(update=joined)
+
+    @property
+    def text(self) -> str:
+        """In words that stand alone."""
+        return self.stored.plan.standalone_question or self.request.question
+
+    @property
+    def shown(self) -> Evidence:
+        """What the model was shown, as far as it was looked up, each block once."""
+        own, results = self.collected.evidence, self.before.results
+        hits = {hit.block_id: hit for found in results for hit in found.hits}
+        hits = {hit.block_id: hit for hit in own.hits} | hits
+        records = {record.doc_id: record for found in results for record in found.records}
+        records = {record.doc_id: record for record in own.records} | records
+        return own.model_copy(update={"hits": tuple(hits.values()), "records": tuple(records.values())})
+
+    @property
+    def words(self) -> Messages:
+        """Our own, in the answer's language."""
+        words = messages_in(self.stored.plan.language)
+        return words.without_search if self.collected.evidence.unfinished and self.is_empty else words
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was found."""
+        evidence = self.collected.evidence
+        return not (evidence.blocks or evidence.records or evidence.tables or self.collected.findings)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What did not go as it should, in words, each once."""
+        told = (*self.stored.warnings, *self.collected.evidence.warnings, *self.collected.warnings)
+        return tuple(dict.fromkeys(told))
+
+    async def join_earlier(self, attempt: StepAttempt) -> None:
+        """Add what sub-agents of earlier turns brought; leave out what may not be read any more."""
+        for more in self.before.collected:
+            self.join(more)
+        if self.before.asking_step:
+            await self._withdraw(attempt)
+
+    async def _withdraw(self, attempt: StepAttempt) -> None:
+        """Leave out what may not be read any more: while the person was asked, rights may have changed."""
+        before, collected, user = self.before, self.collected, self.request.user
+        own = collected.evidence
+        of_first = (*own.blocks, *collected.proofs)
+        ids = [hit.block_id for hit in of_first]
+        ids += [hit.block_id for found in before.results for hit in (*found.hits, *found.figures)]
+        index = SecuredIndex(attempt.services.content_index, user)
+        allowed = {hit.block_id for hit in await BlockLookup(index).get_many(ids)}
+        of_tables = {table.doc_id for table in own.tables}.union(
+            *(one.table_doc_ids for one in before.results)
+        )
+        readable = await readable_documents(of_tables, user, attempt.services) if of_tables else ()
+        before.results = [
+            found
+            if all(hit.block_id in allowed for hit in (*found.hits, *found.figures))
+            and found.table_doc_ids.issubset(readable)
+            else found.withdrawn
+            for found in before.results
+        ]
+        own = own.model_copy(update={"tables": tuple(one for one in own.tables if one.doc_id in readable)})
+        self.collected = collected.model_copy(update={"evidence": own})
+        if all(hit.block_id in allowed for hit in of_first):
+            return
+        kept = {
+            name: tuple(hit for hit in getattr(own, name) if hit.block_id in allowed)
+            for name in ("hits", "cited_before", "figures")
+        }
+        evidence = own.model_copy(update={**kept, "whole": ()})
+        self.collected = Collected(evidence=evidence, views=collected.views, warnings=collected.warnings)
+
+
+def with_one_held(planned: Sequence[PlannedCall], *, may_ask: bool) -> tuple[PlannedCall, ...]:
+    """The calls of a turn, those refused for which the loop would have to stop again.
+
+    Args:
+        may_ask: False once the person was asked: an answer asks back once.
+    """
+    held = [call for call in planned if _arguments(call) is not None]
+    first = next((call for call in held if may_ask or call.call.name != AskUser.name), None)
+    return tuple(_refused(call) if call in held and call is not first else call for call in planned)
+
+
+def held_call(turn: Turn) -> tuple[PlannedCall, HeldArguments] | None:
+    """The call that the loop carries out before the next turn, with its arguments."""
+    return next(((call, said) for call in turn.calls if (said := _arguments(call)) is not None), None)
+
+
+def question_of(turn: Turn) -> AskUserParameters | None:
+    """What a turn asks the person; None if it asks nothing."""
+    held = held_call(turn)
+    return held[1] if held and isinstance(held[1], AskUserParameters) else None
+
+
+def delegation_of(turn: Turn) -> DelegateParameters | None:
+    """What a turn hands to sub-agents; None if it hands on nothing."""
+    held = held_call(turn)
+    return held[1] if held and isinstance(held[1], DelegateParameters) else None
+
+
+def options_of_question(asked: AskUserParameters) -> tuple[ClarificationOption, ...]:
+    """The answers that a model offers, numbered from 1."""
+    options = dict.fromkeys(option.strip() for option in asked.options)
+    return tuple(ClarificationOption(number=n, title=option) for n, option in enumerate(options, start=1))
+
+
+def answer_result(asked: AskUserParameters, choice: Choice) -> HeldResult:
+    """The result of `ask_user`: the person's words, and the options that they mean."""
+    chosen = [option.title for option in options_of_question(asked) if option.number in choice.numbers]
+    answered = {"success": True, "answer": choice.said, "chosen": chosen}
+    silent = {"success": True, "answer": None, "note": _NOBODY_ANSWERED}
+    return HeldResult(text=observation(answered if choice.said else silent, _MAX_RESULT_CHARS))
+
+
+def _arguments(planned: PlannedCall) -> HeldArguments | None:
+    """Those of a call that the loop carries out. One whose arguments are wrong is answered as any other."""
+    kind = _HELD.get(planned.call.name)
+    if kind is None or planned.arguments is None:
+        return None
+    try:
+        return kind.model_validate(planned.arguments)
+    except ValidationError:
+        return None
+
+
+def _refused(planned: PlannedCall) -> PlannedCall:
+    refusal = RefusedCall(
+        error="The user can be asked once."
+        if planned.call.name == AskUser.name
+        else "One delegation, or question to the user, is carried out per turn.",
+        error_type="BudgetExceededError",
+        hints=("State what you assume, and go on.",)
+        if planned.call.name == AskUser.name
+        else ("Call it alone, in the next turn.",),
+    )
+    return PlannedCall(call=planned.call, refused=refusal)
