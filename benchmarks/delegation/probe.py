@@ -23,7 +23,7 @@ from shared.access.models import UserContext
 from shared.runs.plan import PlannedTodo, QuestionPlan
 from shared.runs.models import RunRequest
 from shared.retrieval.models import Hit
-from shared.runs.working_memory import Evidence, StoredPlan
+from shared.runs.evidence import Evidence, StoredPlan
 from shared.platform.settings import load_settings
 
 TYPES = {
@@ -47,14 +47,15 @@ def delegation_request(intent, number):
     )
     plan = QuestionPlan(
         query_type=TYPES[intent], intent=intent, standalone_question="At what pressure does the pump run?",
-        search_queries=("pump pressure",), keywords=(), document_references=(),
+        language="en", reply="", search_queries=("pump pressure",), filters=(), document_references=(),
         todo=(PlannedTodo(description="Known", acceptance_criteria="Cited", dependencies=()),),
     )
     request = RunRequest(
         run_id="run", thread_id="thread", user=UserContext(user_id="anna"), question="At what pressure?",
         created_at=datetime.datetime.now(datetime.UTC),
     )
-    return DelegationRequest(request, StoredPlan(plan=plan), Evidence(hits=hits))
+    tokens = 20_000 if number % 2 else 0
+    return DelegationRequest(request, StoredPlan(plan=plan), Evidence(hits=hits), document_tokens=tokens)
 
 
 def spread(seconds):
@@ -69,7 +70,10 @@ deciding, whole, decisions = [], [], collections.Counter()
 for number in range(count):
     asked = delegation_requests[number % len(delegation_requests)]
     began = time.perf_counter()
-    budget = RuntimeBudget(remaining_latency_ms=8_000 + number % 17_000, remaining_tokens=20_000)
+    budget = RuntimeBudget(
+        max_total_latency_ms=60_000, remaining_latency_ms=15_000 + number % 45_000,
+        max_total_tokens=120_000, remaining_tokens=100_000,
+    )
     waiting = 30 if number % 13 == 0 else 0
     control = ControlView(circuit_closed=True, active=0, waiting=waiting, free=20)
     policy_input = describe(asked, settings, budget, control)

@@ -36,7 +36,6 @@ from shared.answering.steps import (
     UserAsked,
 )
 from shared.platform.models import Model
-from shared.runs.deadline import has_time_for_retry
 from shared.runs.plan import QueryIntent, QueryType, TodoItem, closed, evidence_found, started, tried_again
 from shared.subagents.models import SubagentEnd, SubagentStart
 
@@ -49,6 +48,10 @@ MAX_PATIENT_TRIES = 8
 _PATIENT: frozenset[Phase] = frozenset({"take", "commit", "fail"})
 _FIRST_DELAY_S = 2.0
 _LONGEST_DELAY_S = 60.0
+
+# Seconds that a further try of a step must have, with all that follows it; else the run continues without.
+_NEEDED_S: dict[str, float] = {"prepare": 8.0, "turn": 3.0}
+_NEEDED_OTHERWISE_S = 2.0
 
 
 class LoopState(Model):
@@ -160,7 +163,8 @@ def retry_delay_s(phase: Phase, tries: int, failed: StepFailed) -> float | None:
     delay_s = min(max(doubled, failed.retry_after_s or 0.0), _LONGEST_DELAY_S)
     if phase in _PATIENT:
         return delay_s if tries + 1 < MAX_PATIENT_TRIES else None
-    has_time = has_time_for_retry(phase, delay_s, failed.remaining_s)
+    left_s = failed.remaining_s
+    has_time = left_s is None or left_s - delay_s >= _NEEDED_S.get(phase, _NEEDED_OTHERWISE_S)
     return delay_s if tries + 1 < MAX_TRIES and has_time else None
 
 

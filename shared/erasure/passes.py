@@ -17,7 +17,7 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from shared.access.models import UserContext
-from shared.answering.session import WaitingRun
+from shared.answering.agent import WaitingRun
 from shared.conversations.memory import Memories, forget_all
 from shared.conversations.models import Thread
 from shared.documents.ids import document_of_blob, is_sidecar
@@ -56,7 +56,7 @@ _READ_AT_ONCE = 16  # blobs (unmeasured; each is a call of some milliseconds)
 _EARLY_S = 5.0  # by which queues and clocks may differ
 _RUNS = "runs/"  # as WorkingMemory and SummaryStore name their blobs
 _REQUEST = "/request.json"
-_SESSIONS = "sessions/"  # as answering/session.py does
+_SESSIONS = "sessions/"  # as answering/agent.py does
 
 
 @dataclass(frozen=True)

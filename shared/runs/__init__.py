@@ -1,4 +1,4 @@
 """A run: its record, event log, working memory and deadline, and the agent that was asked.
 
-Pure: agents, deadline, events, evidence, log_lines, revivals.
+Pure: agents, events, evidence, log_lines, revivals.
 """

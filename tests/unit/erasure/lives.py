@@ -9,10 +9,10 @@ from datetime import UTC, datetime, timedelta
 from shared.access.idempotency import claim_key
 from shared.access.limits import admit
 from shared.access.models import UserContext
+from shared.answering.agent import WaitingRun
 from shared.answering.inline import run_to_end
 from shared.answering.loop import start
 from shared.answering.runs import begin_run
-from shared.answering.session import WaitingRun
 from shared.conversations.memory import remember
 from shared.conversations.models import RememberTask
 from shared.platform.errors import ModelFixableError

@@ -4,7 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.runs.deadline import SHARES, Part, TimeLeft, has_time_for_retry
+from shared.answering.loop import Phase, retry_delay_s
+from shared.answering.steps import StepFailed
+from shared.runs.step_time import SHARES, Part, TimeLeft
 
 PARTS: list[Part] = list(SHARES)
 TOTAL_S = 25.0
@@ -78,11 +80,18 @@ def test_nothing_optional_is_begun_when_little_is_left(
         ("turn", 2.0, 5.5, True),
         ("turn", 2.0, 4.5, False),
         ("turn", 60.0, 20.0, False),
-        ("gather", 2.0, 3.0, False),
+        ("delegate", 2.0, 3.0, False),
         ("turn", 60.0, None, True),
     ],
 )
 def test_a_step_is_tried_again_only_if_what_follows_fits_too(
-    phase: str, delay_s: float, remaining_s: float | None, has_time: bool
+    phase: Phase, delay_s: float, remaining_s: float | None, has_time: bool
 ) -> None:
-    assert has_time_for_retry(phase, delay_s, remaining_s) is has_time
+    failed = StepFailed(
+        error_type="NetworkError",
+        message="away",
+        retryable=True,
+        retry_after_s=delay_s,
+        remaining_s=remaining_s,
+    )
+    assert retry_delay_s(phase, 0, failed) == (delay_s if has_time else None)
