@@ -21,6 +21,7 @@ from shared.runs.events import DelegationStatus, TimedEvent
 from shared.runs.models import ProfileName, ReasonCode
 from shared.runs.working_memory import WorkingMemory
 from shared.subagents.artifacts import find_delegation, put_delegation, replace_delegation
+from shared.subagents.budget import Spent
 from shared.subagents.control import ControlView, grant, read_control
 from shared.subagents.loop import CRASH_GRACE
 from shared.subagents.metrics import note_decision
@@ -28,11 +29,8 @@ from shared.subagents.models import Delegation, SubagentStart, SubagentTask
 from shared.subagents.policy import cost_left_usd, decide, decision_event, policy_failed, tokens_left
 from shared.subagents.policy_input import (
     DelegationRequest,
-    Spent,
     budget_of,
     describe,
-    healthy_tools,
-    installed_profiles,
     may_read_targets,
     spent_before,
     task_documents,
@@ -44,7 +42,7 @@ from shared.subagents.policy_models import (
     DelegationPolicyOutput,
     SubagentFacts,
 )
-from shared.subagents.profiles import with_smaller
+from shared.subagents.profiles import PROFILES, with_smaller
 from shared.subagents.services import SubagentServices
 from shared.tools.base import ToolResult
 
@@ -110,10 +108,15 @@ async def decide_delegation(
     return DelegationOutcome(
         told,
         delegation,
-        starts_of(delegation.tasks, installed_profiles(services.web_search), settings),
+        starts_of(delegation.tasks, _installed(services), settings),
         # A sub-agent ends by itself at its deadline, which is later if its worker died.
         max(task.deadline for task in delegation.tasks) + CRASH_GRACE,
     )
+
+
+def _installed(services: SubagentServices) -> tuple[ProfileName, ...]:
+    """Profiles that there is a sub-agent for: all, if a search of the web is configured."""
+    return tuple(name for name in PROFILES if name != "web_verifier" or services.web_search is not None)
 
 
 def _advice(decided: DelegationPolicyOutput) -> str:
@@ -150,7 +153,7 @@ class _Decision:
             if known is not None:
                 return known.decided, await self._renewed(known)
         return await self._decide(
-            await spent_before(self.asked, self.services.blobs),
+            *await spent_before(self.asked, self.services.blobs),
             await may_read_targets(self.asked, self.services),
         )
 
@@ -170,20 +173,24 @@ class _Decision:
         await replace_delegation(self.services.blobs, self.memory.run_id, renewed)
         return renewed
 
-    async def _decide(self, spent: Spent, readable: bool) -> tuple[DelegationPolicyOutput, Delegation | None]:
+    async def _decide(
+        self, started: int, spent: Spent, readable: bool
+    ) -> tuple[DelegationPolicyOutput, Delegation | None]:
         """Delegate if the policy says so, and still does with what the table of sub-agents says.
 
         A slot that is taken for the first attempt at a step is that of the second one, too: both give their
         children the same ids.
         """
-        control, web_search = self.services.subagent_control, self.services.web_search
-        limits = self.services.settings.subagents
+        control, limits = self.services.subagent_control, self.services.settings.subagents
+        installed = _installed(self.services)
         facts = SubagentFacts(
-            installed_profiles=installed_profiles(web_search),
-            healthy_tools=healthy_tools(web_search),
+            installed_profiles=installed,
+            # Evidence was found just now. Whether the web can be searched is not tried beforehand: who cannot
+            # gives way to a simpler sub-agent.
+            healthy_tools=tuple(dict.fromkeys(tool for name in installed for tool in PROFILES[name].tools)),
             targets_readable=readable and not self.asked.stored.names_only_missing,
-            web_allowed=web_search is not None,
-            started=spent.started,
+            web_allowed=self.services.web_search is not None,
+            started=started,
             spent_usd=spent.cost_usd,
             requested_profile=self.asked.call.profile if self.asked.call else None,
         )
@@ -215,7 +222,7 @@ class _Decision:
         policy_input = describe(self.asked, settings, budget, control)
         facts = facts.model_copy(update={"circuit_closed": control.circuit_closed})
         room = Room(
-            children=min(settings.subagents.max_per_request - spent.started, control.free),
+            children=min(settings.subagents.max_per_request - facts.started, control.free),
             tokens=tokens_left(policy_input) - settings.subagents.reserve_tokens,
             cost_usd=cost_left_usd(policy_input, facts),
         )

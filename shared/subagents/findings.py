@@ -17,17 +17,8 @@ from pydantic_core import from_json
 from shared.evidence.alignment import Alignment, Block, align, normalise
 from shared.evidence.metadata_proof import prove_metadata
 from shared.retrieval.models import DocumentRecord, Hit
-from shared.subagents.models import (
-    BackedClaim,
-    Claim,
-    Contrast,
-    Finding,
-    FoundProof,
-    Proof,
-    SectionSummary,
-    Side,
-    WebClaim,
-)
+from shared.subagents.models import Finding, FoundProof
+from shared.subagents.profiles import BackedClaim, Claim, Contrast, Proof, SectionSummary, Side, WebClaim
 from shared.tools.models import WebHit
 
 

@@ -20,8 +20,9 @@ from shared.retrieval.document_names import repeated_series, series_of, speaks_o
 from shared.retrieval.fusion import score_spread, top_score
 from shared.retrieval.secured_index import SecuredIndex
 from shared.runs.evidence import Evidence, StoredPlan
-from shared.runs.models import ProfileName, RunRequest, SubagentTool
+from shared.runs.models import RunRequest
 from shared.subagents.artifacts import children_of, delegations_of
+from shared.subagents.budget import Spent
 from shared.subagents.control import ControlView
 from shared.subagents.policy_models import (
     ConversationState,
@@ -35,7 +36,6 @@ from shared.subagents.policy_models import (
 from shared.subagents.services import SubagentServices
 from shared.tools.delegate import DelegateParameters
 from shared.tools.searches import StepSearches, caller_limits
-from shared.tools.web_search import WebSearch
 
 MOST_DOCUMENTS = 6  # of one task; with more each would get too little of 8,000 tokens; unmeasured
 _PAGE_TOKENS = 500  # of prose; unmeasured
@@ -215,36 +215,16 @@ def _tokens(text: str) -> int:
 
 _LOOKUP_TIMEOUT_S = 2.0  # an answer waits for it: rather no sub-agent than a long wait
 _MOST_SERIES = 2  # a comparison of more is none of editions
-_CORPUS: tuple[SubagentTool, ...] = ("retrieve_documents", "query_metadata")
-_ON_DOCUMENTS: tuple[ProfileName, ...] = ("doc_reader", "comparator", "evidence_builder")
-
-
-@dataclass(frozen=True)
-class Spent:
-    """What sub-agents of a question have used before this decision."""
-
-    started: int = 0
-    tokens: int = 0
-    cost_usd: float = 0.0
-
-
-def installed_profiles(web_search: WebSearch | None) -> tuple[ProfileName, ...]:
-    """Profiles that there is a sub-agent for; that of the web where a search of the web is configured."""
-    return _ON_DOCUMENTS if web_search is None else (*_ON_DOCUMENTS, "web_verifier")
-
-
-def healthy_tools(web_search: WebSearch | None) -> tuple[SubagentTool, ...]:
-    """Tools that work now: evidence was gathered just now by those that search documents.
-
-    Whether the web can be searched is not tried beforehand: who cannot gives way to a simpler sub-agent.
-    """
-    return _CORPUS if web_search is None else (*_CORPUS, "web_search")
 
 
 def budget_of(
     delegation_request: DelegationRequest, settings: Settings, spent: Spent, now: datetime
 ) -> RuntimeBudget:
-    """What the question may use in all, and what is left of it."""
+    """What the question may use in all, and what is left of it.
+
+    Args:
+        spent: by sub-agents of earlier steps.
+    """
     began = delegation_request.began or delegation_request.request.created_at
     elapsed_ms = max(int((now - began).total_seconds() * 1000), 0)
     max_tokens = settings.budgets.max_total_tokens_per_request
@@ -299,26 +279,22 @@ async def rest_of_series(
     )
 
 
-async def spent_before(delegation_request: DelegationRequest, blobs: BlobStore) -> Spent:
-    """What sub-agents of earlier steps have used: before the first turn there were none.
+async def spent_before(delegation_request: DelegationRequest, blobs: BlobStore) -> tuple[int, Spent]:
+    """How many sub-agents earlier steps have started, and what they used; before the first turn none.
 
     Of one that stored nothing nobody knows what it used: its whole budget counts.
     """
     if delegation_request.call is None:
-        return Spent()
+        return 0, Spent()
     async with asyncio.timeout(_LOOKUP_TIMEOUT_S):
         delegations = await delegations_of(blobs, delegation_request.request.run_id)
         children = await children_of(
             blobs, [past for past in delegations if past.step != delegation_request.step]
         )
-    return Spent(
-        started=len(children),
-        tokens=sum(
-            child.state.tokens if child.state.started_at else child.task.budget.max_child_tokens
-            for child in children
-        ),
-        cost_usd=sum(
-            child.state.cost_usd if child.state.started_at else child.task.budget.max_child_cost_usd
-            for child in children
-        ),
-    )
+    used = [
+        (state.tokens, state.cost_usd)
+        if (state := child.state).started_at
+        else (child.task.budget.max_child_tokens, child.task.budget.max_child_cost_usd)
+        for child in children
+    ]
+    return len(used), Spent(sum(tokens for tokens, _ in used), sum(cost_usd for _, cost_usd in used))

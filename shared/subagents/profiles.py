@@ -1,13 +1,102 @@
-"""The four kinds of sub-agents as data (contracts.md, section 4): when, with which tools, for what. Pure."""
+"""The four kinds of sub-agents as data (contracts.md, section 4), and the reports that they fill in. Pure."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from pydantic import BaseModel
 
+from shared.platform.models import Model
 from shared.runs.models import ProfileName, SubagentTool
-from shared.subagents.models import ComparatorReport, DocReaderReport, EvidenceReport, WebReport
 from shared.subagents.policy_models import ArtifactName
+
+
+class Proof(Model):
+    """A quotation, word by word, from a passage of the document `doc_id`."""
+
+    doc_id: str
+    quote: str
+
+
+class Claim(Model):
+    """One statement with its proofs."""
+
+    text: str
+    proofs: tuple[Proof, ...]
+
+
+class SectionSummary(Model):
+    """What one part of a document says."""
+
+    heading: str
+    summary: str
+
+
+class DocReaderReport(Model):
+    """Of doc_reader. `uncertainty`: what the passages leave open, a sentence each."""
+
+    sections: tuple[SectionSummary, ...]
+    claims: tuple[Claim, ...]
+    uncertainty: tuple[str, ...]
+
+
+class Side(Model):
+    """What one document says on a dimension; no quote when it says nothing of it."""
+
+    doc_id: str
+    statement: str
+    quote: str
+
+
+class Contrast(Model):
+    """One dimension with what each document says on it."""
+
+    dimension: str
+    sides: tuple[Side, ...]
+
+
+class ComparatorReport(Model):
+    """Of comparator. `open_dimensions`: asked for, and not found in the documents."""
+
+    similarities: tuple[Claim, ...]
+    differences: tuple[Contrast, ...]
+    conflicts: tuple[Contrast, ...]
+    open_dimensions: tuple[str, ...]
+
+
+class BackedClaim(Model):
+    """A statement with its proofs; none means that it is unsupported. `confidence`: from 0 to 1."""
+
+    text: str
+    confidence: float
+    proofs: tuple[Proof, ...]
+
+
+class EvidenceReport(Model):
+    """Of evidence_builder: each major claim, backed or marked unsupported."""
+
+    claims: tuple[BackedClaim, ...]
+
+
+class WebSource(Model):
+    """A page of the web, with a quotation from what was found there."""
+
+    url: str
+    title: str
+    quote: str
+
+
+class WebClaim(Model):
+    """A statement and the pages that say it; corroborated when two sites or more do."""
+
+    text: str
+    sources: tuple[WebSource, ...]
+
+
+class WebReport(Model):
+    """Of web_verifier. `trust_notes`: how far its sources can be trusted, a sentence each."""
+
+    claims: tuple[WebClaim, ...]
+    trust_notes: tuple[str, ...]
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from shared.platform.language_models.endpoint import connect_model
 from shared.platform.language_models.features import FeatureMemory
 from shared.platform.language_models.models import CallLimits, Message, Prompt, ToolDefinition
 from shared.runs.plan import QuestionPlan
-from shared.subagents.models import EvidenceReport
+from shared.subagents.profiles import EvidenceReport
 from tests.contract.clients.endpoint_shapes import KINDS, SHAPES, StaticCredentials, shape
 from tests.fakes.services import fake_settings
 from tests.servers_fixture import MODEL_TOKEN, ModelServer

@@ -18,8 +18,7 @@ from shared.platform.errors import (
 from shared.platform.language_models.chat_model import OpenAIChatModel
 from shared.platform.language_models.chat_request import output_format
 from shared.platform.language_models.models import CallLimits, Message, ModelUsage, Prompt
-from shared.subagents.models import EvidenceReport
-from shared.subagents.profiles import PROFILES, Profile
+from shared.subagents.profiles import PROFILES, EvidenceReport, Profile
 from shared.wiring import Connections
 from tests.contract.clients.conftest import Connect
 from tests.contract.clients.scripted_server import Answer, ScriptedServer

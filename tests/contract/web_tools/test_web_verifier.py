@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from shared.platform.web_pages import WebPages
-from shared.subagents.models import WebReport
+from shared.subagents.profiles import WebReport
 from tests.contract.web_tools.conftest import FoundPages, calls, started_worker
 from tests.fakes.services import fake_settings
 from tests.fakes.web_site import SocketLog, WebSite, answer

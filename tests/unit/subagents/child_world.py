@@ -14,12 +14,7 @@ from shared.runs.models import ProfileName, RunRequest, SubagentTool
 from shared.runs.working_memory import WorkingMemory
 from shared.subagents.artifacts import find_delegation, find_state, put_delegation, replace_delegation
 from shared.subagents.models import (
-    BackedClaim,
-    Claim,
     Delegation,
-    DocReaderReport,
-    EvidenceReport,
-    Proof,
     SubagentEnd,
     SubagentStart,
     SubagentState,
@@ -28,6 +23,7 @@ from shared.subagents.models import (
     TurnResult,
 )
 from shared.subagents.policy_models import BudgetAllocation, DelegationPolicyOutput
+from shared.subagents.profiles import BackedClaim, Claim, DocReaderReport, EvidenceReport, Proof
 from shared.subagents.turn import take_turn
 from shared.wiring import Services
 from tests.fakes.run_log import InMemoryRunLog

@@ -9,8 +9,7 @@ from shared.platform.errors import DependencyError
 from shared.platform.language_models.models import CallLimits, Message
 from shared.runs.models import SubagentTool
 from shared.subagents.budget import tokens_of
-from shared.subagents.models import WebReport
-from shared.subagents.profiles import SCOPES
+from shared.subagents.profiles import SCOPES, WebReport
 from shared.tools.models import WebHit
 from shared.tools.registry import TOOLS
 from shared.tools.web_search import WebSearch

@@ -16,8 +16,7 @@ from shared.subagents.findings import (
     proved_report,
     read_partial,
 )
-from shared.subagents.models import ComparatorReport, DocReaderReport, EvidenceReport, WebReport
-from shared.subagents.profiles import PROFILES
+from shared.subagents.profiles import PROFILES, ComparatorReport, DocReaderReport, EvidenceReport, WebReport
 from shared.tools.models import WebHit
 
 OLD, NEW = "The maximum pressure is 230 bar.", "The maximum pressure is 250 bar."
