@@ -69,7 +69,7 @@ class _Call:
     def tokens(self) -> int:
         if self.reported or not self.is_paid:
             return self.reported
-        return self.prompt_tokens + _tokens(self.chars)
+        return self.prompt_tokens + int(self.chars / CHARS_PER_TOKEN)
 
     def report(self, tokens: int) -> None:
         """Add what the endpoint told."""
@@ -107,7 +107,7 @@ class MeteredChatModel(ChatModel):
         self, prompt: Prompt, output: type[StructuredOutput], limits: CallLimits
     ) -> StructuredOutput:
         """Structured output; errors as those of the model."""
-        async with self._call((prompt.system, prompt.user), limits) as call:
+        async with self._call(prompt, limits) as call:
             value = await self._model.parse(prompt, output, call.limits)
             call.chars = len(value.model_dump_json())
             return value
@@ -115,7 +115,7 @@ class MeteredChatModel(ChatModel):
     async def stream(self, prompt: Prompt, limits: CallLimits) -> AsyncGenerator[str, None]:
         """Text as it is written, and no further than its limit."""
         async with (
-            self._call((prompt.system, prompt.user), limits) as call,
+            self._call(prompt, limits) as call,
             aclosing(self._model.stream(prompt, call.limits)) as pieces,
         ):
             async for piece in pieces:
@@ -127,7 +127,7 @@ class MeteredChatModel(ChatModel):
     ) -> AsyncGenerator[str | ModelUsage, None]:
         """Pieces of structured output, then their usage."""
         async with (
-            self._call((prompt.system, prompt.user), limits) as call,
+            self._call(prompt, limits) as call,
             aclosing(self._model.stream_output(prompt, output, call.limits)) as pieces,
         ):
             async for piece in pieces:
@@ -139,7 +139,7 @@ class MeteredChatModel(ChatModel):
         self, messages: Sequence[Message], tools: Sequence[ToolDefinition], limits: CallLimits
     ) -> ModelTurn:
         """The model's next turn."""
-        async with self._call([message.text for message in messages], limits, _pictures(messages)) as call:
+        async with self._call(messages, limits) as call:
             turn = await self._model.converse(messages, tools, call.limits)
             call.chars = len(turn.text)
             return turn
@@ -153,7 +153,7 @@ class MeteredChatModel(ChatModel):
         may_call: bool = True,
     ) -> AsyncGenerator[str | ModelTurn, None]:
         """The model's next turn as it is written, and no further than its limit."""
-        async with self._call([message.text for message in messages], limits, _pictures(messages)) as call:
+        async with self._call(messages, limits) as call:
             pieces = self._model.stream_turn(messages, tools, call.limits, may_call=may_call)
             async with aclosing(pieces):
                 async for piece in pieces:
@@ -162,10 +162,13 @@ class MeteredChatModel(ChatModel):
                         call.hear(piece)
 
     @asynccontextmanager
-    async def _call(
-        self, texts: Sequence[str], limits: CallLimits, pictures: int = 0
-    ) -> AsyncIterator[_Call]:
-        prompt_tokens = _tokens(sum(len(text) for text in texts)) + pictures * PICTURE_TOKENS
+    async def _call(self, read: Prompt | Sequence[Message], limits: CallLimits) -> AsyncIterator[_Call]:
+        if isinstance(read, Prompt):
+            chars, pictures = len(read.system) + len(read.user), 0
+        else:
+            chars = sum(len(message.text) for message in read)
+            pictures = sum(len(message.pictures) for message in read)
+        prompt_tokens = int(chars / CHARS_PER_TOKEN) + pictures * PICTURE_TOKENS
         room = self._meter.left - self._meter.used - self._meter.promised - prompt_tokens
         if room < LEAST_OUTPUT:
             raise BudgetExceededError(
@@ -244,11 +247,3 @@ async def _next(pieces: AsyncGenerator[str | ModelTurn, None], until: float) -> 
         raise
     except GroundworkError as failed:
         raise ModelFailedError(failed) from failed
-
-
-def _pictures(messages: Sequence[Message]) -> int:
-    return sum(len(message.pictures) for message in messages)
-
-
-def _tokens(chars: int) -> int:
-    return int(chars / CHARS_PER_TOKEN)

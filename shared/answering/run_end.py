@@ -33,6 +33,7 @@ from shared.runs.working_memory import WorkingMemory, answer_path, committed_ans
 
 _CANCELLING_STEP = 9998  # beyond any run's steps
 _MESSAGE = "The run was cancelled by its owner."
+_HAS_ENDED = ("The run has ended already.", "Read its answer, or ask again.")
 
 
 async def commit_step(attempt: StepAttempt, action: CommitAnswer) -> RunClosed:
@@ -148,11 +149,14 @@ async def cancel_run(run_id: str, services: AnsweringServices) -> RunRecord:
         await event_log.write(ErrorEvent(type=RunCancelledError.code, message=_MESSAGE))
     except (RunClosedError, StaleAttemptError):
         pass  # it ended, or somebody else is cancelling it: what the log says counts
-    except NotFoundError:
-        return await _long_cancelled(run_id, services.runs)
+    except NotFoundError:  # the log is kept no more
+        ended = await services.runs.get(run_id)
+        if ended is not None and ended.status == "cancelled":
+            return ended
+        raise ConflictError(*_HAS_ENDED) from None
     record = await keep_cancelled(run_id, services.run_log, services.runs)
     if record is None:
-        raise _has_ended()
+        raise ConflictError(*_HAS_ENDED)
     await release(record.owner_id, run_id, services.settings, services.user_limits)
     run_in_background(note_end(record, services))
     return record
@@ -160,7 +164,8 @@ async def cancel_run(run_id: str, services: AnsweringServices) -> RunRecord:
 
 async def keep_cancelled(run_id: str, run_log: RunLog, runs: RunStore) -> RunRecord | None:
     """Make the record say what the log says, if that is that the run was cancelled; None if it is not."""
-    if not await _was_cancelled(run_id, run_log):
+    last = next(filter(is_terminal, events_of(await run_log.read(run_id))), None)
+    if not isinstance(last, ErrorEvent) or last.type != RunCancelledError.code:
         return None
     record = await runs.get(run_id)
     if record is None or record.status == "cancelled":
@@ -201,21 +206,3 @@ async def _withdrawn(run_id: str, blobs: BlobStore) -> RunClosedError:
 
 def _complete(answer: RunAnswer, thread_id: str, todo: Sequence[TodoItem]) -> CompleteEvent:
     return CompleteEvent(run_id=answer.run_id, thread_id=thread_id, answer=answer, todo=tuple(todo))
-
-
-async def _long_cancelled(run_id: str, runs: RunStore) -> RunRecord:
-    """The record of a run whose log is kept no more."""
-    record = await runs.get(run_id)
-    if record is None or record.status != "cancelled":
-        raise _has_ended()
-    return record
-
-
-def _has_ended() -> ConflictError:
-    return ConflictError("The run has ended already.", "Read its answer, or ask again.")
-
-
-async def _was_cancelled(run_id: str, run_log: RunLog) -> bool:
-    written = await run_log.read(run_id)
-    last = next(filter(is_terminal, events_of(written)), None)
-    return isinstance(last, ErrorEvent) and last.type == RunCancelledError.code
