@@ -174,7 +174,9 @@ class AnswerWriter:
         if gap.missing in self.not_searched:
             said = self.words.gap_not_searched.format(gap.missing.rstrip(". "))
         else:
-            said = _gap_text(gap, self.words, is_partial=self.is_partial or not is_first)
+            lacking = self.words.no_rest if self.is_partial or not is_first else self.words.no_answer
+            said = lacking.format(gap.missing.rstrip(". ") or self.words.asked)
+            said += f"\n\n{self.words.next_step.format(gap.next_step)}" if gap.next_step else ""
         self._note(said)
         self._judged = (len(self.text), self.unsupported_claims)
 
@@ -357,12 +359,6 @@ class AnswerWriter:
         # Counted from the end of the append: where appends are slow, what the model writes meanwhile goes
         # into one, and is not held up by one for each word.
         self._flushed_at = time.monotonic()
-
-
-def _gap_text(gap: Gap, words: Messages, *, is_partial: bool) -> str:
-    missing = gap.missing.rstrip(". ") or words.asked
-    step = f"\n\n{words.next_step.format(gap.next_step)}" if gap.next_step else ""
-    return (words.no_rest if is_partial else words.no_answer).format(missing) + step
 
 
 def one_line(text: str) -> str:

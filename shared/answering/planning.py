@@ -90,18 +90,15 @@ def names_documents(request: RunRequest, plan: QuestionPlan) -> bool:
     if plan.query_type in ("LISTING", "CONVERSATION"):
         return False
     is_named = any(reference.strip() for reference in plan.document_references)
-    return is_named or _documents_before(request) != ()
+    return is_named or documents_before(request, plan) != ()
 
 
 def documents_before(request: RunRequest, plan: QuestionPlan) -> tuple[str, ...]:
     """Ids of the documents of the turn before, when the question speaks of "it" and names none."""
-    is_named = any(reference.strip() for reference in plan.document_references)
-    return () if is_named else _documents_before(request)
-
-
-def _documents_before(request: RunRequest) -> tuple[str, ...]:
+    if any(reference.strip() for reference in plan.document_references) or not points_back(request.question):
+        return ()
     before = cited_before(request.conversation)
-    return before.doc_ids if before is not None and points_back(request.question) else ()
+    return before.doc_ids if before is not None else ()
 
 
 def default_plan(question: str) -> QuestionPlan:

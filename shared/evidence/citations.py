@@ -148,29 +148,28 @@ class CitationBook:
 
     def _find(self, quote: str, hits: Iterable[Hit], n: int | None = None) -> Citation | None:
         """The citation of a quotation from the first block that holds it; `n` = the next number."""
+        n = n or len(self.citations) + 1
         for hit in hits if quote.strip() else ():
-            if hit.block_id not in self._blocks:
-                self._blocks[hit.block_id] = Block(_shown_text(hit))
-            if found := align(quote, self._blocks[hit.block_id]):
-                return self._citation(hit, found, n or len(self.citations) + 1)
+            if (block := self._blocks.get(hit.block_id)) is None:
+                text = (hit.image_caption or "") if _is_image(hit) else hit.content
+                block = self._blocks[hit.block_id] = Block(text)
+            if (found := align(quote, block)) is None:
+                continue
+            cue_s = seconds_at(hit.cues, block.text, found.start) if hit.cues else None
+            moment_s = hit.start_seconds if cue_s is None else cue_s
+            return Citation(
+                n=n,
+                doc_id=hit.doc_id,
+                block_id=hit.block_id,
+                filename=hit.filename,
+                page_number=hit.page_number,
+                start_seconds=moment_s,
+                published_by=self._publisher(hit.doc_id),
+                quote=found.quote,
+                verified=not _is_image(hit),
+                url=_view_url(hit, moment_s, self.source_urls.get(hit.doc_id), self._led_by(n)),
+            )
         return None
-
-    def _citation(self, hit: Hit, found: Alignment, n: int) -> Citation:
-        text = self._blocks[hit.block_id].text
-        cue_s = seconds_at(hit.cues, text, found.start) if hit.cues else None
-        moment_s = hit.start_seconds if cue_s is None else cue_s
-        return Citation(
-            n=n,
-            doc_id=hit.doc_id,
-            block_id=hit.block_id,
-            filename=hit.filename,
-            page_number=hit.page_number,
-            start_seconds=moment_s,
-            published_by=self._publisher(hit.doc_id),
-            quote=found.quote,
-            verified=not _is_image(hit),
-            url=_view_url(hit, moment_s, self.source_urls.get(hit.doc_id), self._led_by(n)),
-        )
 
     def _metadata_citation(self, record: DocumentRecord, said: str) -> Citation:
         n = len(self.citations) + 1
@@ -256,10 +255,6 @@ def _first_rows(result: TableResult) -> str:
 
 def _is_image(hit: Hit) -> bool:
     return hit.block_type == "image"
-
-
-def _shown_text(hit: Hit) -> str:
-    return (hit.image_caption or "") if _is_image(hit) else hit.content
 
 
 def _view_url(hit: Hit, moment_s: float | None, source_url: str | None, led_by: Mapping[str, str]) -> str:

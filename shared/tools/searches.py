@@ -75,7 +75,7 @@ class StepSearches:
         return BlockSearch(
             secured,
             self._services.embedder,
-            self._limits(),
+            CallLimits(timeout_s=settings.search.timeout_s),
             documents,
             semantic_ranker=settings.search.semantic_ranker,
             relevant_cosine=settings.models.relevant_cosine or relevant_cosine(settings.models.embedding),
@@ -125,6 +125,3 @@ class StepSearches:
             f"The search did not finish within {limit_s:.3g} s, tried twice.",
             "Ask again; if it keeps happening, check the load of search, or raise RETRIEVAL_TIMEOUT_S.",
         )
-
-    def _limits(self) -> CallLimits:
-        return CallLimits(timeout_s=self._services.settings.search.timeout_s)
