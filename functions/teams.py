@@ -5,7 +5,6 @@ answer is written into the conversation by a separate orchestration. What belong
 when one first writes; other requests never pay for it.
 """
 
-import ipaddress
 from typing import TYPE_CHECKING
 
 import azure.durable_functions as df
@@ -70,7 +69,4 @@ def _peer(req: Request) -> str | None:
         return None
     if req.client is None or any(header in req.headers for header in _FORWARDED):
         return None
-    try:
-        return str(ipaddress.ip_address(req.client.host))
-    except ValueError:
-        return None
+    return str(req.client.host)

@@ -59,13 +59,14 @@ StepName = Literal["open", "read", "reduce", "merge"]
 
 async def perform(name: StepName, step: SummaryStep, services: SummaryServices) -> SummaryReply:
     """Perform one step. Expected failures are replies; defects are raised."""
-    if name == "merge":
-        return await _merge_documents(step, services)
     store = SummaryStore(services.blobs, step.summary_id)
     try:
         if (end := await store.end()) is not None:
             return SummaryClosed(status=end.status)
-        run = DocumentRun(services, store, await store.request(), step)
+        request = await store.request()
+        if name == "merge":
+            return await _merge_documents(request, store, services)
+        run = DocumentRun(services, store, request, step)
         return await {"open": run.open, "read": run.read, "reduce": run.reduce}[name]()
     except DocumentNotFoundError:
         # It does not exist, or this user may not read it (any more): nothing of it is used.
@@ -79,26 +80,17 @@ async def perform(name: StepName, step: SummaryStep, services: SummaryServices) 
         return SummaryStepFailed(error_type=failed.code, retryable=failed.retryable)
 
 
-async def _merge_documents(step: SummaryStep, services: SummaryServices) -> SummaryReply:
-    """Make and store the end of a summary. Expected failures are replies; defects are raised."""
-    store = SummaryStore(services.blobs, step.summary_id)
-    try:
-        if (known := await store.end()) is not None:
-            return SummaryClosed(status=known.status)
-        request = await store.request()
-        documents = await _readable_results(request, store, services.documents_index)
-        end = await _end_of(request, documents, services)
-        if await store.is_closed():  # it was deleted meanwhile: nothing is left behind
-            return SummaryClosed(status="cancelled")
-        closed = SummaryClosed(status=(await store.put_end(end)).status)
-        await release(request.user.user_id, step.summary_id, services.settings, services.user_limits)
-    except NotFoundError:
+async def _merge_documents(
+    request: SummaryRequest, store: SummaryStore, services: SummaryServices
+) -> SummaryReply:
+    """Make and store the end of a summary."""
+    documents = await _readable_results(request, store, services.documents_index)
+    end = await _end_of(request, documents, services)
+    if await store.is_closed():  # it was deleted meanwhile: nothing is left behind
         return SummaryClosed(status="cancelled")
-    except GroundworkError as failed:
-        get_logger().warning("summary.merge_failed", run_id=step.summary_id, error_type=failed.code)
-        return SummaryStepFailed(error_type=failed.code, retryable=failed.retryable)
-    else:
-        return closed
+    closed = SummaryClosed(status=(await store.put_end(end)).status)
+    await release(request.user.user_id, request.summary_id, services.settings, services.user_limits)
+    return closed
 
 
 class DocumentRun:

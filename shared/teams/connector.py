@@ -68,24 +68,12 @@ class ChannelConnector:
         self._token = token
         self._connections: dict[str, Connection[ClientSession]] = {}
 
-    async def post(self, conversation: BotConversation, activity: Wire, reply_to: str | None = None) -> str:
-        """Send an activity; its id, empty when the channel gives none. Tried again for up to SEND_S."""
-        return await self._call(conversation, activity, reply_to=reply_to)
-
-    async def post_once(self, conversation: BotConversation, activity: Wire) -> str:
-        """Send an activity that is not worth a second try."""
-        return await self._call(conversation, activity, max_retries=0)
-
-    async def put(self, conversation: BotConversation, message_id: str, activity: Wire) -> None:
-        """Put an activity in the place of one that was sent."""
-        await self._call(conversation, activity, message_id=message_id)
-
     async def close(self) -> None:
         """End all connections."""
         while self._connections:
             await self._connections.popitem()[1].close()
 
-    async def _call(
+    async def send(
         self,
         conversation: BotConversation,
         activity: Wire,
@@ -94,6 +82,12 @@ class ChannelConnector:
         message_id: str | None = None,
         max_retries: int = MAX_RETRIES,
     ) -> str:
+        """Send an activity, tried again for up to SEND_S; its id, empty when the channel gives none.
+
+        Args:
+            reply_to: the message that it answers.
+            message_id: the message of ours whose place it takes.
+        """
         self._check_allowed(conversation.service_url)
         place = _segment(conversation.conversation_id)
 

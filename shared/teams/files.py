@@ -41,7 +41,7 @@ Token = Callable[[], Awaitable[str]]
 
 def bot_token(settings: Settings, credentials: Credentials) -> Token:
     """The bot's own token for the Bot Service of its cloud, by its managed identity."""
-    scope = CLOUDS[settings.bot.cloud].scope
+    scope = f"{CLOUDS[settings.bot.cloud].issuer}/.default"
 
     async def token() -> str:
         with azure_errors(SERVICE):

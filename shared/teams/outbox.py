@@ -103,7 +103,7 @@ class BotStream:
         if self._ending is None:
             try:
                 final = StreamState("final", self._stream_id)
-                await self._connector.post(self._conversation, streamed(message, final))
+                await self._connector.send(self._conversation, streamed(message, final))
                 return True
             except StreamEndedError as ended:
                 self._end(ended.how)
@@ -112,14 +112,14 @@ class BotStream:
 
     async def _put(self, message: dict[str, object]) -> bool:
         try:
-            await self._connector.put(self._conversation, self._stream_id, message)
+            await self._connector.send(self._conversation, message, message_id=self._stream_id)
         except GroundworkError as failed:
             get_logger().warning("bot.update_failed", error_type=failed.code)
             return False
         return True
 
     async def _post(self, message: dict[str, object]) -> str:
-        return await self._connector.post(self._conversation, message, self._reply_to)
+        return await self._connector.send(self._conversation, message, reply_to=self._reply_to)
 
     def _wake(self) -> None:
         if self._is_live and self._next() and (self._sending is None or self._sending.done()):
@@ -148,9 +148,8 @@ class BotStream:
         self._line = ""
         shown_chars = len(text) if is_text else 0
         try:
-            sent = await self._connector.post_once(
-                self._conversation, update_of(self._conversation, text, state)
-            )
+            update = update_of(self._conversation, text, state)
+            sent = await self._connector.send(self._conversation, update, max_retries=0)
         except StreamEndedError as ended:
             self._end(ended.how)
         except GroundworkError as failed:
@@ -199,7 +198,7 @@ class BotOutbox:
 
     async def typing(self, conversation: BotConversation) -> None:
         """Show the typing indicator. Not retried: an indicator that comes late is useless."""
-        await self._connector.post_once(conversation, typing_of(conversation))
+        await self._connector.send(conversation, typing_of(conversation), max_retries=0)
 
     async def say(self, conversation: BotConversation, reply: BotReply, reply_to: str | None = None) -> str:
         """Send a message, in several parts if it is too long for the channel; the channel's id of the last.
@@ -208,9 +207,9 @@ class BotOutbox:
             CallerError: the channel accepts nothing from us there, now and later.
             DependencyError: it cannot be reached, or keeps asking us to wait.
         """
-        sent = ""
+        sent, answered = "", _answered(conversation, reply_to)
         for activity in messages_of(conversation, reply):
-            sent = await self._connector.post(conversation, activity, _answered(conversation, reply_to))
+            sent = await self._connector.send(conversation, activity, reply_to=answered)
         return sent
 
     async def begin(

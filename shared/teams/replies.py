@@ -89,11 +89,11 @@ async def reply_part(step: ReplyStep, deps: ReplyDependencies) -> ReplyStep:
     """
     memory = ReplyMemory(deps.services.blobs, step.run_id, step.reply_key)
     place = await memory.place()
-    if (sent := await memory.sent(step.ask_step)) is not None:
-        await _note_answered(sent.message_id, step, place, deps)
+    if (sent := await memory.noted(step.ask_step, "sent")) is not None:
+        await _note_answered(sent, step, place, deps)
         return step.end
     is_first = step.part == 0 and await memory.begin(step.ask_step)
-    begun = "" if is_first or step.part else await memory.growing(step.ask_step)
+    begun = "" if is_first or step.part else await memory.noted(step.ask_step, "growing") or ""
     is_shown = is_first or begun
     stream = await deps.outbox.begin(place.conversation, place.reply_to, begun) if is_shown else None
     writer = Writer(deps.outbox, place, stream)
@@ -102,7 +102,7 @@ async def reply_part(step: ReplyStep, deps: ReplyDependencies) -> ReplyStep:
         return await _follow_run(reply)
     finally:
         if await writer.give_up(messages.GOING_ON[reply.language]):  # does nothing once it is finished
-            await memory.note_growing(step.ask_step, "")
+            await memory.note(step.ask_step, "growing", "")
 
 
 async def expire(step: ReplyStep, deps: ReplyDependencies) -> ReplyStep:
@@ -150,7 +150,7 @@ async def _follow_run(reply: RunReply) -> ReplyStep:
             if writer.message_id != noted:
                 # As soon as the channel has given it: an attempt after a crash replaces this message.
                 noted = writer.message_id
-                await reply.memory.note_growing(step.ask_step, noted)
+                await reply.memory.note(step.ask_step, "growing", noted)
             if found is None:
                 await writer.keep_typing()
                 continue
@@ -215,7 +215,7 @@ async def _send_end(event: RunEvent, reply: RunReply) -> ReplyStep:
         text = messages.error_text(code, step.run_id[:8], reply.language)
         message = BotReply(text=text)
     message_id = await reply.writer.finish(message)
-    await reply.memory.note_sent(step.ask_step, message_id)
+    await reply.memory.note(step.ask_step, "sent", message_id)
     await _note_answered(message_id, step, reply.place, deps)
     return step.end
 

@@ -7,6 +7,7 @@ messages shows.
 
 import hashlib
 from datetime import UTC, date, datetime, timedelta
+from typing import Literal
 
 from pydantic import ValidationError
 
@@ -92,6 +93,10 @@ def today() -> str:
     return datetime.now(UTC).date().isoformat()
 
 
+NoteKind = Literal["growing", "sent"]
+"""What is noted of a reply: the message that is streamed, and the one that went out whole."""
+
+
 class ReplyMemory:
     """What one reply keeps with the run that it shows."""
 
@@ -121,26 +126,16 @@ class ReplyMemory:
         """Whether this is the first attempt to write the reply; an earlier one may have shown a part."""
         return await self._blobs.create(WORK, f"{self._own}-{ask_step:03d}-begun", b"")
 
-    async def note_growing(self, ask_step: int, message_id: str) -> None:
-        """Store the id of the message that is streamed; empty: that message is finished."""
-        await write_model(
-            self._blobs, WORK, self._part(ask_step, "growing"), SentReply(message_id=message_id)
-        )
+    async def note(self, ask_step: int, kind: NoteKind, message_id: str) -> None:
+        """Store the channel's id of a message; empty for `growing`: that message is finished."""
+        await write_model(self._blobs, WORK, self._part(ask_step, kind), SentReply(message_id=message_id))
 
-    async def growing(self, ask_step: int) -> str:
-        """The id of the message that an earlier attempt left unfinished; empty if there is none."""
-        found = await find_model(self._blobs, WORK, self._part(ask_step, "growing"), SentReply)
-        return found.message_id if found else ""
+    async def noted(self, ask_step: int, kind: NoteKind) -> str | None:
+        """The id of the message, if there is one."""
+        found = await find_model(self._blobs, WORK, self._part(ask_step, kind), SentReply)
+        return found.message_id if found else None
 
-    async def note_sent(self, ask_step: int, message_id: str) -> None:
-        """Note that the whole reply was sent."""
-        await write_model(self._blobs, WORK, self._part(ask_step, "sent"), SentReply(message_id=message_id))
-
-    async def sent(self, ask_step: int) -> SentReply | None:
-        """The reply, if all of it was sent."""
-        return await find_model(self._blobs, WORK, self._part(ask_step, "sent"), SentReply)
-
-    def _part(self, ask_step: int, kind: str) -> str:
+    def _part(self, ask_step: int, kind: NoteKind) -> str:
         return f"{self._own}-{ask_step:03d}-{kind}.json"
 
 

@@ -75,15 +75,13 @@ class BotCloud:
     """One cloud.
 
     Attributes:
-        issuer: of the tokens that activities come with.
+        issuer: of the tokens that activities come with; also whom our own token is for.
         keys_url: where the keys of those tokens are.
-        scope: what our own token is asked for.
         hosts: that serve channels; one that begins with a dot stands for all below it.
     """
 
     issuer: str
     keys_url: str
-    scope: str
     hosts: tuple[str, ...]
 
 
@@ -91,13 +89,11 @@ CLOUDS: dict[CloudName, BotCloud] = {
     "public": BotCloud(
         issuer="https://api.botframework.com",
         keys_url="https://login.botframework.com/v1/.well-known/keys",
-        scope="https://api.botframework.com/.default",
         hosts=(".botframework.com", ".teams.microsoft.com", "smba.trafficmanager.net"),
     ),
     "usgov": BotCloud(
         issuer="https://api.botframework.us",
         keys_url="https://login.botframework.azure.us/v1/.well-known/keys",
-        scope="https://api.botframework.us/.default",
         hosts=(".botframework.us", ".botframework.azure.us", ".teams.microsoft.us"),
     ),
 }
