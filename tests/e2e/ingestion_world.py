@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import pytest
@@ -42,17 +42,29 @@ async def drop_file(services: Services, name: str, content: bytes, acl: str = "*
     await services.blobs.write(DOCUMENTS, name, content, metadata={"acl": acl})
 
 
-async def until_current(services: Services, name: str, content: bytes) -> DocumentState:
-    """The document's state once this very content is what was ingested last, well or not."""
-    wanted = hashlib.sha256(content).hexdigest()
+async def until(
+    services: Services, doc_id: str, what: str, is_so: Callable[[DocumentState], bool]
+) -> DocumentState:
+    """The document's state once it is as wanted."""
     deadline = time.monotonic() + HANG_GUARD_S
     state = None
     while time.monotonic() < deadline:
-        state = await services.documents.get(document_id(name))
-        if state is not None and state.holder is None and _is_done(state, wanted):
+        state = await services.documents.get(doc_id)
+        if state is not None and is_so(state):
             return state
         await asyncio.sleep(_POLL_S)
-    raise AssertionError(f"{name} did not become current: {state!r}")
+    raise AssertionError(f"{what} did not come to pass: {state!r}")
+
+
+async def until_current(services: Services, name: str, content: bytes) -> DocumentState:
+    """The document's state once this very content is what was ingested last, well or not."""
+    wanted = hashlib.sha256(content).hexdigest()
+
+    def is_current(state: DocumentState) -> bool:
+        is_read = state.status == "ready" and state.content_hash == wanted
+        return state.holder is None and (state.status == "failed" or is_read)
+
+    return await until(services, document_id(name), f"{name}, current,", is_current)
 
 
 async def until_gone(services: Services, name: str) -> None:
@@ -81,10 +93,6 @@ async def everything(services: Services) -> dict[str, object]:
         "figures": [blob.name async for blob in services.blobs.list_blobs(FIGURES)],
         "work": [blob.name async for blob in services.blobs.list_blobs(WORK, "ingest/")],
     }
-
-
-def _is_done(state: DocumentState, content_hash: str) -> bool:
-    return state.status == "failed" or (state.status == "ready" and state.content_hash == content_hash)
 
 
 def _told(state: DocumentState) -> dict[str, object]:

@@ -3,7 +3,6 @@
 import asyncio
 import io
 import random
-import time
 
 import httpx
 import pytest
@@ -20,6 +19,7 @@ from tests.e2e.ingestion_world import (
     HANG_GUARD_S,
     blocks_of,
     drop_file,
+    until,
     until_current,
     until_gone,
 )
@@ -42,13 +42,10 @@ async def until_etag(services: Services, name: str) -> DocumentState:
     """The document's state once nobody works on it and it knows the blob's present version."""
     properties = await services.blobs.properties(DOCUMENTS, name)
     assert properties is not None
-    deadline = time.monotonic() + HANG_GUARD_S
-    while time.monotonic() < deadline:
-        state = await services.documents.get(document_id(name))
-        if state is not None and state.holder is None and state.blob_etag == properties.etag:
-            return state
-        await asyncio.sleep(0.1)
-    raise AssertionError(f"the new version of {name} was not taken notice of")
+    etag = properties.etag
+    return await until(
+        services, document_id(name), "the etag", lambda one: one.holder is None and one.blob_etag == etag
+    )
 
 
 def manual(changed: str) -> bytes:
@@ -131,17 +128,6 @@ async def test_of_a_hundred_pages_only_the_changed_one_is_embedded(
     }
 
 
-async def until_readable_by(services: Services, doc_id: str, user_id: str) -> DocumentState:
-    """The document's state once this user alone may read it."""
-    deadline = time.monotonic() + HANG_GUARD_S
-    while time.monotonic() < deadline:
-        state = await services.documents.get(doc_id)
-        if state is not None and state.rights.acl == (user_id,):
-            return state
-        await asyncio.sleep(0.1)
-    raise AssertionError("the new access list was not applied")
-
-
 def finds(stack: LocalStack, user: SampleUser, words: str) -> bool:
     """Whether the user's search finds the words."""
     answer = httpx.post(
@@ -162,7 +148,9 @@ async def test_a_new_access_list_costs_nothing_and_holds_for_the_next_query(
     assert await asyncio.to_thread(finds, stack, BEN, words)
     with counted(stack) as counts:
         await services.blobs.write(DOCUMENTS, f"{name}.acl.json", f'["{ANNA.user_id}"]'.encode())
-        closed = await until_readable_by(services, state.doc_id, ANNA.user_id)
+        closed = await until(
+            services, state.doc_id, "the new list", lambda one: one.rights.acl == (ANNA.user_id,)
+        )
     assert (counts.chats, counts.embeddings) == (0, 0)
     assert counts.writes == {"content-blocks": {"merge": 1}, "documents-metadata": {"merge": 1}}
     assert closed.phases == state.phases, "it was parsed again"

@@ -3,23 +3,20 @@
 import json
 import os
 import subprocess
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 from local.azurite.server import find_node
 from samples.acl import SampleUser
+from tests.e2e.stack_client import eventually
 from tests.e2e.teams.browser import PICTURES, Browser
 from tests.e2e.teams.recorder import Exchange, Recorder
 
 TENANT = "fernhill"  # as the samples call it: documents for all of the organisation are readable
 BOT = "Groundwork"
 ROOM = "Project room"
-Found = TypeVar("Found")
-START_TIMEOUT_S = 180.0  # 2 s measured on two busy cores
 ANSWER_TIMEOUT_S = 180.0  # of a loaded machine; 2-8 s measured
 BUBBLE = ".fai-OutputCard"
 _TEXTBOX = "[role=textbox]"
@@ -61,7 +58,7 @@ class Playground:
             self._process = subprocess.Popen(
                 command, cwd=self._folder, env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=out
             )
-        port = eventually(lambda: _port_in(log), START_TIMEOUT_S)
+        port = eventually(lambda: _port_in(log), "the Playground's port")
         self.url = self.outgoing.target = f"http://127.0.0.1:{port}"
         return self
 
@@ -145,15 +142,6 @@ class Chat:
         """A screenshot into build/teams, for people to look at."""
         PICTURES.mkdir(parents=True, exist_ok=True)
         self.browser.do("screenshot", page=self.page, path=str(PICTURES / f"{name}.png"))
-
-
-def eventually(look: Callable[[], Found | None], within_s: float = ANSWER_TIMEOUT_S) -> Found:
-    """What `look` gives as soon as it gives anything."""
-    deadline = time.monotonic() + within_s
-    while not (found := look()):
-        assert time.monotonic() < deadline, f"not within {within_s:.0f} s"
-        time.sleep(0.05)
-    return found
 
 
 def _port_in(log: Path) -> str | None:

@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from samples.acl import ANNA
+from tests.e2e.stack_client import eventually
 from tests.e2e.teams.conftest import App
 from tests.e2e.teams.papers import (
     BARRELS_QUESTION,
@@ -17,7 +18,7 @@ from tests.e2e.teams.papers import (
     ROTA_QUESTION,
     ROTA_SAYS,
 )
-from tests.e2e.teams.playground import BUBBLE, ROOM, Chat, Playground, eventually
+from tests.e2e.teams.playground import BUBBLE, ROOM, Chat, Playground
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(240), pytest.mark.usefixtures("app")]
 

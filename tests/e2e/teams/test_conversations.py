@@ -3,9 +3,10 @@
 import httpx
 import pytest
 
+from tests.e2e.stack_client import eventually
 from tests.e2e.teams.conftest import MODEL, App
 from tests.e2e.teams.papers import KILN, KILN_QUESTION, PRESS_QUESTION, PRESS_SAYS
-from tests.e2e.teams.playground import BUBBLE, Chat, eventually
+from tests.e2e.teams.playground import BUBBLE, Chat
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(240)]
 

@@ -12,8 +12,9 @@ import pytest
 
 from local.run_all.demo import documents_of
 from samples.acl import ANNA, BEN
+from tests.e2e.stack_client import eventually
 from tests.e2e.teams.conftest import App
-from tests.e2e.teams.playground import Chat, eventually
+from tests.e2e.teams.playground import Chat
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(240)]
 

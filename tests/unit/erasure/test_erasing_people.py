@@ -50,21 +50,6 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threads, "_READERS_S", 0.0)
 
 
-async def test_nothing_of_the_one_stays_and_everything_of_the_other() -> None:
-    services, anna, ben = await two_lives()
-    at_work = Orchestrations()
-    before = stored_of(services, ben.marks)
-    assert len(before) > 30
-    began = await erase("anna-leaves", services, at_work)
-    assert (began.status, began.passes, began.status_url) == ("running", 0, "/api/users/anna-leaves/erasure")
-    assert traces(services, anna.marks) == []
-    after = stored_of(services, ben.marks)
-    assert after == before
-    ended = await erasure_of("anna-leaves", services.blobs)
-    assert (ended.status, ended.passes, ended.next_pass_at) == ("completed", 2, None)
-    assert ended.erased == COUNTS
-
-
 async def test_what_is_at_work_is_ended_first_and_its_history_goes_last() -> None:
     services, anna, _ = await two_lives()
     at_work = Orchestrations()

@@ -7,13 +7,11 @@ from typing import Any
 
 import pytest
 
-from shared.access.models import UserContext
 from shared.answering.inline import run_to_end
 from shared.evidence.models import AnswerFigure, Citation
 from shared.platform.errors import AccessDeniedError, DependencyError
 from shared.runs.log_lines import EventName
 from shared.runs.models import RunAnswer
-from shared.runs.run_store import owned_run
 from shared.teams.models import BotMessage, ReplyStep, ShownCitation, ShownFigure
 from shared.teams.outgoing import MAX_ABSTRACT_CHARS, reply_of
 from shared.teams.parsing import reply_key
@@ -202,12 +200,6 @@ async def test_a_conversation_that_was_forgotten_meanwhile_keeps_nothing_of_the_
     assert bot.turns.messages == {}
     record = await bot.services.runs.get(step.run_id)
     assert record is None
-
-
-async def test_the_run_is_the_persons_own() -> None:
-    bot, step = await taken()
-    record = await owned_run(step.run_id, UserContext(user_id="anna"), bot.services.runs)
-    assert record.question == QUESTION
 
 
 APP = "https://app.example"
