@@ -22,7 +22,7 @@ FAULTS: Mapping[str, tuple[str, ...]] = {
         "stall=30,only=answer",
         "stall=0,only=plan",
     ),
-    "drip": ("tps=1", "tps=1,only=sub_agent", "tps=1,only=answer", "drip=120"),
+    "drip": ("tps=1", "tps=1,only=sub_agent", "tps=1,only=answer", "tps=4,only=plan"),
     "garbage": (
         "garbage=content",
         "garbage=body",
@@ -41,7 +41,7 @@ FAULTS: Mapping[str, tuple[str, ...]] = {
 }
 _MIXABLE = (
     "tps=1",
-    "drip=60",
+    "tps=3",
     "toolloop",
     "overtalk=3000",
     "ttft=2500",

@@ -7,11 +7,12 @@ had answered a part, only the gap is left to say.
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 
 from local.model_server.embedding.service import EmbeddingService
 from local.model_server.prompt_reader import (
     Document,
-    documents_attribute,
+    element_attribute,
     element_text,
     has_element,
     merged,
@@ -24,7 +25,7 @@ from local.model_server.text.passages import Passage, attribute, in_page_order, 
 from local.model_server.text.ranking import best_of, rank_passages
 from local.model_server.text.sentences import spread
 from local.model_server.text.support import is_supported, names_of, occurs
-from local.model_server.text.words import stem, stems_of, subject_of, topic_words
+from local.model_server.text.words import stem, stems_of, subject_of, topic_stems
 
 BEGIN = "<answer>"
 MAX_STATEMENTS = 4
@@ -58,26 +59,25 @@ class Material:
 
 def asked_with_documents(request: ChatRequest) -> Message | None:
     """The message of the user that holds a question with its documents."""
-    for message in request.messages:
-        is_question = message.role == "user" and has_element(message.text, "documents")
-        if is_question and has_element(message.text, "question"):
-            return message
-    return None
+    return next(
+        (
+            one
+            for one in request.messages
+            if one.role == "user" and has_element(one.text, "documents") and has_element(one.text, "question")
+        ),
+        None,
+    )
 
 
 def answer_turn(request: ChatRequest, embedder: EmbeddingService) -> str:
     """The answer, its tag before it if tools could have been called; or what is left to say of it."""
     asked = asked_with_documents(request) or request.last_user_message
-    said = [message.text for message in request.messages if message.role == "assistant" and message.text]
+    said = "".join([text for text in request.texts_of("assistant") if text][-1:])
     begin = BEGIN if request.tools else ""
-    if said and _GAP.sub("", said[-1].replace(BEGIN, "")).strip():
-        return begin + "\n".join(_GAP.findall(said[-1]))
-    later = "".join(
-        inside
-        for message in request.messages
-        if message is not asked and message.role in ("user", "tool")
-        for inside in _SHOWN.findall(message.text)
-    )
+    if _GAP.sub("", said.replace(BEGIN, "")).strip():
+        return begin + "\n".join(_GAP.findall(said))
+    others = (one for one in request.messages if one is not asked and one.role in ("user", "tool"))
+    later = "".join(inside for message in others for inside in _SHOWN.findall(message.text))
     head, end, tail = asked.text.partition("</documents>")
     return begin + answer_from_message(f"{head}{later}{end}{tail}", embedder)
 
@@ -126,15 +126,13 @@ def _compare(material: Material) -> str:
         return quote_answer(material)
     documents = [passages[0].document for passages in columns]
     rows = [[f"{plain(one.title)} ({plain(one.filename)})" for one in documents], ["---"] * len(columns)]
-    for place in range(max(map(len, columns))):
-        cells = (passages[place].cited if passages[place:] else "–" for passages in columns)
-        rows.append([_cell(cell) for cell in cells])
+    rows += [[_cell(one) if one else "–" for one in passages] for passages in zip_longest(*columns)]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
-def _cell(text: str) -> str:
+def _cell(passage: Passage) -> str:
     """Only what stands before the tag is escaped: the quote stays letter by letter."""
-    statement, tag, rest = text.partition(" <cite ")
+    statement, tag, rest = passage.cited.partition(" <cite ")
     return statement.replace("|", "\\|") + tag + rest
 
 
@@ -155,17 +153,16 @@ def _summarise(material: Material) -> str:
 def _list(material: Material) -> str:
     """The documents that share most words with the question, each with all that is known of it."""
     documents = material.documents
-    if not documents_attribute(material.message, "filters"):
-        asked = [stem(word) for word in topic_words(material.question)]
+    if not element_attribute(material.message, "documents", "filters"):
+        names = [stem(name) for name in names_of(material.question)]
+        asked = names or topic_stems(material.question)
         held = [set(stems_of(" ".join([*one.attributes.values(), one.summary]))) for one in documents]
         matches = [sum(occurs(one, stems) for one in asked) for stems in held]
-        names = [stem(name) for name in names_of(material.question)]
-        is_foreign = names and not any(occurs(name, stems) for name in names for stems in held)
-        most = 1 + len(asked) if is_foreign else max(matches, default=0)
+        most = max([*matches, 1 if names else 0])
         documents = [one for one, match in zip(documents, matches, strict=True) if match == most]
     if not documents:
         return _gap(material.question)
-    total = int(documents_attribute(material.message, "total") or 0)
+    total = int(element_attribute(material.message, "documents", "total") or 0)
     of_all = f"/{total}" if total > len(documents) == len(material.documents) else ""
     noun = "Dokumente" if detect_language(material.question) == "de" else "Documents"
     return "\n".join([f"{noun} ({len(documents)}{of_all}):", "", *(_list_item(one) for one in documents)])

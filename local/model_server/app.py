@@ -3,7 +3,8 @@
 Two bases lead to the same handlers: /v1, and Azure's /openai/v1.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+import hmac
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 
 from starlette.applications import Starlette
@@ -15,8 +16,7 @@ from starlette.routing import Route
 from local.model_server.embedding.service import MINILM_NAME
 from local.model_server.knobs import parse_knobs
 from local.model_server.protocol.errors import ApiError
-from local.model_server.protocol.keys import Keys
-from local.model_server.protocol.replies import model_card
+from local.model_server.protocol.replies import Json
 from local.model_server.respond import CHAT_MODEL
 from local.model_server.server import ModelServer
 
@@ -24,12 +24,11 @@ Handler = Callable[[Request, ModelServer], Awaitable[Response]]
 
 
 def create_app(key: str | None = None, token: str | None = None, knobs: str = "") -> Starlette:
-    """The application. With a key or a token every route but /health asks for it (`protocol/keys.py`).
+    """The application. With a key or a token every route but /health asks for it.
 
     Raises:
         ApiError: `knobs`, those of requests whose model's name has none, are none.
     """
-    keys = Keys(key, token)
     parse_knobs(knobs)
 
     @asynccontextmanager
@@ -41,25 +40,37 @@ def create_app(key: str | None = None, token: str | None = None, knobs: str = ""
         finally:
             server.close()
 
-    routes = [
-        Route(f"{base}{path}", _endpoint(handler, keys), methods=[method])
-        for base in ("/v1", "/openai/v1")
-        for path, method, handler in _ROUTES
-    ]
+    def endpoint(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
+        async def handle(request: Request) -> Response:
+            if request.url.path != "/health" and not admits(request.headers, key, token):
+                raise ApiError(401, "Incorrect API key provided.", code="invalid_api_key")
+            return await handler(request, request.app.state.server)
+
+        return handle
+
     return Starlette(
-        routes=[Route("/health", _endpoint(_health, Keys())), *routes],
+        routes=[Route(path, endpoint(handler), methods=[method]) for path, method, handler in _ROUTES],
         lifespan=lifespan,
-        exception_handlers={ApiError: _show_api_error, HTTPException: _show_http_error},
+        exception_handlers={ApiError: _show_error, HTTPException: _show_error},
     )
 
 
-def _endpoint(handler: Handler, keys: Keys) -> Callable[[Request], Awaitable[Response]]:
-    async def handle(request: Request) -> Response:
-        if not keys.admit(request.headers):
-            raise ApiError(401, "Incorrect API key provided.", code="invalid_api_key")
-        return await handler(request, request.app.state.server)
+def admits(headers: Mapping[str, str], key: str | None, token: str | None) -> bool:
+    """Whether a request with these headers may pass; with neither key nor token, anybody may.
 
-    return handle
+    As Azure OpenAI: a key comes as `api-key` or, as at OpenAI, as bearer; a token of a directory as bearer.
+    """
+    if key is None and token is None:
+        return True
+    given, expected = headers.get("api-key"), [key]
+    if given is None:
+        scheme, _, bearer = headers.get("authorization", "").partition(" ")
+        given, expected = (bearer if scheme.lower() == "bearer" else ""), [key, token]
+    return any(hmac.compare_digest(given.encode(), one.encode()) for one in expected if one)
+
+
+def _card(name: str, server: ModelServer) -> Json:
+    return {"id": name, "object": "model", "created": server.started_at, "owned_by": "groundwork-local"}
 
 
 async def _health(_: Request, server: ModelServer) -> Response:
@@ -67,18 +78,16 @@ async def _health(_: Request, server: ModelServer) -> Response:
 
 
 async def _models(_: Request, server: ModelServer) -> Response:
-    cards = [model_card(name, server.started_at) for name in (CHAT_MODEL, MINILM_NAME)]
-    return JSONResponse({"object": "list", "data": cards})
+    return JSONResponse({"object": "list", "data": [_card(one, server) for one in (CHAT_MODEL, MINILM_NAME)]})
 
 
 async def _model(request: Request, server: ModelServer) -> Response:
-    name = server.resolve(request.path_params["model"]).base
-    return JSONResponse(model_card(name, server.started_at))
+    return JSONResponse(_card(server.resolve(request.path_params["model"]).base, server))
 
 
 async def _stats(request: Request, server: ModelServer) -> Response:
     if request.method == "POST":
-        server.stats.reset()
+        server.reset_stats()
     return JSONResponse(server.stats.body)
 
 
@@ -91,21 +100,24 @@ async def _embeddings(request: Request, server: ModelServer) -> Response:
 
 
 _ROUTES: tuple[tuple[str, str, Handler], ...] = (
-    ("/models", "GET", _models),
-    ("/models/{model}", "GET", _model),
-    ("/stats", "GET", _stats),
-    ("/stats/reset", "POST", _stats),
-    ("/chat/completions", "POST", _chat),
-    ("/embeddings", "POST", _embeddings),
+    ("/health", "GET", _health),
+    *(
+        (f"{base}{path}", method, handler)
+        for base in ("/v1", "/openai/v1")
+        for path, method, handler in (
+            ("/models", "GET", _models),
+            ("/models/{model}", "GET", _model),
+            ("/stats", "GET", _stats),
+            ("/stats/reset", "POST", _stats),
+            ("/chat/completions", "POST", _chat),
+            ("/embeddings", "POST", _embeddings),
+        )
+    ),
 )
 
 
-async def _show_api_error(_: Request, error: Exception) -> Response:
+async def _show_error(_: Request, error: Exception) -> Response:
+    if isinstance(error, HTTPException):
+        error = ApiError(error.status_code, f"{error.detail}: no such route or method", code="unknown_url")
     assert isinstance(error, ApiError)  # noqa: S101  (what the handler is registered for)
     return error.response()
-
-
-async def _show_http_error(_: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)  # noqa: S101  (what the handler is registered for)
-    message = f"{error.detail}: no such route or method"
-    return ApiError(error.status_code, message, code="unknown_url").response()

@@ -5,7 +5,6 @@ Knows what structured outputs may use: $ref, $defs, anyOf, enum, const, objects,
 
 from pydantic import JsonValue
 
-Schema = dict[str, JsonValue]
 FILLER_TEXT = "not known to the local model"
 MAX_DEPTH = 12  # a schema may refer to itself
 
@@ -24,40 +23,35 @@ def fill(schema: JsonValue, root: JsonValue = None, depth: int = 0) -> JsonValue
     for word in ("const", "default"):
         if word in schema:
             return schema[word]
-    for word in ("enum", "anyOf", "oneOf", "allOf"):
+    if isinstance(options := schema.get("enum"), list) and options:
+        return options[0]
+    for word in ("anyOf", "oneOf", "allOf"):
         if isinstance(options := schema.get(word), list) and options:
-            if word == "enum":
-                return options[0]
             return None if {"type": "null"} in options else fill(options[0], root, depth + 1)
     return _typed_value(schema, root, depth)
 
 
 def _resolve(target: str, root: JsonValue) -> JsonValue:
-    for step in filter(None, target.removeprefix("#").split("/")):
+    for step in target.split("/")[1:]:
         root = root.get(step) if isinstance(root, dict) else None
     return root
 
 
-def _typed_value(schema: Schema, root: JsonValue, depth: int) -> JsonValue:
-    kind = schema.get("type")
-    properties = schema.get("properties")
-    if isinstance(properties, dict):
+def _typed_value(schema: dict[str, JsonValue], root: JsonValue, depth: int) -> JsonValue:
+    def bound(name: str) -> int:
+        value = schema.get(name)
+        return int(value) if isinstance(value, int | float) else 0
+
+    if isinstance(properties := schema.get("properties"), dict):
         return {name: fill(part, root, depth + 1) for name, part in properties.items()}
-    if kind == "array":
-        return [fill(schema.get("items"), root, depth + 1) for _ in range(_bound(schema, "minItems"))]
-    if kind in ("integer", "number"):
-        above = schema.get("exclusiveMinimum")
-        return _bound(schema, "minimum") if above is None else _bound(schema, "exclusiveMinimum") + 1
-    if kind == "string":
-        limit = schema.get("maxLength")
-        return FILLER_TEXT[: limit if isinstance(limit, int) else None].ljust(
-            _bound(schema, "minLength"), "."
-        )
-    if kind == "boolean":
-        return False
-    return {} if kind == "object" else None
-
-
-def _bound(schema: Schema, name: str) -> int:
-    value = schema.get(name)
-    return int(value) if isinstance(value, int | float) else 0
+    match schema.get("type"):
+        case "array":
+            return [fill(schema.get("items"), root, depth + 1) for _ in range(bound("minItems"))]
+        case "integer" | "number":
+            return bound("exclusiveMinimum") + 1 if "exclusiveMinimum" in schema else bound("minimum")
+        case "string":
+            return FILLER_TEXT[: bound("maxLength") or None].ljust(bound("minLength"), ".")
+        case "boolean":
+            return False
+        case kind:
+            return {} if kind == "object" else None

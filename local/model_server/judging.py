@@ -7,7 +7,7 @@ from local.model_server.prompt_reader import element_text, elements, read_docume
 from local.model_server.protocol.requests import ChatRequest
 from local.model_server.text.passages import passages_of
 from local.model_server.text.ranking import rank_passages
-from local.model_server.text.words import stem, stems_of, topic_words, words_of
+from local.model_server.text.words import stems_of, topic_stems, words_of
 
 LEAST_RELEVANT = 0.3  # share of the topic words; unmeasured
 BEST_SCORE = 10
@@ -52,7 +52,6 @@ def _numbers(text: str) -> set[str]:
 
 def _closeness(message: str) -> list[tuple[int, float]]:
     """The number of each passage, and the share of the question's topic words that it holds."""
-    question = element_text(message, "question") or ""
-    wanted = {stem(word) for word in topic_words(question)} or set(stems_of(question)) or {""}
+    wanted = {*topic_stems(element_text(message, "question") or "")} or {""}
     held = [(one.number, f"{one.document} {one.heading} {one.text}") for one in read_passages(message)]
     return [(number, len(wanted & set(stems_of(text))) / len(wanted)) for number, text in held]

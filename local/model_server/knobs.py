@@ -9,7 +9,7 @@ because a fault was misspelt.
 import hashlib
 import re
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
@@ -17,10 +17,11 @@ from local.model_server.protocol.errors import ApiError
 from local.model_server.tasks import TASK_GROUPS, TASK_NAMES
 
 # What an endpoint may lack; base64 and dimensions are of embeddings.
-PARTS = tuple(
-    "json_schema json_object tools stream_options max_completion_tokens max_tokens system images base64 "
-    "dimensions".split()
-)
+Part = Literal[
+    "json_schema", "json_object", "tools", "stream_options", "max_completion_tokens", "max_tokens", "system",
+    "images", "base64", "dimensions",
+]  # fmt: skip
+PARTS: tuple[str, ...] = get_args(Part)
 _FAIL = re.compile(r"([45]\d\d)(?::(\d+)(%?))?", re.ASCII)
 _MAX_WAIT_MS = 3_600_000
 
@@ -31,44 +32,36 @@ class Failure:
 
     status: int
     count: int | None = None
-    percent: int | None = None
+    percent: int = 100
 
     def is_due(self, model: str, request_number: int) -> bool:
         """Whether the request with that number (from 1, per model name) fails. The same in every run."""
         if self.count is not None:
             return request_number <= self.count
         digest = hashlib.blake2b(f"{model}#{request_number}".encode(), digest_size=4).digest()
-        return self.percent is None or int.from_bytes(digest, "big") % 100 < self.percent
+        return int.from_bytes(digest, "big") % 100 < self.percent
 
 
-def _read_failure(value: object) -> Failure | None:
+def _read_failure(value: object) -> object:
     """STATUS, STATUS:COUNT or STATUS:PERCENT%."""
-    if value is None or isinstance(value, Failure):
+    if not isinstance(value, str):
         return value
-    found = _FAIL.fullmatch(str(value))
-    if not found:
+    if not (found := _FAIL.fullmatch(value)):
         raise ValueError("not STATUS, STATUS:COUNT or STATUS:PERCENT%")
-    status, amount, percent = found.groups()
-    number = None if amount is None else int(amount)
-    return Failure(int(status), percent=number) if percent else Failure(int(status), count=number)
+    status, amount, is_percent = int(found[1]), int(found[2] or 100), bool(found[3])
+    return Failure(status, percent=amount) if is_percent or not found[2] else Failure(status, amount)
 
 
 def _known_tasks(names: tuple[str, ...]) -> tuple[str, ...]:
     """Every task of groups, and single ones."""
     if unknown := set(names) - {*TASK_GROUPS, *TASK_NAMES}:
         raise ValueError(f"{unknown} among {(*TASK_GROUPS, *sorted(TASK_NAMES))}")
-    return tuple(dict.fromkeys(task for name in names for task in TASK_GROUPS.get(name, (name,))))
+    return tuple(task for name in names for task in TASK_GROUPS.get(name, (name,)))
 
 
-def _known_parts(names: tuple[str, ...]) -> tuple[str, ...]:
-    if unknown := set(names) - set(PARTS):
-        raise ValueError(f"{unknown} among {PARTS}")
-    return names
-
-
-_Several = BeforeValidator(lambda value: tuple(value.split("+")) if isinstance(value, str) else value)
-_Parts = Annotated[tuple[str, ...], AfterValidator(_known_parts), _Several]
-_Tasks = Annotated[tuple[str, ...], AfterValidator(_known_tasks), _Several]
+_several = BeforeValidator(lambda value: tuple(value.split("+")))
+_Parts = Annotated[tuple[Part, ...], _several]
+_Tasks = Annotated[tuple[str, ...], AfterValidator(_known_tasks), _several]
 _Number = Annotated[int | None, Field(ge=0, le=_MAX_WAIT_MS)]
 _FromOne = Annotated[int | None, Field(ge=1, le=_MAX_WAIT_MS)]
 _One = BeforeValidator(lambda value: "content" if value == "1" else value)
@@ -94,7 +87,6 @@ class Knobs(BaseModel):
 
     ttft: Annotated[int, Field(ge=0, le=_MAX_WAIT_MS)] = 0
     tps: _FromOne = None
-    drip: _FromOne = None
     cut: _Number = None
     stall: _Number = None
     drop: _Number = None
@@ -153,7 +145,6 @@ def parse_knobs(suffix: str) -> Knobs:
         return Knobs.model_validate({name: value or "1" for name, _, value in given})
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
-        reason = (
-            f"{'.'.join(map(str, first['loc']))}: {first['msg']}; known are {', '.join(Knobs.model_fields)}"
-        )
-        raise ApiError(400, f"Model name: {reason}", code="invalid_knob", param="model") from None
+        place = ".".join(map(str, first["loc"]))
+        message = f"Model name: {place}: {first['msg']}; known are {', '.join(Knobs.model_fields)}"
+        raise ApiError(400, message, code="invalid_knob", param="model") from None

@@ -2,7 +2,8 @@
 
 import re
 from collections import Counter
-from datetime import date
+from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import PurePosixPath
 
 from pydantic import JsonValue
@@ -21,21 +22,15 @@ BRIEF_SENTENCES = 3
 STANDARD_SENTENCES = 8
 MAX_TAGS = 8
 _HEADING = re.compile(r"^#{1,2}\s+(.+)$", re.MULTILINE)
-_AUTHOR = re.compile(
-    r"(?:^\W*|\b)(?:authors?|written by|prepared by|autor(?:in)?|verfasser(?:in)?)\s*:\s*([^\n|;,]{2,60})|"
-    r"^\W*(?:written by|prepared by)\s+([^\n|;,]{2,60})$",
-    re.IGNORECASE | re.MULTILINE,
+_AUTHOR = (
+    r"(?:\b(?:authors?|autor(?:in)?|verfasser(?:in)?)\s*:|^\W*(?:written|prepared) by:?)\s*([^\n|;,]{2,60})"
 )
-_DEPARTMENT = re.compile(r"\b(?:department|abteilung)\s*:\s*([^\n|;.,]{2,40})", re.IGNORECASE)
+_DEPARTMENT = r"\b(?:department|abteilung)\s*:\s*([^\n|;.,]{2,40})"
 _TYPE = re.compile(r"price list|manual|handbook|policy|report|guide|contract|minutes|bericht", re.IGNORECASE)
-_MONTHS = {
-    "jan": 1, "feb": 2, "mar": 3, "mär": 3, "apr": 4, "may": 5, "mai": 5, "jun": 6, "jul": 7, "aug": 8,
-    "sep": 9, "oct": 10, "okt": 10, "nov": 11, "dec": 12, "dez": 12,
-}  # fmt: skip
 _DATES = (
-    r"\b(?P<year>(?:19|20)\d\d)-(?P<month>\d\d)-(?P<day>\d\d)\b",
-    r"\b(?P<day>\d{1,2})\.\s?(?P<month>\d{1,2})\.\s?(?P<year>(?:19|20)\d\d)\b",
-    rf"\b(?:(?P<day>\d{{1,2}})\.?\s+)?(?P<month>{'|'.join(_MONTHS)})[a-z]*\s+(?P<year>(?:19|20)\d\d)\b",
+    (r"\b(?:19|20)\d\d-\d\d-\d\d\b", "%Y-%m-%d"),
+    (r"\b\d{1,2}\.\d{1,2}\.(?:19|20)\d\d\b", "%d.%m.%Y"),
+    (r"\b\d{1,2} [A-Z][a-z]+ (?:19|20)\d\d\b", "%d %B %Y"),
 )
 
 
@@ -46,12 +41,11 @@ def extract_metadata(request: ChatRequest, _: EmbeddingService) -> dict[str, Jso
     text = element_text(message, "document") or ""
     top = text[:TOP_CHARACTERS]
     title = _find_title(text, filename)
-    author, department = _AUTHOR.search(top), _DEPARTMENT.search(top)
     return {
         "title": title,
-        "author": (author[1] or author[2]).strip(" .*_") if author else None,
+        "author": _labelled(_AUTHOR, top),
         "document_type": _find_type(title, filename, top),
-        "department": department[1].strip(" *_#") if department else None,
+        "department": _labelled(_DEPARTMENT, top),
         "date": _find_date(top, filename),
         "language": detect_language(text),
         "tags": list[JsonValue](find_tags(f"{title}\n{text}")),
@@ -66,6 +60,11 @@ def find_tags(text: str) -> list[str]:
     words = [word for word in words_of(text) if len(word) > 3 and word.isalpha() and word in content]
     spoken = {stem(word): word for word in reversed(words)}
     return [spoken[term] for term, _ in Counter(stem(word) for word in words).most_common(MAX_TAGS)]
+
+
+def _labelled(pattern: str, top: str) -> str | None:
+    found = re.search(pattern, top, re.IGNORECASE | re.MULTILINE)
+    return found[1].strip(" .*_#") if found else None
 
 
 def _find_title(text: str, filename: str) -> str:
@@ -92,14 +91,10 @@ def _find_type(title: str, filename: str, top: str) -> str:
 
 def _find_date(top: str, filename: str) -> str | None:
     """The first date near the top, else the year in the file's name."""
-    for pattern in _DATES:
-        for found in re.finditer(pattern, top, re.IGNORECASE):
-            month = _MONTHS.get(found["month"].lower()) or int(found["month"])
-            try:
-                day = date(int(found["year"]), month, int(found["day"] or 1)).isoformat()
-            except ValueError:
-                continue
-            return day if found["day"] else day[:7]
+    for pattern, form in _DATES:
+        for found in re.findall(pattern, top):
+            with suppress(ValueError):
+                return datetime.strptime(found, form).replace(tzinfo=UTC).date().isoformat()
     year = re.search(r"(?<!\d)(?:19|20)\d\d(?!\d)", filename)
     return year[0] if year else None
 

@@ -1,4 +1,4 @@
-"""QuestionPlan and QueryRewrite, by what a question plainly says. It claims nothing about routing.
+"""QuestionPlan, QueryRewrite, SqlDraft, by what a question plainly says. It claims nothing about routing.
 
 A question is about contents unless its first words say otherwise; a follow-up takes the names of the
 question before it. A real model plans better: what routing is worth is not to be seen here.
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pydantic import JsonValue
 
 from local.model_server.embedding.service import EmbeddingService
-from local.model_server.prompt_reader import Turn, element_text, read_turns
+from local.model_server.prompt_reader import element_text, read_turns
 from local.model_server.protocol.requests import ChatRequest
 from local.model_server.tables import takes_calculating
 from local.model_server.text.languages import detect_language
@@ -37,7 +37,6 @@ _REFERENCES = (
     rf"{_NOT_IN_A_NAME}[\w-]*(?:{_KINDS})\b(?:\s+(?:19|20)\d\d\b)?)",
 )
 _POINTS_BACK = r"\b(?:it|its|they|them|their|he|she|er|sie|es|ihn|davon|darin)\b|^(?:and|und)\b"
-_NUMBER = re.compile(r"\b\d[\w.,]*\b")
 _SMALL_TALK = re.compile(
     r"(?:hi|hello|hey|good (?:morning|evening)|thanks|thank you|what can you do|who are you"
     r"|(?P<de>hallo|guten (?:morgen|tag|abend)|danke|vielen dank|was kannst du|wer bist du))[\s!.?,]*",
@@ -50,21 +49,30 @@ _HALLO = "Hallo! Ich beantworte Fragen aus den Dokumenten Ihrer Organisation und
 def plan_question(request: ChatRequest, _: EmbeddingService) -> dict[str, JsonValue]:
     """Values of every field of QuestionPlan."""
     asked, question = _read(request)
+    plan: dict[str, JsonValue] = {
+        "query_type": "CONVERSATION",
+        "intent": "fact_lookup",
+        "language": detect_language(question),
+        "standalone_question": question if question != asked else "",
+        "reply": "",
+        "search_queries": [],
+        "filters": [],
+        "needs_tables": False,
+        "document_references": [],
+        "todo": [],
+    }
     if talk := _SMALL_TALK.fullmatch(asked):
-        return {"query_type": "CONVERSATION", "language": "de" if talk["de"] else "en", **_reply(talk)}
+        return {**plan, "language": "de", "reply": _HALLO} if talk["de"] else {**plan, "reply": _HELLO}
     query_type, intent = next(
         (kind, intent) for kind, intent, words in _TYPES if re.search(words, question, re.IGNORECASE)
     )
     references = references_of(question)
     bare = " ".join(topic_words(question))
     return {
+        **plan,
         "query_type": query_type,
         "intent": intent,
-        "language": detect_language(question),
-        "standalone_question": question if question != asked else "",
-        "reply": "",
         "search_queries": [bare] if bare and bare != question else [],
-        "filters": [],
         "needs_tables": takes_calculating(question),
         "document_references": list[JsonValue](references),
         "todo": _todo(references) if query_type == "COMPARISON" and len(references) > 1 else [],
@@ -83,54 +91,44 @@ def rewrite_query(request: ChatRequest, _: EmbeddingService) -> dict[str, JsonVa
     return {"standalone_question": question, "search_queries": list(dict.fromkeys([question, bare]))}
 
 
-def standalone(question: str, turns: Sequence[Turn]) -> str:
-    """The question with the names of the one before, where it points back; "And 2024?" changes a number."""
-    asked = [turn.text for turn in turns if turn.role == "user" and turn.text != question]
-    if not asked or not asked[-1] or not re.search(_POINTS_BACK, question, re.IGNORECASE):
+def standalone(question: str, earlier: Sequence[str]) -> str:
+    """The question with the names of the one before, the last of the `earlier`, where it points back."""
+    if not earlier or not re.search(_POINTS_BACK, question, re.IGNORECASE):
         return question
-    number = _NUMBER.search(question)
-    if number and topic_words(question) == [number[0].lower()]:
-        return _NUMBER.sub(number[0], asked[-1])
-    names = references_of(asked[-1]) or NAME.findall(asked[-1]) or [asked[-1].rstrip("?. ")]
+    names = references_of(earlier[-1]) or NAME.findall(earlier[-1]) or [earlier[-1].rstrip("?. ")]
     return f"{question.rstrip('?. ')} ({' '.join(names)})?"
 
 
 def references_of(question: str) -> list[str]:
     """Documents that a question names, as it words them: files, quoted titles, "the annual report 2023"."""
     found = [name.strip() for one in _REFERENCES for name in re.findall(one, question, re.IGNORECASE)]
-    unique = list(dict.fromkeys(found))
-    return [one for one in unique if not any(one != other and one in other for other in unique)][
-        :MAX_REFERENCES
-    ]
+    whole = [one for one in dict.fromkeys(found) if not any(one != other and one in other for other in found)]
+    return whole[:MAX_REFERENCES]
 
 
 def _read(request: ChatRequest) -> tuple[str, str]:
     """The question as it was asked, and standing alone."""
     message = request.last_user_message.text
     asked = " ".join((element_text(message, "question") or message).split())
-    return asked, standalone(asked, read_turns(message))
-
-
-def _reply(talk: re.Match[str]) -> dict[str, JsonValue]:
-    """The rest of a plan for a greeting, thanks, or a question about the assistant."""
-    nothing: dict[str, JsonValue] = {
-        name: [] for name in ("search_queries", "filters", "document_references", "todo")
-    }
-    reply = _HALLO if talk["de"] else _HELLO
-    told: dict[str, JsonValue] = {"standalone_question": "", "reply": reply, "needs_tables": False}
-    return {"intent": "fact_lookup", **told, **nothing}
+    earlier = [text for role, text in read_turns(message) if role == "user" and text not in ("", asked)]
+    return asked, standalone(asked, earlier)
 
 
 def _todo(references: Sequence[str]) -> list[JsonValue]:
     """An item for each document, and one for what is made of them."""
-    items = [(f"“{name}” is read", "A quotation from it.") for name in references]
-    items.append(("The documents are compared", "A quotation in each cell."))
-    last: list[JsonValue] = list(range(1, len(items)))
-    return [
+    items: list[JsonValue] = [
         {
-            "description": what,
-            "acceptance_criteria": done,
-            "dependencies": last if place == len(items) else [],
+            "description": f"Read “{name}”",
+            "acceptance_criteria": "A quotation from it.",
+            "dependencies": [],
         }
-        for place, (what, done) in enumerate(items, start=1)
+        for name in references
+    ]
+    return [
+        *items,
+        {
+            "description": "Compare the documents",
+            "acceptance_criteria": "A quotation in each cell.",
+            "dependencies": list[JsonValue](range(1, len(items) + 1)),
+        },
     ]

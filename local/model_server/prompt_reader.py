@@ -42,13 +42,6 @@ class Document:
         return self.attributes.get("filename", "")
 
 
-class Turn(NamedTuple):
-    """One turn of an earlier conversation."""
-
-    role: str
-    text: str
-
-
 class NumberedPassage(NamedTuple):
     """A passage to judge or to choose; `document` is its file's name."""
 
@@ -72,7 +65,10 @@ class Element(NamedTuple):
 def elements(message: str, tag: str) -> list[Element]:
     """The elements of that name, in order; of nested ones the outer."""
     pattern = rf"<{tag}((?:\s{_INSIDE_TAG})?)>(.*?)</{tag}>"
-    return [Element(_attributes(found[1]), found[2]) for found in re.finditer(pattern, message, re.DOTALL)]
+    return [
+        Element({one[1]: unescape(one[2] or one[3] or "") for one in _ATTRIBUTE.finditer(found[1])}, found[2])
+        for found in re.finditer(pattern, message, re.DOTALL)
+    ]
 
 
 def has_element(message: str, tag: str) -> bool:
@@ -82,14 +78,18 @@ def has_element(message: str, tag: str) -> bool:
 
 def element_text(message: str, tag: str) -> str | None:
     """Unescaped text of the first element of that name, None when there is none."""
-    found = elements(message, tag)
-    return found[0].text if found else None
+    return next((found.text for found in elements(message, tag)), None)
 
 
-def read_turns(message: str) -> list[Turn]:
-    """The turns inside <conversation>, oldest first."""
+def element_attribute(message: str, tag: str, name: str) -> str:
+    """An attribute of the first element of that name; empty when it is not there."""
+    return next((found.attributes.get(name, "") for found in elements(message, tag)), "")
+
+
+def read_turns(message: str) -> list[tuple[str, str]]:
+    """The role and the text of the turns inside <conversation>, oldest first."""
     turns = elements(_inside(message, "conversation"), "turn")
-    return [Turn(turn.attributes.get("role", "user"), turn.text) for turn in turns]
+    return [(turn.attributes.get("role", "user"), turn.text) for turn in turns]
 
 
 def read_passages(message: str) -> list[NumberedPassage]:
@@ -124,15 +124,12 @@ def read_proofs(message: str) -> list[Document]:
 
 
 def read_web_results(message: str) -> list[Document]:
-    """The pages inside <web_results>: url, title and text as elements or attributes of <result>."""
-    pages = []
-    for one in elements(_inside(message, "web_results"), "result"):
-        url, title = (
-            one.attributes.get(name) or element_text(one.inside, name) or "" for name in ("url", "title")
-        )
-        text = element_text(one.inside, "text")
-        pages.append(Document(url, {"title": title}, (Block(one.text if text is None else text),)))
-    return [page for page in pages if page.doc_id and page.blocks[0].text]
+    """The pages inside <web_results>: of each <result> its url, title and text."""
+    return [
+        Document(url, {"title": one.attributes.get("title", "")}, (Block(one.text),))
+        for one in elements(_inside(message, "web_results"), "result")
+        if (url := one.attributes.get("url", "")) and one.text
+    ]
 
 
 def merged(documents: Iterable[Document]) -> list[Document]:
@@ -140,24 +137,16 @@ def merged(documents: Iterable[Document]) -> list[Document]:
     known: dict[str, Document] = {}
     for document in documents:
         first = known.setdefault(document.doc_id, document)
-        blocks = {block.text: block for block in (*document.blocks, *first.blocks)}
-        order = dict.fromkeys(block.text for block in (*first.blocks, *document.blocks))
+        blocks: dict[str, Block] = {}
+        for block in (*first.blocks, *document.blocks):
+            blocks.setdefault(block.text, block)
         attributes = {**document.attributes, **first.attributes}
-        known[document.doc_id] = replace(
-            first, attributes=attributes, blocks=tuple(blocks[text] for text in order)
-        )
+        known[document.doc_id] = replace(first, attributes=attributes, blocks=tuple(blocks.values()))
     return list(known.values())
 
 
-def documents_attribute(message: str, name: str) -> str:
-    """An attribute of <documents>, such as `total` or `filters`; empty when it is not there."""
-    found = elements(message, "documents")
-    return found[0].attributes.get(name, "") if found else ""
-
-
 def _inside(message: str, tag: str) -> str:
-    found = elements(message, tag)
-    return found[0].inside if found else ""
+    return "".join(found.inside for found in elements(message, tag)[:1])
 
 
 def _blocks(inside: str) -> tuple[Block, ...]:
@@ -167,7 +156,3 @@ def _blocks(inside: str) -> tuple[Block, ...]:
         for one in elements(inside, "block")
     )
     return tuple(block for block in read if block.text)
-
-
-def _attributes(text: str) -> dict[str, str]:
-    return {found[1]: unescape(found[2] or found[3] or "") for found in _ATTRIBUTE.finditer(text)}

@@ -5,19 +5,21 @@ Each statement is a passage and its own proof. What nothing was read of is said 
 
 import json
 from collections.abc import Callable
+from itertools import zip_longest
 from urllib.parse import urlsplit
 
 from pydantic import JsonValue
 
 from local.model_server.answers import Material, rank_each
 from local.model_server.embedding.service import EmbeddingService
+from local.model_server.prompt_reader import Document
 from local.model_server.protocol.requests import ChatRequest
-from local.model_server.sub_agents import Assignment, read_assignment
 from local.model_server.text.passages import Passage, in_page_order, passages_of
 from local.model_server.text.ranking import best_of, rank_passages
 from local.model_server.text.sentences import spread
 from local.model_server.text.support import is_supported
 from local.model_server.text.words import stems_of, subject_of
+from local.model_server.tools import Assignment, read_assignment
 
 MAX_SECTIONS = 6  # as the prompt allows
 SENTENCES_OF_SECTION = 2
@@ -57,53 +59,54 @@ def _write_comparison(assignment: Assignment, embedder: EmbeddingService) -> Val
     """A row for the best passage of each document, the second best, the third."""
     similarities: list[JsonValue] = []
     differences: list[JsonValue] = []
-    ranked = rank_each(Material(assignment.question, assignment.documents, embedder))
-    for place in range(max(map(len, ranked), default=0)):
-        row = {items[place].document.doc_id: items[place] for items in ranked if items[place:]}
-        passages = list(row.values())
+    for row in zip_longest(*rank_each(Material(assignment.question, assignment.documents, embedder))):
+        passages = [one for one in row if one]
         if len(passages) > 1 and len({one.reading for one in passages}) == 1:
             similarities.append(_claim(*passages))
         else:
-            sides: list[JsonValue] = [_side(one.doc_id, row.get(one.doc_id)) for one in assignment.documents]
+            sides: list[JsonValue] = [
+                _side(document.doc_id, passage)
+                for document, passage in zip(assignment.documents, row, strict=True)
+            ]
             differences.append({"dimension": passages[0].block.heading or "statement", "sides": sides})
-    open_dimensions: list[JsonValue] = [] if differences or similarities else [assignment.question]
     return {
         "similarities": similarities,
         "differences": differences,
         "conflicts": [],
-        "open_dimensions": open_dimensions,
+        "open_dimensions": [] if differences or similarities else [assignment.question],
     }
 
 
 def _write_evidence(assignment: Assignment, embedder: EmbeddingService) -> Values:
-    passages = passages_of(assignment.documents)
-    ranked = rank_passages(assignment.question, passages, embedder)
-    if not is_supported(assignment.question, ranked, passages, embedder):
-        return {"claims": [{"text": assignment.question, "confidence": UNSUPPORTED, "proofs": []}]}
-    backed = best_of(ranked, FIT_FOR_CLAIM, MAX_CLAIMS)
-    return {"claims": [{**_claim(passage), "confidence": BACKED} for passage in backed]}
+    backed = _backed(assignment.question, assignment.documents, embedder)
+    claims: list[JsonValue] = [{**_claim(passage), "confidence": BACKED} for passage in backed]
+    return {"claims": claims or [{"text": assignment.question, "confidence": UNSUPPORTED, "proofs": []}]}
 
 
 def _write_web_report(assignment: Assignment, embedder: EmbeddingService) -> Values:
-    """The nearest sentences, each with the pages that hold it word by word."""
-    passages = passages_of(assignment.pages)
-    ranked = rank_passages(assignment.question, passages, embedder)
-    if not is_supported(assignment.question, ranked, passages, embedder):
-        return {"claims": [], "trust_notes": ["No page that was found says anything of it."]}
-    claims: list[JsonValue] = []
-    for chosen in best_of(ranked, FIT_FOR_CLAIM, MAX_CLAIMS):
-        sources: list[JsonValue] = [
-            {
-                "url": one.document.doc_id,
-                "title": one.document.attributes.get("title", ""),
-                "quote": one.quote,
-            }
-            for one in passages
-            if one.quote == chosen.quote
-        ]
-        claims.append({"text": chosen.statement, "sources": sources})
-    sites = ", ".join(sorted({urlsplit(page.doc_id).hostname or page.doc_id for page in assignment.pages}))
-    return {"claims": claims, "trust_notes": [f"Found on: {sites}."]}
+    """The nearest sentences, each with its page."""
+    backed = _backed(assignment.question, assignment.pages, embedder)
+    claims: list[JsonValue] = [
+        {
+            "text": one.statement,
+            "sources": [{"url": one.document.doc_id, "title": one.document.title, "quote": one.quote}],
+        }
+        for one in backed
+    ]
+    sites = ", ".join(sorted({urlsplit(one.document.doc_id).hostname or "" for one in backed}))
+    return {
+        "claims": claims,
+        "trust_notes": [f"Found on: {sites}." if sites else "No page says it."],
+    }
+
+
+def _backed(question: str, documents: list[Document], embedder: EmbeddingService) -> list[Passage]:
+    """The passages nearest to the question; none where they do not hold an answer."""
+    passages = passages_of(documents)
+    ranked = rank_passages(question, passages, embedder)
+    if not is_supported(question, ranked, passages, embedder):
+        return []
+    return best_of(ranked, FIT_FOR_CLAIM, MAX_CLAIMS)
 
 
 def _claim(*passages: Passage) -> Values:
@@ -126,11 +129,10 @@ def _handler(
         values = write(read_assignment(request.messages), embedder)
         limit = request.output_limit
         while limit and embedder.count_tokens(json.dumps(values)) > limit:
-            lists = {name: part for name, part in values.items() if isinstance(part, list) and part}
-            if not lists:
+            longest = max(values, key=lambda name: len(json.dumps(values[name])))
+            if not (items := values[longest]) or not isinstance(items, list):
                 break
-            longest = max(lists, key=lambda name: len(json.dumps(lists[name])))
-            values[longest] = lists[longest][:-1]
+            values[longest] = items[:-1]
         return values
 
     return report

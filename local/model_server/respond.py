@@ -6,13 +6,17 @@ user message, never by a side channel.
 
 from local.model_server.answers import answer_turn
 from local.model_server.embedding.service import EmbeddingService
-from local.model_server.protocol.replies import Reply, ToolCall
+from local.model_server.protocol.replies import Reply, calling
 from local.model_server.protocol.requests import ChatRequest
-from local.model_server.schemas import fill_schema
-from local.model_server.sub_agents import take_turn
 from local.model_server.tables import answer_from_rows, query_tables
-from local.model_server.tasks import SUB_AGENT_TURN, task_of
-from local.model_server.tools import answer_from_results, call_regardless, choose_tool_call, delegated
+from local.model_server.tasks import SUB_AGENT_TURN, fill_schema, task_of
+from local.model_server.tools import (
+    answer_from_results,
+    call_regardless,
+    choose_tool_call,
+    delegated,
+    take_turn,
+)
 from local.model_server.vision import describe_images
 
 CHAT_MODEL = "groundwork-extractive"
@@ -33,41 +37,31 @@ def write_reply(
         delegates: follows advice to hand a question over to a sub-agent.
     """
     if tool_loop > 1:
-        return _call(call_regardless(request))
+        return calling(call_regardless(request))
     if schema := request.response_format and request.response_format.json_schema:
         return Reply(fill_schema(schema, request, embedder))
     task = task_of(request)
-    is_free = not tool_loop and request.tool_choice != "required"
-    if task == SUB_AGENT_TURN and is_free:
+    if tool_loop or request.tool_choice == "required" or task not in (SUB_AGENT_TURN, "documents"):
+        call = choose_tool_call(request, is_tool_loop=bool(tool_loop))
+    elif task == SUB_AGENT_TURN:
         return take_turn(request)
-    if task == "documents" and is_free:
+    else:
         call = (delegated(request) if delegates else None) or query_tables(request)
-        return _call(call) if call else Reply(_answer(request, embedder))
-    if call := choose_tool_call(request, is_tool_loop=bool(tool_loop)):
-        return _call(call)
-    return Reply(_write_text(request, embedder, task))
-
-
-def _call(call: ToolCall) -> Reply:
-    return Reply(tool_call=call, finish_reason="tool_calls")
+    return calling(call) if call else Reply(_write_text(request, embedder, task))
 
 
 def _write_text(request: ChatRequest, embedder: EmbeddingService, task: str) -> str:
-    message = request.last_user_message
     if task == "documents":
         return _answer(request, embedder)
-    if message.image_urls:
-        return describe_images(message)
-    if found := answer_from_results(request, embedder):
-        return found
-    return INTRODUCTION
+    if request.last_user_message.image_urls:
+        return describe_images(request.last_user_message)
+    return answer_from_results(request, embedder) or INTRODUCTION
 
 
 def _answer(request: ChatRequest, embedder: EmbeddingService) -> str:
     """Without last paragraphs or rows until it fits its limit: a tag cut in half would be no citation."""
     lines = (answer_from_rows(request) or answer_turn(request, embedder)).split("\n")
-    while (
-        (limit := request.output_limit) and len(lines) > 1 and embedder.count_tokens("\n".join(lines)) > limit
-    ):
+    limit = request.output_limit
+    while limit and len(lines) > 1 and embedder.count_tokens("\n".join(lines)) > limit:
         lines.pop()
     return "\n".join(lines).rstrip()

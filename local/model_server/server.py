@@ -3,15 +3,15 @@
 import asyncio
 import time
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from local.model_server import chaos
-from local.model_server.embedding.minilm import DIMENSIONS
-from local.model_server.embedding.service import MINILM_NAME, EmbeddingService, shorten
+from local.model_server.embedding.minilm import DIMENSIONS, unit
+from local.model_server.embedding.service import MINILM_NAME, EmbeddingService
 from local.model_server.knobs import Knobs, ModelName, parse_knobs, parse_model_name
 from local.model_server.pace import paced
 from local.model_server.protocol.delivery import (
@@ -21,7 +21,6 @@ from local.model_server.protocol.delivery import (
     apply_content_knobs,
     hang,
     stream,
-    wait_whole,
     whole,
 )
 from local.model_server.protocol.endpoint_kinds import check_chat, check_embedding, decorated, without_ignored
@@ -63,6 +62,10 @@ class ModelServer:
             pool.shutdown(wait=False, cancel_futures=True)
         self.embedder.close()
 
+    def reset_stats(self) -> None:
+        """Set everything to zero, the counts behind `fail=STATUS:COUNT` too."""
+        self.stats = Stats()
+
     def resolve(self, full_name: str) -> ModelName:
         """The model that a name asks for.
 
@@ -91,9 +94,8 @@ class ModelServer:
         call = self.stats.begin_call(task, usage.prompt_tokens)
         if request.stream:
             return StreamingResponse(_counted(delivery, call), media_type="text/event-stream")
-        await wait_whole(delivery)
         try:
-            response = whole(delivery)
+            response = await whole(delivery)
         except ApiError:
             call.prompt_tokens = 0
             raise
@@ -117,13 +119,12 @@ class ModelServer:
             pool, embed = self._bulk_pool, self.embedder.embed_in_bulk
         else:
             pool, embed = self._embedding_pool, self.embedder.embed
-        vectors = await loop.run_in_executor(pool, embed, request.input)
+        vectors = (await loop.run_in_executor(pool, embed, request.input))[:, :wanted]
         tokens = await loop.run_in_executor(pool, self._count_all, request.input)
         self.stats.texts_embedded += len(request.input)
         if model.knobs.garbage:
             return Response(CUT_BODY, media_type="application/json")
-        short = shorten(vectors, wanted) if wanted < DIMENSIONS else vectors
-        return JSONResponse(embedding_list(short, request.encoding_format, model.full, tokens))
+        return JSONResponse(embedding_list(unit(vectors), request.encoding_format, model.full, tokens))
 
     def _admit(self, kind: str, full_name: str, expected: str, task: str) -> ModelName:
         """Resolve and count a request, with the knobs that are for it; fail it if they say so."""
@@ -147,9 +148,8 @@ class ModelServer:
         written = write_reply(asked.request, self.embedder, knobs.toolloop, delegates=knobs.delegate)
         said = decorated(asked.spoken(apply_content_knobs(written, knobs)), knobs)
         reply = self._cut(said, request, knobs)
-        texts = [message.text for message in request.messages]
         pictures = sum(len(message.image_urls) for message in request.messages)
-        prompt_tokens = self._count_all(texts) + pictures * PICTURE_TOKENS
+        prompt_tokens = self._count_all(one.text for one in request.messages) + pictures * PICTURE_TOKENS
         completion_tokens = self.embedder.count_tokens(reply.spoken) + knobs.hidden
         return reply, Usage(prompt_tokens, completion_tokens, knobs.hidden)
 
@@ -165,7 +165,7 @@ class ModelServer:
         text, was_cut = self.embedder.cut_tokens(reply.spoken, min(limits) - knobs.hidden)
         return replace(reply.saying(text), finish_reason="length") if was_cut else reply
 
-    def _count_all(self, texts: list[str] | tuple[str, ...]) -> int:
+    def _count_all(self, texts: Iterable[str]) -> int:
         return sum(self.embedder.count_tokens(text) for text in texts)
 
 

@@ -1,7 +1,7 @@
 """Counts of what was asked of the server, for tests that count calls. Touched by the event loop only."""
 
 from collections import Counter, deque
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from local.model_server.protocol.replies import Json
 
@@ -20,23 +20,19 @@ class Call:
     completion_tokens: int = 0
 
 
+@dataclass
 class Stats:
     """Counters since the start or the last reset."""
 
-    def __init__(self) -> None:
-        self.reset()
+    texts_embedded: int = 0
+    failures: int = 0
+    _requests: Counter[str] = field(default_factory=Counter)
+    _models: Counter[str] = field(default_factory=Counter)
+    _struck: Counter[str] = field(default_factory=Counter)
+    _call_count: int = 0
+    _calls: deque[Call] = field(default_factory=lambda: deque(maxlen=LATEST_CALLS))
 
-    def reset(self) -> None:
-        """Set everything to zero, the counts behind `fail=STATUS:COUNT` too."""
-        self.texts_embedded = 0
-        self.failures = 0
-        self._requests: Counter[str] = Counter()
-        self._models: Counter[str] = Counter()
-        self._struck: Counter[str] = Counter()
-        self._call_count = 0
-        self._calls: deque[Call] = deque(maxlen=LATEST_CALLS)
-
-    def count_request(self, kind: str, model: str, *, is_struck: bool = True) -> int:
+    def count_request(self, kind: str, model: str, *, is_struck: bool) -> int:
         """Note a request; return its number, from 1, among those with this full model name that it is for."""
         self._requests[kind] += 1
         self._models[model] += 1

@@ -6,6 +6,7 @@ after the other.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import TypeVar
 
 from pydantic import JsonValue
@@ -22,7 +23,7 @@ from local.model_server.prompt_reader import (
 from local.model_server.protocol.requests import ChatRequest
 from local.model_server.text.passages import passages_of
 from local.model_server.text.sentences import split_sentences, spread
-from local.model_server.text.words import stem, stems_of, topic_words
+from local.model_server.text.words import stems_of, topic_stems
 
 MAX_WORDS = 200  # of a conversation's summary, as the prompt asks
 MAX_SENTENCE_WORDS = 40
@@ -32,9 +33,8 @@ MAX_TAGS = 4
 MAX_STATEMENTS = 8
 MAX_NAME_WORDS = 8
 _MEASURE = re.compile(
-    r"(?<![\w.,/-])(?P<value>\d{1,3}(?:[ ,.]\d{3})*(?:[.,]\d+)?|\d+(?:[.,]\d+)?)\s?"
-    r"(?P<unit>%|°C|bar|mm|cm|km|kg|kWh?|m|t|l|g|V|A|W|minutes?|hours?|days?|weeks?|months?|years?|"
-    r"Stunden?|Tage|Wochen|Monate|Jahre|EUR|USD|€|(?:thousand|million|billion)(?: (?:EUR|USD))?)(?!\w)"
+    r"(?<![\w.,/-])(?P<value>\d+(?:[.,]\d+)*)\s?"
+    r"(?P<unit>%|°C|bar|mm|km|kg|kW|hours?|days?|years?|EUR|USD|€|million(?: (?:EUR|USD))?)(?!\w)"
 )
 Item = TypeVar("Item")
 
@@ -43,10 +43,10 @@ def summarise_conversation(request: ChatRequest, _: EmbeddingService) -> dict[st
     """{"summary": text of at most 200 words}: what was asked and answered, the oldest left out first."""
     message = request.last_user_message.text
     said = split_sentences(element_text(message, "previous_summary") or "")
-    for turn in read_turns(message):
-        sentence = next(iter(split_sentences(" ".join(turn.text.split()))), "")
+    for role, text in read_turns(message):
+        sentence = next(iter(split_sentences(" ".join(text.split()))), "")
         begun = " ".join(sentence.split()[:MAX_SENTENCE_WORDS])
-        said += [f"{'Asked' if turn.role == 'user' else 'Answered'}: {begun}"] if begun else []
+        said += [f"{'Asked' if role == 'user' else 'Answered'}: {begun}"] if begun else []
     while sum(len(sentence.split()) for sentence in said) > MAX_WORDS:
         said.pop(0)
     return {"summary": " ".join(said)}
@@ -76,13 +76,9 @@ def merge_findings(request: ChatRequest, _: EmbeddingService) -> dict[str, JsonV
     """{"statements": [{"text", "findings"}], "key_findings": […], "tags": […]}; of each document some."""
     message = request.last_user_message.text
     passages = read_passages(message)
-    documents = dict.fromkeys(one.document for one in passages)
-    each = max(1, MAX_STATEMENTS // max(len(documents), 1))
-    chosen = {
-        number
-        for document in documents
-        for number in _numbers([one for one in passages if one.document == document], each, message)
-    }
+    parts = [[*part] for _, part in groupby(passages, key=lambda one: one.document)]
+    each = max(1, MAX_STATEMENTS // max(len(parts), 1))
+    chosen = {number for part in parts for number in _numbers(part, each, message)}
     tags = (tag.strip() for tag in (element_text(message, "tags") or "").split(","))
     return {
         "statements": [
@@ -99,7 +95,7 @@ def _numbers(passages: Sequence[NumberedPassage], count: int, message: str) -> l
 
 def _on_focus(items: Mapping[str, Item], count: int, message: str) -> list[Item]:
     """Those whose text shares most with the focus, then some from all over."""
-    focus = {stem(word) for word in topic_words(element_text(message, "focus") or "")}
+    focus = {*topic_stems(element_text(message, "focus") or "")}
     shared = {text: len(focus & set(stems_of(text))) for text in items}
     near = sorted((text for text in items if shared[text]), key=lambda text: -shared[text])
     rest = spread([text for text in items if not shared[text]], max(count - len(near), 0))

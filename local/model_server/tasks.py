@@ -1,11 +1,43 @@
-"""What a request asks for, by name: for the statistics, and for the knob `only`. Pure."""
+"""What a request asks for, by name, and who fills its schema; an unknown one is filled blindly."""
+
+import json
+import logging
+from collections.abc import Callable
+
+from pydantic import JsonValue
 
 from local.model_server.answers import asked_with_documents
+from local.model_server.embedding.service import EmbeddingService
+from local.model_server.filler import fill
+from local.model_server.judging import grade_passages, repair_quotes, score_passages
+from local.model_server.metadata import extract_metadata
+from local.model_server.plans import decline_sql, plan_question, rewrite_query
 from local.model_server.prompt_reader import has_element
-from local.model_server.protocol.requests import ChatRequest
+from local.model_server.protocol.requests import ChatRequest, JsonSchema
 from local.model_server.reports import REPORT_HANDLERS
-from local.model_server.schemas import HANDLERS
+from local.model_server.summaries import (
+    choose_findings,
+    merge_findings,
+    summarise_conversation,
+    summarise_window,
+)
 
+_log = logging.getLogger(__name__)
+
+HANDLERS: dict[str, Callable[[ChatRequest, EmbeddingService], dict[str, JsonValue]]] = {
+    "QuestionPlan": plan_question,
+    "DocumentMetadata": extract_metadata,
+    "RepairedQuotations": repair_quotes,
+    "ConversationSummary": summarise_conversation,
+    "PassageScores": score_passages,
+    "PassageGrades": grade_passages,
+    "QueryRewrite": rewrite_query,
+    "SqlDraft": decline_sql,
+    "WindowSummary": summarise_window,
+    "FindingChoice": choose_findings,
+    "MergedSummary": merge_findings,
+    **REPORT_HANDLERS,
+}
 SUB_AGENT_TURN = "sub_agent"
 TASK_NAMES = frozenset({*HANDLERS, SUB_AGENT_TURN, "documents", "tools", "vision", "plain", "embeddings"})
 TASK_GROUPS: dict[str, tuple[str, ...]] = {
@@ -23,9 +55,21 @@ def task_of(request: ChatRequest) -> str:
     if asked_with_documents(request):
         return "documents"
     if request.tools:
-        asked = (message for message in request.messages if message.role == "user")
-        return SUB_AGENT_TURN if any(has_element(message.text, "task") for message in asked) else "tools"
+        is_child = any(has_element(text, "task") for text in request.texts_of("user"))
+        return SUB_AGENT_TURN if is_child else "tools"
     message = request.last_user_message
     if message.image_urls:
         return "vision"
     return "documents" if has_element(message.text, "documents") else "plain"
+
+
+def fill_schema(schema: JsonSchema, request: ChatRequest, embedder: EmbeddingService) -> str:
+    """JSON text that fits the schema, in the order of its fields: they stream in that order."""
+    values = fill(schema.schema_)
+    known = HANDLERS[schema.name](request, embedder) if schema.name in HANDLERS else {}
+    fields = values if isinstance(values, dict) else {}
+    if blind := [name for name in fields if name not in known]:
+        _log.warning("schema.unknown name=%s fields=%s: filled blindly", schema.name, ",".join(blind))
+    if fields:
+        values = {name: known.get(name, value) for name, value in fields.items()}
+    return json.dumps(values or known, ensure_ascii=False)

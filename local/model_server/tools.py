@@ -1,20 +1,49 @@
-"""Tool calls by one plain rule: search first, answer from the results afterwards."""
+"""Turns with tools: search what was not read, then answer from the results, or READY for a report.
+
+A sub-agent's task stands in the last message of the user that has a <task>; passages stand in that message,
+in later ones, and in the results of tools. A call that was made is not made again, whatever it brought.
+"""
 
 import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from pydantic import JsonValue
 
-from local.model_server.answers import Material, quote_answer
+from local.model_server.answers import Material, quote_answer, without_captions
 from local.model_server.embedding.service import EmbeddingService
 from local.model_server.filler import fill
-from local.model_server.prompt_reader import element_text
-from local.model_server.protocol.replies import ToolCall
-from local.model_server.protocol.requests import ChatRequest, FunctionSpec
-from local.model_server.sub_agents import read_results
+from local.model_server.prompt_reader import (
+    Block,
+    Document,
+    element_text,
+    has_element,
+    merged,
+    read_documents,
+    read_targets,
+    read_web_results,
+)
+from local.model_server.protocol.replies import Reply, ToolCall, calling
+from local.model_server.protocol.requests import ChatRequest, FunctionSpec, Message
+from local.model_server.text.words import stems_of, subject_of
 
-_QUESTION_FIELDS = frozenset({"query", "question", "text"})
+RETRIEVE = "rag_semantic_search"
+WEB = "web_search"
+MAX_QUERY_CHARS = 200
+READY = "READY"  # the word that the prompts ask for when nothing more is needed
+_TEXT_FIELDS = ("content", "image_caption", "summary_standard", "summary_brief", "text", "snippet")
+_QUESTION_FIELDS = ("query", "question", "text")
 _PROFILES = ("evidence_builder", "doc_reader", "comparator", "web_verifier")
 _ANY_TOOL = FunctionSpec(name="search", parameters={"properties": {"query": {}}})
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """What a report is written from: the task, all documents that are named, read or not, and web pages."""
+
+    question: str
+    documents: list[Document]
+    pages: list[Document]
 
 
 def choose_tool_call(request: ChatRequest, is_tool_loop: bool) -> ToolCall | None:
@@ -24,45 +53,89 @@ def choose_tool_call(request: ChatRequest, is_tool_loop: bool) -> ToolCall | Non
     """
     if not request.tools or request.tool_choice == "none":
         return None
-    if is_tool_loop or request.tool_choice == "required":
+    may_search = "search" in _search_of(request).name and not _results_since_question(request)
+    if is_tool_loop or may_search or request.tool_choice == "required":
         return call_regardless(request)
-    may_search = "search" in _search_of(request).name.lower() and not _results_since_question(request)
-    return call_regardless(request) if may_search else None
+    return None
 
 
 def call_regardless(request: ChatRequest) -> ToolCall:
-    """A call though none may be wanted or offered.
+    """A call though none may be wanted or offered: required parameters by the schema, and the question.
 
     Every one is different, so that a check for repeated calls alone cannot end a loop.
     """
     rounds = len(_results_since_question(request))
     question = f"{_question(request)} ({rounds + 1})" if rounds else _question(request)
     function = _search_of(request)
-    return ToolCall(function.name, json.dumps(_arguments_for(function, question), ensure_ascii=False))
+    filled, required = fill(function.parameters), function.parameters.get("required")
+    wanted = [*(required if isinstance(required, list) else ()), *_QUESTION_FIELDS]
+    values = filled if isinstance(filled, dict) else {}
+    arguments = {
+        name: question if name in _QUESTION_FIELDS else value
+        for name, value in values.items()
+        if name in wanted
+    }
+    return _call(function.name, arguments)
 
 
 def delegated(request: ChatRequest) -> ToolCall | None:
     """A sub-agent for the whole question, where that is advised and none was asked yet."""
-    text = "".join(message.text for message in request.messages if message.role == "user")
-    advice = element_text(text, "advice") or ""
+    advice = element_text("".join(request.texts_of("user")), "advice") or ""
     may = request.tool_choice != "none" and any(tool.function.name == "delegate" for tool in request.tools)
     if not may or not advice or _results_since_question(request):
         return None
     profile = next((name for name in _PROFILES if name in advice), _PROFILES[0])
-    values = {"task": _question(request), "profile": profile}
-    return ToolCall("delegate", json.dumps(values, ensure_ascii=False))
+    return _call("delegate", {"task": _question(request), "profile": profile})
 
 
 def answer_from_results(request: ChatRequest, embedder: EmbeddingService) -> str | None:
     """An answer out of the tools' results, None when they hold no text that can be quoted."""
-    documents = read_results(_results_since_question(request))
+    documents = _read_results(_results_since_question(request))
     return quote_answer(Material(_question(request), documents, embedder)) if documents else None
+
+
+def read_assignment(messages: Sequence[Message]) -> Assignment:
+    """The task of a conversation, or of a single message; an empty one where there is none."""
+    users = [place for place, message in enumerate(messages) if message.role == "user"]
+    tasks = [place for place in users if has_element(messages[place].text, "task")]
+    since = messages[(tasks or users or [0])[-1] :]
+    texts = [message.text for message in since]
+    found = _read_results(message.text for message in since if message.role == "tool")
+    for text in texts:
+        found += [*read_documents(text), *read_targets(text), *read_web_results(text)]
+    question = (element_text(texts[0], "task") or element_text(texts[0], "question")) if texts else ""
+    web = ("http://", "https://")
+    return Assignment(
+        question or "",
+        [without_captions(one) for one in merged(one for one in found if not one.doc_id.startswith(web))],
+        merged(one for one in found if one.doc_id.startswith(web)),
+    )
+
+
+def take_turn(request: ChatRequest) -> Reply:
+    """A search for the documents that were not read, or of the web; else READY."""
+    assignment = read_assignment(request.messages)
+    names = stems_of(" ".join(f"{one.title} {one.filename}" for one in assignment.documents))
+    subject = subject_of(assignment.question, names)[:MAX_QUERY_CHARS]
+    unread: list[JsonValue] = [one.doc_id for one in assignment.documents if not one.blocks]
+    wanted: list[tuple[str, dict[str, JsonValue]]] = []
+    if not assignment.pages:
+        wanted.append((WEB, {"query": subject}))
+    if unread or not (assignment.documents or assignment.pages):
+        wanted.append((RETRIEVE, {"query": subject, **({"doc_ids": unread} if unread else {})}))
+    calls = [call.function for message in request.messages for call in message.tool_calls]
+    made = [(call.name, _value(call.arguments)) for call in calls]
+    offered = {tool.function.name for tool in request.tools} if request.tool_choice != "none" else set()
+    for name, values in wanted if subject else ():
+        if name in offered and (name, values) not in made:
+            return calling(_call(name, values))
+    return Reply(READY)
 
 
 def _search_of(request: ChatRequest) -> FunctionSpec:
     """The first function that searches, by its name; else the first."""
     functions = [tool.function for tool in request.tools] or [_ANY_TOOL]
-    return next((one for one in functions if "search" in one.name.lower()), functions[0])
+    return next((one for one in functions if "search" in one.name), functions[0])
 
 
 def _question(request: ChatRequest) -> str:
@@ -80,18 +153,34 @@ def _question_place(request: ChatRequest) -> int:
 
 
 def _results_since_question(request: ChatRequest) -> list[str]:
-    """Contents of the tool messages after the last question."""
     later = request.messages[_question_place(request) :]
     return [message.text for message in later if message.role == "tool"]
 
 
-def _arguments_for(function: FunctionSpec, question: str) -> dict[str, JsonValue]:
-    """Required parameters by the schema, the question in the one that asks for it."""
-    filled = fill(function.parameters)
-    required = function.parameters.get("required")
-    wanted = {*(required if isinstance(required, list) else ()), *_QUESTION_FIELDS}
-    return {
-        name: question if name in _QUESTION_FIELDS else value
-        for name, value in (filled.items() if isinstance(filled, dict) else ())
-        if name in wanted
-    }
+def _read_results(results: Iterable[str]) -> list[Document]:
+    """The passages and pages in the JSON results of tools, a document for each; a page's id is its URL."""
+    read = []
+    for result in results:
+        content = _value(result)
+        found = content.get("results") or content.get("documents") if isinstance(content, dict) else ()
+        for item in found if isinstance(found, list) else ():
+            fields = item if isinstance(item, dict) else {}
+            text = next((fields[name] for name in _TEXT_FIELDS if fields.get(name)), None)
+            doc_id = fields.get("doc_id") or fields.get("url")
+            if isinstance(text, str) and isinstance(doc_id, str):
+                named = {name: str(fields[name]) for name in ("filename", "title") if fields.get(name)}
+                place = (str(fields.get(name) or "") for name in ("page_number", "heading_path"))
+                read.append(Document(doc_id, named, (Block(text, *place),)))
+    return read
+
+
+def _call(name: str, arguments: dict[str, JsonValue]) -> ToolCall:
+    return ToolCall(name, json.dumps(arguments, ensure_ascii=False))
+
+
+def _value(text: str) -> JsonValue:
+    try:
+        value: JsonValue = json.loads(text)
+    except ValueError:
+        return None
+    return value

@@ -32,6 +32,11 @@ class WeightsError(Exception):
     """The package's files are not the genuine weights."""
 
 
+def unit(vectors: Matrix) -> Matrix:
+    """Each row at a length of one."""
+    return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True).clip(min=1e-12), np.float32)
+
+
 def check_files(folder: Path) -> None:
     """Raise WeightsError unless both files have the known sha256."""
     for name, expected in GENUINE_SHA256.items():
@@ -41,20 +46,14 @@ def check_files(folder: Path) -> None:
             raise WeightsError(f"{name} has sha256 {found}, expected {expected}")
 
 
-def load_tokenizer(folder: Path) -> Tokenizer:
-    """The model's tokenizer, cutting at 256 tokens: as shipped it cuts and pads to 128."""
-    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-    tokenizer.enable_truncation(MAX_TOKENS)
-    tokenizer.no_padding()
-    return tokenizer
-
-
 class MiniLM:
     """The network. `embed` may be called from several threads at once: nothing in it is written to."""
 
     def __init__(self, folder: Path) -> None:
         check_files(folder)
-        self.tokenizer = load_tokenizer(folder)
+        self.tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        self.tokenizer.enable_truncation(MAX_TOKENS)  # as shipped it cuts and pads to 128
+        self.tokenizer.no_padding()
         self._weights: dict[str, Matrix] = load_file(str(folder / "model.safetensors"))
         self._layers = [self._layer_weights(index) for index in range(LAYERS)]
 
@@ -72,8 +71,7 @@ class MiniLM:
         for layer in self._layers:
             hidden = _run_layer(layer, hidden, spans)
         pooled = np.stack([hidden[span].mean(axis=0) for span in spans])
-        unit: Matrix = pooled / np.linalg.norm(pooled, axis=1, keepdims=True)
-        return unit
+        return unit(pooled)
 
     def _embed_tokens(self, ids: Sequence[Sequence[int]]) -> Matrix:
         weights = self._weights

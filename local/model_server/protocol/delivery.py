@@ -10,22 +10,14 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from local.model_server.knobs import Knobs
 from local.model_server.protocol.errors import ApiError
-from local.model_server.protocol.replies import (
-    Envelope,
-    Json,
-    Reply,
-    ToolCall,
-    Usage,
-    chunk,
-    completion,
-    usage_chunk,
-)
+from local.model_server.protocol.replies import Envelope, Json, Reply, Usage
 
 ARGUMENT_PIECE = 12
 CUT_BODY = '{"object": "list", "data": ['
 _PIECE = re.compile(r"\s*\S{1,8}|\s+")  # long words and tags come in several pieces, as from a tokenizer
 _FOREIGN_BODY: Json = {"status": "ok", "result": "no model speaks like this"}
 _GARBAGE = {"content": '{"garbage": [1, 2, ', "shape": '{"unexpected": true}'}
+_INJECTED = ApiError(500, "Injected in mid-stream.", code="injected")
 _DISCONNECT_POLL_S = 0.1
 
 Waiter = Callable[[], Awaitable[bool]]
@@ -49,19 +41,16 @@ class Delivery:
     @property
     def deltas(self) -> list[Json]:
         """The pieces that the reply is streamed in."""
-        spoken, call = self.reply.spoken, self.reply.tool_call
-        size = ARGUMENT_PIECE if call and not self.knobs.drip else 1
-        pieces = [spoken[at : at + size] for at in range(0, len(spoken), size)]
-        if call:
+        spoken = self.reply.spoken
+        if self.reply.tool_call:
+            pieces = [spoken[at : at + ARGUMENT_PIECE] for at in range(0, len(spoken), ARGUMENT_PIECE)]
             return [{"tool_calls": [{"index": 0, "function": {"arguments": piece}}]} for piece in pieces]
-        kind = "refusal" if self.reply.refusal else "content"
-        return [{kind: piece} for piece in (pieces if self.knobs.drip else _PIECE.findall(spoken))]
+        return [{"refusal" if self.reply.refusal else "content": piece} for piece in _PIECE.findall(spoken)]
 
     @property
     def piece_s(self) -> float:
         """Seconds between two pieces."""
-        knobs = self.knobs
-        return knobs.drip / 1000 if knobs.drip else 1 / knobs.tps if knobs.tps else 0.0
+        return 1 / self.knobs.tps if self.knobs.tps else 0.0
 
 
 def apply_content_knobs(reply: Reply, knobs: Knobs) -> Reply:
@@ -73,27 +62,23 @@ def apply_content_knobs(reply: Reply, knobs: Knobs) -> Reply:
     return reply.saying(_GARBAGE[knobs.garbage]) if knobs.garbage in _GARBAGE else reply
 
 
-async def wait_whole(delivery: Delivery) -> None:
-    """Before a reply that is sent in one body: as long as streaming it would take; for ever if it stalls."""
-    if delivery.knobs.stall is not None:
-        await hang(delivery.is_disconnected)
-    await asyncio.sleep(delivery.knobs.ttft / 1000 + len(delivery.deltas) * delivery.piece_s)
-
-
-def whole(delivery: Delivery) -> Response:
-    """The reply in one body, or what a fault makes of it.
+async def whole(delivery: Delivery) -> Response:
+    """The reply in one body, or what a fault makes of it, after as long as streaming it would take.
 
     Raises:
         ApiError: what would break a stream in its middle leaves nothing of a whole body.
     """
     knobs = delivery.knobs
+    if knobs.stall is not None:
+        await hang(delivery.is_disconnected)
+    await asyncio.sleep(knobs.ttft / 1000 + len(delivery.deltas) * delivery.piece_s)
     if knobs.midstream is not None:
-        raise ApiError(500, "Injected instead of a whole body.", code="injected")
+        raise _INJECTED
     if knobs.garbage == "protocol":
         return JSONResponse(_FOREIGN_BODY)
     if knobs.garbage == "body":
         return Response(CUT_BODY, media_type="application/json")
-    body = completion(delivery.envelope, delivery.reply, delivery.usage)
+    body = delivery.envelope.completion(delivery.reply, delivery.usage)
     if knobs.drop is not None:
         return StreamingResponse(_broken(json.dumps(body)), media_type="application/json")
     return JSONResponse(body)
@@ -119,22 +104,21 @@ async def stream(delivery: Delivery) -> AsyncIterator[bytes]:
         return
     if knobs.drop == 0:
         raise DroppedError
-    yield _event(chunk(envelope, {"role": "assistant", "content": None if reply.tool_call else ""}))
+    yield _event(envelope.chunk({"role": "assistant", "content": None if reply.tool_call else ""}))
     if reply.tool_call:
-        opened = envelope.called(ToolCall(reply.tool_call.name, ""))
-        yield _event(chunk(envelope, {"tool_calls": [{"index": 0, **opened}]}))
+        yield _event(envelope.chunk({"tool_calls": [{"index": 0, **envelope.called(reply.tool_call, "")}]}))
     for count, delta in enumerate(delivery.deltas, start=1):
         await asyncio.sleep(delivery.piece_s)
-        yield _event(chunk(envelope, delta))
+        yield _event(envelope.chunk(delta))
         if fault := _fault_after(count, knobs):
             yield fault
             return
         if count == knobs.stall:
             await hang(delivery.is_disconnected)
             return
-    yield _event(chunk(envelope, {}, reply.finish_reason))
+    yield _event(envelope.chunk({}, reply.finish_reason))
     if delivery.include_usage:
-        yield _event(usage_chunk(envelope, delivery.usage))
+        yield _event(envelope.usage_chunk(delivery.usage))
     yield b"data: [DONE]\n\n"
 
 
@@ -150,12 +134,7 @@ def _fault_after(count: int, knobs: Knobs) -> bytes | None:
         return f"data: {CUT_BODY}\n\n".encode()
     if knobs.garbage == "protocol":
         return _event(_FOREIGN_BODY)
-    if count == knobs.midstream:
-        message = "Injected in mid-stream."
-        return _event(
-            {"error": {"message": message, "type": "server_error", "param": None, "code": "injected"}}
-        )
-    return None
+    return _event(_INJECTED.body) if count == knobs.midstream else None
 
 
 def _event(body: Json) -> bytes:

@@ -15,29 +15,15 @@ from local.model_server.protocol.replies import Reply
 from local.model_server.protocol.requests import ChatRequest, EmbeddingRequest
 
 THOUGHT = "<think>The words of the question are looked for in the documents.</think>\n\n"
-# Of each part of the protocol: its field, what OpenRouter calls it, whether a request uses it.
-_CHAT: dict[str, tuple[str, str, Callable[[ChatRequest], bool]]] = {
-    "json_schema": (
-        "response_format",
-        "structured output (json_schema)",
-        lambda one: one.format == "json_schema",
-    ),
-    "json_object": ("response_format", "JSON mode (json_object)", lambda one: one.format == "json_object"),
-    "tools": ("tools", "tool use", lambda one: bool(one.tools) or one.has_role("tool")),
-    "stream_options": ("stream_options", "stream_options", lambda one: one.stream_options is not None),
-    "max_completion_tokens": (
-        "max_completion_tokens",
-        "max_completion_tokens",
-        lambda one: one.max_completion_tokens is not None,
-    ),
-    "max_tokens": ("max_tokens", "max_tokens", lambda one: one.max_tokens is not None),
-    "system": ("messages[0].role", "the role system", lambda one: one.has_role("system")),
-    "images": ("messages[1].content", "image input", lambda one: any(m.image_urls for m in one.messages)),
+# Where a part of the protocol is not a field of its name: the field, and whether a request uses it.
+_PLACES: dict[str, tuple[str, Callable[[ChatRequest], bool] | None]] = {
+    "json_schema": ("response_format", lambda one: one.format == "json_schema"),
+    "json_object": ("response_format", lambda one: one.format == "json_object"),
+    "tools": ("tools", lambda one: bool(one.tools) or one.has_role("tool")),
+    "system": ("messages[0].role", lambda one: one.has_role("system")),
+    "images": ("messages[1].content", lambda one: any(m.image_urls for m in one.messages)),
 }
-_EMBEDDINGS: dict[str, tuple[str, str, Callable[[EmbeddingRequest], bool]]] = {
-    "base64": ("encoding_format", "base64", lambda one: one.encoding_format == "base64"),
-    "dimensions": ("dimensions", "dimensions", lambda one: one.dimensions is not None),
-}
+_ROUTER_PHRASES = {"images": "image input", "system": "the role system", "tools": "tool use"}
 
 
 def check_chat(request: ChatRequest, knobs: Knobs) -> None:
@@ -46,8 +32,9 @@ def check_chat(request: ChatRequest, knobs: Knobs) -> None:
         ApiError: the request uses what this endpoint is without.
     """
     for name in knobs.without:
-        if name in _CHAT and _CHAT[name][2](request):
-            raise _refusal(name, *_CHAT[name][:2], knobs.dialect)
+        param, is_used = _PLACES.get(name, (name, None))
+        if is_used(request) if is_used else getattr(request, name, None) is not None:
+            raise _refusal(name, param, knobs.dialect)
 
 
 def check_embedding(request: EmbeddingRequest, knobs: Knobs) -> None:
@@ -55,15 +42,16 @@ def check_embedding(request: EmbeddingRequest, knobs: Knobs) -> None:
     Raises:
         ApiError: the request uses what this endpoint is without.
     """
-    for name in knobs.without:
-        if name in _EMBEDDINGS and _EMBEDDINGS[name][2](request):
-            raise _refusal(name, *_EMBEDDINGS[name][:2], knobs.dialect)
+    if "base64" in knobs.without and request.encoding_format == "base64":
+        raise _refusal("base64", "encoding_format", knobs.dialect)
+    if "dimensions" in knobs.without and request.dimensions is not None:
+        raise _refusal("dimensions", "dimensions", knobs.dialect)
 
 
 def without_ignored(request: ChatRequest, knobs: Knobs) -> ChatRequest:
     """The request without what this endpoint accepts and ignores."""
     nothing: dict[str, object] = {"tools": (), "max_completion_tokens": None, "stream_options": None}
-    update = {name: value for name, value in nothing.items() if name in knobs.ignore}
+    update: dict[str, object] = {str(name): nothing[name] for name in knobs.ignore if name in nothing}
     if request.format in knobs.ignore:
         update["response_format"] = None
     return request.model_copy(update=update)
@@ -79,7 +67,8 @@ def decorated(reply: Reply, knobs: Knobs) -> Reply:
     return replace(reply, text=f"{THOUGHT}{text}" if knobs.think else text)
 
 
-def _refusal(name: str, param: str, phrase: str, dialect: str) -> ApiError:
+def _refusal(name: str, param: str, dialect: str) -> ApiError:
+    phrase = _ROUTER_PHRASES.get(name, name)
     if dialect == "pydantic":
         problem: JsonValue = {"loc": ["body", param], "msg": "Extra inputs are not permitted", "input": "…"}
         if name == "system":

@@ -15,11 +15,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from pydantic import JsonValue, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from local.model_server.protocol.replies import Reply
 from local.model_server.protocol.requests import (
+    Body,
     ChatRequest,
+    ContentPart,
     FunctionSpec,
     JsonSchema,
     Message,
@@ -32,7 +34,17 @@ _SCHEMA = re.compile(r'<json_schema name="([^"]*)">(.*?)</json_schema>', re.DOTA
 _TOOLS = re.compile(r"<tools>(.*?)</tools>", re.DOTALL)
 _RESULT = re.compile(r"<tool_result[^>]*>(.*?)</tool_result>", re.DOTALL)
 _ELEMENT = re.compile(r"<[a-z_]+[ >]")
-_CALLS = "tool_calls"
+_CALLS = '{"tool_calls"'
+_SPECS = TypeAdapter(tuple[FunctionSpec, ...])
+
+
+class _Call(Body):
+    name: str
+    arguments: object = None
+
+
+class _Calls(Body):
+    tool_calls: tuple[_Call, ...]
 
 
 @dataclass(frozen=True)
@@ -46,49 +58,39 @@ class Asked:
         """The reply as this request can take it."""
         if not self.calls_in_words or reply.tool_call is None:
             return reply
-        call = {"name": reply.tool_call.name, "arguments": _value(reply.tool_call.arguments)}
-        text = json.dumps({_CALLS: [call]}, ensure_ascii=False)
+        try:
+            arguments = json.loads(reply.tool_call.arguments)
+        except ValueError:
+            arguments = reply.tool_call.arguments
+        call = {"name": reply.tool_call.name, "arguments": arguments}
+        text = json.dumps({"tool_calls": [call]}, ensure_ascii=False)
         return replace(reply, text=text, tool_call=None, finish_reason="stop")
 
 
 def in_fields(request: ChatRequest) -> Asked:
     """The request as it would be if the endpoint took schemas, tools and messages of the system."""
-    messages = request.messages
-    if messages[0].role == "user" and (found := _INSTRUCTIONS.match(messages[0].text)):
-        rest, others = (
-            messages[0].text[found.end() :],
-            [one for one in messages[0].content if one.type != "text"],
-        )
-        first = messages[0].model_copy(update={"content": (*_message("user", rest).content, *others)})
-        messages = (_message("system", found[1]), first, *messages[1:])
-        request = request.model_copy(update={"messages": messages})
-    system = "\n".join(message.text for message in messages if message.role in ("system", "developer"))
-    if request.format != "json_schema" and (schema := _schema(system)):
-        shape = ResponseFormat(type="json_schema", json_schema=schema)
-        update = {"response_format": shape, "messages": _up_to_material(messages)}
-        return Asked(request.model_copy(update=update))
-    if request.tools or not (tools := _tools(system)):
-        return Asked(request)
-    may_call = f'"{_CALLS}"' in system.partition("</tools>")[2]
-    told = tuple(part for message in messages for part in _with_calls_and_results(message))
-    update = {"messages": told, "tools": tools, "tool_choice": "auto" if may_call else "none"}
-    return Asked(request.model_copy(update=update), calls_in_words=True)
-
-
-def _schema(system: str) -> JsonSchema | None:
-    found = _SCHEMA.search(system)
-    value = _value(found[2]) if found else None
-    return JsonSchema(name=found[1], schema=value) if found and isinstance(value, dict) else None
-
-
-def _tools(system: str) -> tuple[ToolSpec, ...]:
-    found = _TOOLS.search(system)
-    told = _value(found[1]) if found else None
+    first, *others = request.messages
+    if first.role == "user" and (found := _INSTRUCTIONS.match(first.text)):
+        parts = [part for part in first.content if part.type != "text"]
+        rest = ContentPart(type="text", text=first.text[found.end() :])
+        first = first.model_copy(update={"content": (rest, *parts)})
+        request = request.model_copy(update={"messages": (_message("system", found[1]), first, *others)})
+    system = "\n".join([*request.texts_of("system"), *request.texts_of("developer")])
     try:
-        specs = [FunctionSpec.model_validate(one) for one in told] if isinstance(told, list) else []
-    except ValidationError:
-        return ()
-    return tuple(ToolSpec(type="function", function=spec) for spec in specs)
+        if request.format != "json_schema" and (found := _SCHEMA.search(system)):
+            schema = JsonSchema(name=found[1], schema=json.loads(found[2]))
+            shape = ResponseFormat(type="json_schema", json_schema=schema)
+            update = {"response_format": shape, "messages": _up_to_material(request.messages)}
+            return Asked(request.model_copy(update=update))
+        if request.tools or not (found := _TOOLS.search(system)):
+            return Asked(request)
+        tools = tuple(ToolSpec(function=spec) for spec in _SPECS.validate_json(found[1]))
+    except ValueError:  # words that only look like it
+        return Asked(request)
+    told = tuple(part for message in request.messages for part in _with_calls_and_results(message))
+    choice = "auto" if '"tool_calls"' in system.partition("</tools>")[2] else "none"
+    update = {"messages": told, "tools": tools, "tool_choice": choice}
+    return Asked(request.model_copy(update=update), calls_in_words=True)
 
 
 def _up_to_material(messages: tuple[Message, ...]) -> tuple[Message, ...]:
@@ -99,16 +101,14 @@ def _up_to_material(messages: tuple[Message, ...]) -> tuple[Message, ...]:
 
 def _with_calls_and_results(message: Message) -> Iterator[Message]:
     """The same with calls of an answer in its field, and each result as a message of its tool."""
-    if message.role == "assistant":
-        start = message.text.find(f'{{"{_CALLS}"')
-        said = _value(message.text[start:]) if start >= 0 else None
-        asked = said.get(_CALLS) if isinstance(said, dict) else None
-        calls = [
-            {"function": {"name": str(call.get("name")), "arguments": json.dumps(call.get("arguments"))}}
-            for call in (asked if isinstance(asked, list) else ())
-            if isinstance(call, dict)
-        ]
-        yield _message("assistant", message.text[:start], calls) if calls else message
+    if message.role == "assistant" and (start := message.text.find(_CALLS)) >= 0:
+        try:
+            said = _Calls.model_validate_json(message.text[start:]).tool_calls
+        except ValidationError:
+            yield message
+            return
+        calls = [{"function": {"name": one.name, "arguments": json.dumps(one.arguments)}} for one in said]
+        yield _message("assistant", message.text[:start], calls)
     elif message.role == "user" and _RESULT.search(message.text):
         yield from (_message("tool", result) for result in _RESULT.findall(message.text))
         if rest := _RESULT.sub("", message.text).strip():
@@ -119,11 +119,3 @@ def _with_calls_and_results(message: Message) -> Iterator[Message]:
 
 def _message(role: str, text: str, calls: object = ()) -> Message:
     return Message.model_validate({"role": role, "content": text, "tool_calls": calls})
-
-
-def _value(text: str) -> JsonValue:
-    try:
-        value: JsonValue = json.loads(text)
-    except ValueError:
-        return text
-    return value

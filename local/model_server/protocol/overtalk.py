@@ -8,25 +8,22 @@ from collections.abc import Callable
 
 from local.model_server.protocol.replies import Reply
 
-FILLER = "This sentence only fills the length that was asked for. "
-Counter = Callable[[str], int]
+FILLER = " This sentence only fills the length that was asked for."
 
 
-def talk_over(reply: Reply, least_tokens: int, count: Counter) -> Reply:
+def talk_over(reply: Reply, least_tokens: int, count: Callable[[str], int]) -> Reply:
     """The reply with at least that many tokens, as `count` counts them; a longer one stays as it is."""
     missing = least_tokens - count(reply.spoken)
     if missing <= 0 or reply.refusal:
         return reply
-    filler = FILLER * (1 + missing // max(1, count(FILLER)))
-    try:
-        value = json.loads(reply.spoken)
-    except json.JSONDecodeError:
-        value = None
-    parts = value if isinstance(value, dict) else {}
-    repeatable = {name: part for name, part in parts.items() if part and isinstance(part, list)}
+    filler = FILLER * (1 + missing // count(FILLER))
+    if not reply.spoken.startswith("{"):
+        return reply.saying(f"{reply.spoken}{filler}".strip())
+    parts = json.loads(reply.spoken)
+    lists = {name: part for name, part in parts.items() if isinstance(part, list) and part}
     texts = {name: part for name, part in parts.items() if isinstance(part, str)}
-    if longest := max(repeatable or texts, key=lambda name: len(parts[name]), default=None):
+    if longest := max(lists or texts, key=lambda name: len(parts[name]), default=None):
         once = max(1, count(json.dumps(parts[longest], ensure_ascii=False)) - 2)  # without its brackets
-        more = repeatable[longest] * (1 + missing // once) if repeatable else f" {filler}"
-        return reply.saying(json.dumps({**parts, longest: parts[longest] + more}, ensure_ascii=False))
-    return reply.saying(reply.spoken if parts else f"{reply.spoken} {filler}".strip())
+        more = lists[longest] * (1 + missing // once) if lists else filler
+        parts = {**parts, longest: parts[longest] + more}
+    return reply.saying(json.dumps(parts, ensure_ascii=False))

@@ -29,12 +29,6 @@ class ContentPart(Body):
     image_url: ImageUrl | None = None
 
 
-def _as_parts(content: object) -> object:
-    if content is None:
-        return ()
-    return ({"type": "text", "text": content},) if isinstance(content, str) else content
-
-
 class CalledFunction(Body):
     name: str = ""
     arguments: str = ""
@@ -44,6 +38,10 @@ class CalledTool(Body):
     """A call that the model made earlier in the conversation."""
 
     function: CalledFunction = CalledFunction()
+
+
+def _as_parts(content: object) -> object:
+    return ({"type": "text", "text": content},) if isinstance(content, str) else content or ()
 
 
 class Message(Body):
@@ -64,12 +62,10 @@ class Message(Body):
 
 class FunctionSpec(Body):
     name: str
-    description: str = ""
     parameters: dict[str, JsonValue] = Field(default_factory=dict)
 
 
 class ToolSpec(Body):
-    type: Literal["function"]
     function: FunctionSpec
 
 
@@ -112,6 +108,10 @@ class ChatRequest(Body):
 
     def has_role(self, role: str) -> bool:
         return any(message.role == role for message in self.messages)
+
+    def texts_of(self, role: str) -> list[str]:
+        """The text of each message of that role, in order."""
+        return [message.text for message in self.messages if message.role == role]
 
     @property
     def last_user_message(self) -> Message:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from local.model_server.embedding.service import EmbeddingService
 from local.model_server.text.passages import Passage
-from local.model_server.text.words import content_words, stem, stems_of, topic_words
+from local.model_server.text.words import content_words, stem, stems_of, topic_stems
 
 KEYWORD_WEIGHT = 0.25
 MEANING_WEIGHT = 0.75
@@ -36,7 +36,7 @@ def rank_passages(question: str, passages: Sequence[Passage], embedder: Embeddin
     if not passages:
         return []
     texts = [stems_of(f"{passage.block.heading} {passage.reading}") for passage in passages]
-    scores = _bm25([stem(word) for word in topic_words(question)], texts)
+    scores = _bm25(topic_stems(question), texts)
     best = max(scores) or 1.0
     promise = [
         score / best + BLOCK_ORDER_WEIGHT / (1 + passage.block_index)

@@ -67,8 +67,13 @@ def topic_words(question: str) -> list[str]:
     return [word for word in content_words(question) if word not in _ASKING]
 
 
+def topic_stems(question: str) -> list[str]:
+    """The stems of a question's topic words."""
+    return [stem(word) for word in topic_words(question)]
+
+
 def subject_of(question: str, names: Collection[str]) -> str:
     """The question's topic words without those whose stems are in `names`; all of it where none is left."""
-    telling = {stem(word) for word in topic_words(question)} - set(names)
+    telling = {*topic_stems(question)} - {*names}
     words = [word for word in question.split() if telling.intersection(stems_of(word))]
     return " ".join(words).strip(" ,;:?!.") or question

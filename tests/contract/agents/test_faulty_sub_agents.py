@@ -22,7 +22,7 @@ SLACK_S = 15.0  # faults hang for ever; how late this process is woken is the ma
 ONE_CALL = 2_500  # tokens: no prompt of these tests with its longest reply has more
 
 
-@pytest.mark.parametrize("fault", ["drip=20", *FAULTS])
+@pytest.mark.parametrize("fault", FAULTS)
 async def test_it_ends_in_time_and_within_its_budget(
     fault: str, to_models: Connections, model_server: ModelServer
 ) -> None:

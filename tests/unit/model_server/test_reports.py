@@ -10,7 +10,7 @@ from pydantic import BaseModel, JsonValue
 from local.model_server.embedding.service import EmbeddingService
 from local.model_server.protocol.requests import ChatRequest
 from local.model_server.respond import write_reply
-from local.model_server.sub_agents import READY
+from local.model_server.tools import READY
 from shared.subagents.profiles import ComparatorReport, DocReaderReport, EvidenceReport, WebReport
 from tests.unit.model_server.conftest import block, document
 
@@ -95,8 +95,8 @@ def test_a_claim_is_backed_or_marked(embedder: EmbeddingService) -> None:
 WEB = (
     '<web_results><result url="https://www.weather.gov/a" title="Rain 2023">'
     "Rainfall in 2023 was 958 mm in Germany. Sun was rare.</result>"
-    "<result><url>https://news.example.com/x</url><title>News</title>"
-    "<text>In Germany the rainfall of 2023 was 958 mm. Other news follow.</text></result>"
+    '<result url="https://news.example.com/x" title="News">'
+    "In Germany the rainfall of 2023 was 958 mm. Other news follow.</result>"
     '<result url="https://garden.example.org/" title="Roses">Roses want sun.</result></web_results>'
 )
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field, JsonValue, TypeAdapter
 from local.model_server.embedding.service import EmbeddingService
 from local.model_server.filler import fill
 from local.model_server.protocol.requests import JsonSchema
-from local.model_server.schemas import HANDLERS, fill_schema
+from local.model_server.tasks import HANDLERS, fill_schema
 from tests.unit.model_server.conftest import request
 
 

@@ -7,7 +7,7 @@ from pydantic import BaseModel
 
 from local.model_server.embedding.service import EmbeddingService
 from local.model_server.protocol.requests import JsonSchema
-from local.model_server.schemas import fill_schema
+from local.model_server.tasks import fill_schema
 from shared.evidence.alignment import Block, align
 from shared.summaries.models import FindingChoice, MergedSummary, WindowSummary
 from tests.unit.model_server.conftest import request
