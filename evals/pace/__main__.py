@@ -15,7 +15,7 @@ import httpx
 
 from evals.real.__main__ import read_questions
 from evals.real.asking import RecordedRun, RecordedStack, read_runs, recorded_stack
-from local.model_server.pace import PACES
+from local.model_server.knobs import PACES
 from local.run_all.app_settings import LOCAL_CHAT_MODEL
 from local.run_all.demo import ProgressBar, bring_samples
 from local.run_all.stack_settings import StackError

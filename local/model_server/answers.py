@@ -20,12 +20,9 @@ from local.model_server.prompt_reader import (
     read_proofs,
 )
 from local.model_server.protocol.requests import ChatRequest, Message
-from local.model_server.text.languages import detect_language
-from local.model_server.text.passages import Passage, attribute, in_page_order, passages_of, plain
-from local.model_server.text.ranking import best_of, rank_passages
-from local.model_server.text.sentences import spread
-from local.model_server.text.support import is_supported, names_of, occurs
-from local.model_server.text.words import stem, stems_of, subject_of, topic_stems
+from local.model_server.text.passages import Passage, attribute, in_page_order, passages_of, plain, spread
+from local.model_server.text.ranking import best_of, is_supported, names_of, occurs, rank_passages
+from local.model_server.text.words import detect_language, stem, stems_of, subject_of, topic_stems
 
 BEGIN = "<answer>"
 MAX_STATEMENTS = 4
@@ -105,7 +102,7 @@ def quote_answer(material: Material) -> str:
     """The few sentences and table rows that say it."""
     passages = passages_of(material.documents)
     ranked = rank_passages(material.question, passages, material.embedder)
-    if not is_supported(material.question, ranked, passages, material.embedder):
+    if not is_supported(material.question, ranked, passages):
         return _gap(material.question)
     return "\n\n".join(passage.cited for passage in best_of(ranked, CLOSE_TO_BEST, MAX_STATEMENTS))
 

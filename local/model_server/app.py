@@ -15,8 +15,8 @@ from starlette.routing import Route
 
 from local.model_server.embedding.service import MINILM_NAME
 from local.model_server.knobs import parse_knobs
-from local.model_server.protocol.errors import ApiError
 from local.model_server.protocol.replies import Json
+from local.model_server.protocol.requests import ApiError
 from local.model_server.respond import CHAT_MODEL
 from local.model_server.server import ModelServer
 

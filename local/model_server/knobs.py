@@ -4,16 +4,21 @@
 
 The table is in docs/internals/model-server.md. An unknown knob is an error: a test must not pass
 because a fault was misspelt.
+
+With `chaos=SEED` each request gets one of all the faults, or none. What it gets depends on the seed and on
+its number alone, so that a run that failed can be repeated. `pace` is how fast hosted models answer, and what
+they think unseen: figures seen at hosted endpoints; hidden tokens count against a reply's limit, and cost.
 """
 
 import hashlib
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Annotated, Literal, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from local.model_server.protocol.errors import ApiError
+from local.model_server.protocol.requests import ApiError, ChatRequest
 from local.model_server.tasks import TASK_GROUPS, TASK_NAMES
 
 # What an endpoint may lack; base64 and dimensions are of embeddings.
@@ -74,10 +79,10 @@ class Knobs(BaseModel):
         toolloop: 1 calls where it may; 2 also where it is told not to, and where no tool is offered.
         delegate: it hands a question over to a sub-agent when it is advised to.
         overtalk: tokens that a reply is longer, at least, than it is allowed to be.
-        chaos: the seed of `chaos.draw`.
+        chaos: the seed of `draw`.
         without, ignore: parts of the protocol (`PARTS`) that are refused, or accepted and ignored.
         dialect: how a refusal is worded.
-        pace: a class of hosted models (`pace.py`); `hidden`: tokens that it thinks ahead of this reply.
+        pace: a class of hosted models (`PACES`); `hidden`: tokens that it thinks ahead of this reply.
         fenced, think: JSON comes among words and in a fence; thoughts come ahead of what is said.
         matryoshka: vectors are shortened on demand.
         only: names of the tasks that all this is for; none = all.
@@ -148,3 +153,58 @@ def parse_knobs(suffix: str) -> Knobs:
         place = ".".join(map(str, first["loc"]))
         message = f"Model name: {place}: {first['msg']}; known are {', '.join(Knobs.model_fields)}"
         raise ApiError(400, message, code="invalid_knob", param="model") from None
+
+
+FAULTS = tuple(
+    """stall=0 stall=3 tps=1 ttft=3000 fail=429,retry_after=1 fail=429,retry_after=60 fail=500 fail=503 drop=0
+    drop=3 midstream=3 cut=20 garbage=content garbage=shape garbage=body garbage=protocol filter refuse
+    toolloop=2 overtalk=2000""".split()
+)
+_NO_FAULT = 10  # places of the draw that bring none: a third
+
+
+def draw(seed: int, request_number: int) -> str:
+    """The fault for the request with that number, as the knobs that make it; empty = none."""
+    digest = hashlib.blake2b(f"{seed}#{request_number}".encode(), digest_size=8).digest()
+    place = int.from_bytes(digest, "big") % (len(FAULTS) + _NO_FAULT)
+    return FAULTS[place] if place < len(FAULTS) else ""
+
+
+def with_fault(knobs: Knobs, request_number: int) -> Knobs:
+    """The knobs with the fault that their seed draws, if they have one; it goes before what they say."""
+    drawn = parse_knobs("" if knobs.chaos is None else draw(knobs.chaos, request_number))
+    return knobs.model_copy(update={name: getattr(drawn, name) for name in drawn.model_fields_set})
+
+
+@dataclass(frozen=True)
+class Pace:
+    """One class of models.
+
+    Attributes:
+        first_ms: until the first token, visible or not.
+        tokens_per_s: of both.
+        hidden: tokens by reasoning effort; the name "" stands for a request that names none.
+    """
+
+    first_ms: int
+    tokens_per_s: int
+    hidden: Mapping[str, int] = field(default_factory=dict)
+
+
+_BY_EFFORT = {"": 800, "none": 0, "minimal": 0, "low": 200, "medium": 800, "high": 2000}
+PACES: Mapping[str, Pace] = {
+    "gpt-4.1": Pace(700, 70),
+    "gpt-5-mini": Pace(900, 120, _BY_EFFORT),
+    "first-word": Pace(500, 65),
+}
+
+
+def paced(knobs: Knobs, request: ChatRequest) -> Knobs:
+    """The knobs with the pace that they name, for this request."""
+    pace = PACES.get(knobs.pace)
+    if pace is None:
+        return knobs
+    hidden = pace.hidden.get(request.reasoning_effort or "", 0)
+    hidden = min(hidden, request.output_limit or hidden)
+    first_ms = pace.first_ms + round(hidden * 1000 / pace.tokens_per_s)
+    return knobs.model_copy(update={"ttft": first_ms, "tps": pace.tokens_per_s, "hidden": hidden})

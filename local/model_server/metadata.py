@@ -11,9 +11,8 @@ from pydantic import JsonValue
 from local.model_server.embedding.service import EmbeddingService
 from local.model_server.prompt_reader import element_text
 from local.model_server.protocol.requests import ChatRequest
-from local.model_server.text.languages import detect_language
-from local.model_server.text.sentences import is_table_line, split_sentences, spread
-from local.model_server.text.words import content_words, stem, words_of
+from local.model_server.text.passages import is_table_line, split_sentences, spread
+from local.model_server.text.words import content_words, detect_language, stem, words_of
 
 MAX_TITLE_LENGTH = 120
 LINES_SEARCHED = 40

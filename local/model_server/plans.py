@@ -13,9 +13,8 @@ from local.model_server.embedding.service import EmbeddingService
 from local.model_server.prompt_reader import element_text, read_turns
 from local.model_server.protocol.requests import ChatRequest
 from local.model_server.tables import takes_calculating
-from local.model_server.text.languages import detect_language
-from local.model_server.text.support import NAME
-from local.model_server.text.words import topic_words
+from local.model_server.text.ranking import NAME
+from local.model_server.text.words import detect_language, topic_words
 
 MAX_REFERENCES = 4
 _DOCUMENTS = r"(?:documents|files|manuals|reports|policies|dokumente|dateien|unterlagen)"

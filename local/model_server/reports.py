@@ -15,10 +15,7 @@ from local.model_server.embedding.service import EmbeddingService
 from local.model_server.prompt_reader import Document
 from local.model_server.protocol.requests import ChatRequest
 from local.model_server.text.passages import Passage, in_page_order, passages_of
-from local.model_server.text.ranking import best_of, rank_passages
-from local.model_server.text.sentences import spread
-from local.model_server.text.support import is_supported
-from local.model_server.text.words import stems_of, subject_of
+from local.model_server.text.ranking import best_of, is_supported, rank_passages
 from local.model_server.tools import Assignment, read_assignment
 
 MAX_SECTIONS = 6  # as the prompt allows
@@ -35,23 +32,16 @@ def _write_doc_report(assignment: Assignment, embedder: EmbeddingService) -> Val
     parts: dict[str, list[Passage]] = {}
     for passage in passages_of([in_page_order(document) for document in assignment.documents]):
         parts.setdefault(passage.block.heading.strip() or passage.document.title, []).append(passage)
-    read = [document for document in assignment.documents if document.blocks]
-    claims: list[JsonValue] = []
-    for document in read:
-        passages, most = passages_of([document]), max(1, MAX_CLAIMS // len(read))
-        subject = subject_of(assignment.question, stems_of(f"{document.title} {document.filename}"))
-        chosen = best_of(rank_passages(subject, passages, embedder), FIT_FOR_CLAIM, most)
-        if subject == assignment.question:  # about the document as a whole
-            chosen = spread(passages, most)
-        claims += [_claim(passage) for passage in chosen]
-    unread = [one.title for one in assignment.documents if not one.blocks]
+    near = rank_each(Material(assignment.question, assignment.documents, embedder))
     return {
         "sections": [
             {"heading": heading, "summary": " ".join(one.statement for one in said[:SENTENCES_OF_SECTION])}
             for heading, said in list(parts.items())[:MAX_SECTIONS]
         ],
-        "claims": claims,
-        "uncertainty": [f"No passage of {title} was at hand." for title in unread],
+        "claims": [_claim(passage) for passages in near for passage in passages],
+        "uncertainty": [
+            f"No passage of {one.title} was at hand." for one in assignment.documents if not one.blocks
+        ],
     }
 
 
@@ -104,7 +94,7 @@ def _backed(question: str, documents: list[Document], embedder: EmbeddingService
     """The passages nearest to the question; none where they do not hold an answer."""
     passages = passages_of(documents)
     ranked = rank_passages(question, passages, embedder)
-    if not is_supported(question, ranked, passages, embedder):
+    if not is_supported(question, ranked, passages):
         return []
     return best_of(ranked, FIT_FOR_CLAIM, MAX_CLAIMS)
 

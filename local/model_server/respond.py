@@ -4,12 +4,21 @@ A real model gets the very same messages: tasks are recognised by the schema's n
 user message, never by a side channel.
 """
 
+import base64
+import binascii
+import io
+import re
+
+from PIL import Image, UnidentifiedImageError
+
 from local.model_server.answers import answer_turn
 from local.model_server.embedding.service import EmbeddingService
+from local.model_server.prompt_reader import element_text
 from local.model_server.protocol.replies import Reply, calling
-from local.model_server.protocol.requests import ChatRequest
+from local.model_server.protocol.requests import ChatRequest, Message
 from local.model_server.tables import answer_from_rows, query_tables
 from local.model_server.tasks import SUB_AGENT_TURN, fill_schema, task_of
+from local.model_server.text.passages import split_sentences, spread
 from local.model_server.tools import (
     answer_from_results,
     call_regardless,
@@ -17,7 +26,6 @@ from local.model_server.tools import (
     delegated,
     take_turn,
 )
-from local.model_server.vision import describe_images
 
 CHAT_MODEL = "groundwork-extractive"
 INTRODUCTION = (
@@ -65,3 +73,30 @@ def _answer(request: ChatRequest, embedder: EmbeddingService) -> str:
     while limit and len(lines) > 1 and embedder.count_tokens("\n".join(lines)) > limit:
         lines.pop()
     return "\n".join(lines).rstrip()
+
+
+CONTEXT_SENTENCES = 2
+CAPTION_NOTE = "(Local caption: from surrounding text and size; the content was not seen.)"
+_FIGURE_LINE = re.compile(
+    r"^\s*((?:Figure|Fig\.|Abbildung|Abb\.|Diagram|Chart|Table)\s*\d+[^\n]*)", re.IGNORECASE | re.MULTILINE
+)
+
+
+def describe_images(message: Message) -> str:
+    """One caption for the pictures of a message: the figure's own line or some sentences, and sizes."""
+    context = element_text(message.text, "surrounding_text") or re.sub(r"</?[a-z_]+[^>]*>", " ", message.text)
+    line = _FIGURE_LINE.search(context)
+    sentences = [line[1]] if line else split_sentences(context)
+    chosen = spread(sentences, CONTEXT_SENTENCES)
+    around = [" ".join(one.split()).removesuffix(".") + "." for one in chosen]
+    return " ".join([*around, *(_size(url) for url in message.image_urls), CAPTION_NOTE])
+
+
+def _size(url: str) -> str:
+    """Addresses of the web are never fetched: this server opens no connections."""
+    try:
+        with Image.open(io.BytesIO(base64.b64decode(url.partition(";base64,")[2], validate=True))) as image:
+            width, height = image.size
+    except (binascii.Error, UnidentifiedImageError, OSError, ValueError, Image.DecompressionBombError):
+        return "A picture that cannot be read."
+    return f"A picture of {width} x {height} pixels."

@@ -3,17 +3,16 @@
 import asyncio
 import time
 import uuid
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from local.model_server import chaos
 from local.model_server.embedding.minilm import DIMENSIONS, unit
 from local.model_server.embedding.service import MINILM_NAME, EmbeddingService
-from local.model_server.knobs import Knobs, ModelName, parse_knobs, parse_model_name
-from local.model_server.pace import paced
+from local.model_server.knobs import Knobs, ModelName, paced, parse_knobs, parse_model_name, with_fault
 from local.model_server.protocol.delivery import (
     CUT_BODY,
     Delivery,
@@ -21,17 +20,73 @@ from local.model_server.protocol.delivery import (
     apply_content_knobs,
     hang,
     stream,
+    talk_over,
     whole,
 )
-from local.model_server.protocol.endpoint_kinds import check_chat, check_embedding, decorated, without_ignored
-from local.model_server.protocol.errors import ApiError
-from local.model_server.protocol.in_words import in_fields
-from local.model_server.protocol.overtalk import talk_over
-from local.model_server.protocol.replies import Envelope, Reply, Usage, embedding_list
-from local.model_server.protocol.requests import ChatRequest, EmbeddingRequest, read_body
+from local.model_server.protocol.endpoint_kinds import (
+    check_chat,
+    check_embedding,
+    decorated,
+    in_fields,
+    without_ignored,
+)
+from local.model_server.protocol.replies import Envelope, Json, Reply, Usage, embedding_list
+from local.model_server.protocol.requests import ApiError, ChatRequest, EmbeddingRequest, read_body
 from local.model_server.respond import CHAT_MODEL, write_reply
-from local.model_server.stats import Call, Stats
 from local.model_server.tasks import task_of
+
+LATEST_CALLS = 200  # more than any one question makes
+
+
+@dataclass
+class Call:
+    """One chat request with the tokens that a provider would bill: of what was delivered, to its last piece.
+
+    A request that was answered with an error costs nothing.
+    """
+
+    task: str
+    prompt_tokens: int
+    completion_tokens: int = 0
+
+
+@dataclass
+class Stats:
+    """Counters since the start or the last reset."""
+
+    texts_embedded: int = 0
+    failures: int = 0
+    _requests: Counter[str] = field(default_factory=Counter)
+    _models: Counter[str] = field(default_factory=Counter)
+    _struck: Counter[str] = field(default_factory=Counter)
+    _call_count: int = 0
+    _calls: deque[Call] = field(default_factory=lambda: deque(maxlen=LATEST_CALLS))
+
+    def count_request(self, kind: str, model: str, *, is_struck: bool) -> int:
+        """Note a request; return its number, from 1, among those with this full model name that it is for."""
+        self._requests[kind] += 1
+        self._models[model] += 1
+        self._struck[model] += is_struck
+        return self._struck[model]
+
+    def begin_call(self, task: str, prompt_tokens: int) -> Call:
+        """Note a chat request whose reply is on its way; what of it arrives is added as it does."""
+        call = Call(task, prompt_tokens)
+        self._call_count += 1
+        self._calls.append(call)
+        return call
+
+    @property
+    def body(self) -> Json:
+        latest = [[call.task, call.prompt_tokens, call.completion_tokens] for call in self._calls]
+        return {
+            "requests": {kind: self._requests[kind] for kind in ("chat", "embeddings")},
+            "by_model": dict(sorted(self._models.items())),
+            "texts_embedded": self.texts_embedded,
+            "calls": {"count": self._call_count, "latest": latest},
+            "failures_injected": self.failures,
+        }
+
 
 CHAT_WORKERS = 2
 EMBEDDING_WORKERS = 2  # of their own: embedding requests that wait take no worker from chat
@@ -134,7 +189,7 @@ class ModelServer:
             raise ApiError(404, message, code="model_not_found", param="model")
         is_struck = model.knobs.are_for(task)
         number = self.stats.count_request(kind, model.full, is_struck=is_struck)
-        knobs = chaos.with_fault(model.knobs, number) if is_struck else Knobs()
+        knobs = with_fault(model.knobs, number) if is_struck else Knobs()
         if knobs.fail and knobs.fail.is_due(model.full, number):
             self.stats.failures += 1
             headers = {"retry-after": str(knobs.retry_after)} if knobs.retry_after is not None else {}

@@ -21,8 +21,7 @@ from local.model_server.prompt_reader import (
     read_turns,
 )
 from local.model_server.protocol.requests import ChatRequest
-from local.model_server.text.passages import passages_of
-from local.model_server.text.sentences import split_sentences, spread
+from local.model_server.text.passages import passages_of, split_sentences, spread
 from local.model_server.text.words import stems_of, topic_stems
 
 MAX_WORDS = 200  # of a conversation's summary, as the prompt asks

@@ -13,8 +13,7 @@ from typing import Any
 from local.model_server.prompt_reader import element_text
 from local.model_server.protocol.replies import ToolCall
 from local.model_server.protocol.requests import ChatRequest
-from local.model_server.text.languages import detect_language
-from local.model_server.text.words import content_words
+from local.model_server.text.words import content_words, detect_language
 
 _ASKS = (
     ("AVG", r"\b(?:average|mean|durchschnitt\w*)\b"),

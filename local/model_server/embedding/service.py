@@ -85,13 +85,6 @@ class EmbeddingService:
         ends = [end for _, end in self._counter.encode(text, add_special_tokens=False).offsets]
         return (text[: ends[limit - 1]], True) if len(ends) > limit > 0 else (text, False)
 
-    def word_ranks(self, words: Sequence[str]) -> list[int | None]:
-        """How common each word is in general: its place in a vocabulary that is sorted by frequency.
-
-        None when the word is not in the vocabulary as a whole: it is rare.
-        """
-        return [self._counter.token_to_id(word) for word in words]
-
     def close(self) -> None:
         """End the threads; what waits is dropped."""
         for pool in (self._pool, self._bulk_pool):

@@ -9,8 +9,29 @@ from dataclasses import dataclass, replace
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from local.model_server.knobs import Knobs
-from local.model_server.protocol.errors import ApiError
 from local.model_server.protocol.replies import Envelope, Json, Reply, Usage
+from local.model_server.protocol.requests import ApiError
+
+FILLER = " This sentence only fills the length that was asked for."
+
+
+def talk_over(reply: Reply, least_tokens: int, count: Callable[[str], int]) -> Reply:
+    """The reply with at least that many tokens, as `count` counts them; a longer one stays as it is."""
+    missing = least_tokens - count(reply.spoken)
+    if missing <= 0 or reply.refusal:
+        return reply
+    filler = FILLER * (1 + missing // count(FILLER))
+    if not reply.spoken.startswith("{"):
+        return reply.saying(f"{reply.spoken}{filler}".strip())
+    parts = json.loads(reply.spoken)
+    lists = {name: part for name, part in parts.items() if isinstance(part, list) and part}
+    texts = {name: part for name, part in parts.items() if isinstance(part, str)}
+    if longest := max(lists or texts, key=lambda name: len(parts[name]), default=None):
+        once = max(1, count(json.dumps(parts[longest], ensure_ascii=False)) - 2)  # without its brackets
+        more = lists[longest] * (1 + missing // once) if lists else filler
+        parts = {**parts, longest: parts[longest] + more}
+    return reply.saying(json.dumps(parts, ensure_ascii=False))
+
 
 ARGUMENT_PIECE = 12
 CUT_BODY = '{"object": "list", "data": ['

@@ -1,13 +1,108 @@
-"""Cuts the blocks of documents into passages: sentences and table rows, each quotable as it stands. Pure."""
+"""Cuts the blocks of documents into passages: sentences and table rows, each quotable as it stands. Pure.
+
+Not a letter of them is changed.
+"""
 
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 from xml.sax.saxutils import escape
 
 from local.model_server.prompt_reader import Block, Document
-from local.model_server.text.sentences import is_table_line, split_sentences, table_rows
 from local.model_server.text.words import words_of
+
+_BULLET = re.compile(r"^\s*(?:[-*•‣▪◦·–]|\(?[0-9]{1,2}[.)]|\(?[a-z]\))\s+")
+_BREAK = re.compile(r"[.!?…][\"'”’»)\]]*\s+(?=[\"'“„«(\[]?[A-ZÄÖÜÀ-Þ0-9•])|\s+(?=[•‣▪])")
+# No sentence ends after these, nor after a single letter ("J. Smith", "z. B.") or a number ("3. Mai").
+_ABBREVIATIONS = frozenset(
+    """approx art bzgl bzw ca cf co corp dr e.g eg eq etc fig figs ggf hr i.e ie inc incl inkl jr kap lt ltd
+    max min mio mr mrs ms no nos nr pp prof ref rev s.o sec sr st str tab u.a u.s usw vgl vol vs z.b
+    """.split()
+)
+_ABBREVIATED = re.compile(r"([^\s(\"“„]+)\.[\"'”’»)\]]*\s*$")
+Item = TypeVar("Item")
+_SEPARATOR_ROW = re.compile(r"^\s*\|?[\s:|-]*-[\s:|-]*$")
+
+
+def split_sentences(text: str) -> list[str]:
+    """Sentences in order, each a verbatim piece of the text without white space at its ends.
+
+    A line break ends a sentence only where a paragraph, a list item or a heading does: PDF lines run on.
+    """
+    return [sentence for part in _paragraphs(text) for sentence in _split_paragraph(part)]
+
+
+def spread(items: Sequence[Item], count: int) -> list[Item]:
+    """At most `count` of the items, evenly spread over all, the first one included."""
+    if len(items) <= count:
+        return list(items)
+    return [items[len(items) * place // count] for place in range(count)]
+
+
+def table_rows(text: str) -> list[tuple[str, str]]:
+    """(line, reading) of each row of the Markdown tables in a text; a header is a line above |---|.
+
+    The reading says a row as a sentence would: "Model X200: Price 1,200 EUR".
+    """
+    rows: list[tuple[str, str]] = []
+    header: list[str] = []
+    lines = text.split("\n")
+    for line, following in zip(lines, [*lines[1:], ""], strict=True):
+        if not is_table_line(line):
+            header = []
+        elif _SEPARATOR_ROW.match(following):
+            header = _cells(line)
+        elif not _SEPARATOR_ROW.match(line):
+            titles = header + [""] * line.count("|")
+            parts = [f"{title} {cell}".strip() for title, cell in zip(titles, _cells(line)) if cell]  # noqa: B905
+            reading = f"{parts[0]}: {', '.join(parts[1:])}" if len(parts) > 1 else "".join(parts)
+            rows.append((line.strip(), reading))
+    return rows
+
+
+def is_table_line(line: str) -> bool:
+    """Whether a line belongs to a Markdown table."""
+    return line.lstrip().startswith("|") and line.count("|") > 1
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip().strip("|").split("|")]
+
+
+def _paragraphs(text: str) -> Iterator[str]:
+    start = 0
+    for match in re.finditer(r"\n+", text):
+        before = text[start : match.start()]
+        if len(match[0]) > 1 or _line_ends_here(before.rsplit("\n", 1)[-1], text[match.end() :][:40]):
+            yield before
+            start = match.end()
+    yield text[start:]
+
+
+def _line_ends_here(line: str, following: str) -> bool:
+    if line.startswith("#") or following.startswith(("#", "|")) or _BULLET.match(following):
+        return True
+    return line.rstrip().endswith((".", "!", "?", ":"))
+
+
+def _split_paragraph(paragraph: str) -> Iterator[str]:
+    start = 0
+    for match in _BREAK.finditer(paragraph):
+        if sentence := paragraph[start : match.end()].strip():
+            if _ends_in_abbreviation(sentence):
+                continue
+            yield sentence
+        start = match.end()
+    if rest := paragraph[start:].strip():
+        yield rest
+
+
+def _ends_in_abbreviation(sentence: str) -> bool:
+    found = _ABBREVIATED.search(sentence)
+    token = found[1].lower() if found else ""
+    return token in _ABBREVIATIONS or len(token) == 1 or (token.isdigit() and len(token) == 2)
+
 
 _FEWEST_WORDS = 3  # shorter pieces are headings, page numbers, captions
 _LEADING_MARK = re.compile(r"^\s*(?:#{1,6}\s+|[-*•‣▪◦·–]\s*|\(?\d{1,2}[.)]\s+)")

@@ -2,16 +2,27 @@
 
 That mix beat both of its halves in picking the sentence of the right paragraph (84.7 %; BM25 alone
 84.0 %, MiniLM alone 80.8 %). Embedding is the slow part, so only the likely passages are embedded.
+
+Whether passages hold the answer: docs/internals/model-server.md, Abstention.
 """
 
 import math
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from local.model_server.embedding.service import EmbeddingService
 from local.model_server.text.passages import Passage
-from local.model_server.text.words import content_words, stem, stems_of, topic_stems
+from local.model_server.text.words import (
+    content_words,
+    detect_language,
+    is_content_word,
+    stem,
+    stems_of,
+    topic_stems,
+    words_of,
+)
 
 KEYWORD_WEIGHT = 0.25
 MEANING_WEIGHT = 0.75
@@ -84,3 +95,56 @@ def _bm25(query: Sequence[str], texts: Sequence[Sequence[str]]) -> list[float]:
         sum(weight * count[term] * (K1 + 1) / (count[term] + norm) for term, weight in idf.items())
         for count, norm in zip(counts, norms, strict=True)
     ]
+
+
+THRESHOLD = 1.0
+BLOCKS_LOOKED_AT = 3
+FEWEST_DOCUMENTS = 3  # of fewer, nothing can be said of what all hold
+STEM_PREFIX = 6  # "reimburse" meets "reimbursement"
+# Capitalised inside a sentence, or with a digit. German capitalises every noun: there only all in capitals.
+NAME = re.compile(r"(?<!^)(?<![.?!:] )\b[A-ZÀ-ÖØ-Þ][\w-]*|\b\w*\d[\w-]*(?:[.,]\d+)*")
+_NAME_IN_GERMAN = re.compile(r"\b[A-ZÀ-ÖØ-Þ]{3,}\b|\b\w*\d[\w-]*(?:[.,]\d+)*")
+
+
+def is_supported(question: str, ranked: Sequence[Ranked], passages: Sequence[Passage]) -> bool:
+    """Whether the ranked passages (best first) of all `passages` hold an answer.
+
+    They do where every name occurs and best cosine and share of the topic words in a best block are enough.
+    A word that every document holds in a name, as that of the organisation, tells none apart.
+    """
+    wanted = {*topic_stems(question)}
+    if not ranked or not wanted:
+        return bool(ranked)
+    around = {one.block_index: _stems_around(one) for one in passages}
+    held: dict[str, set[str]] = {}
+    for passage in passages:
+        held.setdefault(passage.document.doc_id, set()).update(around[passage.block_index])
+    names = [stem(name) for name in names_of(question)]
+    if not all(any(occurs(name, stems) for stems in held.values()) for name in names):
+        return False
+    if len(held) >= FEWEST_DOCUMENTS:
+        common = {name for name in names if all(occurs(name, stems) for stems in held.values())}
+        wanted = wanted - common or wanted
+    best = {item.passage.block_index for item in ranked[:BLOCKS_LOOKED_AT]}
+    covered = max(sum(occurs(one, around[block]) for one in wanted) for block in best) / len(wanted)
+    return max(item.cosine for item in ranked) + covered >= THRESHOLD
+
+
+def names_of(question: str) -> list[str]:
+    """Lower-case words that are names or numbers, in order; of two letters ("Q2", "5 %") none."""
+    pattern = _NAME_IN_GERMAN if detect_language(question) == "de" else NAME
+    words = (word for found in pattern.findall(question) for word in words_of(found))
+    return [word for word in dict.fromkeys(words) if len(word) > 2 and is_content_word(word)]
+
+
+def occurs(word_stem: str, stems: Collection[str]) -> bool:
+    """Whether a stem is among the stems: itself, or a form of it."""
+    if word_stem in stems or any(letter.isdigit() for letter in word_stem):
+        return word_stem in stems
+    beginning = word_stem[:STEM_PREFIX]
+    return len(beginning) == STEM_PREFIX and any(other.startswith(beginning) for other in stems)
+
+
+def _stems_around(one: Passage) -> set[str]:
+    """Stems of a passage's block, its heading and its document's name."""
+    return set(stems_of(f"{one.block.text} {one.block.heading} {one.document.title} {one.document.filename}"))

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from local.model_server.chaos import FAULTS
+from local.model_server.knobs import FAULTS
 from shared.platform.calls import model_endpoint
 from shared.platform.language_models.chat_model import OpenAIChatModel
 from shared.wiring import Connections

@@ -5,9 +5,8 @@ from collections import Counter
 
 import pytest
 
-from local.model_server.chaos import FAULTS, draw, with_fault
-from local.model_server.knobs import Knobs, parse_knobs
-from local.model_server.protocol.overtalk import talk_over
+from local.model_server.knobs import FAULTS, Knobs, draw, parse_knobs, with_fault
+from local.model_server.protocol.delivery import talk_over
 from local.model_server.protocol.replies import Reply, ToolCall
 
 

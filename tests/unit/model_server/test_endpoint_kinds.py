@@ -8,11 +8,15 @@ import pytest
 from local.model_server.app import admits, create_app
 from local.model_server.embedding.service import EmbeddingService
 from local.model_server.knobs import PARTS, parse_knobs
-from local.model_server.protocol.endpoint_kinds import check_chat, check_embedding, decorated, without_ignored
-from local.model_server.protocol.errors import ApiError
-from local.model_server.protocol.in_words import in_fields
+from local.model_server.protocol.endpoint_kinds import (
+    check_chat,
+    check_embedding,
+    decorated,
+    in_fields,
+    without_ignored,
+)
 from local.model_server.protocol.replies import Reply, ToolCall
-from local.model_server.protocol.requests import ChatRequest, EmbeddingRequest
+from local.model_server.protocol.requests import ApiError, ChatRequest, EmbeddingRequest
 from local.model_server.respond import CHAT_MODEL
 from local.model_server.server import ModelServer
 

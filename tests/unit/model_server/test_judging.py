@@ -1,14 +1,12 @@
-"""Passages judged and quotations repaired, as a real model would be asked to."""
+"""Passages judged, as a real model would be asked to."""
 
-import pytest
 from pydantic import BaseModel
 
 from local.model_server.embedding.service import EmbeddingService
-from local.model_server.judging import repair_quotes
 from local.model_server.protocol.requests import JsonSchema
 from local.model_server.tasks import fill_schema
 from shared.retrieval.models import PassageGrades, PassageScores
-from tests.unit.model_server.conftest import block, document, request
+from tests.unit.model_server.conftest import request
 
 QUESTION = "<question>At what pressure does the relief valve open?</question>"
 PASSAGES = """<passages>
@@ -46,24 +44,3 @@ def test_what_has_nothing_to_do_with_the_question_is_graded_out(embedder: Embedd
     assert isinstance(grades, PassageGrades)
     relevant = {item.number: item.relevant for item in grades.grades}
     assert (relevant[1], relevant[2]) == (False, True)
-
-
-@pytest.mark.parametrize(
-    ("claim", "quote"),
-    [
-        ("The safety valve opens at 270 bar.", 'The "safety" valve opens at 270 bar.'),
-        ("The filter must be changed after 500 hours.", "The filter is replaced every 500 hours."),
-        ("The safety valve opens at 290 bar.", None),
-        ("Lunch is served at noon.", None),
-    ],
-)
-def test_a_quote_is_repaired_only_by_a_sentence_that_supports_it(
-    embedder: EmbeddingService, claim: str, quote: str | None
-) -> None:
-    documents = document(
-        "d", block('The "safety" valve opens at 270 bar. The filter is replaced every 500 hours.')
-    )
-    asked = f'<claim number="2" doc_id="d"><statement>{claim}</statement></claim>'
-    message = f"<claims>{asked}</claims><documents>{documents}</documents>"
-    repaired = repair_quotes(request(message), embedder)
-    assert repaired == {"quotations": [{"number": 2, "doc_id": "d", "quote": quote}]}

@@ -3,7 +3,7 @@
 import pytest
 
 from local.model_server.knobs import Failure, Knobs, parse_model_name
-from local.model_server.protocol.errors import ApiError
+from local.model_server.protocol.requests import ApiError
 
 
 def test_a_plain_name_has_no_knobs() -> None:

@@ -2,8 +2,7 @@
 
 import pytest
 
-from local.model_server.knobs import Knobs, parse_knobs
-from local.model_server.pace import PACES, paced
+from local.model_server.knobs import PACES, Knobs, paced, parse_knobs
 from local.model_server.protocol.requests import ChatRequest, Message
 
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from local.model_server.text.languages import detect_language
-from local.model_server.text.sentences import split_sentences, table_rows
+from local.model_server.text.passages import split_sentences, table_rows
+from local.model_server.text.words import detect_language
 
 
 @pytest.mark.parametrize(

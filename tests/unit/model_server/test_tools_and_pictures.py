@@ -10,8 +10,8 @@ from pydantic import JsonValue
 
 from local.model_server.embedding.service import EmbeddingService
 from local.model_server.protocol.requests import ChatRequest, Message
+from local.model_server.respond import describe_images
 from local.model_server.tools import answer_from_results, choose_tool_call
-from local.model_server.vision import describe_images
 
 SEARCH: dict[str, JsonValue] = {
     "name": "rag_semantic_search",
