@@ -59,15 +59,6 @@ class CallSubOrchestrator(_Wire):
     version: str | None = None
 
 
-class CallSubOrchestratorWithRetry(_Wire):
-    action_type: Literal[ActionType.CALL_SUB_ORCHESTRATOR_WITH_RETRY]
-    function_name: str
-    input: str
-    retry_options: RetryOptions
-    instance_id: str | None = None
-    version: str | None = None
-
-
 class ContinueAsNew(_Wire):
     action_type: Literal[ActionType.CONTINUE_AS_NEW]
     input: str
@@ -85,9 +76,10 @@ class WaitForExternalEvent(_Wire):
 
 
 class Unsupported(_Wire):
-    """Entities and durable HTTP calls: known to the protocol, not to this executor."""
+    """Retried children, entities and durable HTTP calls: known to the protocol, not to this executor."""
 
     action_type: Literal[
+        ActionType.CALL_SUB_ORCHESTRATOR_WITH_RETRY,
         ActionType.CALL_ENTITY,
         ActionType.CALL_HTTP,
         ActionType.SIGNAL_ENTITY,
@@ -109,7 +101,6 @@ Action = Annotated[
     CallActivity
     | CallActivityWithRetry
     | CallSubOrchestrator
-    | CallSubOrchestratorWithRetry
     | ContinueAsNew
     | CreateTimer
     | WaitForExternalEvent

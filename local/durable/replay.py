@@ -16,10 +16,8 @@ from local.durable.actions import (
     CallActivity,
     CallActivityWithRetry,
     CallSubOrchestrator,
-    CallSubOrchestratorWithRetry,
     ContinueAsNew,
     CreateTimer,
-    RetryOptions,
     Unsupported,
     WaitForExternalEvent,
     WhenAll,
@@ -217,11 +215,13 @@ class _Replay:
 
     @_begin.register
     def _(self, action: CallActivityWithRetry) -> HostTask:
-        return self._with_retry(action.retry_options, lambda: self._call_activity(action))
+        options = action.retry_options
 
-    @_begin.register
-    def _(self, action: CallSubOrchestratorWithRetry) -> HostTask:
-        return self._with_retry(action.retry_options, lambda: self._call_child(action))
+        def start_timer(last: bool) -> HostTask:
+            pause = timedelta(milliseconds=0 if last else options.first_retry_interval_in_milliseconds)
+            return self._create_timer(self._now + pause)
+
+        return RetriedTask(options.max_number_of_attempts, lambda: self._call_activity(action), start_timer)
 
     @_begin.register
     def _(self, action: CreateTimer) -> HostTask:
@@ -252,7 +252,7 @@ class _Replay:
         return self._schedule(lambda task_id: ActivityRequest(task_id, action.function_name, action.input))
 
     @_begin.register(CallSubOrchestrator)
-    def _call_child(self, action: CallSubOrchestrator | CallSubOrchestratorWithRetry) -> HostTask:
+    def _call_child(self, action: CallSubOrchestrator) -> HostTask:
         _require(action.function_name, self.scope.orchestrators, "orchestrator")
         child_id = action.instance_id
         if child_id and child_id in (self.scope.instance_id, self.scope.parent_instance_id):
@@ -279,13 +279,6 @@ class _Replay:
             self.cancelled_timers.add(task_id)
             self.open_tasks.pop(task_id).finish()
         return task
-
-    def _with_retry(self, options: RetryOptions, start_attempt: Callable[[], HostTask]) -> HostTask:
-        def start_timer(last: bool) -> HostTask:
-            pause = timedelta(milliseconds=0 if last else options.first_retry_interval_in_milliseconds)
-            return self._create_timer(self._now + pause)
-
-        return RetriedTask(options.max_number_of_attempts, start_attempt, start_timer)
 
     def _schedule(self, request: Callable[[int], Request]) -> HostTask:
         task_id, self._next_id = self._next_id, self._next_id + 1

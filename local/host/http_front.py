@@ -20,16 +20,7 @@ from local.host.settings import AppError
 from local.host.wire import CALL_HEADER, INVOCATION_HEADER, FunctionDocument
 from local.host.worker_process import Body, Worker, WorkerLostError
 
-CONSTRAINTS = {
-    "int": r"-?\d+",
-    "long": r"-?\d+",
-    "guid": r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}",
-    "alpha": r"[A-Za-z]+",
-    "bool": r"(?i:true|false)",
-}
-
-
-PARAMETER = re.compile(r"^\{(\*?)(\w+)(?::(\w+))?(\??)\}$")
+PARAMETER = re.compile(r"^\{(\*?)(\w+)(\??)\}$")
 
 
 @dataclass(frozen=True)
@@ -55,7 +46,7 @@ def compile_route(template: str) -> RouteTemplate:
     """Compile a route template.
 
     Raises:
-        AppError: a segment or a constraint that this host does not know.
+        AppError: a segment that this host does not know, such as one with a constraint.
     """
     pattern = ""
     for index, segment in enumerate(template.strip("/").split("/")):
@@ -81,12 +72,8 @@ def _compile_segment(segment: str, template: str) -> tuple[str, bool]:
     matched = PARAMETER.match(segment)
     if matched is None:
         raise AppError(f"route {template!r}: this host does not know the segment {segment!r}")
-    star, name, constraint, optional = matched.groups()
-    if star:
-        return f"(?P<{name}>.*)", True
-    if constraint is not None and constraint not in CONSTRAINTS:
-        raise AppError(f"route {template!r}: this host knows the constraints {', '.join(CONSTRAINTS)}")
-    return f"(?P<{name}>{CONSTRAINTS.get(constraint or '', '[^/]+')})", bool(optional)
+    star, name, optional = matched.groups()
+    return (f"(?P<{name}>.*)", True) if star else (f"(?P<{name}>[^/]+)", bool(optional))
 
 
 # Of one connection, not of the message; the sender writes the lengths.

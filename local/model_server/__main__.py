@@ -17,7 +17,7 @@ def main() -> None:
 
         listener.listen(2048)  # early clients wait for the weights
         print(f"model server: http://{HOST}:{arguments.port}/v1", flush=True)
-        serve(create_app(arguments.key, arguments.token, arguments.knobs), listener)
+        serve(create_app(arguments.key, arguments.token), listener)
 
 
 def _arguments() -> argparse.Namespace:
@@ -29,9 +29,6 @@ def _arguments() -> argparse.Namespace:
         help="API key that every request must carry; also SERVER_KEY; none: any is fine",
     )
     parser.add_argument("--token", default=None, help="bearer token that is as good as the key, as Azure's")
-    parser.add_argument(
-        "--knobs", default="", help="for all requests whose model's name has none, such as without=tools"
-    )
     return parser.parse_args()
 
 

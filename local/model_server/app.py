@@ -14,7 +14,6 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from local.model_server.embedding.service import MINILM_NAME
-from local.model_server.knobs import parse_knobs
 from local.model_server.protocol.replies import Json
 from local.model_server.protocol.requests import ApiError
 from local.model_server.respond import CHAT_MODEL
@@ -23,17 +22,12 @@ from local.model_server.server import ModelServer
 Handler = Callable[[Request, ModelServer], Awaitable[Response]]
 
 
-def create_app(key: str | None = None, token: str | None = None, knobs: str = "") -> Starlette:
-    """The application. With a key or a token every route but /health asks for it.
-
-    Raises:
-        ApiError: `knobs`, those of requests whose model's name has none, are none.
-    """
-    parse_knobs(knobs)
+def create_app(key: str | None = None, token: str | None = None) -> Starlette:
+    """The application. With a key or a token every route but /health asks for it."""
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        server = await ModelServer.load(knobs)
+        server = await ModelServer.load()
         app.state.server = server
         try:
             yield

@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from local.model_server.embedding.minilm import DIMENSIONS, unit
 from local.model_server.embedding.service import MINILM_NAME, EmbeddingService
-from local.model_server.knobs import Knobs, ModelName, paced, parse_knobs, parse_model_name, with_fault
+from local.model_server.knobs import Knobs, ModelName, paced, parse_model_name, with_fault
 from local.model_server.protocol.delivery import (
     CUT_BODY,
     Delivery,
@@ -97,10 +97,8 @@ PICTURE_TOKENS = 85  # what OpenAI counts for a picture in low detail
 class ModelServer:
     """The state of one server process. All methods but `load` belong to the event loop."""
 
-    def __init__(self, embedder: EmbeddingService, knobs: str = "") -> None:
-        """`knobs`: for all requests whose model's name has none."""
+    def __init__(self, embedder: EmbeddingService) -> None:
         self.embedder = embedder
-        self._knobs = parse_knobs(knobs)
         self.stats = Stats()
         self.started_at = int(time.time())
         self._chat_pool = ThreadPoolExecutor(CHAT_WORKERS, thread_name_prefix="chat")
@@ -108,9 +106,9 @@ class ModelServer:
         self._bulk_pool = ThreadPoolExecutor(EMBEDDING_WORKERS, thread_name_prefix="bulk-embeddings")
 
     @classmethod
-    async def load(cls, knobs: str = "") -> "ModelServer":
+    async def load(cls) -> "ModelServer":
         """Load the weights (0.3 s) without blocking the event loop."""
-        return cls(await asyncio.to_thread(EmbeddingService), knobs)
+        return cls(await asyncio.to_thread(EmbeddingService))
 
     def close(self) -> None:
         for pool in (self._chat_pool, self._embedding_pool, self._bulk_pool):
@@ -131,7 +129,7 @@ class ModelServer:
         if model.base not in {CHAT_MODEL, MINILM_NAME}:
             message = f"The model `{model.base}` does not exist here; served are {CHAT_MODEL}, {MINILM_NAME}."
             raise ApiError(404, message, code="model_not_found", param="model")
-        return model if "@" in full_name else replace(model, knobs=self._knobs)
+        return model
 
     async def chat(self, raw: bytes, is_disconnected: Waiter) -> Response:
         """Answer POST /chat/completions."""

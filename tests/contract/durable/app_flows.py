@@ -93,19 +93,6 @@ def retries(context: Context) -> Any:
 
 
 @flows.orchestration_trigger(context_name="context")
-def retried_child(context: Context) -> Any:
-    result = yield context.call_sub_orchestrator_with_retry(
-        "does_not_catch_twice", RETRY_THREE, None, f"{context.instance_id}:child"
-    )
-    return [result, (yield context.call_activity("square", 7))]
-
-
-@flows.orchestration_trigger(context_name="context")
-def does_not_catch_twice(context: Context) -> Any:
-    return (yield context.call_activity("fail_first", 2))
-
-
-@flows.orchestration_trigger(context_name="context")
 def parent(context: Context) -> Any:
     generated = yield context.call_sub_orchestrator("child", {"number": 3})
     fixed = yield context.call_sub_orchestrator("child", {"number": 4}, f"{context.instance_id}:c0")

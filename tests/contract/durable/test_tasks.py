@@ -97,13 +97,6 @@ async def test_a_retry_that_gives_up_takes_one_more_timer(server: DurableServer)
     assert kinds.count("TimerFired") == 3
 
 
-async def test_a_child_with_a_fixed_id_is_retried_under_that_id(server: DurableServer) -> None:
-    status = await server.run("retried_child", instance_id="parent")
-
-    assert status.output == ["succeeded at attempt 3", 49]
-    assert (await server.status("parent:child")).runtime_status.value == "Completed"
-
-
 async def test_children_with_generated_and_fixed_ids(server: DurableServer) -> None:
     generated, fixed = (await server.run("parent", instance_id="family")).output
 

@@ -18,8 +18,6 @@ from local.host.settings import AppError
         ("runs/{run_id}", "runs/a%0Ab", {"run_id": "a\nb"}),
         ("runs/{run_id}", "runs/7/events", None),
         ("runs/{run_id}", "runs/", None),
-        ("runs/{n:int}", "runs/-3", {"n": "-3"}),
-        ("runs/{n:int}", "runs/x", None),
         ("files/{*path}", "files/a/b.txt", {"path": "a/b.txt"}),
         ("files/{*path}", "files", {}),
         ("list/{page?}", "list", {}),
@@ -31,7 +29,7 @@ def test_path_is_matched(template: str, path: str, expected: dict[str, str] | No
     assert compile_route(template).match(path) == expected
 
 
-@pytest.mark.parametrize("template", ["a/{n:length(3)}", "a/x{n}", "a/{n:guidd}"])
+@pytest.mark.parametrize("template", ["a/{n:length(3)}", "a/x{n}", "a/{n:int}"])
 def test_unknown_segment_or_constraint_is_refused(template: str) -> None:
     with pytest.raises(AppError, match="this host"):
         compile_route(template)

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from local.model_server.app import admits, create_app
-from local.model_server.embedding.service import EmbeddingService
+from local.model_server.app import admits
 from local.model_server.knobs import PARTS, parse_knobs
 from local.model_server.protocol.endpoint_kinds import (
     check_chat,
@@ -17,8 +16,6 @@ from local.model_server.protocol.endpoint_kinds import (
 )
 from local.model_server.protocol.replies import Reply, ToolCall
 from local.model_server.protocol.requests import ApiError, ChatRequest, EmbeddingRequest
-from local.model_server.respond import CHAT_MODEL
-from local.model_server.server import ModelServer
 
 TOOL = {"type": "function", "function": {"name": "search", "parameters": {"type": "object"}}}
 USER = {"role": "user", "content": "How much?"}
@@ -153,11 +150,3 @@ def test_with_a_key_alone_a_bearer_is_the_key() -> None:
     assert admits({"authorization": "Bearer k"}, "k", None)
     assert not admits({"authorization": "Bearer t"}, "k", None)
     assert not admits({"api-key": "t"}, None, "t")
-
-
-def test_knobs_of_the_process_are_those_of_names_without_any(embedder: EmbeddingService) -> None:
-    server = ModelServer(embedder, "without=tools")
-    assert server.resolve(CHAT_MODEL).knobs.without == ("tools",)
-    assert server.resolve(f"{CHAT_MODEL}@ttft=5").knobs.without == ()
-    with pytest.raises(ApiError):
-        create_app(knobs="without=toolz")

@@ -95,7 +95,7 @@ async def show_counters(req: Request) -> JSONResponse:
     return JSONResponse(counters)
 
 
-@app.route(route="slow/{seconds:int}", methods=["GET"])
+@app.route(route="slow/{seconds}", methods=["GET"])
 def slow(req: Request) -> str:
     counters["slow_began"] = 1
     time.sleep(int(req.path_params["seconds"]))
