@@ -38,7 +38,7 @@ class _SharedAzurite:
     def release(self) -> None:
         self._users -= 1
         if self._users == 0 and self._server is not None and self._folder is not None:
-            self._server.stop()
+            self._server.process.stop()
             self._folder.cleanup()
             self._server = None
 

@@ -3,6 +3,7 @@
 import argparse
 import importlib.util
 import json
+import os
 import shutil
 import signal
 import socket
@@ -15,8 +16,11 @@ from typing import Self
 
 from filelock import FileLock
 
+from local.child_process import ChildProcess, start_child
+from local.run_all.stack_settings import StackError
 
-class NodeMissingError(RuntimeError):
+
+class NodeMissingError(StackError):
     """Neither the machine nor the Python environment has Node."""
 
 
@@ -50,7 +54,7 @@ HERE = Path(__file__).parent
 INSTALL_TIMEOUT_S = 600.0  # 22 s measured on two cores with a fast line
 
 
-class AzuriteInstallError(RuntimeError):
+class AzuriteInstallError(StackError):
     """npm could not install Azurite; the text holds the end of npm's own output."""
 
 
@@ -102,8 +106,6 @@ def _npm_ci(prefix: Path) -> None:
 
 HOST = "127.0.0.1"
 START_TIMEOUT_S = 60.0  # 1.5 s measured on an idle machine; a loaded one with cold files takes far longer
-STOP_TIMEOUT_S = 10.0
-
 
 # Longer than clients keep silent connections (aiohttp: 15 s). Azurite's own 5 s let it close one while a busy
 # client sent on it: a POST of which nobody knows then whether it was done.
@@ -118,42 +120,23 @@ ACCOUNT = "devstoreaccount1"
 ACCOUNT_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 
 
-class AzuriteError(RuntimeError):
+class AzuriteError(StackError):
     """Azurite did not start; the text says why."""
 
 
+@dataclass(frozen=True)
 class AzuriteServer:
     """A running Azurite. A context manager: leaving it ends the process."""
 
-    def __init__(
-        self, process: "subprocess.Popen[bytes]", blob_port: int, queue_port: int, table_port: int
-    ) -> None:
-        self._process = process
-        self.blob_port = blob_port
-        self.queue_port = queue_port
-        self.table_port = table_port
-
-    @property
-    def pid(self) -> int:
-        return self._process.pid
+    process: ChildProcess
+    blob_port: int
+    queue_port: int
+    table_port: int
 
     @property
     def connection_string(self) -> str:
         """What storage SDKs take; also the value of AzureWebJobsStorage."""
         return connection_string(self.blob_port, self.queue_port, self.table_port)
-
-    def is_running(self) -> bool:
-        return self._process.poll() is None
-
-    def stop(self) -> None:
-        """End the process; Azurite writes its index on SIGTERM, so it gets time for that."""
-        if self.is_running():
-            self._process.send_signal(signal.SIGTERM)
-        try:
-            self._process.wait(STOP_TIMEOUT_S)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
 
     def __enter__(self) -> Self:
         return self
@@ -161,7 +144,7 @@ class AzuriteServer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.stop()
+        self.process.stop()
 
 
 def connection_string(blob_port: int, queue_port: int, table_port: int) -> str:
@@ -194,17 +177,13 @@ def start_azurite(
     command = [*find_node().node, str(script), "--location", str(folder), *host_flags, *port_flags]
     command += [flag for name in ports for flag in (f"--{name}KeepAliveTimeout", str(KEEP_ALIVE_S))]
     command += ["--silent", "--skipApiVersionCheck", "--disableTelemetry"]
-    log_path = folder / "azurite.log"
-    with log_path.open("ab") as log:
-        # A group of its own: Ctrl-C in the terminal must reach the launcher first, which stops in order.
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, process_group=0)
-    server = AzuriteServer(process, blob_port, queue_port, table_port)
+    process = start_child("storage emulator", command, folder / "azurite.log", os.environ, folder=folder)
     try:
-        _wait_until_ready(server, log_path)
+        _wait_until_ready(process, list(ports.values()))
     except BaseException:
-        server.stop()
+        process.stop()
         raise
-    return server
+    return AzuriteServer(process, blob_port, queue_port, table_port)
 
 
 def _refuse_busy_ports(ports: dict[str, int]) -> None:
@@ -217,12 +196,11 @@ def _refuse_busy_ports(ports: dict[str, int]) -> None:
                 raise AzuriteError(f"the {name} port {port} of Azurite is in use on {HOST}") from busy
 
 
-def _wait_until_ready(server: AzuriteServer, log_path: Path) -> None:
+def _wait_until_ready(process: ChildProcess, waiting: list[int]) -> None:
     deadline = time.monotonic() + START_TIMEOUT_S
-    waiting = [server.blob_port, server.queue_port, server.table_port]
     while waiting:
-        if not server.is_running():
-            raise AzuriteError(f"Azurite ended at once:\n{log_path.read_text(errors='replace')[-2000:]}")
+        if not process.is_running():
+            raise AzuriteError(process.describe_end())
         if time.monotonic() > deadline:
             raise AzuriteError(f"Azurite did not answer on port {waiting[0]} within {START_TIMEOUT_S:.0f} s")
         if _answers(waiting[0]):

@@ -18,16 +18,10 @@ from typing import Self
 from azure.core.exceptions import ResourceExistsError, ResourceNotFoundError
 from azure.storage.blob import BlobServiceClient, ContentSettings, CorsRule
 
-from local.azurite.server import (
-    AzuriteError,
-    AzuriteInstallError,
-    AzuriteServer,
-    NodeMissingError,
-    start_azurite,
-)
+from local.azurite.server import connection_string, start_azurite
+from local.child_process import ChildProcess, start_child, wait_until_healthy
 from local.run_all import process_record
 from local.run_all.app_settings import ModelChoice, app_settings, choose_model, write_settings_file
-from local.run_all.child_process import ChildProcess, start_child, tail, wait_until_healthy
 from local.run_all.stack_settings import HOST, Ports, StackError, StackSettings, settle_ports
 from local.run_all.tokens import (
     StackSecrets,
@@ -118,7 +112,6 @@ class LocalStack:
         self._overrides = dict(overrides or {})
         self._environment = dict(os.environ if environment is None else environment)
         self._children: dict[str, ChildProcess] = {}
-        self._azurite: AzuriteServer | None = None
         self.ports: Ports = settings.ports
         self.secrets: StackSecrets
         self.model: ModelChoice
@@ -136,9 +129,7 @@ class LocalStack:
     @property
     def storage_connection_string(self) -> str:
         """What any Azure Storage client takes."""
-        if self._azurite is None:
-            raise StackError("The stack is not running.")
-        return self._azurite.connection_string
+        return connection_string(self.ports.blob, self.ports.queue, self.ports.table)
 
     @property
     def _host_folder(self) -> Path:
@@ -191,11 +182,9 @@ class LocalStack:
         write_tokens_file(self.data, self.base_url, self.secrets.token_secret)
 
     def _start_azurite(self) -> None:
-        folder = self.data / "azurite"
-        try:
-            self._azurite = start_azurite(folder, self.ports.blob, self.ports.queue, self.ports.table)
-        except (AzuriteError, AzuriteInstallError, NodeMissingError) as failed:
-            raise StackError(f"The {AZURITE} did not start: {failed}") from failed
+        ports = self.ports
+        azurite = start_azurite(self.data / "azurite", ports.blob, ports.queue, ports.table)
+        self._children[AZURITE] = azurite.process
         self._record()
 
     def start_host(self, changes: Mapping[str, str] | None = None) -> None:
@@ -221,8 +210,8 @@ class LocalStack:
 
         The storage emulator is ended in order: it writes its index some seconds after it has answered.
         """
-        if name == AZURITE and self._azurite is not None:
-            self._azurite.stop()
+        if name == AZURITE:
+            self._children[name].stop()
             self._start_azurite()
         else:
             self._children[name].kill()
@@ -231,7 +220,7 @@ class LocalStack:
 
     def pid_of(self, name: str) -> int:
         """The process id of a server."""
-        return self._azurite.pid if name == AZURITE and self._azurite else self._children[name].pid
+        return self._children[name].pid
 
     @property
     def worker_pid(self) -> int:
@@ -266,19 +255,13 @@ class LocalStack:
         self._record()
 
     def _record(self) -> None:
-        pids = {name: child.pid for name, child in self._children.items()}
-        if self._azurite is not None:
-            pids[AZURITE] = self._azurite.pid
-        process_record.write(self.data, pids)
+        process_record.write(self.data, {name: child.pid for name, child in self._children.items()})
 
     def check(self) -> None:
         """Raises StackError when a server has ended: which one, and the end of its log."""
         for child in self._children.values():
             if not child.is_running():
                 raise StackError(child.describe_end())
-        if self._azurite is not None and not self._azurite.is_running():
-            log_path = self.data / "azurite" / "azurite.log"
-            raise StackError(f"The {AZURITE} ended. The end of {log_path}:\n{tail(log_path)}")
 
     def watch(self, interval_s: float = 0.5) -> None:
         """Return never; raise when a server ends."""
@@ -288,13 +271,10 @@ class LocalStack:
 
     def stop(self) -> None:
         """End every process: the host first, because it uses the others."""
-        for name in (FUNCTIONS_HOST, MODEL, SEARCH):
+        for name in (FUNCTIONS_HOST, MODEL, SEARCH, AZURITE):
             child = self._children.pop(name, None)
             if child is not None:
                 child.stop()
-        if self._azurite is not None:
-            self._azurite.stop()
-            self._azurite = None
         process_record.release(self.data)
 
     def __enter__(self) -> Self:

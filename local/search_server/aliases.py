@@ -5,7 +5,6 @@ What the service allows beyond that, changing a definition through an alias, is 
 """
 
 import json
-import sqlite3
 import threading
 from pathlib import Path
 
@@ -19,47 +18,37 @@ from local.search_server.http_io import conditions, json_response, read_object
 from local.search_server.index import Index
 from local.search_server.schema import JsonObject
 
-_TABLE = "CREATE TABLE IF NOT EXISTS aliases (name TEXT PRIMARY KEY, etag TEXT NOT NULL, body TEXT NOT NULL)"
-
 
 class AliasStore:
-    """Every method may be called from any thread.
+    """Every method may be called from any thread. The file holds all aliases, and is replaced as a whole.
 
     Raises:
         RequestError: 404 unknown, 409 exists, 412 another etag, 400 no name.
     """
 
     def __init__(self, path: Path) -> None:
-        self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-        self._connection.execute("PRAGMA journal_mode = WAL")
-        self._connection.execute(_TABLE)
+        self._path = path
+        self._aliases: dict[str, JsonObject] = json.loads(path.read_bytes()) if path.exists() else {}
         self._lock = threading.Lock()
-
-    def close(self) -> None:
-        self._connection.close()
 
     def all(self) -> list[JsonObject]:
         with self._lock:
-            found = self._connection.execute("SELECT etag, body FROM aliases ORDER BY name").fetchall()
-        return [_echo(etag, body) for etag, body in found]
+            return [self._aliases[name] for name in sorted(self._aliases)]
 
     def has(self, name: str) -> bool:
-        with self._lock:
-            return self._row(name) is not None
+        return name in self._aliases
 
     def get(self, name: str) -> JsonObject:
-        with self._lock:
-            row = self._row(name)
-        if row is None:
+        if (found := self._aliases.get(name)) is None:
             raise not_found(f"No alias with the name '{name}' was found in the service.")
-        return _echo(*row)
+        return found
 
     def create(self, body: JsonObject) -> JsonObject:
         name = body.get("name")
         if not isinstance(name, str) or not name:
             raise RequestError("The request is invalid. Details: a name is required.")
         with self._lock:
-            if self._row(name) is not None:
+            if name in self._aliases:
                 raise conflict(f"'{name}' already exists.")
             return self._put(name, body)
 
@@ -68,32 +57,29 @@ class AliasStore:
     ) -> tuple[JsonObject, bool]:
         """The stored definition, and whether it is new."""
         with self._lock:
-            row = self._row(name)
-            check_precondition(row[0] if row else None, if_match, if_none_match)
-            return self._put(name, body), row is None
+            is_new = name not in self._aliases
+            check_precondition(None if is_new else self._etag(name), if_match, if_none_match)
+            return self._put(name, body), is_new
 
     def delete(self, name: str, *, if_match: str | None, if_none_match: str | None) -> None:
         with self._lock:
-            row = self._row(name)
-            if row is None:
-                raise not_found(f"No alias with the name '{name}' was found in the service.")
-            check_precondition(row[0], if_match, if_none_match)
-            self._connection.execute("DELETE FROM aliases WHERE name = ?", (name,))
+            check_precondition(self._etag(name), if_match, if_none_match)
+            self._keep({other: body for other, body in self._aliases.items() if other != name})
 
-    def _row(self, name: str) -> tuple[str, str] | None:
-        query = "SELECT etag, body FROM aliases WHERE name = ?"
-        row = self._connection.execute(query, (name,)).fetchone()
-        return None if row is None else (str(row[0]), str(row[1]))
+    def _etag(self, name: str) -> str:
+        return str(self.get(name)["@odata.etag"])
 
     def _put(self, name: str, body: JsonObject) -> JsonObject:
-        etag = new_etag()
-        kept = json.dumps({key: value for key, value in body.items() if not key.startswith("@odata.")})
-        self._connection.execute("INSERT OR REPLACE INTO aliases VALUES (?, ?, ?)", (name, etag, kept))
-        return _echo(etag, kept)
+        kept = {key: value for key, value in body.items() if not key.startswith("@odata.")}
+        made: JsonObject = {"@odata.etag": new_etag(), **kept}
+        self._keep({**self._aliases, name: made})
+        return made
 
-
-def _echo(etag: str, body: str) -> JsonObject:
-    return {"@odata.etag": etag, **json.loads(body)}
+    def _keep(self, aliases: dict[str, JsonObject]) -> None:
+        draft = self._path.with_suffix(".new")
+        draft.write_text(json.dumps(aliases))
+        draft.replace(self._path)
+        self._aliases = aliases
 
 
 def alias_routes() -> list[Route]:

@@ -27,13 +27,12 @@ def create_app(data_folder: Path, key: str) -> Starlette:
         key: what clients must send as `api-key`.
     """
     catalog = Catalog(data_folder)
-    aliases = AliasStore(data_folder / "aliases.db")
+    aliases = AliasStore(data_folder / "aliases.json")
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         yield
         catalog.close()
-        aliases.close()
 
     app = Starlette(
         routes=[

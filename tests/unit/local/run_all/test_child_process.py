@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from local.run_all.child_process import ChildProcess, start_child, tail, wait_until_healthy
+from local.child_process import ChildProcess, start_child, tail, wait_until_healthy
 from local.run_all.stack_settings import StackError
 
 SERVER = """
@@ -55,7 +55,7 @@ def test_a_server_that_dies_at_start_is_named_with_the_end_of_its_log(
 
 
 def test_a_server_that_ignores_sigterm_is_still_ended(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("local.run_all.child_process.STOP_TIMEOUT_S", 0.2)
+    monkeypatch.setattr("local.child_process.STOP_TIMEOUT_S", 0.2)
     child = start(
         "import signal, time; signal.signal(15, signal.SIG_IGN); print('deaf', flush=True); time.sleep(300)"
     )
