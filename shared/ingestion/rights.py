@@ -6,6 +6,7 @@ it. Rights that changed hold in the rows even while another instance works on th
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 
 from shared.documents.ids import SIDECAR_SUFFIX, document_id, is_upload
@@ -96,22 +97,20 @@ def _principals(value: object) -> tuple[str, ...]:
 
 async def read_rights(properties: BlobProperties, services: IngestionServices) -> tuple[Rights, str]:
     """The blob's present rights, and the etag of the sidecar that was read; empty when there is none."""
-    found = await services.blobs.properties(DOCUMENTS, properties.name + SIDECAR_SUFFIX)
     sidecar: str | None = None
-    if found is not None:
-        try:
-            # One that is too large is read as "": not JSON, so closed to all but the owner.
-            is_readable = found.size_bytes <= _MAX_SIDECAR_BYTES
-            content = await services.blobs.read(DOCUMENTS, found.name) if is_readable else b""
-            sidecar = content.decode("utf-8-sig", "replace")
-        except NotFoundError:  # removed in between
-            found = None
+    etag = ""
+    with suppress(NotFoundError):
+        # One that is too large is read as "": not JSON, so closed to all but the owner.
+        content, etag = await services.blobs.read_version(
+            DOCUMENTS, properties.name + SIDECAR_SUFFIX, most_bytes=_MAX_SIDECAR_BYTES
+        )
+        sidecar = content.decode("utf-8-sig", "replace")
     if is_upload(properties.name):
         # The sender of a signed upload writes the blob's metadata; and no default was meant for uploads.
         rights = decide_rights({}, sidecar, default_access="")
     else:
         rights = decide_rights(properties.metadata, sidecar, services.settings.ingestion.default_access)
-    return rights, found.etag if found is not None else ""
+    return rights, etag
 
 
 async def apply_rights(task: IngestTask) -> Done:

@@ -199,9 +199,17 @@ class BlobStore:
             return False
         return True
 
-    async def read_version(self, container: str, name: str) -> tuple[bytes, str]:
-        """Whole content, with the etag of that very version. NotFoundError when it is gone."""
+    async def read_version(
+        self, container: str, name: str, *, most_bytes: int | None = None
+    ) -> tuple[bytes, str]:
+        """Whole content, with the etag of that very version; b"" if it has more than `most_bytes`.
+
+        Raises:
+            NotFoundError: it is gone.
+        """
         known, pieces = await self._download(container, name, _gone_or_changed(container, name))
+        if most_bytes is not None and known.size_bytes > most_bytes:
+            return b"", known.etag
         return b"".join([piece async for piece in pieces]), known.etag
 
     async def write_version(self, container: str, name: str, content: bytes, *, etag: str | None) -> str:

@@ -64,9 +64,12 @@ class InMemoryBlobStore(BlobStore):
         await self.write(container, name, content)
         return True
 
-    async def read_version(self, container: str, name: str) -> tuple[bytes, str]:
+    async def read_version(
+        self, container: str, name: str, *, most_bytes: int | None = None
+    ) -> tuple[bytes, str]:
         blob = self._find(container, name)
-        return blob.content, _properties(name, blob).etag
+        is_readable = most_bytes is None or len(blob.content) <= most_bytes
+        return blob.content if is_readable else b"", _properties(name, blob).etag
 
     async def write_version(self, container: str, name: str, content: bytes, *, etag: str | None) -> str:
         known = await self.properties(container, name)

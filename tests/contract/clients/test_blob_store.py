@@ -66,7 +66,8 @@ async def test_of_writers_of_one_version_one_wins_and_the_others_are_told(
 
     first = [etag for etag in await asyncio.gather(*(write(n, None) for n in range(4))) if etag]
     assert len(first) == 1
-    assert (await store.read_version(container, "a.json"))[1] == first[0]
+    assert (await store.read_version(container, "a.json", most_bytes=1))[1] == first[0]
+    assert await store.read_version(container, "a.json", most_bytes=0) == (b"", first[0])
     second = [etag for etag in await asyncio.gather(*(write(n, first[0]) for n in range(4))) if etag]
     assert len(second) == 1
     assert second != first

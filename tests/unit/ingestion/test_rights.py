@@ -4,7 +4,9 @@ import json
 
 import pytest
 
-from shared.ingestion.rights import decide_rights
+from shared.ingestion.rights import decide_rights, read_rights
+from shared.platform.names import DOCUMENTS
+from tests.fakes.services import fake_services
 
 
 def test_the_owner_is_always_in_the_list() -> None:
@@ -64,3 +66,15 @@ def test_without_list_and_owner_nobody_reads_it_and_it_says_so() -> None:
     rights = decide_rights({}, None, "")
     assert rights.acl == ()
     assert "Nobody can read" in (rights.warning or "")
+
+
+@pytest.mark.parametrize(("blanks", "acl"), [(60 * 1024, ("sales",)), (64 * 1024, ())])
+async def test_a_sidecar_that_is_too_large_closes_the_document(blanks: int, acl: tuple[str, ...]) -> None:
+    services = fake_services()
+    await services.blobs.write(DOCUMENTS, "a.md", b"text", metadata={"acl": "everybody"})
+    await services.blobs.write(DOCUMENTS, "a.md.acl.json", b'["sales"]' + b" " * blanks)
+    written = await services.blobs.properties(DOCUMENTS, "a.md")
+    assert written is not None
+    rights, etag = await read_rights(written, services)
+    assert rights.acl == acl
+    assert etag
