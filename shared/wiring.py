@@ -49,9 +49,6 @@ if TYPE_CHECKING:
     from shared.tools.web_search import WebSearch
 
 
-_PREPARED: list[Services] = []  # of this process; one in production
-
-
 @dataclass(eq=False)  # not frozen: a Protocol with plain attributes asks for ones that can be set
 class Services:
     """All stores and clients, as one value. Only wiring fills it; packages take their own views of it."""
@@ -90,6 +87,7 @@ class Services:
     other_models: Callable[[str], ChatModel] | None = None  # by the name of their deployment
     own_tools: Mapping[str, Tool] = field(default_factory=dict)  # of an agent in a program, by name
     closers: tuple[Callable[[], Awaitable[None]], ...] = ()
+    is_prepared: bool = False
 
     def using(
         self,
@@ -130,10 +128,10 @@ class Services:
             await self.search_admin.ensure_index(index)
 
     async def ensure_prepared(self) -> None:
-        """Prepare on the first call of this process. Two at once do no harm."""
-        if not any(known is self for known in _PREPARED):
+        """Prepare on the first call. Two at once do no harm."""
+        if not self.is_prepared:
             await self.prepare()
-            _PREPARED.append(self)
+            self.is_prepared = True
 
     async def close(self) -> None:
         """End every connection: for programs and tests, whose event loop ends before the process."""

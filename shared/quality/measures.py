@@ -35,27 +35,6 @@ def percentile(values: Sequence[Number], share: float) -> Number | None:
     return sorted(values)[max(0, math.ceil(share * len(values)) - 1)]
 
 
-Better = Literal["higher", "lower"]
-
-
-@dataclass(frozen=True)
-class _Aim:
-    """`meets(value, bound)` tells whether a value is as good as it should be."""
-
-    better: Better
-    bound: float | None = None
-    meets: Callable[[float, float], bool] = operator.le
-
-
-_CLICK_THROUGH = _Aim("lower", 0.30)
-_FIGURES = _Aim("higher", 0.60, operator.ge)
-_PLANS = _Aim("higher", 0.80, operator.ge)
-_CLARIFICATIONS = _Aim("lower", 0.20, operator.lt)
-_TOOLS = _Aim("higher", 0.95, operator.ge)
-_CITATIONS = _Aim("higher", 1.0, operator.ge)
-_AS_FEW_AS_ARE_RIGHT = _Aim("lower")
-
-
 def answer_record(record: RunRecord, answer: RunAnswer | None, facts: WritingFacts) -> AnswerRecord:
     """How a run ended, as far as its record, its answer and its writing tell; without key."""
     asked_back, todo = record.ask_step > 0, record.todo
@@ -166,36 +145,45 @@ class QualitySums:
         pictured = [run for run in runs if run.outcome == "answered" and run.figures_available]
         planned = [run for run in runs if run.plan_items and run.outcome != "cancelled"]
         ended = [run for run in runs if run.outcome != "cancelled"]
+        asked_back = sum(run.asked_back for run in runs)
         calls, shown = sum(run.tool_calls for run in runs), sum(run.citations for run in completed)
         return QualityMeasures(
-            click_through_rate=_measure(self.opened, len(cited), _CLICK_THROUGH),
+            click_through_rate=_measure(self.opened, len(cited), "lower", 0.30, operator.le),
             answers_with_figures=_measure(
-                sum(run.figures_shown > 0 for run in pictured), len(pictured), _FIGURES
+                sum(run.figures_shown > 0 for run in pictured), len(pictured), "higher", 0.60
             ),
             plan_completion=_measure(
                 # Every item is done, and nobody was asked for help.
                 sum(run.plan_items_done == run.plan_items and not run.asked_back for run in planned),
                 len(planned),
-                _PLANS,
+                "higher",
+                0.80,
             ),
-            clarification_rate=_measure(sum(run.asked_back for run in runs), len(runs), _CLARIFICATIONS),
-            tool_success=_measure(sum(run.tool_calls_succeeded for run in runs), calls, _TOOLS),
-            citation_accuracy=_measure(sum(run.citations_verified for run in completed), shown, _CITATIONS),
+            clarification_rate=_measure(asked_back, len(runs), "lower", 0.20, operator.lt),
+            tool_success=_measure(sum(run.tool_calls_succeeded for run in runs), calls, "higher", 0.95),
+            citation_accuracy=_measure(
+                sum(run.citations_verified for run in completed), shown, "higher", 1.0
+            ),
             abstention_rate=_measure(
-                sum(run.outcome == "abstained" for run in completed), len(completed), _AS_FEW_AS_ARE_RIGHT
+                sum(run.outcome == "abstained" for run in completed), len(completed), "lower"
             ),
-            failure_rate=_measure(
-                sum(run.outcome == "failed" for run in ended), len(ended), _AS_FEW_AS_ARE_RIGHT
-            ),
+            failure_rate=_measure(sum(run.outcome == "failed" for run in ended), len(ended), "lower"),
         )
 
 
-def _measure(part: int, whole: int, aim: _Aim) -> Measure:
+def _measure(
+    part: int,
+    whole: int,
+    better: Literal["higher", "lower"],
+    aim: float | None = None,
+    meets: Callable[[float, float], bool] = operator.ge,
+) -> Measure:
+    """The share of `part`; `meets(value, aim)` tells whether it is as good as it should be."""
     if not whole:
-        return Measure(value=None, of=0, better=aim.better, aim=aim.bound)
+        return Measure(value=None, of=0, better=better, aim=aim)
     value = part / whole
-    met = None if aim.bound is None else aim.meets(value, aim.bound)
-    return Measure(value=round(value, 4), of=whole, better=aim.better, aim=aim.bound, met=met)
+    met = None if aim is None else meets(value, aim)
+    return Measure(value=round(value, 4), of=whole, better=better, aim=aim, met=met)
 
 
 def _is_completed(run: AnswerRecord) -> bool:

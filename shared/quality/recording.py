@@ -134,7 +134,12 @@ async def rate_run(
         raise ConflictError("The run has not ended yet.", "Rate it after its last event.")
     said = {**rating.model_dump(), "reasons": tuple(dict.fromkeys(rating.reasons))}
     feedback = Feedback(**said, given_at=datetime.now(UTC))
-    counted = _counted(record, feedback)
+    counted = RatingRecord(
+        key=key_of(record.run_id),
+        at=record.created_at,
+        has_comment=feedback.comment is not None,
+        **feedback.model_dump(include={"rating", "thumb", "reasons"}),
+    )
     await quality.put_rating(counted)
     try:
         # The words last: they are stored nowhere but in the run, and go with it.
@@ -170,17 +175,6 @@ async def withdraw_feedback(run_id: str, user: UserContext, runs: RunStore, qual
     except NotFoundError:
         raise _gone(run_id) from None
     await quality.remove_rating(record.created_at, key_of(record.run_id))
-
-
-def _counted(record: RunRecord, feedback: Feedback) -> RatingRecord:
-    return RatingRecord(
-        key=key_of(record.run_id),
-        at=record.created_at,
-        rating=feedback.rating,
-        thumb=feedback.thumb,
-        reasons=feedback.reasons,
-        has_comment=feedback.comment is not None,
-    )
 
 
 def _gone(run_id: str) -> NotFoundError:
