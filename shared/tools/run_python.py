@@ -49,7 +49,7 @@ class RunPython(Tool):
     description = (
         "Run a short Python program, to calculate, count or compare exactly. It sees `inputs` and `files` "
         "only: no disk, no network, no `yield`; of modules json, re, math, datetime, decimal, collections. "
-        "At most 2 s and 64 MB."
+        "At most 2 s and 64 MB. There is no citation for it: say what was calculated from which values."
     )
     parameters = RunPythonParameters
 

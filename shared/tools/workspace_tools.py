@@ -46,7 +46,7 @@ class FileRead(Tool):
     name = "file_read"
     description = (
         "Read a text file that file_write wrote for this person in the last 24 hours, by lines. For a name "
-        "that is not there, the error lists the files."
+        "that is not there, the error lists the files. Nothing can be cited from it: name the file instead."
     )
     parameters = FileReadParameters
 
@@ -74,7 +74,7 @@ class FileWrite(Tool):
     name = "file_write"
     description = (
         "Keep a text file for this person for 24 hours: notes for later, or a result to take away. They find "
-        "it in their workspace. At most 1 MB a file, 100 files, 20 MB."
+        "it under Workspace on the page of their account. At most 1 MB a file, 100 files, 20 MB."
     )
     parameters = FileWriteParameters
 

@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, expect
 
 from local.run_all.stack import LocalStack
 from samples.acl import ANNA
-from tests.e2e.stack_client import eventually
+from tests.e2e.stack_client import eventually, put_in_workspace
 from tests.e2e.test_documents import send, until_ended
 from tests.e2e.web.browser import answer_text, answered, ask, opened
 
@@ -277,6 +277,17 @@ def test_memory_is_switched_off_and_on_again(stack: LocalStack, browser: Browser
         expect(switch).not_to_be_checked()
         with page.expect_response(lambda answer: answer.request.method == "PUT"):
             switch.check()
+
+
+def test_a_file_that_an_agent_wrote_is_taken_away_and_deleted(stack: LocalStack, browser: Browser) -> None:
+    put_in_workspace(stack, ANNA.user_id, "limits (2).md")
+    with opened(browser, stack.base_url, path="/?view=account") as watched:
+        page = watched.page
+        with page.expect_download() as taken:
+            page.click("text=limits (2).md")
+        assert taken.value.path().read_bytes() == b"mine"
+        page.get_by_role("button", name="Delete limits (2).md").click()
+        expect(page.get_by_text("limits (2).md")).to_have_count(0)
 
 
 def test_a_session_that_ends_keeps_what_was_written(stack: LocalStack, browser: Browser) -> None:

@@ -126,6 +126,7 @@ def _citation(number: int, text: str) -> dict[str, Any]:
         "page_number": 1,
         "start_seconds": None,
         "quote": text,
+        "context": text,
         "verified": False,
         "url": "/api/documents/d0/pages/1",
     }
@@ -220,6 +221,10 @@ _MEMORIES = [
     {"memory_id": str(number), "thread_id": "t", "question": text, "answer_summary": text, **_TIMES}
     for number, text in enumerate(CASES)
 ]
+_FILES = [
+    {"name": text, "size_bytes": 1, "modified_at": "2026-01-01T00:00:00Z", "expires_at": "2026-01-02T00:00:00Z"}
+    for text in CASES
+]
 _FACETS = dict.fromkeys(("document_type", "department", "language", "tags", "project_id"), _VALUES)
 _ME = {
     "user_id": "u",
@@ -245,6 +250,7 @@ ANSWERS: tuple[tuple[str, Any], ...] = (
     (r"/documents/d\d+/pages/1", _PAGE),
     (r"/documents/d\d+", _document(0, CASES[1])),
     ("/memory", {"memories": _MEMORIES, "count": len(CASES), "cursor": None, "is_on": True}),
+    ("/workspace", {"files": _FILES, "count": len(CASES)}),
 )
 
 

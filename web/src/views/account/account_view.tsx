@@ -2,11 +2,12 @@
 import { signal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
 import { change, read, signOutAddress } from "../../api/request";
-import type { MemoriesDeleted, MemoryList, MemorySwitch } from "../../api/types";
+import type { MemoriesDeleted, MemoryList, MemorySwitch, WorkspaceFile, WorkspaceList } from "../../api/types";
+import { IconButton } from "../../parts/button";
 import { Confirm } from "../../parts/dialog";
 import { attempt, notify } from "../../stores/notices";
 import { me, speak, theme, type Theme } from "../../stores/session";
-import { dateTime, language, t, type Language } from "../../words/words";
+import { bytes, dateTime, language, t, type Language } from "../../words/words";
 import { Administration } from "./administration";
 
 const THEMES: readonly Theme[] = ["auto", "light", "dark"];
@@ -48,7 +49,38 @@ export function AccountView() {
         </fieldset>
       </div>
       <Memory />
+      <Workspace />
       {person?.is_administrator && <Administration />}
+    </section>
+  );
+}
+
+/** Files that agents wrote for the person, if there are any. */
+function Workspace() {
+  const [files, setFiles] = useState<readonly WorkspaceFile[]>([]);
+  const load = async () => setFiles((await read<WorkspaceList>("/api/workspace")).files);
+  useEffect(() => void attempt(load), []);
+  const path = (file: WorkspaceFile) => `/api/workspace/${encodeURIComponent(file.name)}`;
+  if (!files.length) return null;
+  return (
+    <section aria-labelledby="workspace-title">
+      <h2 id="workspace-title">{t("workspace")}</h2>
+      <p class="quiet">{t("workspace.text")}</p>
+      <ul class="memories">
+        {files.map((file) => (
+          <li key={file.name}>
+            <a href={path(file)} download={file.name}>
+              {file.name}
+            </a>{" "}
+            <small class="quiet">{t("workspace.until", { size: bytes(file.size_bytes), date: dateTime(file.expires_at) })}</small>
+            <IconButton
+              icon="close"
+              name={t("workspace.delete", { name: file.name })}
+              onClick={() => void attempt(() => change("DELETE", path(file)).then(load))}
+            />
+          </li>
+        ))}
+      </ul>
     </section>
   );
 }
