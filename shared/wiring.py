@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from shared.runs.run_store import RunStore
     from shared.subagents.control import ControlStore
     from shared.subagents.metrics import MetricStore
+    from shared.tables.databases import Databases
     from shared.teams.files import ChannelFiles
     from shared.teams.inbox import ChannelInbox
     from shared.teams.outbox import BotOutbox
@@ -76,6 +77,7 @@ class Services:
     audit: AuditTrail
     directory: GroupDirectory
     parser_services: ParserServices
+    databases: Databases
     web_search: WebSearch | None = None  # None = the web is not searched
     web_pages: WebPages | None = None  # None in tests that read none
     bot_inbox: ChannelInbox | None = None  # of these four: None = no channel is served, as in most tests
@@ -156,6 +158,7 @@ class Connections:
         )
         from shared.platform.language_models.endpoint import connect_model
         from shared.platform.web_pages import connect_web_pages
+        from shared.tables.postgres import database_token
         from shared.teams.files import bot_token
         from shared.teams.tokens import connect_bot
         from shared.tools.github_api import connect_github
@@ -175,6 +178,7 @@ class Connections:
         self.github = connect_github(settings)
         self.graph = connect_graph()
         self.graph_token = graph_token(settings, self._credentials)
+        self.database_token = database_token(self._credentials)
         self.bot = connect_bot()
         self.bot_token = bot_token(settings, self._credentials)
         self._indexes: dict[str, Connection[SearchClient]] = {}
@@ -308,6 +312,7 @@ def build_services(settings: Settings) -> Services:
         audit=AuditTrail(Table(to.tables, names.AUDIT_TABLE)),
         directory=_directory(to, settings),
         parser_services=_parser_services(to, settings),
+        databases=_databases(to, settings),
         other_models=cache(lambda name: _chat_model(to, settings, name, "the agent's model")),
         closers=(to.close,),
     )
@@ -377,6 +382,13 @@ def _directory(to: Connections, settings: Settings) -> GroupDirectory:
     identity = settings.identity
     graph = GraphDirectory(to.graph, to.graph_token, identity.graph_endpoint, identity.graph_timeout_s)
     return CachedDirectory(graph, identity.group_cache_s)
+
+
+def _databases(to: Connections, settings: Settings) -> Databases:
+    from shared.tables.databases import Databases
+    from shared.tables.postgres import PostgresEngine
+
+    return Databases(settings.databases.sources, lambda source: PostgresEngine(source, to.database_token))
 
 
 def _chat_model(to: Connections, settings: Settings, model: str, setting: str) -> ChatModel:

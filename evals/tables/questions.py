@@ -45,6 +45,7 @@ class Workbook(TableLookup):
             SecuredIndex(services.documents_index, user),
             user,
             services,
+            {},
         )
         self.path = folder / DATABASE
         self._tables = [

@@ -349,7 +349,10 @@ def _outcome(view: RunView, call: McpCall) -> ToolResult:
             "answer": view.answer.text,
             "abstained": view.answer.abstained,
             "citations": [
-                {**cited.model_dump(mode="json", include=_CITED), "url": urljoin(call.address, cited.url)}
+                {
+                    **cited.model_dump(mode="json", include=_CITED),
+                    "url": urljoin(call.address, cited.url) if cited.url else "",
+                }
                 for cited in view.answer.citations
             ],
         }

@@ -1,6 +1,9 @@
 """Who may see what. Pure: a user context in, principals and an OData filter out. Fails closed."""
 
+from collections.abc import Iterable
+
 from shared.access.models import UserContext
+from shared.platform.database_sources import DatabaseSource
 from shared.platform.errors import AccessDeniedError
 from shared.platform.odata import all_of, search_in
 
@@ -44,3 +47,9 @@ def security_filter(user: UserContext | None) -> str:
 def may_read(user: UserContext, access_control_list: tuple[str, ...]) -> bool:
     """The same rule for a list at hand: at least one principal stands in it; an empty list admits nobody."""
     return not set(principals(user)).isdisjoint(access_control_list)
+
+
+def readable_databases(user: UserContext, sources: Iterable[DatabaseSource]) -> dict[str, DatabaseSource]:
+    """The databases that the user may read, by `doc_id`; none where only some documents count: what narrows
+    these says nothing of a database."""
+    return {} if user.within else {one.doc_id: one for one in sources if may_read(user, one.access)}

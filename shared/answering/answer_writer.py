@@ -288,7 +288,7 @@ class AnswerWriter:
             if self.needs_proof:
                 self._show_unsupported()
             return
-        citation, is_new = self.book.compute(result)
+        citation, is_new = self.book.compute(result, self.gate.language)
         if is_new:
             self._announce(citation)
         self._show(self._reader.note(marker(citation).lstrip()))

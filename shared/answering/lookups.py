@@ -30,7 +30,7 @@ from shared.tools.execution import NOTHING_NEW, Called, carry_out, described, re
 from shared.tools.outside import Outside
 from shared.tools.registry import Binding, bound_tool, run_query_of
 from shared.tools.searches import StepSearches, caller_limits
-from shared.tools.table_tools import is_computed
+from shared.tools.table_tools import QueryStructuredData, is_computed
 
 _GAP_BLOCKS = 6  # for each gap; unmeasured
 _MAX_RESULT_CHARS = 16_000  # of one call, some 4,000 tokens
@@ -58,6 +58,8 @@ async def look_up(
         held: results of the calls that the loop has carried out, by call id.
     """
     limit_s = time.seconds("gather", _TOOL_TIMEOUT_S)
+    # The model drafts SQL in it, twice at most.
+    drafting_s = time.seconds("gather", max(_TOOL_TIMEOUT_S, services.settings.answering.answer_timeout_s))
     bind = partial(_bound, services, request, outside)
     calls = [item for item in turn.calls if item.call.call_id not in held]
     started = [
@@ -71,7 +73,12 @@ async def look_up(
     if started or gaps_started:
         await event_log.write(*started, *gaps_started)
     called, of_gaps = await run_together(
-        run_together(*(carry_out(item, bind, limit_s) for item in calls)),
+        run_together(
+            *(
+                carry_out(item, bind, drafting_s if item.call.name == QueryStructuredData.name else limit_s)
+                for item in calls
+            )
+        ),
         run_together(*(_search(gap, services, request, time, limit_s) for gap in turn.gaps)),
     )
     told: list[RunEvent] = [one.event for one in called]

@@ -7,14 +7,12 @@ from shared.documents.services import DocumentServices
 from shared.platform.language_models.models import ChatModel, Embedder
 from shared.platform.queues import TaskQueues
 from shared.platform.search import SearchIndex
-from shared.platform.settings import Settings
 from shared.runs.run_store import RunStore
 
 
 class ConversationServices(DocumentServices, Protocol):
     """What conversations needs of the outside world."""
 
-    settings: Settings
     memory_index: SearchIndex
     chat_model: ChatModel
     embedder: Embedder

@@ -10,6 +10,7 @@ import io
 from collections.abc import Collection, Iterable, Sequence
 
 from shared.access.models import UserContext
+from shared.access.security_filter import readable_databases
 from shared.documents.rights import may_see
 from shared.documents.services import DocumentServices
 from shared.evidence.figures import blob_name_of_path, figure_blob_name, figure_path
@@ -51,11 +52,16 @@ async def readable_figure(
 async def readable_documents(
     doc_ids: Collection[str], user: UserContext, services: DocumentServices
 ) -> frozenset[str]:
-    """Those of the documents that the user may read by the rights applied and by those about to be."""
+    """Those of the documents that the user may read by the rights applied and by those about to be; and those
+    of the databases, which their citations name in a document's place."""
+    sources = readable_databases(user, services.settings.databases.sources)
+    databases = frozenset(sources.keys() & set(doc_ids))
     documents = DocumentSearch(SecuredIndex(services.documents_index, user))
-    found = await documents.get_many(sorted(set(doc_ids)))
+    found = await documents.get_many(sorted(set(doc_ids) - databases))
     states = await run_together(*(services.documents.get(doc_id) for doc_id in found))
-    return frozenset(state.doc_id for state in states if state is not None and may_see(user, state))
+    return databases | frozenset(
+        state.doc_id for state in states if state is not None and may_see(user, state)
+    )
 
 
 async def image_urls(hits: Iterable[Hit], services: DocumentServices) -> dict[str, str]:

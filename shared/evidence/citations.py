@@ -10,6 +10,7 @@ from shared.evidence.document_prompt import clock_time, moment_url
 from shared.evidence.metadata_proof import prove_metadata
 from shared.evidence.models import Citation, TableResult, WebPage
 from shared.evidence.untrusted_text import markdown_name, one_line
+from shared.platform.database_sources import is_database_id
 from shared.platform.web_addresses import host_of
 from shared.retrieval.models import DocumentRecord, Hit
 
@@ -64,14 +65,20 @@ class CitationBook:
             return None
         return self._add(self._metadata_citation(record, said))
 
-    def compute(self, result: TableResult) -> tuple[Citation, bool]:
-        """The citation of a query's result that was checked, and whether it is new."""
+    def compute(self, result: TableResult, language: str = "en") -> tuple[Citation, bool]:
+        """The citation of a query's result that was checked, and whether it is new.
+
+        Args:
+            language: of the answer, ISO 639-1.
+        """
         first = result.tables[0]
         for known in self.citations:
             if (known.sql, known.content_hash) == (result.sql, first.content_hash):
                 return known, False
         n = len(self.citations) + 1
         page = f"pages/{first.page_number}" if first.page_number is not None else "readable"
+        view = _with_query(f"/api/documents/{first.doc_id}/{page}", self._led_by(n))
+        in_german = language[:2].casefold() == "de" and result.sql_in_german
         citation = Citation(
             n=n,
             kind="table",
@@ -79,11 +86,10 @@ class CitationBook:
             published_by=self._publisher(first.doc_id),
             quote=_first_rows(result),
             verified=False,
-            url=_with_query(f"/api/documents/{first.doc_id}/{page}", self._led_by(n)),
+            url="" if is_database_id(first.doc_id) else view,
+            sql_in_words=in_german or result.sql_in_words,
             **first.model_dump(include={"doc_id", "filename", "page_number", "table_id", "content_hash"}),
-            **result.model_dump(
-                include={"sql", "sql_in_words", "columns", "rows", "row_count", "source_rows", "tables"}
-            ),
+            **result.model_dump(include={"sql", "columns", "rows", "row_count", "source_rows", "tables"}),
         )
         self.citations.append(citation)
         return citation, True

@@ -19,7 +19,9 @@ class QueriedTable(Model):
     """A table that a query read, in the version of its document at that time.
 
     Attributes:
+        doc_id, filename: of a view, its database's id and name.
         page_number: of its sheet, 1-based; None for a file of separated values.
+        content_hash: of a view, of what it is made of: its rows change all the time.
     """
 
     table_id: str
@@ -44,6 +46,7 @@ class TableResult(Model):
     result_id: str = ""
     sql: str
     sql_in_words: str
+    sql_in_german: str = ""
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     row_count: int

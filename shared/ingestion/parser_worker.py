@@ -28,7 +28,7 @@ from shared.platform.models import Model
 from shared.platform.tokens import token_counter
 from shared.tables.cards import card
 from shared.tables.loader import TableFile
-from shared.tables.queries import QueryJob
+from shared.tables.queries import GuardJob, QueryJob
 
 _PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG, prctl(2)
 OPENING_CHARS = 6000
@@ -95,7 +95,7 @@ class PageTextJob(Model):
     charset: str | None = None
 
 
-Job = ParseJob | RenderJob | QueryJob | PageTextJob
+Job = ParseJob | RenderJob | QueryJob | GuardJob | PageTextJob
 
 
 class WorkerReply(Model):
@@ -129,6 +129,10 @@ def _reply(job: Job, memory_bytes: int) -> WorkerReply:
             from shared.tables.sql_worker import answer
 
             content = answer(job).model_dump_json()
+        elif isinstance(job, GuardJob):
+            from shared.tables.sql_worker import checked
+
+            content = checked(job).model_dump_json()
         elif isinstance(job, RenderJob):
             from shared.ingestion.parsers.pdf_page import render_page
 

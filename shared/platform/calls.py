@@ -130,6 +130,13 @@ GITHUB = Dependency(
     "Check GITHUB_TOKEN: it needs to read contents, issues and pull requests of GITHUB_REPOSITORIES.",
 )
 
+DATABASE = Dependency(
+    "the database",
+    "DATABASES",
+    "Check user and password in DATABASES; without a password the app's identity needs a role in the "
+    "database. The user needs SELECT on the views.",
+)
+
 WEB_PAGES = Dependency(
     "the web",
     "the way out of the network",

@@ -15,6 +15,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 
+from shared.platform.database_sources import DatabaseSource, database_sources
 from shared.platform.errors import ConfigurationError
 from shared.platform.language_models.features import ALL_FEATURES, Effort, Efforts, Feature
 
@@ -66,6 +67,11 @@ def _known_timezone(name: str) -> str:
 
 TimezoneName = Annotated[str, AfterValidator(_known_timezone)]
 """An IANA name, such as `Europe/Berlin`."""
+
+
+def _databases(text: str) -> str:
+    database_sources(text)
+    return text
 
 
 def _is_http(address: str) -> bool:
@@ -849,6 +855,21 @@ class GithubSettings(SettingsGroup, alias_generator=prefixed("GITHUB_")):
         return listed(self.repository_list)
 
 
+class DatabaseSettings(SettingsGroup):
+    """Databases."""
+
+    databases: Annotated[str, AfterValidator(_databases)] = Field(
+        default="",
+        description="PostgreSQL databases to query, as JSON ([tables](ingestion.md#databases)).",
+        repr=False,
+    )
+
+    @property
+    def sources(self) -> tuple[DatabaseSource, ...]:
+        """DATABASES, read."""
+        return database_sources(self.databases)
+
+
 class LimitSettings(SettingsGroup):
     """Limits per person."""
 
@@ -1168,6 +1189,7 @@ class Settings(BaseModel):
     web_search: WebSearchSettings
     web_pages: WebPageSettings
     github: GithubSettings
+    databases: DatabaseSettings
     limits: LimitSettings
     telemetry: TelemetrySettings
     bot: BotSettings

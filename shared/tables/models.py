@@ -8,6 +8,7 @@ from shared.platform.hashing import digest
 from shared.platform.models import Model
 
 ColumnKind = Literal["text", "integer", "number", "percent", "money", "date"]
+Dialect = Literal["sqlite", "postgres"]
 DATABASE, CATALOG = "tables.sqlite", "tables.json"
 RAW = "__raw"
 ROW = "_row"

@@ -4,11 +4,13 @@ from pathlib import Path
 from typing import Literal
 
 from shared.platform.models import Model
+from shared.tables.models import Dialect
 
 MAX_SQL_CHARS = 4000
 MAX_FILES = 10  # SQLite attaches no more
 MAX_FILE_BYTES = 200_000_000  # of all files together; some three million rows. An instance has 800 MB of disk
 MAX_ROWS = 1000  # fetched
+MAX_RESULT_CHARS = 2_000_000
 MAX_SOURCE_ROWS = 20
 QUERY_TIMEOUT_S = 2.0  # of processor time; SQLite looks at the clock between its steps; within one it cannot
 KILL_AFTER_S = 30.0  # with the start of a worker process on a loaded machine
@@ -49,6 +51,17 @@ class QueryJob(Model):
     files: tuple[QueryFile, ...]
 
 
+class GuardJob(Model):
+    """Check `sql` over views of a database; a QueryReply goes to `target` as JSON."""
+
+    kind: Literal["guard"] = "guard"
+    target: Path
+    sql: str
+    dialect: Dialect
+    schemas: tuple[str, ...]
+    views: tuple[QueryTable, ...]
+
+
 class QueryResult(Model):
     """What a query gave.
 
@@ -60,6 +73,7 @@ class QueryResult(Model):
 
     sql: str
     sql_in_words: str
+    sql_in_german: str = ""
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     row_count: int
@@ -77,7 +91,12 @@ class QueryRefusal(Model):
 
 
 class QueryReply(Model):
-    """One of the two."""
+    """A result or a refusal.
+
+    Attributes:
+        executed: for a database, what it is to run; then the result has no rows yet.
+    """
 
     result: QueryResult | None = None
+    executed: str = ""
     refusal: QueryRefusal | None = None

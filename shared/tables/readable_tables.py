@@ -1,23 +1,28 @@
 """The tables that one user may read: by id, by document, and by search.
 
-A table has the rights of its document, as applied and as wanted. One that is not there looks the same as
-one that may not be read.
+A table has the rights of its document, as applied and as wanted; a view those of its database. One that is
+not there looks the same as one that may not be read.
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from shared.access.models import UserContext
 from shared.documents.rights import may_see
 from shared.documents.services import DocumentServices
 from shared.platform.concurrency import run_together
-from shared.platform.errors import DocumentNotFoundError
+from shared.platform.database_sources import DatabaseSource, is_database_id
+from shared.platform.errors import DocumentNotFoundError, GroundworkError
 from shared.platform.language_models.models import CallLimits, Embedder
+from shared.platform.telemetry import get_logger
 from shared.retrieval.blocks import card_requests
 from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.fusion import fuse_ranks
 from shared.retrieval.secured_index import SecuredIndex
+from shared.tables.databases import Databases
 from shared.tables.models import Table, parts_of, sql_name, table_id, with_names
 from shared.tables.queries import QueryTable
 from shared.tables.table_files import get_catalog
@@ -25,9 +30,18 @@ from shared.tables.table_files import get_catalog
 FILE_TYPES = ("csv", "tsv", "xlsx", "xlsm")
 
 
+class TableServices(DocumentServices, Protocol):
+    """What tables need of the outside world."""
+
+    databases: Databases
+
+
 @dataclass(frozen=True)
 class ReadableTable:
-    """A table that the user may read, in the version of its document that is found now."""
+    """A table that the user may read, in the version of its document that is found now.
+
+    Of a view of a database, `doc_id` and `filename` name the database.
+    """
 
     doc_id: str
     filename: str
@@ -46,6 +60,12 @@ class ReadableTable:
         return sql_name(self.doc_id, self.table)
 
     @property
+    def place(self) -> tuple[str, int | None]:
+        """Where a search finds it: a sheet by its page, a view by its number."""
+        is_view = is_database_id(self.doc_id)
+        return self.doc_id, self.table.number if is_view else self.table.page_number
+
+    @property
     def queried(self) -> QueryTable:
         """The table as a query gets it."""
         return QueryTable(
@@ -57,25 +77,43 @@ class ReadableTable:
         )
 
 
+def named_in(sql: str, tables: Sequence[ReadableTable]) -> list[ReadableTable]:
+    """Those of the tables that a query names; all, where it names none."""
+    words = set(re.findall(r"\w+", sql.casefold()))
+    return [table for table in tables if table.name in words] or list(tables)
+
+
 class TableLookup:
     """Finds tables for one user.
 
-    `blocks` and `documents` are the indexes as that user may see them.
+    `blocks` and `documents` are the indexes as that user may see them; so are `databases`, by `doc_id`.
     """
 
     def __init__(
-        self, blocks: SecuredIndex, documents: SecuredIndex, user: UserContext, services: DocumentServices
+        self,
+        blocks: SecuredIndex,
+        documents: SecuredIndex,
+        user: UserContext,
+        services: TableServices,
+        databases: Mapping[str, DatabaseSource],
     ) -> None:
         self._blocks = blocks
+        self._databases = databases
         self._documents = DocumentSearch(documents)
         self._user = user
         self._services = services
 
     async def of_documents(self, doc_ids: Sequence[str]) -> list[ReadableTable]:
-        """The tables of those of the documents that may be read, in their order."""
+        """The tables of those of the documents, and of the databases, that may be read, in their order."""
         wanted = list(dict.fromkeys(doc_ids))
-        found = await self._documents.get_many(wanted)
-        each = await run_together(*(self._of_document(one) for one in wanted if one in found))
+        found = await self._documents.get_many([one for one in wanted if one not in self._databases])
+        each = await run_together(
+            *(
+                self._of_database(one) if one in self._databases else self._of_document(one)
+                for one in wanted
+                if one in self._databases or one in found
+            )
+        )
         return [table for tables in each for table in tables]
 
     async def named(self, table_ids: Sequence[str]) -> list[ReadableTable]:
@@ -93,21 +131,33 @@ class TableLookup:
         return [by_id[one] for one in places]
 
     async def newest(self) -> list[ReadableTable]:
-        """The tables of the newest documents that have some."""
+        """The tables of the databases, and of the newest documents that have some."""
         records = await self._documents.list_documents({"file_type": FILE_TYPES}, limit=100)
-        return await self.of_documents([record.doc_id for record in records])
+        files = await self.of_documents([record.doc_id for record in records])
+        views: list[ReadableTable] = []
+        for doc_id, source in self._databases.items():
+            try:
+                views += await self._of_database(doc_id)
+            except GroundworkError as failed:
+                get_logger().warning("table.database_failed", doc_id=source.doc_id, error_type=failed.code)
+        return [*views, *files]
 
     async def search(self, query: str, embedder: Embedder, limits: CallLimits) -> list[ReadableTable]:
         """The tables whose cards fit a question, the best first."""
         (vector,) = await embedder.embed([query], limits)
         pages = await run_together(*(self._blocks.search(one) for one in card_requests(query, vector)))
         rows = {str(row["block_id"]): row for page in pages for row in page.rows}
-        ranked = fuse_ranks([[str(row["block_id"]) for row in page.rows] for page in pages])
-        places = [(str(rows[one]["doc_id"]), rows[one].get("page_number")) for one, _ in ranked]
+        views = await self._services.databases.ranked(self._databases, vector, embedder, limits)
+        by_rank = {table_id(*view): view for view in views}
+        ranked = fuse_ranks([*([str(row["block_id"]) for row in page.rows] for page in pages), list(by_rank)])
+        places = [
+            by_rank[one] if one in by_rank else (str(rows[one]["doc_id"]), rows[one].get("page_number"))
+            for one, _ in ranked
+        ]
         order = {place: position for position, place in reversed(list(enumerate(places)))}
         tables = await self.of_documents([doc_id for doc_id, _ in places])
         last = len(order)
-        return sorted(tables, key=lambda one: order.get((one.doc_id, one.table.page_number), last))
+        return sorted(tables, key=lambda one: order.get(one.place, last))
 
     async def _of_document(self, doc_id: str) -> list[ReadableTable]:
         state = await self._services.documents.get(doc_id)
@@ -120,3 +170,13 @@ class TableLookup:
         version = (doc_id, filename, state.content_hash)
         tables = with_names(doc_id, catalog.tables)
         return [ReadableTable(*version, table, catalog.size_bytes) for table in tables]
+
+    async def _of_database(self, doc_id: str) -> list[ReadableTable]:
+        """Its views.
+
+        Raises:
+            DependencyError: the database cannot be reached, or refuses.
+        """
+        databases, name = self._services.databases, self._databases[doc_id].name
+        tables = await databases.tables(doc_id)
+        return [ReadableTable(doc_id, name, databases.content_hash(doc_id, table), table) for table in tables]

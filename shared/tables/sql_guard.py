@@ -5,8 +5,9 @@ columns. What is run is generated from the checked tree, never the text that was
 line of defence; the engine, on whose connection there are only permitted files, is the second.
 """
 
+import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import sqlglot
 from sqlglot import exp
@@ -15,9 +16,11 @@ from sqlglot.optimizer.qualify import qualify
 from sqlglot.optimizer.scope import Scope, traverse_scope
 
 from shared.platform.errors import InvalidQueryError
+from shared.tables.models import Dialect
 from shared.tables.queries import MAX_ROWS, MAX_SQL_CHARS, QueryTable
 
-_DIALECT = "sqlite"
+logging.getLogger("sqlglot").disabled = True  # it quotes SQL that it does not understand
+
 _MAX_NODES = 1500
 _MAX_STARS = 5
 
@@ -50,6 +53,61 @@ FUNCTION_NAMES = frozenset(
         "substring", "sum", "time", "total", "trim", "unixepoch", "upper", "current_date",
     }
 )  # fmt: skip
+# Of PostgreSQL `repeat`, `lpad`, `string_agg`, `generate_series`, regular expressions and everything that
+# reads files, settings, the catalog or another query are missing.
+_POSTGRES_FUNCTIONS = frozenset({
+    exp.Abs, exp.Avg, exp.Ceil, exp.Coalesce, exp.Count, exp.CumeDist, exp.CurrentTimestamp, exp.DenseRank,
+    exp.Exp, exp.Extract, exp.FirstValue, exp.Floor, exp.Greatest, exp.Lag, exp.LastValue, exp.Lead,
+    exp.Least, exp.Left, exp.Length, exp.Ln, exp.LogicalAnd, exp.LogicalOr, exp.Lower, exp.Max, exp.Min,
+    exp.Ntile, exp.Nullif, exp.PercentileCont, exp.PercentileDisc, exp.PercentRank, exp.Pow, exp.Rank,
+    exp.Right, exp.Round, exp.RowNumber, exp.Sign, exp.SplitPart, exp.Sqrt, exp.Stddev, exp.StddevPop,
+    exp.StddevSamp, exp.StrPosition, exp.Substring, exp.Sum, exp.TimestampTrunc, exp.TimeToStr, exp.Trim,
+    exp.Trunc, exp.Upper, exp.Variance, exp.VariancePop, exp.Mod, exp.Case, exp.Cast,
+})  # fmt: skip
+_POSTGRES_NAMES = frozenset(
+    {
+        "abs", "age", "avg", "bool_and", "bool_or", "ceil", "coalesce", "count", "cume_dist", "current_date",
+        "date_part", "date_trunc", "dense_rank", "exp", "extract", "first_value", "floor", "greatest", "lag",
+        "last_value", "lead", "least", "left", "length", "ln", "lower", "make_date", "max", "min", "mod",
+        "now", "ntile", "nullif", "percent_rank", "percentile_cont", "percentile_disc", "position", "power",
+        "rank", "right", "round", "row_number", "sign", "split_part", "sqrt", "stddev", "strpos", "substring",
+        "sum", "to_char", "trim", "trunc", "upper", "variance",
+    }
+)  # fmt: skip
+_POSTGRES_PARTS = frozenset({exp.AtTimeZone, exp.DataTypeParam, exp.ILike, exp.Interval, exp.WithinGroup})
+_TYPES = frozenset({
+    exp.DType.BIGINT, exp.DType.BOOLEAN, exp.DType.CHAR, exp.DType.DATE, exp.DType.DECIMAL, exp.DType.DOUBLE,
+    exp.DType.FLOAT, exp.DType.INT, exp.DType.INTERVAL, exp.DType.SMALLINT, exp.DType.TEXT, exp.DType.TIME,
+    exp.DType.TIMESTAMP, exp.DType.TIMESTAMPTZ, exp.DType.VARCHAR,
+})  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Rules:
+    """What one kind of SQL may consist of.
+
+    Attributes:
+        name: whose SQL it is.
+        types: that a cast may lead to; None = any, where a type reads nothing.
+    """
+
+    dialect: Dialect
+    name: str
+    parts: frozenset[type[exp.Expr]]
+    names: frozenset[str]
+    types: frozenset[exp.DType] | None = field(default=None)
+
+
+_RULES: Mapping[Dialect, _Rules] = {
+    "sqlite": _Rules("sqlite", "SQLite", _PARTS | _FUNCTIONS, FUNCTION_NAMES),
+    "postgres": _Rules(
+        "postgres",
+        "PostgreSQL",
+        (_PARTS - {exp.Glob, exp.Collate}) | _POSTGRES_PARTS | _POSTGRES_FUNCTIONS,
+        _POSTGRES_NAMES,
+        _TYPES,
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -59,7 +117,7 @@ class Guarded:
     Attributes:
         tree: as it was written, checked, with a limit.
         shown: its text.
-        executed: its text with the tables' places in attached files.
+        executed: its text with the tables' places: attached files, or schemas.
         columns: of the result.
         source: what selects the lines of the sheet that the result comes from; "" = nothing simple does.
     """
@@ -71,33 +129,40 @@ class Guarded:
     source: str
 
 
-def guarded(sql: str, tables: Mapping[str, tuple[str, QueryTable]]) -> Guarded:
+def guarded(sql: str, tables: Mapping[str, tuple[str, QueryTable]], dialect: Dialect = "sqlite") -> Guarded:
     """The query, if it is allowed.
 
     Args:
-        tables: what it may read: the table's name in SQL to the attached file's name and the table.
+        tables: what it may read: the table's name in SQL to the attached file's or the schema's name and the
+            table.
 
     Raises:
         InvalidQueryError: which rule forbids it, and what is allowed.
     """
-    tree = _parsed(sql)
-    _check_parts(tree)
+    rules = _RULES[dialect]
+    tree = _parsed(sql, rules)
+    _check_parts(tree, rules)
     known = {name.casefold(): place for name, place in tables.items()}
     _check_tables(tree, known)
     _limit(tree)
-    shown = _text(tree)
-    qualified = _qualified(tree, known)
+    qualified = _qualified(tree, known, dialect)
     _placed(qualified, known)
-    return Guarded(tree, shown, _text(qualified), _columns(tree, qualified), _source(qualified, known))
+    return Guarded(
+        tree=tree,
+        shown=text_of(tree, dialect),
+        executed=text_of(qualified, dialect),
+        columns=_columns(tree, qualified, dialect),
+        source=_source(qualified, known),
+    )
 
 
-def _parsed(sql: str) -> exp.Query:
+def _parsed(sql: str, rules: _Rules) -> exp.Query:
     if len(sql) > MAX_SQL_CHARS:
         raise _refused(f"The SQL has more than {MAX_SQL_CHARS:,} characters.", "Write a shorter query.")
     try:
-        statements = [one for one in sqlglot.parse(sql, read=_DIALECT) if one is not None]
+        statements = [one for one in sqlglot.parse(sql, read=rules.dialect) if one is not None]
     except (SqlglotError, RecursionError):
-        raise _refused("The SQL cannot be parsed.", "Write one SELECT in SQLite's SQL.") from None
+        raise _refused("The SQL cannot be parsed.", f"Write one SELECT in {rules.name}'s SQL.") from None
     if len(statements) != 1:
         raise _refused(f"There are {len(statements)} statements.", "Write one SELECT.")
     tree = statements[0]
@@ -106,12 +171,15 @@ def _parsed(sql: str) -> exp.Query:
     return tree
 
 
-def _check_parts(tree: exp.Query) -> None:
+def _check_parts(tree: exp.Query, rules: _Rules) -> None:
     for count, node in enumerate(tree.walk(), start=1):
         if count > _MAX_NODES:
             raise _refused("The query has too many parts.", "Write a simpler query.")
-        if type(node) not in _PARTS and not _is_allowed_function(node):
-            raise _not_allowed(node)
+        is_named = isinstance(node, exp.Anonymous) and node.name.casefold() in rules.names
+        if type(node) not in rules.parts and not is_named:
+            raise _not_allowed(node, rules)
+        if isinstance(node, exp.DataType) and rules.types is not None and node.this not in rules.types:
+            raise _refused(f"The type {node.sql()[:40]} is not allowed.", "Cast to plain types.")
         if node.args.get("recursive"):
             raise _refused("WITH RECURSIVE is not allowed.", "Write it without recursion.")
         if isinstance(node, exp.Join) and node.args.get("method"):
@@ -121,17 +189,11 @@ def _check_parts(tree: exp.Query) -> None:
         raise _refused(f"There are more than {_MAX_STARS} times *.", "Name the columns.")
 
 
-def _is_allowed_function(node: exp.Expr) -> bool:
-    return type(node) in _FUNCTIONS or (
-        isinstance(node, exp.Anonymous) and node.name.casefold() in FUNCTION_NAMES
-    )
-
-
-def _not_allowed(node: exp.Expr) -> InvalidQueryError:
+def _not_allowed(node: exp.Expr, rules: _Rules) -> InvalidQueryError:
     if not isinstance(node, exp.Func):
         return _refused(f"{node.key.upper()} is not allowed.", "Use plain SELECT, JOIN, WHERE and GROUP BY.")
     name = node.name if isinstance(node, exp.Anonymous) else node.sql_name()
-    allowed = ", ".join(sorted(FUNCTION_NAMES))
+    allowed = ", ".join(sorted(rules.names))
     return _refused(f"The function {name[:40]} is not allowed.", f"Allowed functions: {allowed}.")
 
 
@@ -170,7 +232,7 @@ def _limit(tree: exp.Query) -> None:
         limit.set("expression", exp.Literal.number(MAX_ROWS + 1))
 
 
-def _qualified(tree: exp.Query, known: Mapping[str, tuple[str, QueryTable]]) -> exp.Query:
+def _qualified(tree: exp.Query, known: Mapping[str, tuple[str, QueryTable]], dialect: Dialect) -> exp.Query:
     """With every column found in its table, and every `*` spelt out."""
     named = {column.name.casefold() for column in tree.find_all(exp.Column)}
     schema: dict[str, object] = {
@@ -178,27 +240,27 @@ def _qualified(tree: exp.Query, known: Mapping[str, tuple[str, QueryTable]]) -> 
         for name, (_, table) in known.items()
     }
     try:
-        _check_projections(tree, schema)
-        made = qualify(tree.copy(), dialect=_DIALECT, schema=schema)
+        _check_projections(tree, schema, dialect)
+        made = qualify(tree.copy(), dialect=dialect, schema=schema)
     except (SqlglotError, RecursionError) as failed:
         columns = {name: ", ".join(table.columns)[:600] for name, (_, table) in known.items()}
         said = str(failed).splitlines()[0][:200]
         hint = "; ".join(f"{name}: {listed}" for name, listed in columns.items())
         raise _refused(f"A column is unknown or ambiguous: {said}", f"Columns: {hint}.") from None
-    if not isinstance(made, exp.Query):
-        raise _refused("Only SELECT is allowed.", "Write one SELECT.")
+    if not isinstance(made, exp.Query) or made.find(exp.TableColumn):
+        raise _refused("A row as a whole is not allowed.", "Name the columns.")
     return made
 
 
-def _check_projections(tree: exp.Query, schema: dict[str, object]) -> None:
-    """No column of a SELECT is calculated from another one's new name: SQLite has no such thing, and to spell
-    the names out would double the query with each.
+def _check_projections(tree: exp.Query, schema: dict[str, object], dialect: Dialect) -> None:
+    """No column of a SELECT is calculated from another one's new name: no engine has such a thing, and to
+    spell the names out would double the query with each.
 
     Raises:
         SchemaError: one is.
     """
     found = qualify(
-        tree.copy(), dialect=_DIALECT, schema=schema, expand_alias_refs=False, validate_qualify_columns=False
+        tree.copy(), dialect=dialect, schema=schema, expand_alias_refs=False, validate_qualify_columns=False
     )
     for select in found.find_all(exp.Select):
         for column in (column for shown in select.expressions for column in shown.find_all(exp.Column)):
@@ -207,11 +269,13 @@ def _check_projections(tree: exp.Query, schema: dict[str, object]) -> None:
 
 
 def _placed(tree: exp.Query, known: Mapping[str, tuple[str, QueryTable]]) -> None:
-    """Replace the tables' names by their places in attached files."""
+    """Replace the tables' names by their places."""
     for scope in traverse_scope(tree):
         for table in scope.tables:
             if isinstance(scope.sources.get(table.alias_or_name), Scope):
                 continue
+            if table.name.casefold() not in known:  # a name of WITH that differs in its case alone
+                raise _refused(f"There is no table {table.name[:60]!r}.", _names(known))
             file, stored = known[table.name.casefold()]
             if not table.alias:
                 table.set("alias", exp.TableAlias(this=exp.to_identifier(table.name, quoted=True)))
@@ -219,12 +283,13 @@ def _placed(tree: exp.Query, known: Mapping[str, tuple[str, QueryTable]]) -> Non
             table.set("db", exp.to_identifier(file, quoted=True))
 
 
-def _columns(written: exp.Query, qualified: exp.Query) -> tuple[str, ...]:
+def _columns(written: exp.Query, qualified: exp.Query, dialect: Dialect) -> tuple[str, ...]:
     """The names of the result's columns; of one that has none, what it was calculated by."""
     names = qualified.named_selects
     wanted = written.selects if len(written.selects) == len(names) else qualified.selects
     return tuple(
-        _text(said) if name.startswith("_col_") else name for name, said in zip(names, wanted, strict=True)
+        text_of(said, dialect) if name.startswith("_col_") else name
+        for name, said in zip(names, wanted, strict=True)
     )
 
 
@@ -240,11 +305,12 @@ def _source(tree: exp.Query, known: Mapping[str, tuple[str, QueryTable]]) -> str
     for part in ("from_", "where", *(() if is_group else ("order", "limit", "offset"))):
         if tree.args.get(part) is not None:
             lines.set(part, tree.args[part].copy())
-    return _text(lines)
+    return text_of(lines, "sqlite")
 
 
-def _text(tree: exp.Expr) -> str:
-    return str(tree.sql(dialect=_DIALECT, comments=False))
+def text_of(tree: exp.Expr, dialect: Dialect) -> str:
+    """The tree as SQL, without comments."""
+    return str(tree.sql(dialect=dialect, comments=False))
 
 
 def _refused(reason: str, hint: str) -> InvalidQueryError:

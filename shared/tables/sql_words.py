@@ -5,48 +5,65 @@ What has no words here is shown as SQL: nothing is left out.
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from typing import Literal
 
 from sqlglot import exp
 
-_AGGREGATES: Mapping[type[exp.Expr], str] = {
-    exp.Sum: "the sum of",
-    exp.Avg: "the average of",
-    exp.Min: "the smallest",
-    exp.Max: "the largest",
+from shared.tables.models import Dialect
+
+Language = Literal["en", "de"]
+_Both = tuple[str, str]  # English, German; {} is what it is said of
+
+_AGGREGATES: Mapping[type[exp.Expr], _Both] = {
+    exp.Sum: ("the sum of", "die Summe von"),
+    exp.Avg: ("the average of", "der Durchschnitt von"),
+    exp.Min: ("the smallest", "der kleinste Wert von"),
+    exp.Max: ("the largest", "der größte Wert von"),
 }
-_PARTS_OF_DATES = {"%Y": "year", "%Y-%m": "year and month"}
-_COMPARED: Mapping[type[exp.Expr], str] = {
-    exp.EQ: "is",
-    exp.NEQ: "is not",
-    exp.GT: "is more than",
-    exp.GTE: "is at least",
-    exp.LT: "is less than",
-    exp.LTE: "is at most",
-    exp.Like: "is like",
-    exp.Add: "+",
-    exp.Sub: "-",
-    exp.Mul: "×",
-    exp.Div: "÷",
-    exp.And: "and",
-    exp.Or: "or",
+_PARTS_OF_DATES: Mapping[str, _Both] = {
+    "%Y": ("the year of {}", "das Jahr von {}"),
+    "%Y-%m": ("the year and month of {}", "Jahr und Monat von {}"),
+    "YEAR": ("the year of {}", "das Jahr von {}"),
+    "MONTH": ("the month of {}", "der Monat von {}"),
 }
+_COMPARED: Mapping[type[exp.Expr], _Both] = {
+    exp.EQ: ("is", "ist"),
+    exp.NEQ: ("is not", "ist nicht"),
+    exp.GT: ("is more than", "ist mehr als"),
+    exp.GTE: ("is at least", "ist mindestens"),
+    exp.LT: ("is less than", "ist weniger als"),
+    exp.LTE: ("is at most", "ist höchstens"),
+    exp.Like: ("is like", "ist wie"),
+    exp.ILike: ("is like", "ist wie"),
+    exp.Add: ("+", "+"),
+    exp.Sub: ("-", "-"),
+    exp.Mul: ("×", "×"),
+    exp.Div: ("÷", "÷"),
+    exp.And: ("and", "und"),
+    exp.Or: ("or", "oder"),
+}
+_OF_TWO: Mapping[type[exp.Expr], _Both] = {
+    exp.Union: ("and also", "und außerdem"),
+    exp.Except: ("but not", "aber nicht"),
+    exp.Intersect: ("that are also in", "die auch vorkommen in"),
+}
+_CLAUSES: tuple[tuple[str, _Both], ...] = (
+    ("where", ("where", "mit der Bedingung:")),
+    ("group", ("for each", "je")),
+    ("having", ("if", "nur bei:")),
+)
 
 
-def in_words(tree: exp.Query, titles: Mapping[str, str]) -> str:
+def in_words(
+    tree: exp.Query, titles: Mapping[str, str], dialect: Dialect = "sqlite", language: Language = "en"
+) -> str:
     """One sentence about what the query does.
 
     Args:
         titles: of the tables, by their names in SQL.
     """
     known = {name.casefold(): title for name, title in titles.items()}
-    tree = _with_titles(tree, known)
-    said = _query(tree, known)
-    given = [
-        f"where {clause.alias} is: {_query(clause.this, known)}"
-        for clause in tree.find_all(exp.CTE)
-        if isinstance(clause.this, exp.Query)
-    ]
-    sentence = "; ".join([said, *given])
+    sentence = _Teller(known, dialect, language).sentence(_with_titles(tree, known))
     return f"{sentence[:1].upper()}{sentence[1:]}."
 
 
@@ -70,121 +87,159 @@ def _with_titles(tree: exp.Query, titles: Mapping[str, str]) -> exp.Query:
     return copied
 
 
-def _query(tree: exp.Expr, titles: Mapping[str, str]) -> str:
-    if isinstance(tree, exp.SetOperation):
-        word = {exp.Union: "and also", exp.Except: "but not", exp.Intersect: "that are also in"}[type(tree)]
-        sides = f"{_query(tree.this, titles)}, {word} {_query(tree.expression, titles)}"
-        return " ".join(filter(None, (sides, *_ending(tree))))
-    if isinstance(tree, exp.Subquery):
-        return _query(tree.this, titles)
-    if not isinstance(tree, exp.Select):
-        return _sql(tree)
-    shown = ", ".join(_said(one) for one in tree.expressions)
-    parts = [f"{'each different ' if tree.args.get('distinct') else ''}{shown}"]
-    if tree.args.get("from_"):
-        parts.append(f"from {_place(tree.args['from_'].this, titles)}")
-    parts += [_join(join, titles) for join in tree.args.get("joins") or ()]
-    clauses: tuple[tuple[str, str, Callable[[exp.Expr], str]], ...] = (
-        ("where", "where", lambda one: _said(one.this)),
-        ("group", "for each", lambda one: ", ".join(_said(name) for name in one.expressions)),
-        ("having", "if", lambda one: _said(one.this)),
-    )
-    parts += [f"{word} {say(tree.args[name])}" for name, word, say in clauses if tree.args.get(name)]
-    return " ".join([*parts, *_ending(tree)])
+class _Teller:
+    """Says parts of a query in one language."""
 
+    def __init__(self, titles: Mapping[str, str], dialect: Dialect, language: Language) -> None:
+        self._titles = titles
+        self._dialect = dialect
+        self._is_german = language == "de"
 
-def _ending(tree: exp.Expr) -> list[str]:
-    ending = []
-    if order := tree.args.get("order"):
-        keys = (
-            f"{_said(one.this)}{', highest first' * bool(one.args.get('desc'))}" for one in order.expressions
+    def sentence(self, tree: exp.Query) -> str:
+        given = [
+            f"{self._one('where {} is', 'dabei ist {}').format(clause.alias)}: {self._query(clause.this)}"
+            for clause in tree.find_all(exp.CTE)
+            if isinstance(clause.this, exp.Query)
+        ]
+        return "; ".join([self._query(tree), *given])
+
+    def _one(self, english: str, german: str) -> str:
+        return german if self._is_german else english
+
+    def _query(self, tree: exp.Expr) -> str:
+        if isinstance(tree, exp.SetOperation):
+            word = self._one(*_OF_TWO[type(tree)])
+            sides = f"{self._query(tree.this)}, {word} {self._query(tree.expression)}"
+            return " ".join(filter(None, (sides, *self._ending(tree))))
+        if isinstance(tree, exp.Subquery):
+            return self._query(tree.this)
+        if not isinstance(tree, exp.Select):
+            return self._sql(tree)
+        shown = self._list(tree.expressions)
+        each = self._one("each different ", "ohne Wiederholungen: ")
+        parts = [f"{each if tree.args.get('distinct') else ''}{shown}"]
+        if tree.args.get("from_"):
+            parts.append(f"{self._one('from', 'aus')} {self._place(tree.args['from_'].this)}")
+        parts += [self._join(join) for join in tree.args.get("joins") or ()]
+        for name, words in _CLAUSES:
+            if clause := tree.args.get(name):
+                said = self._list(clause.expressions) if name == "group" else self._said(clause.this)
+                parts.append(f"{self._one(*words)} {said}")
+        return " ".join([*parts, *self._ending(tree)])
+
+    def _ending(self, tree: exp.Expr) -> list[str]:
+        ending = []
+        if order := tree.args.get("order"):
+            falling = self._one(", highest first", ", größte zuerst")
+            keys = (
+                f"{self._said(one.this)}{falling * bool(one.args.get('desc'))}" for one in order.expressions
+            )
+            ending.append(f"{self._one('sorted by', 'sortiert nach')} {', '.join(keys)}")
+        if (limit := tree.args.get("limit")) is not None and limit.expression.name != "1001":
+            ending.append(self._one("(the first {})", "(die ersten {})").format(limit.expression.name))
+        return ending
+
+    def _place(self, source: exp.Expr) -> str:
+        if isinstance(source, exp.Table):
+            title = self._titles.get(source.name.casefold())
+            return self._one("“{}”", "„{}“").format(title) if title else source.name
+        return f"({self._query(source)})"
+
+    def _join(self, join: exp.Expr) -> str:
+        words = ("joined also if there is none to", "verknüpft, auch wo nichts passt, mit")
+        side = self._one(*(words if join.args.get("side") else ("joined to", "verknüpft mit")))
+        on = join.args.get("on")
+        using = ", ".join(one.name for one in join.args.get("using") or ())
+        said = f" {self._one('with', 'über')} {self._said(on)}" if on is not None else ""
+        same = f" {self._one('with the same', 'über dasselbe')} {using}" if using else ""
+        return f"{side} {self._place(join.this)}{said or same}"
+
+    def _list(self, nodes: list[exp.Expr]) -> str:
+        return ", ".join(self._said(node) for node in nodes)
+
+    def _said(self, node: exp.Expr) -> str:
+        """A part in words; as SQL where there are none."""
+        if type(node) in _AGGREGATES:
+            return f"{self._one(*_AGGREGATES[type(node)])} {self._said(node.this)}"
+        if type(node) in _COMPARED:
+            word = self._one(*_COMPARED[type(node)])
+            return f"{self._said(node.this)} {word} {self._said(node.expression)}"
+        say = _SAYING.get(type(node))
+        return (say(self, node) if say else "") or self._sql(node)
+
+    def _is_empty(self, node: exp.Expr) -> str:
+        is_null = isinstance(node.expression, exp.Null)
+        return f"{self._said(node.this)} {self._one('is empty', 'ist leer')}" if is_null else ""
+
+    def _one_of(self, node: exp.Expr) -> str:
+        values = self._list(node.expressions)
+        return f"{self._said(node.this)} {self._one('is one of', 'ist eines von')} {values}" if values else ""
+
+    def _negated(self, node: exp.Expr) -> str:
+        if isinstance(node.this, exp.Is) and isinstance(node.this.expression, exp.Null):
+            return f"{self._said(node.this.this)} {self._one('is not empty', 'ist nicht leer')}"
+        return f"{self._one('not', 'nicht')} {self._said(node.this)}"
+
+    def _chosen(self, node: exp.Expr) -> str:
+        """CASE with one WHEN and no ELSE, as pivots have it."""
+        (first, *more) = node.args["ifs"]
+        if more or node.this or node.args.get("default"):
+            return ""
+        return f"{self._said(first.args['true'])}{self._one(' where', ', falls')} {self._said(first.this)}"
+
+    def _part_of_date(self, node: exp.Expr) -> str:
+        is_extract = isinstance(node, exp.Extract)
+        words = _PARTS_OF_DATES.get(node.name.upper() if is_extract else node.args["format"].name)
+        date = node.expression if is_extract else node.this
+        date = date.this if isinstance(date, exp.TsOrDsToTimestamp) else date
+        return self._one(*words).format(self._said(date)) if words else ""
+
+    def _counted(self, node: exp.Expr) -> str:
+        if isinstance(node.this, exp.Distinct):
+            words = self._one("the number of different", "die Anzahl verschiedener")
+            return f"{words} {self._list(node.this.expressions)}"
+        if isinstance(node.this, exp.Star | exp.Literal):
+            return self._one("the number of rows", "die Anzahl der Zeilen")
+        return f"{self._one('the number of', 'die Anzahl von')} {self._said(node.this)}"
+
+    def _between(self, node: exp.Expr) -> str:
+        low, high = self._said(node.args["low"]), self._said(node.args["high"])
+        return self._one("{} is from {} to {}", "{} ist von {} bis {}").format(
+            self._said(node.this), low, high
         )
-        ending.append(f"sorted by {', '.join(keys)}")
-    if (limit := tree.args.get("limit")) is not None and limit.expression.name != "1001":
-        ending.append(f"(the first {limit.expression.name})")
-    return ending
+
+    def _column(self, node: exp.Expr) -> str:
+        return self._one(" of ", " von ").join(filter(None, (node.name, node.text("table"))))
+
+    def _unless(self, node: exp.Expr) -> str:
+        words = self._one("{} (unless it is {})", "{} (außer bei {})")
+        return words.format(self._said(node.this), self._said(node.expression))
+
+    def _worded(self, node: exp.Expr) -> str:
+        words = self._one(*_WORDED[type(node)])
+        return words.format(self._said(node.this) if isinstance(node.this, exp.Expr) else "")
+
+    def _sql(self, node: exp.Expr) -> str:
+        return str(node.sql(dialect=self._dialect, comments=False))
 
 
-def _place(source: exp.Expr, titles: Mapping[str, str]) -> str:
-    if isinstance(source, exp.Table):
-        title = titles.get(source.name.casefold())
-        return f"“{title}”" if title else source.name
-    return f"({_query(source, titles)})"
-
-
-def _join(join: exp.Expr, titles: Mapping[str, str]) -> str:
-    side = "also if there is none " if join.args.get("side") else ""
-    on = join.args.get("on")
-    using = ", ".join(one.name for one in join.args.get("using") or ())
-    condition = f" with {_said(on)}" if on is not None else f" with the same {using}" if using else ""
-    return f"joined {side}to {_place(join.this, titles)}{condition}"
-
-
-def _said(node: exp.Expr) -> str:
-    """A part in words; as SQL where there are none."""
-    if type(node) in _AGGREGATES:
-        return f"{_AGGREGATES[type(node)]} {_said(node.this)}"
-    if type(node) in _COMPARED:
-        return f"{_said(node.this)} {_COMPARED[type(node)]} {_said(node.expression)}"
-    say = _SAYING.get(type(node))
-    return (say(node) if say else "") or _sql(node)
-
-
-def _is_empty(node: exp.Expr) -> str:
-    return f"{_said(node.this)} is empty" if isinstance(node.expression, exp.Null) else ""
-
-
-def _one_of(node: exp.Expr) -> str:
-    values = ", ".join(_said(one) for one in node.expressions)
-    return f"{_said(node.this)} is one of {values}" if values else ""
-
-
-def _negated(node: exp.Expr) -> str:
-    if isinstance(node.this, exp.Is) and isinstance(node.this.expression, exp.Null):
-        return f"{_said(node.this.this)} is not empty"
-    return f"not {_said(node.this)}"
-
-
-def _chosen(node: exp.Expr) -> str:
-    """CASE with one WHEN and no ELSE, as pivots have it."""
-    (first, *more) = node.args["ifs"]
-    if more or node.this or node.args.get("default"):
-        return ""
-    return f"{_said(first.args['true'])} where {_said(first.this)}"
-
-
-def _part_of_date(node: exp.Expr) -> str:
-    part = _PARTS_OF_DATES.get(node.args["format"].name)
-    date = node.this.this if isinstance(node.this, exp.TsOrDsToTimestamp) else node.this
-    return f"the {part} of {_said(date)}" if part else ""
-
-
-def _counted(node: exp.Expr) -> str:
-    if isinstance(node.this, exp.Distinct):
-        return f"the number of different {', '.join(_said(one) for one in node.this.expressions)}"
-    is_rows = isinstance(node.this, exp.Star | exp.Literal)
-    return "the number of rows" if is_rows else f"the number of {_said(node.this)}"
-
-
-def _sql(node: exp.Expr) -> str:
-    return str(node.sql(dialect="sqlite", comments=False))
-
-
-_SAYING: Mapping[type[exp.Expr], Callable[[exp.Expr], str]] = {
-    exp.Alias: lambda node: _said(node.this),
-    exp.Paren: lambda node: f"({_said(node.this)})",
-    exp.Count: _counted,
-    exp.In: _one_of,
-    exp.Between: lambda node: (
-        f"{_said(node.this)} is from {_said(node.args['low'])} to {_said(node.args['high'])}"
-    ),
-    exp.Is: _is_empty,
-    exp.Star: lambda _: "all columns",
-    exp.Column: lambda node: " of ".join(filter(None, (node.name, node.text("table")))),
-    exp.Not: _negated,
-    exp.Case: _chosen,
-    exp.TimeToStr: _part_of_date,
-    exp.Round: lambda node: f"{_said(node.this)} (rounded)",
-    exp.Lower: lambda node: f"{_said(node.this)} in lower case",
-    exp.Nullif: lambda node: f"{_said(node.this)} (unless it is {_said(node.expression)})",
+_WORDED: Mapping[type[exp.Expr], _Both] = {
+    exp.Alias: ("{}", "{}"),
+    exp.Paren: ("({})", "({})"),
+    exp.Star: ("all columns", "alle Spalten"),
+    exp.Round: ("{} (rounded)", "{} (gerundet)"),
+    exp.Lower: ("{} in lower case", "{} in Kleinbuchstaben"),
+}
+_SAYING: Mapping[type[exp.Expr], Callable[[_Teller, exp.Expr], str]] = {
+    **dict.fromkeys(_WORDED, _Teller._worded),
+    exp.Count: _Teller._counted,
+    exp.In: _Teller._one_of,
+    exp.Between: _Teller._between,
+    exp.Is: _Teller._is_empty,
+    exp.Column: _Teller._column,
+    exp.Not: _Teller._negated,
+    exp.Case: _Teller._chosen,
+    exp.TimeToStr: _Teller._part_of_date,
+    exp.Extract: _Teller._part_of_date,
+    exp.Nullif: _Teller._unless,
 }

@@ -12,11 +12,14 @@ import apsw
 from sqlglot import exp
 
 from shared.platform.errors import InvalidQueryError
+from shared.tables.models import Dialect
 from shared.tables.queries import (
+    MAX_RESULT_CHARS,
     MAX_ROWS,
     MAX_SOURCE_ROWS,
     QUERY_TIMEOUT_S,
     Cell,
+    GuardJob,
     QueryJob,
     QueryRefusal,
     QueryReply,
@@ -27,7 +30,6 @@ from shared.tables.sql_guard import FUNCTION_NAMES, Guarded, guarded
 from shared.tables.sql_words import in_words
 
 _MAX_CELL_BYTES = 1_000_000
-_MAX_RESULT_CHARS = 2_000_000
 _HEAP_BYTES = 96 << 20
 _STEPS_BETWEEN_LOOKS = 10_000
 _LIMITS = {
@@ -64,6 +66,30 @@ def answer(job: QueryJob) -> QueryReply:
         return _refusal("InvalidQueryError", f"SQLite refuses the query: {str(failed)[:200]}", "Correct it.")
 
 
+def checked(job: GuardJob) -> QueryReply:
+    """What a database is to run for the query, or why it is refused."""
+    places = {view.name: (schema, view) for schema, view in zip(job.schemas, job.views, strict=True)}
+    try:
+        allowed = guarded(job.sql, places, job.dialect)
+    except InvalidQueryError as refused:
+        return _refusal("InvalidQueryError", refused.detail, " ".join(refused.hints))
+    return QueryReply(result=_described(allowed, places, job.dialect), executed=allowed.executed)
+
+
+def _described(allowed: Guarded, places: _Places, dialect: Dialect) -> QueryResult:
+    """The result without its rows."""
+    titles = {name: table.title for name, (_, table) in places.items()}
+    return QueryResult(
+        sql=allowed.shown,
+        sql_in_words=in_words(allowed.tree, titles, dialect),
+        sql_in_german=in_words(allowed.tree, titles, dialect, "de"),
+        columns=allowed.columns,
+        rows=(),
+        row_count=0,
+        constants=tuple(str(literal.name) for literal in allowed.tree.find_all(exp.Literal)),
+    )
+
+
 def _refusal(code: str, reason: str, hint: str) -> QueryReply:
     return QueryReply(refusal=QueryRefusal.model_validate({"code": code, "reason": reason, "hint": hint}))
 
@@ -77,18 +103,16 @@ def _run(job: QueryJob, allowed: Guarded, places: _Places) -> QueryResult:
         for row in cursor:
             rows.append(tuple(_cell(value) for value in row))
             size += sum(len(value) for value in rows[-1] if isinstance(value, str))
-            if len(rows) > MAX_ROWS or size > _MAX_RESULT_CHARS:
+            if len(rows) > MAX_ROWS or size > MAX_RESULT_CHARS:
                 break
-        is_cut = len(rows) > MAX_ROWS or size > _MAX_RESULT_CHARS
-        return QueryResult(
-            sql=allowed.shown,
-            sql_in_words=in_words(allowed.tree, {name: table.title for name, (_, table) in places.items()}),
-            columns=allowed.columns,
-            rows=tuple(rows[:MAX_ROWS]),
-            row_count=min(len(rows), MAX_ROWS),
-            truncated=is_cut,
-            source_rows=_source_rows(connection, allowed.source),
-            constants=tuple(str(literal.name) for literal in allowed.tree.find_all(exp.Literal)),
+        is_cut = len(rows) > MAX_ROWS or size > MAX_RESULT_CHARS
+        return _described(allowed, places, "sqlite").model_copy(
+            update={
+                "rows": tuple(rows[:MAX_ROWS]),
+                "row_count": min(len(rows), MAX_ROWS),
+                "truncated": is_cut,
+                "source_rows": _source_rows(connection, allowed.source),
+            }
         )
     finally:
         connection.close()

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 
 from shared.access.models import UserContext
+from shared.access.security_filter import readable_databases
 from shared.conversations.memory import MemorySearch
 from shared.documents.figures import image_urls
 from shared.platform.errors import ConfigurationError
@@ -74,7 +75,11 @@ class Binding:
     @property
     def tables(self) -> TableLookup:
         """The tables, trimmed."""
-        return TableLookup(self.blocks, self.documents, self.user, self.services)
+        blocks, documents = self.blocks, self.documents
+        sources = self.services.settings.databases.sources
+        # What a caller limits a search to, no database has.
+        databases = {} if self.scope else readable_databases(self.user, sources)
+        return TableLookup(blocks, documents, self.user, self.services, databases)
 
     @property
     def limits(self) -> CallLimits:
@@ -133,13 +138,22 @@ def run_query_of(binding: Binding) -> RunQuery:
     """What runs SQL for the user, over tables that were found readable."""
     services = binding.services
     memory_mb = services.settings.host.instance_memory_mb
-    return partial(run_query, blobs=services.blobs, instance_memory_mb=memory_mb, whose=binding.user.user_id)
+    return partial(
+        run_query,
+        blobs=services.blobs,
+        databases=services.databases,
+        instance_memory_mb=memory_mb,
+        whose=binding.user.user_id,
+    )
 
 
 def _query_structured_data(binding: Binding) -> Tool:
     services = binding.services
     models = services.chat_model, services.embedder
-    return QueryStructuredData(binding.tables, run_query_of(binding), *models, binding.limits, binding.found)
+    drafting = CallLimits(timeout_s=services.settings.answering.answer_timeout_s)
+    return QueryStructuredData(
+        binding.tables, run_query_of(binding), *models, binding.limits, binding.found, drafting
+    )
 
 
 def _workspace(binding: Binding, tool: type[Tool]) -> Workspace | None:

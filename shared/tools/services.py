@@ -6,6 +6,7 @@ from shared.access.audit_trail import AuditTrail
 from shared.conversations.services import ConversationServices
 from shared.platform.search import SearchIndex
 from shared.platform.web_pages import WebPages
+from shared.tables.databases import Databases
 from shared.tools.github_api import GithubApi
 from shared.tools.python_sandbox import PythonSandbox
 from shared.tools.web_search import WebSearch
@@ -16,6 +17,7 @@ class ToolServices(ConversationServices, Protocol):
 
     content_index: SearchIndex
     audit: AuditTrail
+    databases: Databases
     web_search: WebSearch | None
     web_pages: WebPages | None
     sandbox: PythonSandbox | None

@@ -1,4 +1,7 @@
-"""Has SQL run over tables that were found readable: fetches their files, and asks the worker process."""
+"""Has SQL run over tables that were found readable.
+
+Over files the worker process runs it; what a database is asked is checked there first.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,6 +10,7 @@ from tempfile import TemporaryDirectory
 from shared.ingestion.parser_process import parsers
 from shared.platform.blobs import BlobStore
 from shared.platform.concurrency import run_together
+from shared.platform.database_sources import is_database_id
 from shared.platform.errors import (
     BadDocumentError,
     CallTimeoutError,
@@ -14,16 +18,18 @@ from shared.platform.errors import (
     InvalidQueryError,
     NotFoundError,
 )
+from shared.tables.databases import Databases
 from shared.tables.queries import (
     KILL_AFTER_S,
     MAX_FILE_BYTES,
     MAX_FILES,
+    GuardJob,
     QueryFile,
     QueryJob,
     QueryReply,
     QueryResult,
 )
-from shared.tables.readable_tables import ReadableTable
+from shared.tables.readable_tables import ReadableTable, named_in
 from shared.tables.table_cache import TableCache
 
 _PATIENCE_S = 20.0  # for pages that are being drawn
@@ -31,7 +37,13 @@ _cached = TableCache()
 
 
 async def run_query(
-    sql: str, tables: Sequence[ReadableTable], blobs: BlobStore, instance_memory_mb: int, whose: str
+    sql: str,
+    tables: Sequence[ReadableTable],
+    *,
+    blobs: BlobStore,
+    databases: Databases,
+    instance_memory_mb: int,
+    whose: str,
 ) -> QueryResult:
     """The rows of a query over these tables and no others; `whose`: of the person who asks.
 
@@ -40,6 +52,9 @@ async def run_query(
         CallTimeoutError: it takes too much time or memory.
         NoPlaceFreeError, DependencyError: it may be tried again.
     """
+    if any(is_database_id(table.doc_id) for table in named_in(sql, tables)):
+        return await _of_database(sql, named_in(sql, tables), databases, instance_memory_mb, whose)
+    tables = [table for table in tables if not is_database_id(table.doc_id)]
     versions = {(table.doc_id, table.content_hash): table.size_bytes for table in tables}
     if len(versions) > MAX_FILES:
         raise InvalidQueryError(f"The tables are of {len(versions)} files.", f"Name those of {MAX_FILES}.")
@@ -63,12 +78,36 @@ async def run_query(
             for version, path in paths.items()
         )
         job = QueryJob(target=folder / "reply.json", sql=sql, files=files)
-        try:
-            await parsers(instance_memory_mb).pages.run(job, KILL_AFTER_S, _PATIENCE_S, whose)
-        except BadDocumentError:  # the worker was ended, or came to an end by itself
-            raise CallTimeoutError("The query takes too much time or memory.", "Ask for less.") from None
-        reply = QueryReply.model_validate_json(job.target.read_bytes())
-    return result_of(reply)
+        return result_of(await _performed(job, instance_memory_mb, whose))
+
+
+async def _of_database(
+    sql: str, tables: Sequence[ReadableTable], databases: Databases, instance_memory_mb: int, whose: str
+) -> QueryResult:
+    doc_id, *others = dict.fromkeys(table.doc_id for table in tables)
+    if others:
+        raise InvalidQueryError("A query reads one database and nothing else.", "Query each by itself.")
+    engine = databases.engine(doc_id)
+    with TemporaryDirectory(prefix="groundwork-") as name:
+        job = GuardJob(
+            target=Path(name) / "reply.json",
+            sql=sql,
+            dialect=engine.dialect,
+            schemas=tuple(databases.schema(doc_id, table.table) for table in tables),
+            views=tuple(table.queried for table in tables),
+        )
+        reply = await _performed(job, instance_memory_mb, whose)
+    result = result_of(reply)
+    rows, is_cut = await engine.rows(reply.executed, len(result.columns))
+    return result.model_copy(update={"rows": rows, "row_count": len(rows), "truncated": is_cut})
+
+
+async def _performed(job: QueryJob | GuardJob, instance_memory_mb: int, whose: str) -> QueryReply:
+    try:
+        await parsers(instance_memory_mb).pages.run(job, KILL_AFTER_S, _PATIENCE_S, whose)
+    except BadDocumentError:  # the worker was ended, or came to an end by itself
+        raise CallTimeoutError("The query takes too much time or memory.", "Ask for less.") from None
+    return QueryReply.model_validate_json(job.target.read_bytes())
 
 
 def result_of(reply: QueryReply) -> QueryResult:

@@ -1,4 +1,4 @@
-"""The tools over tables of CSV files and workbooks: list them, ask them in words, ask them in SQL."""
+"""The tools over tables of files and databases: list them, ask them in words, ask them in SQL."""
 
 import json
 import re
@@ -10,13 +10,14 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from shared.evidence.models import Cell, QueriedTable, TableResult
+from shared.platform.database_sources import is_database_id
 from shared.platform.errors import InvalidQueryError
 from shared.platform.language_models.models import CallLimits, ChatModel, Embedder, Prompt
 from shared.platform.models import Model
 from shared.platform.prompts import element, load
 from shared.tables.models import Column
 from shared.tables.queries import MAX_FILES, MAX_SQL_CHARS, QueryResult
-from shared.tables.readable_tables import ReadableTable, TableLookup
+from shared.tables.readable_tables import ReadableTable, TableLookup, named_in
 from shared.tools.base import Found, Parameters, Query, Tool, ToolResult
 
 MAX_SHOWN_ROWS = 50
@@ -33,7 +34,7 @@ TableIds = tuple[Annotated[str, Field(min_length=1, max_length=120)], ...]
 class SqlDraft(Model):
     """Structured output of drafting SQL."""
 
-    sql: str = Field(description="One SELECT in SQLite's SQL; empty if unanswerable.")
+    sql: str = Field(description="One SELECT; empty if unanswerable.")
     assumptions: tuple[str, ...] = Field(description="What the question leaves open and the SQL decides.")
     unanswerable: str = Field(description="Why the tables cannot answer; empty if they can.")
 
@@ -55,8 +56,8 @@ class ListTables(Tool):
 
     name = "list_tables"
     description = (
-        "List tables of spreadsheets and CSV files that can be calculated with, with their columns: the best "
-        "matches of a query, or the newest. `name` is what SQL calls the table, for `run_sql`."
+        "List tables of spreadsheets, CSV files and databases that can be calculated with, and their "
+        "columns: the best matches of a query, or the newest. `name` is for SQL (`run_sql`)."
     )
     parameters = ListTablesParameters
 
@@ -73,7 +74,8 @@ class RunSqlParameters(Parameters):
     """Arguments of `run_sql`."""
 
     sql: str = Field(
-        description="One SELECT in SQLite's SQL, over the `name`s of the tables.",
+        description="One SELECT over the `name`s of the tables, in SQLite's SQL, or in their `database`'s. "
+        "It returns every number that you will write: totals, differences and shares, too.",
         min_length=1,
         max_length=MAX_SQL_CHARS,
     )
@@ -92,8 +94,8 @@ class RunSql(Tool):
 
     name = "run_sql"
     description = (
-        "Calculate with tables: run one SELECT over those that `list_tables` found. Read only; functions are "
-        "SQLite's usual ones. Returns the rows, the SQL in words, and the lines of the sheet it comes from."
+        "Calculate with tables: run one SELECT over those that `list_tables` found. Read only. "
+        "Returns the rows, the SQL in words, and the lines of the sheet it comes from."
     )
     parameters = RunSqlParameters
 
@@ -121,12 +123,13 @@ class QueryStructuredData(Tool):
     embedder: Embedder
     limits: CallLimits
     found: Found = field(default_factory=Found)
-    draft_limits: CallLimits = field(default_factory=lambda: CallLimits(timeout_s=30))
+    draft_limits: CallLimits = field(default_factory=lambda: CallLimits(timeout_s=90))
 
     name = "query_structured_data"
     description = (
-        "Answer a question by calculating with tables of spreadsheets and CSV files: sums, averages, "
-        "rankings, comparisons. Writes the SQL itself; check `sql_in_words` and `assumptions`."
+        "Answer a question by calculating with tables of spreadsheets, CSV files and databases: sums, "
+        "averages, rankings, comparisons. Writes the SQL itself; check `sql_in_words` and `assumptions`. "
+        "Ask for every number that you will write: totals, differences and shares, too."
     )
     parameters = QueryStructuredDataParameters
 
@@ -203,6 +206,7 @@ def described_table(table: ReadableTable) -> dict[str, Any]:
         "description": table.table.description,
         "synonyms": list(table.table.synonyms),
         "approved": [one.model_dump() for one in table.table.approved],
+        "database": "PostgreSQL" if is_database_id(table.doc_id) else "",
     }
     return {
         "table_id": table.table_id,
@@ -225,10 +229,11 @@ def _column(column: Column) -> dict[str, Any]:
 
 
 def table_result(result: QueryResult, tables: Sequence[ReadableTable]) -> TableResult:
-    """A result as evidence: no more of it than a model is shown."""
+    """A result as evidence: no more of it than a model is shown, and of the tables those that it is from."""
     return TableResult(
         sql=result.sql,
         sql_in_words=result.sql_in_words,
+        sql_in_german=result.sql_in_german,
         columns=result.columns,
         rows=tuple(tuple(_short(cell) for cell in row) for row in result.rows[:MAX_SHOWN_ROWS]),
         row_count=result.row_count,
@@ -243,7 +248,7 @@ def table_result(result: QueryResult, tables: Sequence[ReadableTable]) -> TableR
                 page_number=table.table.page_number,
                 content_hash=table.content_hash,
             )
-            for table in tables
+            for table in named_in(result.sql, tables)
         ),
     )
 
@@ -267,7 +272,7 @@ def _noted(
     """The result for the model; noted as evidence."""
     noted = table_result(result, tables)
     found.results.append(noted)
-    shown = noted.model_dump(mode="json", exclude={"result_id", "constants"})
+    shown = noted.model_dump(mode="json", exclude={"result_id", "constants", "sql_in_german"})
     is_cut = result.truncated or result.row_count > MAX_SHOWN_ROWS
     return {**shown, "assumptions": list(assumptions), "truncated": is_cut}
 

@@ -17,6 +17,7 @@ PRINT = "import json, sys; print(json.dumps(sorted(sys.modules)))"
 # it from below `if TYPE_CHECKING:`, in quotes.
 EARLY = (
     "shared.platform",
+    "shared.platform.database_sources",
     "shared.platform.errors",
     "shared.platform.instances",
     "shared.platform.language_models",

@@ -5,6 +5,7 @@ from typing import Any
 from shared.access.audit_trail import AuditTrail
 from shared.ingestion.parser_services import ParserServices
 from shared.platform.settings import Settings
+from shared.tables.databases import Databases
 from shared.wiring import Services
 from tests.fakes.blob_store import InMemoryBlobStore
 from tests.fakes.directory import InMemoryDirectory
@@ -66,5 +67,6 @@ def fake_services(**replacements: Any) -> Services:
         "quality": InMemoryQualityStore(),
         "audit": AuditTrail(InMemoryTable()),
         "parser_services": ParserServices(),
+        "databases": Databases(),
     }
     return Services(**{**parts, **replacements})

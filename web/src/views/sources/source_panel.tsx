@@ -76,10 +76,11 @@ type Shown = { page: PageView; text: null } | { page: null; text: ReadableView }
 function Source({ run, citation }: { run: string; citation: Citation }) {
   const [shown, setShown] = useState<Shown | null>(null);
   const [error, setError] = useState("");
+  const isDatabase = citation.kind === "table" && !citation.url; // it has no view of its own
   const isPaged = citation.page_number !== null && citation.url.includes("/pages/");
   const [page, setPage] = useState(citation.page_number ?? 1);
   useEffect(() => {
-    if (isOutside(citation)) return;
+    if (isOutside(citation) || isDatabase) return;
     const leaving = new AbortController();
     const isCited = page === (citation.page_number ?? 1);
     // Only the cited page says what it is opened for: that counts as an opening of the source.
@@ -111,14 +112,14 @@ function Source({ run, citation }: { run: string; citation: Citation }) {
         {isOutside(citation) && <span class="tag">{t("outside")}</span>}
         {citation.published_by && <bdi> · {t("publishedBy", { name: citation.published_by })}</bdi>}
       </p>
-      {citation.quote && (view || !citation.sql) && (
+      {citation.quote && (view || isDatabase || !citation.sql) && (
         <blockquote class="quote">
           <div class="scroll" {...(citation.quote.startsWith("|") && { tabIndex: 0, role: "group", "aria-label": t("table") })}>
             <Quote text={citation.quote} />
           </div>
         </blockquote>
       )}
-      {view && citation.sql && (
+      {(view || isDatabase) && citation.sql && (
         <>
           <p>{citation.sql_in_words}</p>
           <pre>{citation.sql}</pre>
@@ -147,7 +148,7 @@ function Source({ run, citation }: { run: string; citation: Citation }) {
       )}
       {view && <Links docId={citation.doc_id} contentUrl={view.content_url} sourceUrl={view.source_url} />}
       {citation.context && <Snapshot text={citation.context} quote={citation.quote} />}
-      {isOutside(citation) ? <Origin url={citation.url} /> : !error && <Readers docId={citation.doc_id} />}
+      {isOutside(citation) ? <Origin url={citation.url} /> : !error && !isDatabase && <Readers docId={citation.doc_id} />}
     </div>
   );
 }

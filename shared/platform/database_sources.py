@@ -1,0 +1,70 @@
+"""The databases of the setting DATABASES: where each is, what of it may be read, and by whom. Pure."""
+
+import json
+import re
+from functools import cache
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
+
+from shared.platform.models import Model
+
+_View = Annotated[str, StringConstraints(pattern=r"^[a-z_][a-z0-9_]{0,62}\.[a-z_][a-z0-9_]{0,62}$")]
+_Principal = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
+_ID = re.compile(r"db-[a-z0-9-]{1,40}", re.ASCII)
+
+
+class DatabaseSource(Model):
+    """A database that people can ask.
+
+    Attributes:
+        name: what people see.
+        user: of the database; it should be able to select from the views and nothing else.
+        password: None = a token of the app's identity (Entra ID).
+        views: `schema.view`, the only ones that are read.
+        access: principals who may read them all, as in a document's access list.
+    """
+
+    kind: Literal["postgresql"] = "postgresql"
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$")
+    host: str = Field(min_length=1)
+    port: int = Field(default=5432, ge=1, le=65535)
+    database: str = Field(min_length=1)
+    user: str = Field(min_length=1)
+    password: str | None = Field(default=None, min_length=1, repr=False)
+    views: tuple[_View, ...] = Field(min_length=1, max_length=50)
+    access: tuple[_Principal, ...] = Field(min_length=1)
+
+    @property
+    def doc_id(self) -> str:
+        """What stands for it where a table's document is named; no document has such an id."""
+        return f"db-{self.name}"
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it is on this machine; else connections are encrypted, and certificates checked."""
+        return self.host in ("127.0.0.1", "::1", "localhost")
+
+
+def is_database_id(doc_id: str) -> bool:
+    """Whether it names a database, of this or an earlier setting, and no document."""
+    return _ID.fullmatch(doc_id) is not None
+
+
+@cache
+def database_sources(text: str) -> tuple[DatabaseSource, ...]:
+    """The databases of the setting.
+
+    Raises:
+        ValueError: it is not a list of them; the message quotes no value.
+    """
+    try:
+        sources = TypeAdapter(tuple[DatabaseSource, ...]).validate_python(json.loads(text or "[]"))
+    except ValidationError as wrong:
+        first = wrong.errors(include_input=False, include_url=False)[0]
+        raise ValueError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+    except ValueError:
+        raise ValueError("not JSON") from None
+    if len({source.name for source in sources}) < len(sources):
+        raise ValueError("two databases have the same name")
+    return sources

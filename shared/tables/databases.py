@@ -1,0 +1,118 @@
+"""The databases that people can ask, and the interface of what asks one.
+
+Their tables are described as those of files are: by cards. There are few of them, so their vectors are kept
+in the process, and no index holds what a database says. Rights are those of the setting; `TableLookup` checks
+them before anything here is called.
+"""
+
+import math
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from shared.platform.database_sources import DatabaseSource
+from shared.platform.errors import GroundworkError
+from shared.platform.hashing import digest
+from shared.platform.language_models.models import CallLimits, Embedder
+from shared.platform.telemetry import get_logger
+from shared.platform.tokens import token_counter
+from shared.tables.cards import card
+from shared.tables.models import Dialect, Table
+from shared.tables.queries import Cell
+
+_KEPT_S = 300.0
+_CARD_TOKENS = 400
+
+
+class DatabaseEngine(Protocol):
+    """Asks one database. Another kind needs an engine, and rules for its dialect in the guard."""
+
+    dialect: Dialect
+
+    async def tables(self) -> list[Table]:
+        """Its views."""
+
+    async def rows(self, sql: str, column_count: int) -> tuple[tuple[tuple[Cell, ...], ...], bool]:
+        """The first rows of a query that was checked, and whether there are more."""
+
+
+@dataclass
+class _Catalog:
+    """What a database held at a time; vectors of its tables' cards once they were searched."""
+
+    tables: Sequence[Table]
+    read_at: float
+    vectors: list[list[float]] = field(default_factory=list)
+
+
+class Databases:
+    """The databases of the settings, by `doc_id`; nothing is connected before the first question."""
+
+    def __init__(
+        self,
+        sources: Iterable[DatabaseSource] = (),
+        engine_of: Callable[[DatabaseSource], DatabaseEngine] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        known = {source.doc_id: source for source in sources}
+        self._engines = {doc_id: engine_of(source) for doc_id, source in known.items()} if engine_of else {}
+        self._sources = known
+        self._catalogs: dict[str, _Catalog] = {}
+        self._clock = clock
+
+    def engine(self, doc_id: str) -> DatabaseEngine:
+        """What asks the database."""
+        return self._engines[doc_id]
+
+    def schema(self, doc_id: str, table: Table) -> str:
+        """Where the view is."""
+        return self._sources[doc_id].views[table.number - 1].partition(".")[0]
+
+    async def tables(self, doc_id: str) -> Sequence[Table]:
+        """Its views, as they were at most five minutes ago.
+
+        Raises:
+            DependencyError: the database cannot be reached, or refuses.
+        """
+        return (await self._catalog(doc_id)).tables
+
+    async def ranked(
+        self, doc_ids: Iterable[str], vector: Sequence[float], embedder: Embedder, limits: CallLimits
+    ) -> list[tuple[str, int]]:
+        """Databases and numbers of their tables, the nearest to a question's vector first.
+
+        A database that cannot be reached is left out.
+        """
+        scores: dict[tuple[str, int], float] = {}
+        for doc_id in doc_ids:
+            try:
+                catalog = await self._catalog(doc_id)
+                if catalog.tables and not catalog.vectors:
+                    count_tokens = token_counter(None)
+                    cards = [card(table, _CARD_TOKENS, count_tokens) for table in catalog.tables]
+                    catalog.vectors = [list(one) for one in await embedder.embed(cards, limits)]
+            except GroundworkError as failed:
+                get_logger().warning("table.database_failed", doc_id=doc_id, error_type=failed.code)
+                continue
+            for table, known in zip(catalog.tables, catalog.vectors, strict=True):
+                scores[doc_id, table.number] = _cosine(known, vector)
+        return sorted(scores, key=lambda place: -scores[place])
+
+    def content_hash(self, doc_id: str, table: Table) -> str:
+        """What stands for a table's version: where it is and its columns. Rows change all the time."""
+        source = self._sources[doc_id]
+        columns = (f"{column.name} {column.kind}" for column in table.columns)
+        return digest(source.host, source.database, source.views[table.number - 1], *columns)
+
+    async def _catalog(self, doc_id: str) -> _Catalog:
+        known = self._catalogs.get(doc_id)
+        if known is None or self._clock() - known.read_at > _KEPT_S:
+            known = _Catalog(await self.engine(doc_id).tables(), self._clock())
+            self._catalogs[doc_id] = known
+        return known
+
+
+def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
+    size = math.hypot(*one) * math.hypot(*other)
+    return sum(first * second for first, second in zip(one, other, strict=True)) / size if size else 0.0
