@@ -10,6 +10,7 @@ from functools import partial
 
 from shared.answering.models import Gap, HeldResult, Turn, TurnResults
 from shared.answering.services import AnsweringServices
+from shared.answering.turn_question import TurnQuestion
 from shared.evidence.document_prompt import documents_with_blocks
 from shared.evidence.figures import MAX_FIGURES
 from shared.evidence.models import TableResult
@@ -39,24 +40,21 @@ _TOOL_TIMEOUT_S = 30.0
 
 async def look_up(
     turn: Turn,
-    request: RunRequest,
+    question: TurnQuestion,
     services: AnsweringServices,
     *,
-    shown: Evidence,
     outside: Outside,
     time: StepTime,
     event_log: EventLog,
     held: Mapping[str, HeldResult],
-    queried: int,
 ) -> TurnResults:
     """Make the calls of a turn, or search for its gaps. Failures are results, which the model reads.
 
     Args:
-        shown: what the model was shown so far.
-        queried: how many results of queries the run has already.
         outside: how it may use the web.
         held: results of the calls that the loop has carried out, by call id.
     """
+    request, shown = question.request, question.shown
     limit_s = time.seconds("gather", _TOOL_TIMEOUT_S)
     # The model drafts SQL in it, twice at most.
     drafting_s = time.seconds("gather", max(_TOOL_TIMEOUT_S, services.settings.answering.answer_timeout_s))
@@ -93,12 +91,15 @@ async def look_up(
     known = {record.doc_id: record for record in shown.records}
     known |= {record.doc_id: record for of_loop in held.values() for record in of_loop.records}
     records = await described(hits, known, StepSearches(services).documents(request))
-    numbered, tables = _numbered(called, queried)
+    numbered, tables = _numbered(called, sum(len(one.tables) for one in question.before.results))
     return _results(turn, numbered, held, of_gaps, records, shown=shown).model_copy(update={"tables": tables})
 
 
 def _numbered(called: Sequence[Called], queried: int) -> tuple[list[Called], tuple[TableResult, ...]]:
-    """The calls, each result of a query with the id that the model cites it by; and these results."""
+    """The calls, each result of a query with the id that the model cites it by; and these results.
+
+    `queried`: how many results of queries the run has already.
+    """
     numbered: list[Called] = []
     tables: list[TableResult] = []
     for one in called:

@@ -121,14 +121,12 @@ class TurnAttempt:
         for step, turn in waiting:
             found = await look_up(
                 turn,
-                self._question.request,
+                self._question,
                 self._services,
-                shown=self._question.shown,
                 outside=self._outside(),
                 time=self._time,
                 event_log=event_log,
                 held=await self._held_results(step, turn, event_log),
-                queried=sum(len(one.tables) for one in before.results),
             )
             before.results.append(await self._memory.put(step, found, "results"))
 

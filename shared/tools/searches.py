@@ -6,7 +6,8 @@ Nor is time fair in which this process did not get to work: on a starved machine
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 
 from shared.evidence.messages import Messages
 from shared.platform.errors import CallTimeoutError
@@ -39,25 +40,23 @@ _TICK_S = 0.5  # how often it is looked whether this process is late
 _FAIR_SHARE = 0.9  # of a limit; what timers are late on a machine that is not busy is far below
 
 
-class _Lateness:
-    """How long the event loop was late meanwhile, in seconds. A context manager."""
+@asynccontextmanager
+async def _lateness() -> AsyncIterator[list[float]]:
+    """How long the event loop was late meanwhile, in seconds, tick by tick."""
+    late_s: list[float] = []
 
-    def __init__(self) -> None:
-        self.seconds = 0.0
-
-    async def __aenter__(self) -> "_Lateness":
-        self._watching = asyncio.create_task(self._watch())
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        self._watching.cancel()
-
-    async def _watch(self) -> None:
+    async def watch() -> None:
         clock = asyncio.get_running_loop().time
         while True:
             began = clock()
             await asyncio.sleep(_TICK_S)
-            self.seconds += max(0.0, clock() - began - _TICK_S)
+            late_s.append(max(0.0, clock() - began - _TICK_S))
+
+    watching = asyncio.create_task(watch())
+    try:
+        yield late_s
+    finally:
+        watching.cancel()
 
 
 class StepSearches:
@@ -110,13 +109,13 @@ class StepSearches:
         for _ in range(_TRIES):
             limit_s = time.seconds("gather", setting_s)
             fair_s = min(setting_s, time.left.fair_search_s)
-            async with _Lateness() as late:
+            async with _lateness() as late_s:
                 try:
                     async with asyncio.timeout(limit_s):
                         return await search()
                 except (TimeoutError, CallTimeoutError):
                     get_logger().warning("search.retried", run_id=request.run_id, limit_s=round(limit_s, 2))
-            fair_tries += limit_s - late.seconds >= fair_s * _FAIR_SHARE
+            fair_tries += limit_s - sum(late_s) >= fair_s * _FAIR_SHARE
             if time.left.is_short:
                 break
         if fair_tries < _TRIES:
