@@ -29,7 +29,7 @@ _TYPE = re.compile(r"price list|manual|handbook|policy|report|guide|contract|min
 _DATES = (
     (r"\b(?:19|20)\d\d-\d\d-\d\d\b", "%Y-%m-%d"),
     (r"\b\d{1,2}\.\d{1,2}\.(?:19|20)\d\d\b", "%d.%m.%Y"),
-    (r"\b\d{1,2} [A-Z][a-z]+ (?:19|20)\d\d\b", "%d %B %Y"),
+    (r"\b\d{1,2}\.? [A-Z][a-z]+ (?:19|20)\d\d\b", "%d %B %Y"),
 )
 
 
@@ -93,7 +93,8 @@ def _find_date(top: str, filename: str) -> str | None:
     for pattern, form in _DATES:
         for found in re.findall(pattern, top):
             with suppress(ValueError):
-                return datetime.strptime(found, form).replace(tzinfo=UTC).date().isoformat()
+                text = found.replace(". ", " ")
+                return datetime.strptime(text, form).replace(tzinfo=UTC).date().isoformat()
     year = re.search(r"(?<!\d)(?:19|20)\d\d(?!\d)", filename)
     return year[0] if year else None
 

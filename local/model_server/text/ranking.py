@@ -123,7 +123,9 @@ def is_supported(question: str, ranked: Sequence[Ranked], passages: Sequence[Pas
     if not all(any(occurs(name, stems) for stems in held.values()) for name in names):
         return False
     if len(held) >= FEWEST_DOCUMENTS:
-        common = {name for name in names if all(occurs(name, stems) for stems in held.values())}
+        common = {
+            name for name in names if name.isalpha() and all(occurs(name, stems) for stems in held.values())
+        }
         wanted = wanted - common or wanted
     best = {item.passage.block_index for item in ranked[:BLOCKS_LOOKED_AT]}
     covered = max(sum(occurs(one, around[block]) for one in wanted) for block in best) / len(wanted)

@@ -55,6 +55,7 @@ def test_an_empty_document_is_named_after_its_file(embedder: EmbeddingService) -
         ("Issued 2024-02-30 and 2024-02-28", "2024-02-28"),
         ("Stand: 3.5.2022", "2022-05-03"),
         ("Edition of 18 March 2024", "2024-03-18"),
+        ("Stand: 30. September 2024", "2024-09-30"),
         ("It holds 2000 litres.", None),
     ],
 )
