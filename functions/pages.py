@@ -126,15 +126,13 @@ async def sheet_of(
 
     It is drawn for a page that is cited: else the picture itself has it drawn, and nobody waits for it here.
     """
-    from shared.documents import page_files
-    from shared.ingestion.page_pictures import has_pictures, page_sheet
+    from shared.ingestion.page_pictures import has_pictures, known_sheet, page_sheet
 
     if not has_pictures(state.filename):
         return None, False
     cited = material.cited
     if cited is None or cited.citation.page_number != page_number:
-        known = await page_files.get_sheet(services.blobs, state.doc_id, state.content_hash, page_number)
-        return known, True
+        return await known_sheet(state, page_number, services.blobs), True
     try:
         return await page_sheet(state, page_number, user, services), True
     except (BadDocumentError, NotFoundError, ConflictError, DependencyError, DailyLimitError) as failed:
@@ -163,7 +161,7 @@ async def get_document_page(req: Request) -> Response:
         return _html(page_html(view))
     signed: dict[str, object] = {"elements": await _with_signed(view.elements, reader)}
     if view.picture and sheet:
-        picture = await _signed_picture(view.picture, state.content_hash, number, reader)
+        picture = await _signed_picture(view.picture, state, number, reader)
         words = sheet.words if query.words else ()
         signed["picture"] = picture.model_copy(update={"words": words})
     return json_response(view.model_copy(update=signed), headers=_VARYING)
@@ -248,13 +246,13 @@ async def _with_signed(elements: "tuple[ViewedElement, ...]", reader: Reader) ->
 
 
 async def _signed_picture(
-    picture: "ViewedPicture", content_hash: str, number: int, reader: Reader
+    picture: "ViewedPicture", state: "DocumentState", number: int, reader: Reader
 ) -> "ViewedPicture":
     from shared.documents.figures import URL_LIFETIME_S
-    from shared.documents.page_files import picture_name
+    from shared.ingestion.page_pictures import picture_name
     from shared.platform.names import WORK
 
-    name = picture_name(reader.doc_id, content_hash, number)
+    name = picture_name(state, number)
     try:
         signed = await reader.services.blobs.read_url(WORK, name, URL_LIFETIME_S)
     except GroundworkError:

@@ -59,14 +59,21 @@ async def accept(task: IngestTask) -> Accepted:
     properties = await task.blobs.properties(DOCUMENTS, blob_name)
     if properties is None:
         return Accepted(outcome="gone")
-    state = revived(state)
+    return await _compared(task, revived(state), properties)
+
+
+async def _compared(task: IngestTask, state: DocumentState, properties: BlobProperties) -> Accepted:
+    """What there is to do for a blob that exists, of a document that is claimed."""
+    services, blob_name = task.services, properties.name
     rights, sidecar_etag = await read_rights(properties, services)
     if is_upload(blob_name) and not sidecar_etag and not state.content_hash:
         # Its access list comes first, and goes when its sender is erased: an address that is still open then
         # makes no document any more.
         await task.blobs.delete(DOCUMENTS, blob_name)
         return Accepted(outcome="gone")
-    hints_etag = await _hints_etag(task)
+    hints = hints_of(blob_name)
+    found = await task.blobs.properties(DOCUMENTS, hints) if hints else None
+    hints_etag = found.etag if found is not None else ""
     if state.hints_etag != hints_etag:  # until an ingestion has come to its end, the content counts as new
         state = await task.update(hints_etag=hints_etag, pipeline="", failed_tries=0)
     has_rows = state.content_hash != "" and state.pipeline == pipeline(services.settings)
@@ -92,12 +99,6 @@ async def accept(task: IngestTask) -> Accepted:
         rights_changed=rights_changed,
         small=small,
     )
-
-
-async def _hints_etag(task: IngestTask) -> str:
-    name = hints_of(task.step.blob_name)
-    found = await task.blobs.properties(DOCUMENTS, name) if name else None
-    return found.etag if found is not None else ""
 
 
 def _begun(current: DocumentState, claimed: Rights, read: Mapping[str, object], etag: str) -> DocumentState:

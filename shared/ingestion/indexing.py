@@ -219,10 +219,14 @@ def make_blocks(
     """
     seen: Counter[str] = Counter()
     blocks = []
-    ordinals = _ordinals([*parsed.chunks, *parsed.figures])
-    for ordinal, chunk in zip(ordinals, parsed.chunks, strict=False):
+    pieces: list[Chunk | Figure] = [*parsed.chunks, *parsed.figures]
+    # In reading order, counted from 0; pieces of one element keep their order.
+    by_place = sorted(range(len(pieces)), key=lambda position: pieces[position].place)
+    ordinals = {position: ordinal for ordinal, position in enumerate(by_place)}
+    for position, chunk in enumerate(parsed.chunks):
         text = embedded_text(chunk)
-        position = (str(chunk.page_number), str(chunk.start_seconds), chunk.heading_path, chunk.cues or "")
+        ordinal = ordinals[position]
+        place = (str(chunk.page_number), str(chunk.start_seconds), chunk.heading_path, chunk.cues or "")
         blocks.append(
             Block(
                 block_id=block_id(doc_id, text, embedding_model, seen[text]),
@@ -234,22 +238,15 @@ def make_blocks(
                 cues=chunk.cues,
                 heading_path=chunk.heading_path,
                 content=chunk.text,
-                content_hash=digest(str(ordinal), *position, chunk.text)[:32],
+                content_hash=digest(str(ordinal), *place, chunk.text)[:32],
             )
         )
         seen[text] += 1
     blocks += [
-        _figure_block(doc_id, figure, ordinal, captions.get(figure.key), embedding_model)
-        for ordinal, figure in zip(ordinals[len(parsed.chunks) :], parsed.figures, strict=True)
+        _figure_block(doc_id, figure, ordinals[position], captions.get(figure.key), embedding_model)
+        for position, figure in enumerate(parsed.figures, start=len(parsed.chunks))
     ]
     return blocks
-
-
-def _ordinals(pieces: Sequence[Chunk | Figure]) -> list[int]:
-    """The place of each piece in reading order, counted from 0. Pieces of one element keep their order."""
-    ordered = sorted(range(len(pieces)), key=lambda position: pieces[position].place)
-    ordinals = {position: ordinal for ordinal, position in enumerate(ordered)}
-    return [ordinals[position] for position in range(len(pieces))]
 
 
 def plan_changes(blocks: Sequence[Block], indexed: Mapping[str, str]) -> BlockChanges:

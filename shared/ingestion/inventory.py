@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from shared.documents.ids import (
     EVERYTHING,
     HINTS_SUFFIX,
+    SIDECAR_SUFFIX,
     IdWindow,
     document_id,
     document_of_blob,
@@ -20,7 +21,7 @@ from shared.documents.index_rows import all_rows
 from shared.documents.state import DocumentState
 from shared.ingestion.models import Difference, DifferenceKind
 from shared.ingestion.services import IngestionServices
-from shared.platform.blobs import BlobProperties
+from shared.platform.blobs import BlobProperties, BlobStore
 from shared.platform.names import DOCUMENTS, FIGURES
 from shared.platform.search import SearchIndex
 from shared.retrieval.models import DocumentRecord
@@ -134,29 +135,23 @@ async def take_inventory(services: IngestionServices, window: IdWindow, of_block
         async for row in all_rows(services.documents_index, "doc_id", _ROW_FIELDS, condition)
     }
     states = {state.doc_id: state async for state in services.documents.all(window.low, window.high)}
-    etags: dict[str, str] = {}
-    sidecars: dict[str, BlobProperties] = {}
-    hints: dict[str, BlobProperties] = {}
-    async for blob in services.blobs.list_blobs(DOCUMENTS):
-        document = document_of_blob(blob.name)
-        if window.holds(document_id(document)):
-            if document == blob.name:
-                etags[document] = blob.etag
-            elif blob.name == hints_of(document):
-                hints[document] = blob
-            elif not blob.name.endswith(HINTS_SUFFIX):
-                sidecars[document] = blob
-    names = {document_id(name): name for name in etags}
+    files = {document_id(name): found for name, found in (await _read_files(services.blobs, window)).items()}
+    names = {doc_id: found[""].name for doc_id, found in files.items() if "" in found}
     names |= {state.doc_id: state.blob_name for state in states.values()}
+
+    def etag_of(doc_id: str, suffix: str) -> str | None:
+        found = files.get(doc_id, {}).get(suffix)
+        return None if found is None else found.etag
+
     seen = {
         doc_id: SeenDocument(
             name,
-            etags.get(name),
-            sidecars[name].etag if name in sidecars else "",
+            etag_of(doc_id, ""),
+            etag_of(doc_id, SIDECAR_SUFFIX) or "",
             states.get(doc_id),
             rows.get(doc_id),
             blocks.get(doc_id) or SeenBlocks(),
-            hints[name].etag if name in hints else "",
+            etag_of(doc_id, HINTS_SUFFIX) or "",
         )
         for doc_id, name in names.items()
     }
@@ -166,8 +161,9 @@ async def take_inventory(services: IngestionServices, window: IdWindow, of_block
         {doc_id: found.count for doc_id, found in blocks.items() if doc_id not in seen},
         tuple(
             blob
-            for name, blob in (*sidecars.items(), *hints.items())
-            if is_upload(name) and name not in etags
+            for found in files.values()
+            for blob in found.values()
+            if is_upload(blob.name) and "" not in found
         ),
     )
 
@@ -234,6 +230,18 @@ async def _has_many_rows(index: SearchIndex, window: IdWindow) -> bool:
         if seen > MOST_DOCUMENTS:
             return True
     return False
+
+
+async def _read_files(blobs: BlobStore, window: IdWindow) -> dict[str, dict[str, BlobProperties]]:
+    """Each document's file and its sidecars, by the document's name and what follows it in theirs."""
+    files: defaultdict[str, dict[str, BlobProperties]] = defaultdict(dict)
+    async for blob in blobs.list_blobs(DOCUMENTS):
+        document = document_of_blob(blob.name)
+        suffix = blob.name.removeprefix(document)
+        has_place = suffix != HINTS_SUFFIX or hints_of(document) is not None
+        if has_place and window.holds(document_id(document)):
+            files[document][suffix] = blob
+    return files
 
 
 async def _read_blocks(content_index: SearchIndex, window: IdWindow) -> dict[str, SeenBlocks]:

@@ -6,6 +6,7 @@ fetched when its turn has come.
 
 import asyncio
 import io
+from datetime import UTC, datetime, timedelta
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from threading import BoundedSemaphore
@@ -13,26 +14,50 @@ from threading import BoundedSemaphore
 from shared.access.daily_use import DRAWING, Usage
 from shared.access.limits import admit
 from shared.access.models import UserContext
-from shared.documents import page_files
+from shared.documents.page_files import version_folder
 from shared.documents.page_models import PageSheet
 from shared.documents.state import DocumentState
 from shared.ingestion.parser_process import RunJob, parsers
 from shared.ingestion.parser_worker import RenderJob
 from shared.ingestion.services import IngestionServices
-from shared.platform.blobs import BlobProperties, BlobStore
+from shared.platform.blobs import BlobProperties, BlobStore, find_model, write_model
 from shared.platform.errors import BadDocumentError, ConflictError, DependencyError, NotFoundError
+from shared.platform.models import Model
 from shared.platform.names import DOCUMENTS, WORK
 
 RENDER_TIMEOUT_S = 20.0  # a page takes tenths of a second; a map of a million lines is given up
+FAILURE_KEPT = timedelta(hours=1)  # a page that takes all of its time can hold a worker for 20 s an hour
 _MAX_WAITING = 8
 _WIDTHS_PX = (320, 640, 960)
 _WEBP_QUALITY = 80  # small print stays readable (unmeasured)
 _places = BoundedSemaphore(_MAX_WAITING)
 
 
+class PageFailure(Model):
+    """Why a page could not be drawn, and when that was tried."""
+
+    detail: str
+    hints: tuple[str, ...]
+    at: datetime
+
+
 def has_pictures(filename: str) -> bool:
     """Whether pages of such a file can be drawn."""
     return PurePosixPath(filename).suffix.lower() == ".pdf"
+
+
+def picture_name(state: DocumentState, page_number: int, width_px: int = 0) -> str:
+    """The picture's name in the work container; with a width, that of the smaller WebP."""
+    return _name(state, f"page-{page_number}-{width_px}.webp" if width_px else f"page-{page_number}.png")
+
+
+def _name(state: DocumentState, name: str) -> str:
+    return version_folder(state.doc_id, state.content_hash) + name
+
+
+async def known_sheet(state: DocumentState, page_number: int, blobs: BlobStore) -> PageSheet | None:
+    """The page's words and the size of its picture; None until it was drawn."""
+    return await find_model(blobs, WORK, _name(state, f"page-{page_number}.json"), PageSheet)
 
 
 async def page_sheet(
@@ -47,19 +72,19 @@ async def page_sheet(
         DependencyError: too many pages are being drawn.
         DailyLimitError: too many were drawn for the user today.
     """
-    known = await page_files.get_sheet(services.blobs, state.doc_id, state.content_hash, page_number)
-    return known or (await _rendered(state, page_number, user, services))[0]
+    known = await known_sheet(state, page_number, services.blobs)
+    return known or await _rendered(state, page_number, user, services)
 
 
 async def page_picture(
     state: DocumentState, page_number: int, user: UserContext, services: IngestionServices
 ) -> BlobProperties:
     """The page's picture in the work container. Errors as `page_sheet`."""
-    place = (state.doc_id, state.content_hash, page_number)
-    found = await page_files.picture(services.blobs, *place)
+    name = picture_name(state, page_number)
+    found = await services.blobs.properties(WORK, name)
     if found is None:
         await _rendered(state, page_number, user, services)
-        found = await page_files.picture(services.blobs, *place)
+        found = await services.blobs.properties(WORK, name)
     if found is None:
         raise NotFoundError(f"There is no page {page_number}.", "The document has just been deleted.")
     return found
@@ -75,13 +100,12 @@ async def narrow_picture(
     width = next((one for one in _WIDTHS_PX if 0 < width_px <= one), None)
     if width is None:
         return None
-    blobs, place = services.blobs, (state.doc_id, state.content_hash, page_number)
-    found = await page_files.picture(blobs, *place, width)
+    blobs, name = services.blobs, picture_name(state, page_number, width)
+    found = await blobs.properties(WORK, name)
     if found is None:
-        content = await blobs.read(WORK, page_files.picture_name(*place))
-        name = page_files.picture_name(*place, width)
+        content = await blobs.read(WORK, picture_name(state, page_number))
         await blobs.write(WORK, name, await asyncio.to_thread(_narrowed, content, width))
-        found = await page_files.picture(blobs, *place, width)
+        found = await blobs.properties(WORK, name)
     return found
 
 
@@ -98,28 +122,33 @@ def _narrowed(content: bytes, width_px: int) -> bytes:
 
 async def _rendered(
     state: DocumentState, page_number: int, user: UserContext, services: IngestionServices
-) -> tuple[PageSheet, bytes]:
-    place = (state.doc_id, state.content_hash, page_number)
-    await page_files.require_drawable(services.blobs, *place)
+) -> PageSheet:
+    blobs, pool = services.blobs, parsers(services.settings.host.instance_memory_mb).pages
+    failure_name = _name(state, f"failure-{page_number}.json")
+    failure = await find_model(blobs, WORK, failure_name, PageFailure)
+    # For a while: it may have been the machine's fault.
+    if failure is not None and datetime.now(UTC) - failure.at < FAILURE_KEPT:
+        raise BadDocumentError(failure.detail, *failure.hints)
     used = Usage(page_images=1)
     await admit(user, services.settings, services.user_limits, calls=0, needs=DRAWING, used=used)
     if not _places.acquire(blocking=False):
         raise DependencyError("Too many pages are being drawn.", "Try again in a moment.", retry_after_s=2)
-    blobs, pool = services.blobs, parsers(services.settings.host.instance_memory_mb).pages
     try:
         async with pool.turn(user.user_id, _MAX_WAITING * RENDER_TIMEOUT_S) as run:
-            made = await _drawn(state, page_number, blobs, run)
+            sheet, picture = await _drawn(state, page_number, blobs, run)
     except BadDocumentError as failed:
-        await page_files.put_failure(blobs, *place, failed)
+        failure = PageFailure(detail=failed.detail, hints=failed.hints, at=datetime.now(UTC))
+        await write_model(blobs, WORK, failure_name, failure)
         raise
     finally:
         _places.release()
-    await page_files.put_sheet(blobs, *place, made)
+    # The picture first, so that a sheet always has one.
+    await blobs.write(WORK, picture_name(state, page_number), picture)
+    await write_model(blobs, WORK, _name(state, f"page-{page_number}.json"), sheet)
     current = await services.documents.get(state.doc_id)
     if current is None or current.content_hash != state.content_hash:  # it went while it was drawn
-        name = page_files.picture_name(state.doc_id, state.content_hash, page_number)
-        await blobs.delete_prefix(WORK, name.rpartition("/")[0] + "/")
-    return made
+        await blobs.delete_prefix(WORK, _name(state, ""))
+    return sheet
 
 
 async def _drawn(

@@ -129,16 +129,14 @@ async def _job(task: IngestTask, state: DocumentState, folder: Path) -> ParseJob
         figures=folder,
         reading=folder / "reading.json",
         tables=folder if hints_of(state.filename) else None,
-        hints=await _hints(task, state),
+        hints=await _hints(task) if state.hints_etag else "",
         max_figures=settings.ingestion.max_figures,
         recognition_budget_s=settings.ingestion.ocr_timeout_s,
     )
 
 
-async def _hints(task: IngestTask, state: DocumentState) -> str:
-    """What its owner says about the file's tables; "" for nothing, and for what was removed just now."""
-    if not state.hints_etag:
-        return ""
+async def _hints(task: IngestTask) -> str:
+    """What its owner says about the file's tables; "" for what was removed just now."""
     name = task.step.blob_name + HINTS_SUFFIX
     found = await task.blobs.properties(DOCUMENTS, name)
     if found is None or found.size_bytes > MAX_BYTES:

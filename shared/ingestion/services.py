@@ -3,25 +3,21 @@
 from typing import Protocol
 
 from shared.access.user_limit_store import UserLimitStore
-from shared.documents.state_store import DocumentStore
+from shared.documents.services import DocumentServices
 from shared.ingestion.parser_services import ParserServices
-from shared.platform.blobs import BlobStore
 from shared.platform.language_models.models import ChatModel, Embedder
 from shared.platform.search import SearchIndex
 from shared.platform.settings import Settings
 
 
-class IngestionServices(Protocol):
+class IngestionServices(DocumentServices, Protocol):
     """What ingestion needs of the outside world."""
 
     settings: Settings
     content_index: SearchIndex
-    documents_index: SearchIndex
     chat_model: ChatModel
     vision_model: ChatModel
     embedder: Embedder
-    blobs: BlobStore
-    documents: DocumentStore
     user_limits: UserLimitStore
     parser_services: ParserServices
 

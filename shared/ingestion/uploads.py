@@ -176,15 +176,11 @@ async def _prepare(path: str, request: UploadRequest, user: UserContext, service
         source_url=request.source_url or rights.source_url,
         published_by=rights.published_by,
     )
-    if wanted.owner_id == user.user_id and (name := _shown_publisher(user)):
-        wanted = wanted.model_copy(update={"published_by": name})
+    if wanted.owner_id == user.user_id and (name := shown_name(user.name or "")):
+        # As others see it: the identity provider's, never what they typed.
+        wanted = wanted.model_copy(update={"published_by": name[:MAX_PUBLISHER_CHARS]})
     if known is None or wanted != rights.model_copy(update={"warning": None}):
         await write_rights(path, wanted, services.blobs)
-
-
-def _shown_publisher(user: UserContext) -> str | None:
-    """Their name as others see it: the identity provider's, never what they typed."""
-    return shown_name(user.name or "")[:MAX_PUBLISHER_CHARS] or None
 
 
 async def _announce(written: BlobProperties, services: IngestionServices) -> DocumentState:

@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import aclosing
 
+from shared.platform.odata import search_in
 from shared.platform.search import IndexRow, SearchIndex, SearchRequest
 
 PAGE_ROWS = 100  # two vectors of 1,536 numbers are some 60 KB of JSON: 6 MB a page
@@ -123,7 +124,7 @@ class RowComparison:
                 yield after
 
     async def _rows(self, index: SearchIndex, keys: Sequence[str]) -> dict[str, IndexRow]:
-        page = await index.search(SearchRequest(filter=_among(self._key, keys), top=len(keys)))
+        page = await index.search(SearchRequest(filter=search_in(self._key, keys), top=len(keys)))
         return {row[self._key]: _fields(row.items()) for row in page.rows}
 
 
@@ -136,11 +137,6 @@ async def _paged(keys: AsyncIterator[str]) -> AsyncIterator[list[str]]:
             page = []
     if page:
         yield page
-
-
-def _among(key: str, keys: Iterable[str]) -> str:
-    # Keys have no commas and no quotes: the service takes none.
-    return f"search.in({key}, '{','.join(keys)}', ',')"
 
 
 def _fields(row: Iterable[tuple[str, object]]) -> IndexRow:

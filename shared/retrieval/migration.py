@@ -108,23 +108,13 @@ class IndexAliases:
 
     async def forget(self, alias: str) -> None:
         """Delete the alias, if it is there."""
-        from azure.core.exceptions import ResourceNotFoundError
-
-        async def deleted(client: "SearchIndexClient") -> None:
-            with suppress(ResourceNotFoundError):
-                await client.delete_alias(alias)
-
-        await self._ask(deleted)
+        with suppress(IndexNotFoundError):
+            await self._ask(lambda client: client.delete_alias(alias))
 
     async def remove_index(self, index: str) -> None:
         """Delete the index, if it is there, with all its rows."""
-        from azure.core.exceptions import ResourceNotFoundError
-
-        async def deleted(client: "SearchIndexClient") -> None:
-            with suppress(ResourceNotFoundError):
-                await client.delete_index(index)
-
-        await self._ask(deleted)
+        with suppress(IndexNotFoundError):
+            await self._ask(lambda client: client.delete_index(index))
 
     async def _ask(self, call: "Callable[[SearchIndexClient], Awaitable[Answer]]") -> Answer:
         return await ask(self._connection, call, _read_status, timeout_s=self._timeout_s)

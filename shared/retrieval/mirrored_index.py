@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Protocol
 from shared.platform.azure_search import MAX_BATCH_ROWS, batches
 from shared.platform.calls import ask
 from shared.platform.connections import Connection
-from shared.platform.errors import GroundworkError
 from shared.platform.search import IndexRow, SearchIndex, SearchPage, SearchRequest
 
 if TYPE_CHECKING:
@@ -34,7 +33,9 @@ class WriteTargets:
         """The indexes in the order in which they must be written; none: `name` itself is written."""
         if time.monotonic() - self._asked_at >= self._kept_s:
             asked_at = time.monotonic()  # before the question: its answer is as old as that
-            self._aliases = await ask(self._connection, read_aliases, _read_status, timeout_s=self._timeout_s)
+            self._aliases = await ask(
+                self._connection, read_aliases, lambda _status, _message: None, timeout_s=self._timeout_s
+            )
             self._asked_at = asked_at
         return written_together(self._aliases, name)
 
@@ -57,10 +58,6 @@ def new_mark(name: str) -> str:
 def written_together(aliases: dict[str, str], name: str) -> tuple[str, ...]:
     """The old index before the new one: the proof in decision 26 rests on that."""
     return tuple(aliases[mark] for mark in (old_mark(name), new_mark(name)) if mark in aliases)
-
-
-def _read_status(status: int, message: str) -> GroundworkError | None:
-    return None
 
 
 class OpensIndex(Protocol):

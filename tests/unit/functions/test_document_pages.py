@@ -189,7 +189,9 @@ async def test_a_page_that_cannot_be_drawn_is_shown_without_a_picture(
     late = (await ben.get(f"/documents/{doc_id}/pages/2", params=query, headers=JSON)).json()
     assert (late["picture"], late["cited"]["is_marked"]) == (None, True)
     assert problem_of(await ben.get(f"/documents/{doc_id}/pages/2/image")) == (422, "BadDocumentError")
-    monkeypatch.setattr("shared.documents.page_files.FAILURE_KEPT", timedelta(0))  # as if an hour had passed
+    monkeypatch.setattr(
+        "shared.ingestion.page_pictures.FAILURE_KEPT", timedelta(0)
+    )  # as if an hour had passed
     monkeypatch.setattr("shared.ingestion.page_pictures._places", BoundedSemaphore(0))
     busy = await ben.get(f"/documents/{doc_id}/pages/2/image")
     assert problem_of(busy) == (503, "NetworkError")

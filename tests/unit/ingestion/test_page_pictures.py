@@ -9,8 +9,8 @@ from threading import BoundedSemaphore
 import pytest
 
 from shared.access.models import UserContext
-from shared.documents import page_files
 from shared.documents.ids import document_id
+from shared.ingestion import page_pictures
 from shared.ingestion.claims import fresh_state
 from shared.ingestion.page_pictures import page_picture
 from shared.ingestion.parser_process import parsers
@@ -81,7 +81,7 @@ async def test_a_page_that_cannot_be_drawn_is_not_tried_again_for_a_while(
     monkeypatch.setattr(services.blobs, "download", counting)
     for tries in (1, 1, 2):
         if tries == 2:
-            monkeypatch.setattr(page_files, "FAILURE_KEPT", timedelta(0))
+            monkeypatch.setattr(page_pictures, "FAILURE_KEPT", timedelta(0))
         with pytest.raises(BadDocumentError):
             await page_picture(state, 1, ANNA, services)
         assert fetched == tries
