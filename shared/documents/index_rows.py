@@ -82,11 +82,6 @@ async def hashes_of(index: SearchIndex, block_ids: Sequence[str]) -> dict[str, s
     return {str(row["block_id"]): str(row.get("content_hash") or "") for row in page.rows}
 
 
-async def block_ids(index: SearchIndex, doc_id: str) -> list[str]:
-    """The keys of every row of a document."""
-    return list(await block_hashes(index, doc_id))
-
-
 async def remove_blocks(index: SearchIndex, doc_id: str) -> None:
     """Delete every row of a document until none is found.
 
@@ -98,7 +93,7 @@ async def remove_blocks(index: SearchIndex, doc_id: str) -> None:
     for pause_s in (0.0, *_REMOVAL_PAUSES_S):
         # Before the list, not after it: what was listed long ago may have been written again since.
         await asyncio.sleep(pause_s)
-        keys = await block_ids(index, doc_id)
+        keys = list(await block_hashes(index, doc_id))
         if not keys:
             return
         await index.delete(keys)
@@ -137,7 +132,7 @@ async def merge_rights(
 ) -> int:
     """Write rights into every row of the document that there is; the number of its blocks."""
     fields = rights_fields(rights)
-    keys = await block_ids(content_index, doc_id)
+    keys = await block_hashes(content_index, doc_id)
     await content_index.merge([{"block_id": key, **fields} for key in keys])
     if await document_record(documents_index, doc_id) is not None:
         owner = rights.model_dump(include={"owner_id", "source_url", "published_by"})

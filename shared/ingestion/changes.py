@@ -207,7 +207,7 @@ async def _correct_rows(task: IngestTask, state: DocumentState) -> None:
     corrected = with_corrections(record, state.corrections)
     copied = index_rows.copied_hash(corrected)
     if copied != state.copied_hash:
-        keys = await index_rows.block_ids(content_index, state.doc_id)
+        keys = await index_rows.block_hashes(content_index, state.doc_id)
         fields = index_rows.copied_fields(corrected)
         await content_index.merge([{"block_id": key, **fields} for key in keys])
     # Last, as in an ingestion: what the list says, the blocks can be filtered by.

@@ -270,12 +270,6 @@ class _Error(Wire):
     code: str = ""
     inner_code: str = Field(default="", validation_alias=AliasPath("innererror", "code"))
 
-    @property
-    def most_exact_code(self) -> str:
-        """A word, no text of the document; "" when the service gives none."""
-        code = self.inner_code or self.code
-        return code if _CODE.match(code) else ""
-
 
 class _Operation(Wire):
     """Where an analysis stands: notStarted, running, succeeded, failed, canceled."""
@@ -400,8 +394,9 @@ async def _poll(
     if operation.status in ("notStarted", "running"):
         return _wait_s(headers)
     if operation.status != "succeeded":
-        code = operation.error.most_exact_code if operation.error else ""
-        if not code or code in _SERVICE_FAULTS:
+        code = (operation.error.inner_code or operation.error.code) if operation.error else ""
+        # Only a word is passed on: no text of the document.
+        if not _CODE.match(code) or code in _SERVICE_FAULTS:
             raise failed(SERVICE, 500)
         raise cannot_read(SERVICE, code)
     if operation.result is None:

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from shared.documents.state import DocumentState
     from shared.ingestion.claims import IngestTask
     from shared.ingestion.parser_process import RunJob
-    from shared.ingestion.parser_services import LayoutReader, PageReader
+    from shared.ingestion.parser_services import PageReader
 
 _MAX_RETRIES = 3
 _LEAST_TIMEOUT_S = 40.0  # also for a start on a loaded machine
@@ -194,7 +194,11 @@ class _FileReader:
         """
         services, suffix = self.task.services.parser_services, PurePosixPath(self.job.filename).suffix.lower()
         if services.layout is not None and suffix in services.layout.suffixes:
-            return await self._by_layout(services.layout)
+            ask = partial(services.layout.read_layout, self.job.source, self.job.filename, self._limits)
+            layout = await self._paid_once("layout.json", Layout, ask, services.layout.name)
+            if isinstance(layout, str):
+                return await self._parsed(f"{layout} It was read by the built-in parser.")
+            return await self._parsed(layout=layout)
         if services.pages is not None and suffix in services.pages.suffixes:
             return await self._by_pages(services.pages)
         return await self._parsed()
@@ -208,14 +212,6 @@ class _FileReader:
         await self.run(self.job.model_copy(update=changes), timeout_s)
         parsed = ParsedFile.model_validate_json(await asyncio.to_thread(self.job.target.read_bytes))
         return parsed.model_copy(update={"warnings": (*notes, *parsed.warnings)}) if notes else parsed
-
-    async def _by_layout(self, service: LayoutReader) -> ParsedFile:
-        """By the layout that the service finds."""
-        ask = partial(service.read_layout, self.job.source, self.job.filename, self._limits)
-        layout = await self._paid_once("layout.json", Layout, ask, service.name)
-        if isinstance(layout, str):
-            return await self._parsed(f"{layout} It was read by the built-in parser.")
-        return await self._parsed(layout=layout)
 
     async def _by_pages(self, service: PageReader) -> ParsedFile:
         """By our own parsers; pages without text by the service, and then again with their words."""

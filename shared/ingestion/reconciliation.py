@@ -156,7 +156,7 @@ async def _remove_orphan(doc_id: str, services: IngestionServices) -> bool:
     """
     try:
         # Listed before the state is looked at: rows that come later are of a file that was sent again.
-        keys = await index_rows.block_ids(services.content_index, doc_id)
+        keys = list(await index_rows.block_hashes(services.content_index, doc_id))
         if await services.documents.get(doc_id) is not None:
             return False
         await services.documents_index.delete([doc_id])

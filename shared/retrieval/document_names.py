@@ -128,8 +128,12 @@ def reference_query(reference: str) -> str:
     Each word also as a prefix, as the analyzer keeps "manual.pdf" whole, and with slips.
     Words are lower-case letters or digits only, so nothing in them can be read as an operator.
     """
-    words = sorted(_words(reference))
-    return " ".join(part for word in words for part in (word, f"{word}*", *_misspelt(word)))
+    parts: list[str] = []
+    for word in sorted(_words(reference)):
+        parts += [word, f"{word}*"]
+        if allowed := slips_allowed(word):
+            parts.append(f"{word}~{allowed}")
+    return " ".join(parts)
 
 
 def spelled_as_named(reference: str, records: Iterable[DocumentRecord]) -> str:
@@ -144,11 +148,6 @@ def spelled_as_named(reference: str, records: Iterable[DocumentRecord]) -> str:
         return nearest(word, named) or found.group()
 
     return _WORD.sub(right, reference)
-
-
-def _misspelt(word: str) -> tuple[str, ...]:
-    allowed = slips_allowed(word)
-    return (f"{word}~{allowed}",) if allowed else ()
 
 
 def fits_whole(reference: str, record: DocumentRecord) -> bool:

@@ -1,14 +1,10 @@
 """Filters of callers as OData. Unknown fields are refused by name; values pass one escape function."""
 
 import re
-from typing import TYPE_CHECKING
 
 from shared.platform.errors import InvalidQueryError
 from shared.platform.odata import all_of, quote, search_in
 from shared.platform.search import DateRange, Filters, FilterValue
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 BLOCK_FIELDS = frozenset(
     {"doc_id", "project_id", "filename", "document_type", "department", "page_number", "block_type"}
@@ -93,10 +89,6 @@ def _instant(text: str) -> str:
 
 
 def _literal(value: str | float | bool) -> str:
-    renderers: Mapping[type, Callable[..., str]] = {
-        bool: lambda flag: "true" if flag else "false",
-        int: str,
-        float: repr,
-        str: quote,
-    }
-    return renderers[type(value)](value)
+    if isinstance(value, str):
+        return quote(value)
+    return repr(value).lower() if isinstance(value, bool) else repr(value)

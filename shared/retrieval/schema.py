@@ -19,25 +19,25 @@ def content_index(name: str, dimensions: int) -> IndexRow:
         "name": name,
         "fields": [
             _key("block_id"),
-            _text("doc_id", filterable=True),
-            _text("project_id", filterable=True),
-            _text("filename", filterable=True, searchable=True),
-            _text("document_type", filterable=True, facetable=True),
-            _text("department", filterable=True, facetable=True),
-            _plain("page_number", "Edm.Int32", filterable=True, sortable=True),
-            _plain("start_seconds", "Edm.Double", filterable=True, sortable=True),
-            _text("heading_path", searchable=True),
-            _text("block_type", filterable=True),
-            _text("content", searchable=True),
+            _field("doc_id", filterable=True),
+            _field("project_id", filterable=True),
+            _field("filename", filterable=True, searchable=True),
+            _field("document_type", filterable=True, facetable=True),
+            _field("department", filterable=True, facetable=True),
+            _field("page_number", "Edm.Int32", filterable=True, sortable=True),
+            _field("start_seconds", "Edm.Double", filterable=True, sortable=True),
+            _field("heading_path", searchable=True),
+            _field("block_type", filterable=True),
+            _field("content", searchable=True),
             _vector("content_vector", dimensions, retrievable=True),
-            _text("image_url"),
-            _text("image_caption", searchable=True),
+            _field("image_url"),
+            _field("image_caption", searchable=True),
             _vector("image_caption_vector", dimensions, retrievable=True),
-            _text("content_hash", filterable=True),
+            _field("content_hash", filterable=True),
             _names("access_control_list"),
-            _plain("version", "Edm.Int32", filterable=True),
-            _plain("ordinal", "Edm.Int32", sortable=True),
-            _text("cues"),
+            _field("version", "Edm.Int32", filterable=True),
+            _field("ordinal", "Edm.Int32", sortable=True),
+            _field("cues"),
         ],
         "vectorSearch": _vector_search(),
         "semantic": _semantic("filename", ["content", "image_caption"], ["heading_path"]),
@@ -50,31 +50,31 @@ def documents_index(name: str) -> IndexRow:
         "name": name,
         "fields": [
             _key("doc_id"),
-            _text("project_id", filterable=True, facetable=True),
-            _text("filename", filterable=True, searchable=True, sortable=True),
-            _text("title", searchable=True, sortable=True),
-            _text("document_type", filterable=True, searchable=True, sortable=True, facetable=True),
-            _plain("upload_date", "Edm.DateTimeOffset", filterable=True, sortable=True),
-            _text("author", filterable=True, searchable=True, facetable=True),
-            _text("department", filterable=True, searchable=True, facetable=True),
-            _text("language", filterable=True, facetable=True),
+            _field("project_id", filterable=True, facetable=True),
+            _field("filename", filterable=True, searchable=True, sortable=True),
+            _field("title", searchable=True, sortable=True),
+            _field("document_type", filterable=True, searchable=True, sortable=True, facetable=True),
+            _field("upload_date", "Edm.DateTimeOffset", filterable=True, sortable=True),
+            _field("author", filterable=True, searchable=True, facetable=True),
+            _field("department", filterable=True, searchable=True, facetable=True),
+            _field("language", filterable=True, facetable=True),
             _names("tags", searchable=True, facetable=True),
-            _plain("page_count", "Edm.Int32", filterable=True, sortable=True),
-            _text("summary_brief", searchable=True),
-            _text("summary_standard", searchable=True),
+            _field("page_count", "Edm.Int32", filterable=True, sortable=True),
+            _field("summary_brief", searchable=True),
+            _field("summary_standard", searchable=True),
             _hidden(_names("names", searchable=True)),
-            _hidden(_text("words", searchable=True)),
-            _text("source_url"),
-            _text("content_hash", filterable=True),
-            _plain("version", "Edm.Int32", filterable=True),
-            _text("status", filterable=True, facetable=True),
-            _text("status_reason"),
+            _hidden(_field("words", searchable=True)),
+            _field("source_url"),
+            _field("content_hash", filterable=True),
+            _field("version", "Edm.Int32", filterable=True),
+            _field("status", filterable=True, facetable=True),
+            _field("status_reason"),
             _names("edited_fields"),
-            _text("owner_id", filterable=True),
+            _field("owner_id", filterable=True),
             _names("access_control_list"),
-            _plain("document_date", "Edm.DateTimeOffset", filterable=True, sortable=True),
-            _text("file_type", filterable=True, facetable=True),
-            _text("published_by"),
+            _field("document_date", "Edm.DateTimeOffset", filterable=True, sortable=True),
+            _field("file_type", filterable=True, facetable=True),
+            _field("published_by"),
         ],
         "semantic": _semantic("title", ["summary_standard", "summary_brief"], ["tags", "document_type"]),
     }
@@ -86,13 +86,13 @@ def memory_index(name: str, dimensions: int) -> IndexRow:
         "name": name,
         "fields": [
             _key("memory_id"),
-            _text("user_id", filterable=True),
-            _text("thread_id", filterable=True),
-            _text("question", searchable=True),
-            _text("answer_summary", searchable=True),
+            _field("user_id", filterable=True),
+            _field("thread_id", filterable=True),
+            _field("question", searchable=True),
+            _field("answer_summary", searchable=True),
             _vector("vector", dimensions),
-            _plain("created_at", "Edm.DateTimeOffset", filterable=True, sortable=True),
-            _plain("doc_ids", "Collection(Edm.String)"),
+            _field("created_at", "Edm.DateTimeOffset", filterable=True, sortable=True),
+            _field("doc_ids", "Collection(Edm.String)"),
         ],
         "vectorSearch": _vector_search(),
     }
@@ -107,44 +107,39 @@ def _vector_search() -> IndexRow:
 
 def _key(name: str) -> IndexRow:
     # Filterable and sortable, so that a document's rows can be read page by page in the order of their keys.
-    return {**_plain(name, "Edm.String", filterable=True, sortable=True), "key": True}
+    return {**_field(name, filterable=True, sortable=True), "key": True}
 
 
-def _text(
+def _field(
     name: str,
+    kind: str = "Edm.String",
     *,
-    filterable: bool = False,
     searchable: bool = False,
+    filterable: bool = False,
     sortable: bool = False,
     facetable: bool = False,
 ) -> IndexRow:
-    field = _plain(name, "Edm.String", filterable=filterable, sortable=sortable, facetable=facetable)
-    return {**field, "searchable": True, "analyzer": _ANALYZER} if searchable else field
-
-
-def _names(name: str, *, searchable: bool = False, facetable: bool = False) -> IndexRow:
-    field = _plain(name, "Collection(Edm.String)", filterable=True, facetable=facetable)
-    return {**field, "searchable": True, "analyzer": _ANALYZER} if searchable else field
-
-
-def _hidden(field: IndexRow) -> IndexRow:
-    # Searched, never read: thousands of words would come with every document of a list.
-    return {**field, "retrievable": False}
-
-
-def _plain(
-    name: str, kind: str, *, filterable: bool = False, sortable: bool = False, facetable: bool = False
-) -> IndexRow:
-    return {
+    field: IndexRow = {
         "name": name,
         "type": kind,
         "key": False,
-        "searchable": False,
+        "searchable": searchable,
         "filterable": filterable,
         "sortable": sortable,
         "facetable": facetable,
         "retrievable": True,
     }
+    return {**field, "analyzer": _ANALYZER} if searchable else field
+
+
+def _names(name: str, *, searchable: bool = False, facetable: bool = False) -> IndexRow:
+    kind = "Collection(Edm.String)"
+    return _field(name, kind, searchable=searchable, filterable=True, facetable=facetable)
+
+
+def _hidden(field: IndexRow) -> IndexRow:
+    # Searched, never read: thousands of words would come with every document of a list.
+    return {**field, "retrievable": False}
 
 
 def _vector(name: str, dimensions: int, *, retrievable: bool = False) -> IndexRow:
