@@ -167,5 +167,5 @@ async def _drawn(
             page_number=page_number,
         )
         await run(job, RENDER_TIMEOUT_S)
-        sheet = PageSheet.model_validate_json(await asyncio.to_thread(job.target.read_bytes))
+        sheet = PageSheet.from_stored(await asyncio.to_thread(job.target.read_bytes))
         return sheet, await asyncio.to_thread(job.picture.read_bytes)
