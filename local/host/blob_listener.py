@@ -21,12 +21,12 @@ from datetime import UTC, datetime
 from azure.core.exceptions import AzureError, ResourceNotFoundError
 
 from local.host.blob_journal import BlobEvent, BlobJournal, BlobVersion
-from local.host.settings import DEFAULT_STORAGE, AppError, BlobOptions
+from local.host.settings import DEFAULT_STORAGE, AppError
 from local.host.storage import StorageClients
 from local.host.wire import Call, FunctionDocument, Value
 from local.host.worker_process import Worker
 
-EXPRESSION = re.compile(r"\{(\w+)\}")
+_PATH = re.compile(r"([^/{]+)/\{\w+\}")
 log = logging.getLogger(__name__)
 
 
@@ -37,16 +37,11 @@ class BlobTrigger:
     function: FunctionDocument
     connection: str
     container: str
-    pattern: re.Pattern[str]
 
     @property
     def place(self) -> str:
         """connection/container: the key of its receipts."""
         return f"{self.connection}/{self.container}"
-
-    def fits(self, blob_name: str) -> bool:
-        """Whether the path means this blob."""
-        return self.pattern.fullmatch(blob_name) is not None
 
 
 def blob_triggers(functions: Iterable[FunctionDocument], storage: StorageClients) -> list[BlobTrigger]:
@@ -69,27 +64,21 @@ def blob_triggers(functions: Iterable[FunctionDocument], storage: StorageClients
                     f"function {function.name}: its blob must be of an SDK type, which is not read"
                 )
             connection = function.trigger.get("connection") or DEFAULT_STORAGE
-            container, pattern = compile_blob_path(storage.resolve(function.trigger["path"]))
+            container = container_of(storage.resolve(function.trigger["path"]))
             storage.container(connection, container)  # a missing connection is an error now
-            triggers.append(BlobTrigger(function, connection, container, pattern))
+            triggers.append(BlobTrigger(function, connection, container))
     return triggers
 
 
-def compile_blob_path(path: str) -> tuple[str, re.Pattern[str]]:
-    """Container and name pattern of a path such as `documents/{name}` or `in/{folder}/{name}.pdf`.
+def container_of(path: str) -> str:
+    """The container of a path such as `documents/{name}`, which means all its blobs.
 
     Raises:
-        AppError: no container, or an expression in the container's place.
+        AppError: a path of another shape.
     """
-    container, _, name = path.partition("/")
-    if not container or "{" in container:
-        raise AppError(f"blob path {path!r} must begin with a container's name")
-    pattern, end = "", 0
-    for matched in EXPRESSION.finditer(name):
-        pattern += re.escape(name[end : matched.start()]) + f"(?P<{matched.group(1)}>.+)"
-        end = matched.end()
-    pattern += re.escape(name[end:])
-    return container, re.compile(pattern or ".+", re.DOTALL)
+    if (found := _PATH.fullmatch(path)) is None:
+        raise AppError(f"blob path {path!r} must be a container and one name, as documents/{{name}}")
+    return found[1]
 
 
 LISTING_PAUSE_S = 0.5
@@ -97,6 +86,7 @@ LISTING_SHARE = 9  # pause this many times the duration of a listing: large cont
 LONGEST_PAUSE_S = 5.0
 HANDLING_PAUSE_S = 0.05
 RETRY_DELAY_S = 0.25
+MAX_PARALLEL, POISON_THRESHOLD = 8, 5  # the real host's defaults
 POISON_QUEUE = "webjobs-blobtrigger-poison"
 DELETION_QUEUE_SETTING = "LOCAL_BLOB_DELETED_QUEUE"
 DEFAULT_DELETION_QUEUE = "blob-deleted"
@@ -111,13 +101,11 @@ class BlobListener:
         journal: BlobJournal,
         storage: StorageClients,
         worker: Worker,
-        options: BlobOptions,
     ) -> None:
         self._triggers = {trigger.function.name: trigger for trigger in triggers}
         self._journal = journal
         self._storage = storage
         self._worker = worker
-        self._options = options
         self._handling: dict[int, asyncio.Task[None]] = {}
         self._deletion_queue = os.environ.get(DELETION_QUEUE_SETTING, DEFAULT_DELETION_QUEUE)
 
@@ -140,7 +128,7 @@ class BlobListener:
         """Handle due events for ever, several at once."""
         while True:
             await self._worker.ready()
-            free = self._options.max_parallel - len(self._handling)
+            free = MAX_PARALLEL - len(self._handling)
             for event in self._journal.due_events(free, self._handling):
                 task = asyncio.create_task(self._handle(event))
                 self._handling[event.event_id] = task
@@ -172,7 +160,6 @@ class BlobListener:
             BlobVersion(trigger.function.name, place, name, etag)
             for name, etag in seen.items()
             for trigger in triggers
-            if trigger.fits(name)
         )
         for name in sorted(known - seen.keys()):
             self._journal.record_deletion(
@@ -194,7 +181,7 @@ class BlobListener:
         if trigger is None:  # the app no longer has the function
             self._journal.finish(event)
             return
-        if event.tries >= self._options.poison_threshold:
+        if event.tries >= POISON_THRESHOLD:
             await self._poison(event, trigger)
             return
         self._journal.begin(event)
@@ -202,7 +189,7 @@ class BlobListener:
             await self._run(trigger, event.version.name)
         except Exception:  # foreign code, or storage: either way it is tried again
             log.exception("function %s failed on blob %s", trigger.function.name, event.version.name)
-            if event.tries + 1 >= self._options.poison_threshold:
+            if event.tries + 1 >= POISON_THRESHOLD:
                 await self._poison(event, trigger)
             else:
                 self._journal.postpone(event, RETRY_DELAY_S)

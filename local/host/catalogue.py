@@ -101,12 +101,10 @@ class HostedFunction:
 
     name: str
     call: Callable[..., Any]
-    folder: str
     bindings: tuple[BindingDocument, ...]
     trigger: BindingDocument
     inputs: Mapping[str, Parameter]
     returns: Parameter | None
-    wants_context: bool
 
     @property
     def kind(self) -> str:
@@ -167,9 +165,6 @@ def _describe(function: Any) -> HostedFunction:
     parameters = dict(inspect.signature(call).parameters)
     annotations = typing.get_type_hints(call)
     named = {binding["name"]: binding for binding in bindings if binding["name"] != "$return"}
-    wants_context = "context" in parameters and "context" not in named
-    if wants_context:
-        parameters.pop("context")
     if set(parameters) != set(named):
         raise AppError(
             f"function {name}: parameters {sorted(parameters)} do not match its bindings {sorted(named)}"
@@ -178,12 +173,10 @@ def _describe(function: Any) -> HostedFunction:
     return HostedFunction(
         name=name,
         call=call,
-        folder=str(Path(inspect.getfile(inspect.unwrap(call))).parent),
         bindings=bindings,
         trigger=triggers[0],
         inputs=bound,
         returns=_return_parameter(name, bindings, triggers[0], annotations),
-        wants_context=wants_context,
     )
 
 

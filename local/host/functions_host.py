@@ -126,7 +126,7 @@ class FunctionsHost:
         self._journal = BlobJournal(data_folder / DATABASE_NAME)
         self._timer_store = TimerStatusStore(data_folder / DATABASE_NAME)
         self._blobs = BlobListener(
-            blob_triggers(enabled, self._storage), self._journal, self._storage, worker, options.blobs
+            blob_triggers(enabled, self._storage), self._journal, self._storage, worker
         )
         self._queues = [
             QueueListener(function, self._storage, worker, options.queues)

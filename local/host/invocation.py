@@ -7,69 +7,13 @@ import asyncio
 import functools
 import os
 import threading
-import uuid
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from typing import Any
 
-import azure.functions as func
 from azure.functions.meta import Datum
 
 from local.host.catalogue import HostedFunction
 from local.host.conversion import decode, encode
-
-_thread_storage = threading.local()
-
-
-@dataclass(frozen=True)
-class RetryState:
-    """The worker's retry context of an invocation that is not retried by policy."""
-
-    retry_count: int = 0
-    max_retry_count: int = 0
-    exception: None = None
-
-
-@dataclass(frozen=True)
-class TraceState:
-    """The worker's trace context, empty: this host starts no traces."""
-
-    trace_parent: str = ""
-    trace_state: str = ""
-    attributes: Mapping[str, str] = field(default_factory=dict)
-
-
-class Context(func.Context):
-    """What a function receives as `context`."""
-
-    def __init__(self, function: HostedFunction, invocation_id: str) -> None:
-        self._function = function
-        self._invocation_id = invocation_id
-
-    @property
-    def invocation_id(self) -> str:
-        return self._invocation_id
-
-    @property
-    def thread_local_storage(self) -> Any:
-        return _thread_storage
-
-    @property
-    def function_name(self) -> str:
-        return self._function.name
-
-    @property
-    def function_directory(self) -> str:
-        return self._function.folder
-
-    @property
-    def trace_context(self) -> Any:
-        return TraceState()
-
-    @property
-    def retry_context(self) -> Any:
-        return RetryState()
 
 
 class Invoker:
@@ -126,8 +70,6 @@ class Invoker:
         for name, parameter in function.inputs.items():
             if name not in arguments:  # a durableClient: the only other input that this host serves
                 arguments[name] = decode(parameter, Datum(type="string", value=self._client_binding), {})
-        if function.wants_context:
-            arguments["context"] = Context(function, str(uuid.uuid4()))
         return arguments
 
     async def _execute(self, function: HostedFunction, arguments: dict[str, object]) -> object:

@@ -20,20 +20,18 @@ from local.host.storage import StorageClients
 from local.host.wire import Call, FunctionDocument, Value, json_value, text_value
 from local.host.worker_process import Worker
 
+BATCH_SIZE = 16  # the real host's default, as the other values here that host.json could change
 SHORTEST_PAUSE_S = 0.1
 LEASE_S = 30
 RENEWAL_S = 10.0
 log = logging.getLogger(__name__)
 
 
-def message_text(content: str, *, base64_expected: bool) -> str:
-    """The text of a message: base64 is decoded where it is expected and is valid UTF-8; else the text as it
-    is.
+def message_text(content: str) -> str:
+    """The text of a message: base64 is decoded where it is valid UTF-8; else the text as it is.
 
-    The real host would refuse plain text under messageEncoding base64; being lenient here loses no message.
+    The real host would refuse plain text; being lenient here loses no message.
     """
-    if not base64_expected:
-        return content
     try:
         return base64.b64decode(content, validate=True).decode("utf-8")
     except (binascii.Error, ValueError):
@@ -91,7 +89,7 @@ class QueueListener:
 
     async def _take(self) -> int:
         await self._worker.ready()
-        free = self._options.batch_size - len(self._handling)
+        free = BATCH_SIZE - len(self._handling)
         if free <= 0:
             await asyncio.wait(self._handling, return_when=asyncio.FIRST_COMPLETED)
             return 1
@@ -130,7 +128,7 @@ class QueueListener:
             renewal.cancel()
 
     async def _run(self, message: QueueMessage) -> None:
-        text = message_text(message.content, base64_expected=self._options.base64)
+        text = message_text(message.content)
         await self._worker.call(Call(self.function.name, text_value(text), queue_metadata(message)))
 
     async def _failed(self, lease: "_Lease") -> None:
@@ -138,7 +136,7 @@ class QueueListener:
             if (lease.message.dequeue_count or 0) >= self._options.max_dequeue_count:
                 await self._poison(lease)
             else:
-                await lease.give_back(self._options.visibility_timeout_s)
+                await lease.give_back()
         except AzureError as error:
             # The lease runs out and the message comes back by itself.
             log.warning("cannot give a message back to %s: %s", self._queue_name, error.__class__.__name__)
@@ -167,9 +165,9 @@ class _Lease:
                 except AzureError as error:
                     log.warning("cannot renew a message's lease: %s", error.__class__.__name__)
 
-    async def give_back(self, delay_s: float) -> None:
+    async def give_back(self) -> None:
         async with self._changing:
-            await self._update(delay_s)
+            await self._update(0)
 
     async def delete(self) -> None:
         async with self._changing:
@@ -179,6 +177,6 @@ class _Lease:
                 # It comes back and is done again: queues promise "at least once".
                 log.warning("cannot delete a message that was done: %s", error.__class__.__name__)
 
-    async def _update(self, visible_in_s: float) -> None:
-        updated = await self._queue.update_message(self.message, visibility_timeout=round(visible_in_s))
+    async def _update(self, visible_in_s: int) -> None:
+        updated = await self._queue.update_message(self.message, visibility_timeout=visible_in_s)
         self.message.pop_receipt = updated.pop_receipt

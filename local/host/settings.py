@@ -45,19 +45,8 @@ TIMESPAN = re.compile(r"^(?:(\d+)\.)?(\d{1,2}):(\d{2}):(\d{2}(?:\.\d+)?)$")
 class QueueOptions:
     """`extensions.queues` of host.json."""
 
-    batch_size: int = 16
     max_dequeue_count: int = 5
-    visibility_timeout_s: float = 0.0
     max_polling_interval_s: float = 1.0  # the real host's default is 60 s: too slow to work with
-    base64: bool = True
-
-
-@dataclass(frozen=True)
-class BlobOptions:
-    """`extensions.blobs` of host.json."""
-
-    max_parallel: int = 8
-    poison_threshold: int = 5
 
 
 @dataclass(frozen=True)
@@ -67,7 +56,6 @@ class HostOptions:
     route_prefix: str = "api"
     function_timeout_s: float | None = DEFAULT_FUNCTION_TIMEOUT_S
     queues: QueueOptions = field(default_factory=QueueOptions)
-    blobs: BlobOptions = field(default_factory=BlobOptions)
     task_hub: str = "local"
     work_item_visibility_s: float = DEFAULT_VISIBILITY_S
     control_visibility_s: float = DEFAULT_VISIBILITY_S
@@ -99,15 +87,14 @@ def read_host_options(folder: Path, environment: Mapping[str, str] = os.environ)
     """
     document = _overridden(_read_json(folder / "host.json"), environment)
     extensions = document.get("extensions", {})
-    durable = extensions.get("durableTask", {})
+    queues, durable = extensions.get("queues", {}), extensions.get("durableTask", {})
     storage = durable.get("storageProvider", {})
     return HostOptions(
         route_prefix=extensions.get("http", {}).get("routePrefix", "api").strip("/"),
         function_timeout_s=_function_timeout(document.get("functionTimeout")),
-        queues=_queue_options(extensions.get("queues", {})),
-        blobs=BlobOptions(
-            max_parallel=int(extensions.get("blobs", {}).get("maxDegreeOfParallelism", 8)),
-            poison_threshold=int(extensions.get("blobs", {}).get("poisonBlobThreshold", 5)),
+        queues=QueueOptions(
+            max_dequeue_count=int(queues.get("maxDequeueCount", 5)),
+            max_polling_interval_s=_span(queues, "maxPollingInterval", 1.0),
         ),
         task_hub=durable.get("hubName", "local"),
         work_item_visibility_s=_span(storage, "workItemQueueVisibilityTimeout", DEFAULT_VISIBILITY_S),
@@ -130,17 +117,6 @@ def _overridden(document: dict[str, Any], environment: Mapping[str, str]) -> dic
 
 def _span(section: Mapping[str, object], name: str, default_s: float) -> float:
     return parse_timespan(str(section[name])) if name in section else default_s
-
-
-def _queue_options(section: Mapping[str, object]) -> QueueOptions:
-    polling = section.get("maxPollingInterval")
-    return QueueOptions(
-        batch_size=int(str(section.get("batchSize", 16))),
-        max_dequeue_count=int(str(section.get("maxDequeueCount", 5))),
-        visibility_timeout_s=parse_timespan(str(section.get("visibilityTimeout", "00:00:00"))),
-        max_polling_interval_s=parse_timespan(str(polling)) if polling else 1.0,
-        base64=str(section.get("messageEncoding", "base64")).lower() != "none",
-    )
 
 
 def _function_timeout(text: str | None) -> float | None:

@@ -37,14 +37,13 @@ class TimerStatus:
 
 
 class Schedule:
-    """An NCRONTAB expression: six fields with seconds first, or cron's five."""
+    """An NCRONTAB expression: six fields with seconds first."""
 
     def __init__(self, expression: str) -> None:
         """Raises AppError if the expression cannot be read."""
-        fields = expression.split()
-        if len(fields) not in {5, 6}:
+        if len(expression.split()) != 6:
             raise AppError(f"schedule {expression!r} must have six fields, seconds first")
-        self._expression = expression if len(fields) == 6 else f"0 {expression}"
+        self._expression = expression
         try:
             self.after(datetime.now(UTC))
         except (CroniterBadCronError, ValueError) as error:

@@ -24,15 +24,10 @@ def app_with(register: Register) -> df.DFApp:
 def test_function_is_described_as_the_worker_sees_it() -> None:
     def register(app: Any) -> None:
         @app.queue_trigger(arg_name="message", queue_name="in", connection="C")
-        async def handle(message: str, context: func.Context) -> None: ...
+        async def handle(message: str) -> None: ...
 
     (function,) = index_functions(app_with(register))
-    assert (function.name, function.kind, function.is_async, function.wants_context) == (
-        "handle",
-        "queueTrigger",
-        True,
-        True,
-    )
+    assert (function.name, function.kind, function.is_async) == ("handle", "queueTrigger", True)
     assert function.inputs["message"].binding_type == "generic"  # annotated str
     assert function.returns is None
 

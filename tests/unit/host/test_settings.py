@@ -36,7 +36,7 @@ def test_options_are_read_and_missing_ones_have_defaults(tmp_path: Path) -> None
                 "functionTimeout": "00:10:00",
                 "extensions": {
                     "http": {"routePrefix": "v1"},
-                    "queues": {"batchSize": 4, "visibilityTimeout": "00:00:02", "messageEncoding": "none"},
+                    "queues": {"maxDequeueCount": 4, "maxPollingInterval": "00:00:02"},
                     "durableTask": {"hubName": "groundwork", "maxConcurrentActivityFunctions": 64},
                 },
             }
@@ -45,9 +45,7 @@ def test_options_are_read_and_missing_ones_have_defaults(tmp_path: Path) -> None
     options = read_host_options(tmp_path)
     assert (options.route_prefix, options.function_timeout_s, options.task_hub) == ("v1", 600.0, "groundwork")
     assert options.max_parallel_activities == 64
-    assert (options.queues.batch_size, options.queues.visibility_timeout_s) == (4, 2.0)
-    assert (options.queues.max_dequeue_count, options.queues.base64) == (5, False)
-    assert options.blobs.poison_threshold == 5
+    assert (options.queues.max_dequeue_count, options.queues.max_polling_interval_s) == (4, 2.0)
 
 
 def test_no_host_json_means_defaults_and_minus_one_means_no_timeout(tmp_path: Path) -> None:

@@ -111,7 +111,7 @@ def slow(req: Request) -> str:
     connection="DocumentsStorage",
     source=func.BlobSource.EVENT_GRID,
 )
-async def on_document(document: BlobReference, context: func.Context) -> None:
+async def on_document(document: BlobReference) -> None:
     note("document", name=document.name, container=document.container, connection=document.connection)
     if document.name.startswith("bad"):
         raise ValueError("cannot read this one")
