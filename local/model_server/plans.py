@@ -36,6 +36,7 @@ _REFERENCES = (
     rf"{_NOT_IN_A_NAME}[\w-]*(?:{_KINDS})\b(?:\s+(?:19|20)\d\d\b)?)",
 )
 _POINTS_BACK = r"\b(?:it|its|they|them|their|he|she|er|sie|es|ihn|davon|darin)\b|^(?:and|und)\b"
+_NUMBER = re.compile(r"\b\d[\w.,]*\b")
 _SMALL_TALK = re.compile(
     r"(?:hi|hello|hey|good (?:morning|evening)|thanks|thank you|what can you do|who are you"
     r"|(?P<de>hallo|guten (?:morgen|tag|abend)|danke|vielen dank|was kannst du|wer bist du))[\s!.?,]*",
@@ -91,9 +92,15 @@ def rewrite_query(request: ChatRequest, _: EmbeddingService) -> dict[str, JsonVa
 
 
 def standalone(question: str, earlier: Sequence[str]) -> str:
-    """The question with the names of the one before, the last of the `earlier`, where it points back."""
+    """The question with the names of the one before, the last of the `earlier`, where it points back.
+
+    "And 2024?" changes a number of that one.
+    """
     if not earlier or not re.search(_POINTS_BACK, question, re.IGNORECASE):
         return question
+    number = _NUMBER.search(question)
+    if number and topic_words(question) == [number[0].lower()]:
+        return _NUMBER.sub(number[0], earlier[-1])
     names = references_of(earlier[-1]) or NAME.findall(earlier[-1]) or [earlier[-1].rstrip("?. ")]
     return f"{question.rstrip('?. ')} ({' '.join(names)})?"
 

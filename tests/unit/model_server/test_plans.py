@@ -63,6 +63,7 @@ def test_documents_are_named_as_the_question_words_them(question: str, named: li
             "Who wrote it?",
             "Who wrote it (annual report 2023)?",
         ),
+        ("What was the revenue in 2023?", "And 2024?", "What was the revenue in 2024?"),
         ("How strong is the Heron 400?", "And what is its weight?", "And what is its weight (Heron 400)?"),
         ("How strong is the Heron 400?", "Who painted the Mona Lisa?", "Who painted the Mona Lisa?"),
     ],
