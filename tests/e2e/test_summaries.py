@@ -38,7 +38,7 @@ def wait_for(caller: httpx.Client, summary_id: str, done: Callable[[dict[str, An
     return eventually(wanted)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def slow_stack(stack: LocalStack) -> Iterator[LocalStack]:
     """The same stack with a model that thinks long over each of many small windows."""
     with configured(stack, **SLOW_MODEL) as running:

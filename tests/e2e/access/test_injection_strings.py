@@ -47,25 +47,24 @@ def rows_of(caller: httpx.Client, **body: Any) -> tuple[int, set[str]]:
 
 @EVERY
 def test_in_the_place_of_an_id(world: World, text: str) -> None:
-    for name in WHO:
-        for route in routes_of_the_app():
-            method, _, path = route.partition(" ")
-            if "{" not in path or path.endswith("/events"):
+    name = "quoted name"  # whose own id stands in a filter beside it
+    for route in routes_of_the_app():
+        method, _, path = route.partition(" ")
+        if "{" not in path or path.endswith("/events"):
+            continue
+        for kept in (False, True):  # the second id as well, behind a first that is well-formed
+            hostile = path.replace("{doc_id}", ABSENT) if kept else path
+            if "{" not in hostile or (kept and hostile == path):
                 continue
-            for kept in (False, True):  # the second id as well, behind a first that is well-formed
-                hostile = path.replace("{doc_id}", ABSENT) if kept else path
-                if "{" not in hostile:
-                    continue
-                filled = "/".join(
-                    in_a_path(text) if part.startswith("{") else part for part in hostile.split("/")
-                )
-                answer = send(
-                    world.caller(name), method, f"/{filled}", {"title": "x"} if method != "GET" else None
-                )
-                harmless(name, answer, (route, text))
-                # A path may lead elsewhere once it is decoded and normalised; then it is that route's answer.
-                refused = {400, 404, 405, 414, *((403,) if path.startswith("users/") else ())}  # not theirs
-                assert answer.status_code in refused or method == "GET", (route, answer.text)
+            filled = "/".join(
+                in_a_path(text) if part.startswith("{") else part for part in hostile.split("/")
+            )
+            body = {"title": "x"} if method != "GET" else None
+            answer = send(world.caller(name), method, f"/{filled}", body)
+            harmless(name, answer, (route, text))
+            # A path may lead elsewhere once it is decoded and normalised; then it is that route's answer.
+            refused = {400, 404, 405, 414, *((403,) if path.startswith("users/") else ())}  # not theirs
+            assert answer.status_code in refused or method == "GET", (route, answer.text)
 
 
 @EVERY

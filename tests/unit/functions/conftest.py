@@ -52,3 +52,13 @@ def user(app: Starlette) -> AsUser:
         return as_user(app, user_id, **claims)
 
     return make
+
+
+@pytest.fixture
+def anna(app: Starlette) -> httpx.AsyncClient:
+    return as_user(app, "anna", groups=["engineering"])
+
+
+@pytest.fixture
+def ben(app: Starlette) -> httpx.AsyncClient:
+    return as_user(app, "ben")

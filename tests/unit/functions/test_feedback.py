@@ -41,16 +41,6 @@ def app(services: Services) -> Starlette:
     return make_app([metrics, runs, threads], IngestingClient(services))
 
 
-@pytest.fixture
-def anna(app: Starlette) -> httpx.AsyncClient:
-    return as_user(app, "anna", groups=["engineering"])
-
-
-@pytest.fixture
-def ben(app: Starlette) -> httpx.AsyncClient:
-    return as_user(app, "ben")
-
-
 async def begun(services: Services, **more: Any) -> RunRequest:
     return await begin_run(ChatRequest(question=QUESTION, **more), ANNA, services)
 

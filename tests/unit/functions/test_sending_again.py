@@ -7,6 +7,7 @@ from typing import Any
 
 import httpx
 import pytest
+from starlette.applications import Starlette
 
 from functions import chat, runs, summaries, threads
 from shared.access.idempotency import LIFETIME, purge_old_requests
@@ -50,13 +51,8 @@ def durable(services: Services) -> AskingClient:
 
 
 @pytest.fixture
-def anna(durable: AskingClient) -> httpx.AsyncClient:
-    return as_user(make_app([chat, threads, runs], durable), "anna", groups=["engineering"])  # type: ignore[arg-type]
-
-
-@pytest.fixture
-def ben(durable: AskingClient) -> httpx.AsyncClient:
-    return as_user(make_app([chat, threads], durable), "ben")  # type: ignore[arg-type]
+def app(durable: AskingClient) -> Starlette:
+    return make_app([chat, threads, runs], durable)  # type: ignore[arg-type]
 
 
 def slots_of(services: Services) -> list[str]:

@@ -2,6 +2,7 @@
 
 import httpx
 import pytest
+from starlette.applications import Starlette
 
 from functions import summaries
 from shared.platform.errors import DependencyError
@@ -10,7 +11,7 @@ from shared.wiring import Services
 from tests.fakes.models import ScriptedChatModel
 from tests.fakes.services import fake_services
 from tests.unit.answering.world import fill
-from tests.unit.functions.http_app import as_user, connect, make_app, problem_of, settings_of_tests
+from tests.unit.functions.http_app import connect, make_app, problem_of, settings_of_tests
 from tests.unit.functions.summarising_app import SummarisingClient
 from tests.unit.summaries.summary_world import by_rule
 
@@ -29,13 +30,8 @@ def durable(services: Services) -> SummarisingClient:
 
 
 @pytest.fixture
-def anna(durable: SummarisingClient) -> httpx.AsyncClient:
-    return as_user(make_app([summaries], durable), "anna", groups=["engineering"])  # type: ignore[arg-type]
-
-
-@pytest.fixture
-def ben(durable: SummarisingClient) -> httpx.AsyncClient:
-    return as_user(make_app([summaries], durable), "ben")  # type: ignore[arg-type]
+def app(durable: SummarisingClient) -> Starlette:
+    return make_app([summaries], durable)  # type: ignore[arg-type]
 
 
 ORDER = {"doc_ids": ["manual", "report-2024"]}

@@ -40,16 +40,6 @@ def app(services: Services) -> Starlette:
     return make_app([threads, memory, runs, users], IngestingClient(services))
 
 
-@pytest.fixture
-def anna(app: Starlette) -> httpx.AsyncClient:
-    return as_user(app, "anna", groups=["engineering"])
-
-
-@pytest.fixture
-def ben(app: Starlette) -> httpx.AsyncClient:
-    return as_user(app, "ben")
-
-
 async def remember_all(services: Services) -> None:
     assert isinstance(services.queues, InMemoryTaskQueues)
     for message in services.queues.take(TURNS_QUEUE):
