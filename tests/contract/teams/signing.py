@@ -128,7 +128,7 @@ class Messages:
         given = {"Content-Type": "application/json; charset=utf-8", **(headers or {})}
         if authorization is not None:
             given["Authorization"] = authorization
-        transport = httpx.ASGITransport(make_app([teams], None), client=(peer, 50000))  # type: ignore[arg-type]
+        transport = httpx.ASGITransport(make_app([teams], None), client=(peer, 50000))
         async with httpx.AsyncClient(
             transport=transport, base_url=f"http://{host}:7071/api", timeout=60
         ) as channel:

@@ -49,7 +49,7 @@ class IngestingClient:
         return outcomes
 
 
-def make_app(modules: Sequence[Any], client: IngestingClient) -> Starlette:
+def make_app(modules: Sequence[Any], client: object) -> Starlette:
     """Routes of the modules' blueprints, literal ones first."""
     routes: list[Route] = []
     for module in modules:
@@ -63,7 +63,7 @@ def make_app(modules: Sequence[Any], client: IngestingClient) -> Starlette:
     return Starlette(routes=routes)
 
 
-def _route(trigger: Any, handler: Any, client: IngestingClient) -> Route:
+def _route(trigger: Any, handler: Any, client: object) -> Route:
     with_client = getattr(handler, "client_function", None)
 
     async def answer(request: Request) -> Response:

@@ -3,7 +3,6 @@
 import json
 import logging
 from collections.abc import Sequence
-from typing import cast
 
 import pytest
 
@@ -60,7 +59,7 @@ async def test_cancelling_ends_the_run_first_and_then_its_sub_agents(
     connect(monkeypatch, services)
     run_id, made = await delegated(services)
     client = Client(fails=fails)
-    app = make_app([runs], cast("IngestingClient", client))
+    app = make_app([runs], client)
     async with as_user(app, ANNA.user_id) as http:
         answered = await http.post(f"/runs/{run_id}/cancel")
     assert (answered.status_code, answered.json()["status"]) == (200, "cancelled")
@@ -80,7 +79,7 @@ async def test_a_run_that_ended_so_long_ago_that_its_log_is_gone_is_one_that_has
     await services.runs.replace(record.model_copy(update=ended))
     await services.run_log.delete(request.run_id)
     await services.blobs.write(RUN_LOG, answer_path(request.run_id), b'{"run_id": "r", "text": "Because."}')
-    async with as_user(make_app([runs], cast("IngestingClient", Client())), ANNA.user_id) as http:
+    async with as_user(make_app([runs], Client()), ANNA.user_id) as http:
         assert (await http.post(f"/runs/{request.run_id}/cancel")).status_code == answered
 
 

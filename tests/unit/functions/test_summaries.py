@@ -31,7 +31,7 @@ def durable(services: Services) -> SummarisingClient:
 
 @pytest.fixture
 def app(durable: SummarisingClient) -> Starlette:
-    return make_app([summaries], durable)  # type: ignore[arg-type]
+    return make_app([summaries], durable)
 
 
 ORDER = {"doc_ids": ["manual", "report-2024"]}
