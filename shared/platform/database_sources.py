@@ -62,7 +62,7 @@ def database_sources(text: str) -> tuple[DatabaseSource, ...]:
         sources = TypeAdapter(tuple[DatabaseSource, ...]).validate_python(json.loads(text or "[]"))
     except ValidationError as wrong:
         first = wrong.errors(include_input=False, include_url=False)[0]
-        raise ValueError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+        raise ValueError(f"{'.'.join(map(str, first['loc'])) or 'the list'}: {first['msg']}") from None
     except ValueError:
         raise ValueError("not JSON") from None
     if len({source.name for source in sources}) < len(sources):

@@ -114,6 +114,19 @@ def test_parts_of_dates_and_choices_have_words(files: tuple[QueryFile, ...]) -> 
     )
 
 
+def test_a_query_is_said_in_german_too(files: tuple[QueryFile, ...]) -> None:
+    sql = (
+        "SELECT s.region, SUM(s.revenue), COUNT(*) FROM sales s LEFT JOIN plan p ON p.region = s.region "
+        "WHERE s.revenue BETWEEN 1 AND 99 GROUP BY s.region ORDER BY 2 DESC LIMIT 3"
+    )
+    assert asked(sql, files).sql_in_german == (
+        "Region von Sales 2024, die Summe von revenue von Sales 2024, die Anzahl der Zeilen aus „Sales 2024“ "
+        "verknüpft, auch wo nichts passt, mit „Plan“ über region von Plan ist region von Sales 2024 "
+        "mit der Bedingung: revenue von Sales 2024 ist von 1 bis 99 je region von Sales 2024 "
+        "sortiert nach 2, größte zuerst (die ersten 3)."
+    )
+
+
 def test_a_star_shows_no_hidden_column_but_they_can_be_named(files: tuple[QueryFile, ...]) -> None:
     assert asked("SELECT * FROM sales", files).columns == ("region", "revenue")
     assert asked("SELECT _row, revenue__raw FROM sales LIMIT 1", files).rows == ((2, "120,50"),)
