@@ -318,6 +318,7 @@ class Completion(Model):
     created: int
     model: str
     choices: tuple[_Choice, ...]
+    usage: dict[str, int] = Field(description="Tokens of all the work: `prompt_tokens` and so on.")
     groundwork: dict[str, JsonValue] = Field(description="Run, thread, and the citations with their proof.")
 
 
