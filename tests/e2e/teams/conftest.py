@@ -10,7 +10,7 @@ from local.run_all.stack import LocalStack
 from samples.acl import ANNA, BEN, SampleUser
 from scripts.teams_tools import install_teams_tools
 from tests.e2e.teams.browser import Browser, find_chromium
-from tests.e2e.teams.papers import bring_papers
+from tests.e2e.teams.papers import agents_of_anna, bring_papers
 from tests.e2e.teams.playground import Chat, Playground
 
 MODEL = "groundwork-extractive"
@@ -55,7 +55,8 @@ def prepared(stack: LocalStack, browser: Browser, tmp_path_factory: pytest.TempP
     """The stack with papers of Anna's and Ben's, and a bot for this machine; as it was, afterwards."""
     bring_papers(stack, tmp_path_factory.mktemp("papers"))
     before = dict(stack.app_settings)
-    yield App(stack, {**before, "BOT_LOCAL_ANONYMOUS": "true", "PUBLIC_URL": stack.base_url})
+    agents = {"AGENTS_FOLDER": str(agents_of_anna(tmp_path_factory.mktemp("agents")))}
+    yield App(stack, {**before, **agents, "BOT_LOCAL_ANONYMOUS": "true", "PUBLIC_URL": stack.base_url})
     stack.kill_host()
     stack.app_settings = before
     stack.start_host()

@@ -32,6 +32,14 @@ def bring_papers(stack: LocalStack, folder: Path) -> None:
         assert wait_until_ended(stack, name, owner)["status"] == "ready"
 
 
+def agents_of_anna(folder: Path) -> Path:
+    """The sample agents in a folder; the one of a department is hers."""
+    for path in sorted(Path("samples/agents").glob("*.agent.md")):
+        said = path.read_text(encoding="utf-8").replace("[engineering]", f"[{ANNA.user_id}]")
+        (folder / path.name).write_text(said, encoding="utf-8")
+    return folder
+
+
 def _page(title: str, text: str) -> bytes:
     return f"# {title}\n\n{text}\n".encode()
 

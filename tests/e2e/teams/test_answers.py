@@ -113,6 +113,25 @@ def assert_nothing_of(chat: Chat, since: int, words: tuple[str, ...]) -> None:
     assert not [sent for sent in everything if any(word.search(sent) for word in whole)]
 
 
+@pytest.mark.parametrize(
+    ("agent", "question", "answer"),
+    [("engineer", KILN_QUESTION, KILN), ("handbook", ROTA_QUESTION, ROTA_SAYS[ANNA.user_id])],
+)
+def test_an_agent_answers_once(anna: Chat, web: httpx.Client, agent: str, question: str, answer: str) -> None:
+    anna.begin_anew()
+    since = len(anna.playground.answers())
+    anna.say(f"{agent.capitalize()}: {question}")
+    anna.see(answer)
+    eventually(lambda: streamed(anna.playground, "final", since))
+    thread = web.get("/threads").json()["threads"][0]
+    (message,) = web.get(f"/threads/{thread['thread_id']}/messages").json()["messages"]
+    assert message["question"] == question
+    log = web.get(f"/runs/{message['run_id']}/events").text
+    assert log.count("event: complete") == 1
+    assert len(streamed(anna.playground, "final", since)) == 1
+    anna.picture(f"agent-{agent}")
+
+
 def test_the_rows_of_a_calculated_answer_are_a_table(anna: Chat) -> None:
     anna.begin_anew()
     since = len(anna.playground.answers())
