@@ -40,7 +40,7 @@ from shared.runs.events import (
 )
 from shared.runs.evidence import Evidence, StoredPlan, TableCard
 from shared.runs.models import Clarification, RunAnswer, RunRequest
-from shared.runs.plan import started
+from shared.runs.plan import QuestionPlan, started
 from shared.runs.step_time import StepTime
 from shared.tools.registry import Binding, tools_of
 from shared.tools.searches import caller_limits
@@ -83,7 +83,7 @@ async def prepare(attempt: StepAttempt, action: Prepare) -> Observation:
         if plan.query_type == "CONVERSATION" and request.proof_is_optional:
             return await _unsearched(attempt, stored)  # the agent answers in its own words
         if plan.query_type == "CONVERSATION" and plan.reply.strip():
-            return await _reply(attempt, plan.reply.strip(), event_log)
+            return await _reply(attempt, plan, event_log)
         if names_documents(request, plan):
             stored = await _resolved(attempt, request, stored, time, event_log)
         if stored.options:
@@ -118,9 +118,10 @@ def _search(attempt: StepAttempt, request: RunRequest, time: StepTime) -> Questi
     )
 
 
-async def _reply(attempt: StepAttempt, text: str, event_log: EventLog) -> Observation:
+async def _reply(attempt: StepAttempt, plan: QuestionPlan, event_log: EventLog) -> Observation:
     """Answer what is no question to the documents."""
-    answer = RunAnswer(run_id=attempt.run_id, text=text)
+    text = plan.reply.strip()
+    answer = RunAnswer(run_id=attempt.run_id, text=text, language=plan.language)
     await event_log.write(TokenEvent(text=text))
     turn = Turn(said=text, answer=answer, is_last=True)
     kept = await attempt.memory.put(attempt.action.step, turn, "turn")

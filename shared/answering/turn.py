@@ -335,6 +335,7 @@ class TurnAttempt:
         return RunAnswer(
             run_id=self._attempt.run_id,
             text=writer.text,
+            language=self._question.stored.plan.language,
             citations=tuple(writer.book.citations),
             abstained=not writer.is_answer,
             missing="; ".join(gap.missing for gap in writer.gaps),
@@ -378,6 +379,7 @@ class TurnAttempt:
         answer = answer_without_model(question.text, evidence, book, words, warning)
         told = {
             "text": "\n\n".join(filter(None, (answer.text, question.collected.web))),
+            "language": question.stored.plan.language,
             "sub_agents": question.collected.views,
             "warnings": tuple(dict.fromkeys((*question.warnings, warning))),
         }

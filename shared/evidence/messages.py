@@ -1,20 +1,6 @@
-"""The fixed sentences of an answer, in the language of the question: English or German. Pure."""
+"""The fixed sentences of an answer, in its language: English or German. Pure."""
 
-import re
 from dataclasses import dataclass, replace
-
-_WORD = re.compile(r"[^\W\d_]+")
-_GERMAN_WORDS = frozenset(
-    """der die das den dem des ein eine einen einem einer eines und oder nicht ist sind war waren wird werden
-    wie was wer wo wann warum welche welcher welches welchen wieviel viele viel im am vom zum zur bei mit für
-    auf aus nach über unter zwischen gibt es ich wir sie mir uns bitte kann darf muss soll hat
-    haben""".split()
-)
-_ENGLISH_WORDS = frozenset(
-    """the a an and or not is are was were will be how what who where when why which much many in on at of to
-    from with for by about between there it i we you they me us please can may must should has have do does
-    did""".split()
-)
 
 
 @dataclass(frozen=True)
@@ -122,13 +108,11 @@ GERMAN = Messages(
 )
 
 
+def is_german(language: str) -> bool:
+    """Whether a language's ISO 639-1 code, with or without a region, is that of German."""
+    return language.lower().split("-")[0] == "de"
+
+
 def messages_in(language: str) -> Messages:
     """The sentences in a language by its ISO 639-1 code; English for any but German."""
-    return GERMAN if language.lower().startswith("de") else ENGLISH
-
-
-def messages_for(question: str) -> Messages:
-    """The sentences in the question's language; English unless it is clearly German."""
-    words = [word.lower() for word in _WORD.findall(question)]
-    german = sum(word in _GERMAN_WORDS for word in words)
-    return GERMAN if german > sum(word in _ENGLISH_WORDS for word in words) else ENGLISH
+    return GERMAN if is_german(language) else ENGLISH

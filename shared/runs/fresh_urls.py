@@ -12,7 +12,7 @@ from shared.access.models import UserContext
 from shared.documents.figures import readable_documents, signed_urls
 from shared.documents.services import DocumentServices
 from shared.evidence.figures import blob_name_of_path
-from shared.evidence.messages import messages_for
+from shared.evidence.messages import messages_in
 from shared.evidence.models import AnswerFigure
 from shared.platform.blobs import BlobStore, SignedUrl
 from shared.platform.errors import GroundworkError
@@ -75,7 +75,8 @@ def calculated_from(answers: Iterable[RunAnswer]) -> set[str]:
 
 def _withdrawn(answer: RunAnswer) -> RunAnswer:
     """What is left for a person who may not read a table any more: neither its numbers nor its name."""
-    return RunAnswer(run_id=answer.run_id, text=messages_for(answer.text).withdrawn, abstained=True)
+    text = messages_in(answer.language).withdrawn
+    return RunAnswer(run_id=answer.run_id, text=text, language=answer.language, abstained=True)
 
 
 async def refresh_views(

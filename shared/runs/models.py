@@ -298,6 +298,7 @@ class RunAnswer(Model):
 
     Attributes:
         text: Markdown, as it was streamed.
+        language: that it is written in, ISO 639-1.
         abstained: the documents do not hold the answer; citations are of what is near it.
         missing, next_step: what is not in the documents, and what the reader can do; an answer to a part of
             the question has them, too. The text says the same.
@@ -311,6 +312,7 @@ class RunAnswer(Model):
 
     run_id: str
     text: str
+    language: str = "en"
     citations: tuple[Citation, ...] = ()
     abstained: bool = False
     missing: str = ""

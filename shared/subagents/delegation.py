@@ -205,7 +205,12 @@ class _Decision:
             if tasks and await grant(self.services.settings, control, _deadlines(tasks), now):
                 asked = self.asked
                 delegation = Delegation(
-                    step=asked.step, decided=decided, tasks=tasks, decided_at=now, asker=asked.stored.asker
+                    step=asked.step,
+                    decided=decided,
+                    tasks=tasks,
+                    decided_at=now,
+                    asker=asked.stored.asker,
+                    language=asked.stored.plan.language,
                 )
                 kept = await put_delegation(self.services.blobs, self.memory.run_id, delegation)
                 return kept.decided, kept

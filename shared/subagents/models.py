@@ -77,11 +77,13 @@ class Delegation(Model):
 
     Attributes:
         asker: as whom its sub-agents search, if the run has waited; None = the person who asked.
+        language: of the answer, ISO 639-1.
     """
 
     step: Count
     decided: DelegationPolicyOutput
     tasks: tuple[SubagentTask, ...]
+    language: str
     decided_at: datetime
     asker: UserContext | None = None
 

@@ -56,7 +56,7 @@ class Collected(Model):
         proofs: the passages that prove findings: they count as proof, even if the prompt has no room.
         findings: `<findings>` for the answer prompt; empty = nobody found anything.
         views: the sub-agents as people see them.
-        warnings: in words of the question's language: what did not go as it should.
+        warnings: in words of the answer's language: what did not go as it should.
         web: Markdown for the end of the answer: what the web says, with links, marked as from outside the
             documents; empty = nothing.
     """
@@ -81,7 +81,7 @@ async def collect(
     if delegation is None:
         return Collected(evidence=evidence)
     children = await children_of(services.blobs, [delegation])
-    words = subagent_words((await memory.request()).question)
+    words = subagent_words(delegation.language)
     now = datetime.now(UTC)
     ended = [(child, final_status(child, now)) for child in children]
     settling = run_in_background(
@@ -99,7 +99,7 @@ async def collect(
         evidence=merge_evidence(evidence, states, targets, _bounds(evidence, services)),
         proofs=tuple(in_turns([list(_proved(states))])),
         findings="" if is_listing else findings_xml(states),
-        views=tuple(view_of(delegation, child, words, status) for child, status in ended),
+        views=tuple(view_of(delegation, child, status) for child, status in ended),
         warnings=_warnings(delegation, ended, words),
         web=web_section(states, words),
     )

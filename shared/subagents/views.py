@@ -1,14 +1,13 @@
 """Sub-agents as people see them: made from tasks and states, live and afterwards; never a transcript.
 
-Our own sentences are in the question's language: English, or German.
+Our own sentences are in the answer's language: English, or German.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from shared.evidence.messages import GERMAN as GERMAN_QUESTION
-from shared.evidence.messages import messages_for
+from shared.evidence.messages import is_german
 from shared.evidence.reader_text import readable
 from shared.platform.blobs import BlobStore
 from shared.runs.models import ChildStatus, ProfileName, RunRecord, SubagentView
@@ -115,9 +114,9 @@ GERMAN = SubagentWords(
 )
 
 
-def subagent_words(question: str) -> SubagentWords:
-    """Our sentences in the question's language; English where it is neither clearly."""
-    return GERMAN if messages_for(question) is GERMAN_QUESTION else ENGLISH
+def subagent_words(language: str) -> SubagentWords:
+    """Our sentences in a language by its ISO 639-1 code; English for any but German."""
+    return GERMAN if is_german(language) else ENGLISH
 
 
 def warning_of(words: SubagentWords, state: SubagentState, status: ChildStatus) -> str:
@@ -139,17 +138,17 @@ def warning_of(words: SubagentWords, state: SubagentState, status: ChildStatus) 
 
 async def live_views(record: RunRecord, blobs: BlobStore) -> tuple[SubagentView, ...]:
     """All sub-agents of a run as they are now, whatever became of the run."""
-    now, words = datetime.now(UTC), subagent_words(record.question)
+    now = datetime.now(UTC)
     status_of = live_status if record.finished_at is None else final_status
     delegations = await delegations_of(blobs, record.run_id)
     by_step = {delegation.step: delegation for delegation in delegations}
     children = await children_of(blobs, delegations)
-    return tuple(view_of(by_step[child.task.step], child, words, status_of(child, now)) for child in children)
+    return tuple(view_of(by_step[child.task.step], child, status_of(child, now)) for child in children)
 
 
-def view_of(delegation: Delegation, child: Child, words: SubagentWords, status: ChildStatus) -> SubagentView:
+def view_of(delegation: Delegation, child: Child, status: ChildStatus) -> SubagentView:
     """One sub-agent, with the status that its parent gives it."""
-    state = child.state
+    state, words = child.state, subagent_words(delegation.language)
     read_from = (*(hit.doc_id for hit in state.hits), *child.task.doc_ids)
     return SubagentView(
         child_id=child.task.child_id,

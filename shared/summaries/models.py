@@ -75,11 +75,13 @@ class DocumentPlan(Model):
     Attributes:
         left_out_blocks: blocks behind the last window that the limit on windows admits.
         source_url: where a recording can be seen, if it was taken from elsewhere.
+        language: of the document, ISO 639-1; empty = not known.
     """
 
     doc_id: str
     filename: str
     windows: tuple[tuple[str, ...], ...]
+    language: str = ""
     left_out_blocks: int = 0
     source_url: str | None = None
 
@@ -109,10 +111,12 @@ class DocumentResult(Model):
 
     Attributes:
         findings: what statements refer to; the first `key_count` are its key findings.
+        language: of the document, ISO 639-1; empty = not known.
     """
 
     doc_id: str
     filename: str = ""
+    language: str = ""
     status: DocumentOutcome
     warning: str | None = None
     findings: tuple[Finding, ...] = ()

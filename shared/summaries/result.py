@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from shared.evidence.alignment import normalise
 from shared.evidence.citations import marker
-from shared.evidence.messages import ENGLISH, GERMAN, Messages, messages_for
+from shared.evidence.messages import ENGLISH, Messages
 from shared.evidence.models import Citation
 from shared.summaries.models import (
     DocumentResult,
@@ -105,13 +105,6 @@ def without_documents(result: SummaryResult, closed: frozenset[str]) -> SummaryR
 def not_found(doc_id: str) -> str:
     """The warning for a document that does not exist or that the reader may not read."""
     return f"There is no document {doc_id[:64]!r}."
-
-
-def summary_messages(language: str | None, focus: str) -> Messages:
-    """The fixed sentences in the language asked for, else in that of the focus; English or German."""
-    if language:
-        return GERMAN if language.lower().split("-")[0] == "de" else ENGLISH
-    return messages_for(focus)
 
 
 def _narrative(

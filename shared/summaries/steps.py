@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from shared.access.limits import release
+from shared.evidence.messages import messages_in
 from shared.platform.concurrency import run_together
 from shared.platform.errors import (
     CallTimeoutError,
@@ -47,7 +48,7 @@ from shared.summaries.models import (
     WindowResult,
     WindowsRead,
 )
-from shared.summaries.result import not_found, summary_messages, summary_result
+from shared.summaries.result import not_found, summary_result
 from shared.summaries.services import SummaryServices
 from shared.summaries.store import SummaryStore
 
@@ -161,6 +162,7 @@ class DocumentRun:
             windows=windows,
             left_out_blocks=left_out,
             source_url=record.source_url,
+            language=record.language or "",
         )
 
     async def _plan(self) -> DocumentPlan:
@@ -267,7 +269,13 @@ def document_result(
     status: Literal["done", "partial", "failed"] = "partial" if said else "done"
     if not any(window.findings for window in windows):
         status = "failed"
-    return DocumentResult(doc_id=plan.doc_id, filename=name, status=status, warning=" ".join(said) or None)
+    return DocumentResult(
+        doc_id=plan.doc_id,
+        filename=name,
+        language=plan.language,
+        status=status,
+        warning=" ".join(said) or None,
+    )
 
 
 async def _readable_results(
@@ -330,7 +338,7 @@ async def _end_of(
         metrics=[metric for document in used for metric in document.metrics],
         tags=reduced.tags,
         warnings=[failed] if reduced.error_type else [],
-        messages=summary_messages(request.order.language, request.order.focus),
+        messages=messages_in(request.order.language or (used[0].language if used else "")),
     )
     now = datetime.now(UTC)
     if used:

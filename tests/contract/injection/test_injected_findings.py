@@ -44,7 +44,7 @@ def test_the_web_section_links_to_the_page_that_was_found_and_shows_words(
 async def test_what_a_sub_agent_is_unsure_of_is_words(passage: dict[str, str], said: str) -> None:
     made = (await decided(comparison("a", "b"), services_with())).delegation
     assert made is not None
-    view = view_of(made, Child(made.tasks[0], state(passage[said], web=False)), ENGLISH, "done")
+    view = view_of(made, Child(made.tasks[0], state(passage[said], web=False)), "done")
     for doubt in view.uncertainty:
         check_words(doubt, links=[])
 

@@ -104,7 +104,8 @@ async def test_a_run_that_was_cancelled_is_none_that_failed(recorded: Recorded) 
         deadline=datetime.now(UTC) + timedelta(seconds=15),
     )
     decided = DelegationPolicyOutput(decision="delegate", reason_codes=("INTENT_COMPARE_DOCS",))
-    delegation = Delegation(step=3, decided=decided, tasks=(task,), decided_at=datetime.now(UTC))
+    now = datetime.now(UTC)
+    delegation = Delegation(step=3, decided=decided, tasks=(task,), decided_at=now, language="en")
     await put_delegation(services.blobs, request.run_id, delegation)
     await record_end(request.run_id, link, services.blobs, services.runs)
     for name in ("answer_question", "run_sub_agent comparator"):

@@ -164,7 +164,9 @@ async def child_world(
         deadline=now + timedelta(seconds=seconds),
     )
     decided = DelegationPolicyOutput(decision="delegate", reason_codes=(), selected_profile=profile)
-    delegation = Delegation(step=STEP, decided=decided, tasks=(task,), decided_at=now, asker=asker)
+    delegation = Delegation(
+        step=STEP, decided=decided, tasks=(task,), decided_at=now, asker=asker, language="en"
+    )
     await put_delegation(world.blobs, RUN, delegation)
     return ChildWorld(world, task)
 

@@ -42,11 +42,9 @@ def state(hits: Sequence[Hit] = (), findings: Sequence[Finding] = (), **changes:
     return SubagentState(**{**values, **changes})
 
 
-async def delegated(
-    given: DelegationRequest, services: Services, question: str = "Which pump?"
-) -> Delegation:
+async def delegated(given: DelegationRequest, services: Services) -> Delegation:
     """The run has asked for sub-agents, and they may have stored something."""
-    await WorkingMemory(services.blobs, RUN).put_request(request(question=question))
+    await WorkingMemory(services.blobs, RUN).put_request(request(question="Which pump?"))
     made = await decided(given, services)
     assert made.delegation is not None
     return made.delegation

@@ -69,11 +69,13 @@ def delegation_request(
     )
 
 
-def comparison(*documents: str, named: bool = True, **changes: Any) -> DelegationRequest:
+def comparison(
+    *documents: str, named: bool = True, language: str = "en", **changes: Any
+) -> DelegationRequest:
     """A comparison of long documents of which two passages each were found."""
     hits = tuple(hit(doc_id, place) for place in range(2) for doc_id in documents)
     return delegation_request(
-        planned={"query_type": "COMPARISON", "intent": "compare_docs"},
+        planned={"query_type": "COMPARISON", "intent": "compare_docs", "language": language},
         named=documents if named else (),
         found={"hits": hits, "records": tuple(map(long_record, documents))},
         **changes,

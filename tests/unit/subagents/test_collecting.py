@@ -24,8 +24,6 @@ from tests.unit.subagents.delegation_requests import (
     summary,
 )
 
-GERMAN = "Was ist der Druck der Pumpe und wie wird er gemessen?"
-
 
 async def test_what_findings_prove_comes_first_and_is_told_as_notes() -> None:
     services, given = fake_services(settings=fake_settings()), comparison("a", "b")
@@ -142,9 +140,9 @@ async def test_without_any_evidence_the_warning_says_that_there_was_none() -> No
     assert (await collected(given, services)).warnings[-1].startswith("Nothing else was found")
 
 
-async def test_warnings_speak_the_language_of_the_question() -> None:
-    services, given = fake_services(settings=fake_settings()), comparison("a", "b")
-    await delegated(given, services, GERMAN)
+async def test_warnings_speak_the_language_of_the_answer() -> None:
+    services, given = fake_services(settings=fake_settings()), comparison("a", "b", language="de")
+    await delegated(given, services)
     await leaves(services, state([hit("a", 7)], status="partial", warnings=("TOKENS_SPENT",)))
     brought = await collected(given, services)
     assert brought.warnings == (

@@ -77,7 +77,7 @@ def delegation(count: int = 1) -> Delegation:
         )
         for index in range(count)
     )
-    return Delegation(step=4, decided=DELEGATE, tasks=tasks, decided_at=NOW)
+    return Delegation(step=4, decided=DELEGATE, tasks=tasks, decided_at=NOW, language="en")
 
 
 def ended(

@@ -2,6 +2,7 @@
 
 import pytest
 
+from shared.evidence.messages import messages_in
 from shared.evidence.models import Citation
 from shared.retrieval.models import Hit
 from shared.summaries.findings import (
@@ -23,7 +24,7 @@ from shared.summaries.models import (
     WindowResult,
     WindowSummary,
 )
-from shared.summaries.result import summary_messages, summary_result, without_documents
+from shared.summaries.result import summary_result, without_documents
 from shared.summaries.steps import windows_of
 
 TEXT = "The pump runs at 15 bar. It was sold 1,200 times.\n| Model | Mass (kg) |\n|---|---|\n| X200 | 7.5 |"
@@ -170,7 +171,7 @@ def test_a_statement_without_a_finding_is_marked_in_the_language_asked_for() -> 
         metrics=(),
         tags=(),
         warnings=(),
-        messages=summary_messages("de-AT", ""),
+        messages=messages_in("de-AT"),
     )
     assert made.summary == "So. *(durch die Dokumente nicht belegt)*"
 
