@@ -115,21 +115,32 @@ def assert_nothing_of(chat: Chat, since: int, words: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize(
     ("agent", "question", "answer"),
-    [("engineer", KILN_QUESTION, KILN), ("handbook", ROTA_QUESTION, ROTA_SAYS[ANNA.user_id])],
+    [
+        ("engineer", KILN_QUESTION, KILN),
+        ("handbook", ROTA_QUESTION, ROTA_SAYS[ANNA.user_id]),
+        ("librarian", "Which document is about the kiln in Ludlow?", KILN),
+    ],
 )
-def test_an_agent_answers_once(anna: Chat, web: httpx.Client, agent: str, question: str, answer: str) -> None:
+def test_an_agent_answers_once_with_its_own_tools(
+    anna: Chat, web: httpx.Client, agent: str, question: str, answer: str
+) -> None:
     anna.begin_anew()
     since = len(anna.playground.answers())
     anna.say(f"{agent.capitalize()}: {question}")
     anna.see(answer)
-    eventually(lambda: streamed(anna.playground, "final", since))
+    anna.picture(f"agent-{agent}")
     thread = web.get("/threads").json()["threads"][0]
     (message,) = web.get(f"/threads/{thread['thread_id']}/messages").json()["messages"]
     assert message["question"] == question
     log = web.get(f"/runs/{message['run_id']}/events").text
     assert log.count("event: complete") == 1
+    (tools,) = [one["tools"] for one in web.get("/agents").json()["agents"] if one["name"] == agent]
+    used = set(re.findall(r'"tool":"(\w+)"', log))
+    assert used
+    assert used <= set(tools)
+    eventually(lambda: streamed(anna.playground, "final", since))
+    anna.begin_anew()  # by now a second answer would have come, too
     assert len(streamed(anna.playground, "final", since)) == 1
-    anna.picture(f"agent-{agent}")
 
 
 def test_the_rows_of_a_calculated_answer_are_a_table(anna: Chat) -> None:
