@@ -116,7 +116,7 @@ class _Shared:
 
 
 _search = _Shared("local.search_server", ("--data", "{folder}/indexes", "--key", SEARCH_KEY))
-_model = _Shared("local.model_server", ("--key", MODEL_KEY, "--token", MODEL_TOKEN))
+_model = _Shared("tests.endpoint_kinds", ("--key", MODEL_KEY, "--token", MODEL_TOKEN))
 
 
 @pytest.fixture(scope="session")
@@ -128,7 +128,7 @@ def search_server() -> Iterator[SearchServer]:
 
 @pytest.fixture(scope="session")
 def model_server() -> Iterator[ModelServer]:
-    """A running model server; faults and speeds are asked for in the model's name."""
+    """A running model server; faults, speeds and kinds of endpoint are asked for in the model's name."""
     base_url = f"http://127.0.0.1:{_model.acquire()}/v1"
     served = httpx.get(f"{base_url}/models", headers={"api-key": MODEL_KEY}, timeout=START_TIMEOUT_S).json()
     chat_model, embedding_model = (model["id"] for model in served["data"])

@@ -11,7 +11,7 @@ def main() -> None:
     # Threads are ours, one text group each; a BLAS pool under them would fight for the cores.
     # Read when numpy is loaded, so it is set before anything imports numpy.
     os.environ["OPENBLAS_NUM_THREADS"] = "1"
-    arguments = _arguments()
+    arguments = read_arguments()
     with bind(arguments.port) as listener:
         from local.model_server.app import create_app
 
@@ -20,7 +20,8 @@ def main() -> None:
         serve(create_app(arguments.key, arguments.token), listener)
 
 
-def _arguments() -> argparse.Namespace:
+def read_arguments() -> argparse.Namespace:
+    """The port, the key and the token of the command line."""
     parser = argparse.ArgumentParser(prog="python -m local.model_server", description=__doc__)
     parser.add_argument("--port", type=int, default=17090)
     parser.add_argument(

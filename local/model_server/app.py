@@ -22,12 +22,14 @@ from local.model_server.server import ModelServer
 Handler = Callable[[Request, ModelServer], Awaitable[Response]]
 
 
-def create_app(key: str | None = None, token: str | None = None) -> Starlette:
+def create_app(
+    key: str | None = None, token: str | None = None, server_type: type[ModelServer] = ModelServer
+) -> Starlette:
     """The application. With a key or a token every route but /health asks for it."""
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        server = await ModelServer.load()
+        server = await server_type.load()
         app.state.server = server
         try:
             yield

@@ -14,19 +14,13 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from local.model_server.protocol.requests import ApiError, ChatRequest
 from local.model_server.tasks import TASK_GROUPS, TASK_NAMES
 
-# What an endpoint may lack; base64 and dimensions are of embeddings.
-Part = Literal[
-    "json_schema", "json_object", "tools", "stream_options", "max_completion_tokens", "max_tokens", "system",
-    "images", "base64", "dimensions",
-]  # fmt: skip
-PARTS: tuple[str, ...] = get_args(Part)
 _FAIL = re.compile(r"([45]\d\d)(?::(\d+)(%?))?", re.ASCII)
 _MAX_WAIT_MS = 3_600_000
 
@@ -64,9 +58,9 @@ def _known_tasks(names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(task for name in names for task in TASK_GROUPS.get(name, (name,)))
 
 
-_several = BeforeValidator(lambda value: tuple(value.split("+")))
-_Parts = Annotated[tuple[Part, ...], _several]
-_Tasks = Annotated[tuple[str, ...], AfterValidator(_known_tasks), _several]
+_Tasks = Annotated[
+    tuple[str, ...], AfterValidator(_known_tasks), BeforeValidator(lambda value: tuple(value.split("+")))
+]
 _Number = Annotated[int | None, Field(ge=0, le=_MAX_WAIT_MS)]
 _FromOne = Annotated[int | None, Field(ge=1, le=_MAX_WAIT_MS)]
 _One = BeforeValidator(lambda value: "content" if value == "1" else value)
@@ -80,11 +74,7 @@ class Knobs(BaseModel):
         delegate: it hands a question over to a sub-agent when it is advised to.
         overtalk: tokens that a reply is longer, at least, than it is allowed to be.
         chaos: the seed of `draw`.
-        without, ignore: parts of the protocol (`PARTS`) that are refused, or accepted and ignored.
-        dialect: how a refusal is worded.
         pace: a class of hosted models (`PACES`); `hidden`: tokens that it thinks ahead of this reply.
-        fenced, think: JSON comes among words and in a fence; thoughts come ahead of what is said.
-        matryoshka: vectors are shortened on demand.
         only: names of the tasks that all this is for; none = all.
     """
 
@@ -105,14 +95,8 @@ class Knobs(BaseModel):
     delegate: bool = False
     filter: bool = False
     refuse: bool = False
-    without: _Parts = ()
-    ignore: _Parts = ()
-    dialect: Literal["openai", "pydantic", "router", "text"] = "openai"
     pace: Literal["", "none", "gpt-4.1", "gpt-5-mini", "first-word"] = ""
     hidden: int = 0
-    fenced: bool = False
-    think: bool = False
-    matryoshka: bool = False
     only: _Tasks = ()
 
     def are_for(self, task: str) -> bool:

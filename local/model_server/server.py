@@ -7,10 +7,11 @@ from collections import Counter, deque
 from collections.abc import AsyncIterator, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from typing import Self
 
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from local.model_server.embedding.minilm import DIMENSIONS, unit
+from local.model_server.embedding.minilm import DIMENSIONS
 from local.model_server.embedding.service import MINILM_NAME, EmbeddingService
 from local.model_server.knobs import Knobs, ModelName, paced, parse_model_name, with_fault
 from local.model_server.protocol.delivery import (
@@ -22,13 +23,6 @@ from local.model_server.protocol.delivery import (
     stream,
     talk_over,
     whole,
-)
-from local.model_server.protocol.endpoint_kinds import (
-    check_chat,
-    check_embedding,
-    decorated,
-    in_fields,
-    without_ignored,
 )
 from local.model_server.protocol.replies import Envelope, Json, Reply, Usage, embedding_list
 from local.model_server.protocol.requests import ApiError, ChatRequest, EmbeddingRequest, read_body
@@ -95,7 +89,7 @@ PICTURE_TOKENS = 85  # what OpenAI counts for a picture in low detail
 
 
 class ModelServer:
-    """The state of one server process. All methods but `load` belong to the event loop."""
+    """The state of one server process. Methods belong to the event loop unless they say otherwise."""
 
     def __init__(self, embedder: EmbeddingService) -> None:
         self.embedder = embedder
@@ -106,7 +100,7 @@ class ModelServer:
         self._bulk_pool = ThreadPoolExecutor(EMBEDDING_WORKERS, thread_name_prefix="bulk-embeddings")
 
     @classmethod
-    async def load(cls) -> "ModelServer":
+    async def load(cls) -> Self:
         """Load the weights (0.3 s) without blocking the event loop."""
         return cls(await asyncio.to_thread(EmbeddingService))
 
@@ -133,12 +127,10 @@ class ModelServer:
 
     async def chat(self, raw: bytes, is_disconnected: Waiter) -> Response:
         """Answer POST /chat/completions."""
-        sent = read_body(ChatRequest, raw)
-        task = task_of(in_fields(sent).request)
-        model = self._admit("chat", sent.model, CHAT_MODEL, task)
-        check_chat(sent, model.knobs)
-        knobs = paced(model.knobs, sent)
-        request = without_ignored(sent, knobs)
+        request = read_body(ChatRequest, raw)
+        task = task_of(request)
+        model = self._admit("chat", request.model, CHAT_MODEL, task)
+        knobs = paced(model.knobs, request)
         loop = asyncio.get_running_loop()
         reply, usage = await loop.run_in_executor(self._chat_pool, self._write, request, knobs)
         envelope = Envelope(f"chatcmpl-{uuid.uuid4().hex}", int(time.time()), model.full)
@@ -159,9 +151,7 @@ class ModelServer:
         """Answer POST /embeddings."""
         request = read_body(EmbeddingRequest, raw)
         model = self._admit("embeddings", request.model, MINILM_NAME, "embeddings")
-        check_embedding(request, model.knobs)
-        wanted = request.dimensions or DIMENSIONS
-        if wanted > DIMENSIONS or (wanted < DIMENSIONS and not model.knobs.matryoshka):
+        if request.dimensions not in {None, DIMENSIONS}:
             message = f"{MINILM_NAME} has {DIMENSIONS} dimensions and no others."
             raise ApiError(400, message, code="invalid_value", param="dimensions")
         if model.knobs.stall is not None:
@@ -172,12 +162,12 @@ class ModelServer:
             pool, embed = self._bulk_pool, self.embedder.embed_in_bulk
         else:
             pool, embed = self._embedding_pool, self.embedder.embed
-        vectors = (await loop.run_in_executor(pool, embed, request.input))[:, :wanted]
+        vectors = await loop.run_in_executor(pool, embed, request.input)
         tokens = await loop.run_in_executor(pool, self._count_all, request.input)
         self.stats.texts_embedded += len(request.input)
         if model.knobs.garbage:
             return Response(CUT_BODY, media_type="application/json")
-        return JSONResponse(embedding_list(unit(vectors), request.encoding_format, model.full, tokens))
+        return JSONResponse(embedding_list(vectors, request.encoding_format, model.full, tokens))
 
     def _admit(self, kind: str, full_name: str, expected: str, task: str) -> ModelName:
         """Resolve and count a request, with the knobs that are for it; fail it if they say so."""
@@ -195,12 +185,14 @@ class ModelServer:
             raise ApiError(knobs.fail.status, message, code="injected", headers=headers)
         return replace(model, knobs=knobs)
 
+    def reply_to(self, request: ChatRequest, knobs: Knobs) -> Reply:
+        """Runs in a worker thread: the reply with content knobs applied, not yet within its limit."""
+        written = write_reply(request, self.embedder, knobs.toolloop, delegates=knobs.delegate)
+        return apply_content_knobs(written, knobs)
+
     def _write(self, request: ChatRequest, knobs: Knobs) -> tuple[Reply, Usage]:
-        """Runs in a worker thread: the reply with content knobs and token limits applied, and its tokens."""
-        asked = in_fields(request)
-        written = write_reply(asked.request, self.embedder, knobs.toolloop, delegates=knobs.delegate)
-        said = decorated(asked.spoken(apply_content_knobs(written, knobs)), knobs)
-        reply = self._cut(said, request, knobs)
+        """Runs in a worker thread: the reply within its token limits, and its tokens."""
+        reply = self._cut(self.reply_to(request, knobs), request, knobs)
         pictures = sum(len(message.image_urls) for message in request.messages)
         prompt_tokens = self._count_all(one.text for one in request.messages) + pictures * PICTURE_TOKENS
         completion_tokens = self.embedder.count_tokens(reply.spoken) + knobs.hidden

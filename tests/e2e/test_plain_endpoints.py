@@ -14,10 +14,13 @@ from local.run_all.stack import LocalStack
 from samples.acl import ANNA
 from tests.e2e.stack_client import client_of, drop, wait_until_ended
 from tests.e2e.sub_agents.hosts import MODEL, answer_of, ask, configured, decision_of
+from tests.servers_fixture import ModelServer, model_server
 from tests.unit.ingestion.figure_files import FigureMaker
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+__all__ = ["model_server"]
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
@@ -26,22 +29,16 @@ FACT = "The tide wheel of Rye turns 14 times a minute."
 CAPTION = "Turns of the tide wheel by the hour"
 
 
-def endpoint(stack: LocalStack, path: str) -> dict[str, str]:
-    """The stack's own model server, as an Azure OpenAI resource."""
-    return {
+@pytest.fixture(scope="module")
+def plain(stack: LocalStack, model_server: ModelServer) -> Iterator[LocalStack]:
+    """The stack with such an endpoint, reached as an Azure OpenAI resource."""
+    endpoint = {
         "OPENAI_BASE_URL": "",
         "OPENAI_API_KEY": "",
-        "AZURE_OPENAI_ENDPOINT": f"http://127.0.0.1:{stack.ports.model}{path}",
-        "AZURE_OPENAI_API_KEY": stack.secrets.model_key,
+        "AZURE_OPENAI_ENDPOINT": model_server.base_url.removesuffix("/v1"),
+        "AZURE_OPENAI_API_KEY": model_server.api_key,
     }
-
-
-@pytest.fixture(scope="module")
-def plain(stack: LocalStack) -> Iterator[LocalStack]:
-    """The stack with such an endpoint, reached by paths that name the deployment."""
-    with configured(
-        stack, CHAT_MODEL=f"{MODEL}@without={LACKING},fenced,think", **endpoint(stack, "")
-    ) as running:
+    with configured(stack, CHAT_MODEL=f"{MODEL}@without={LACKING},fenced,think", **endpoint) as running:
         yield running
 
 
@@ -86,12 +83,13 @@ def test_a_sub_agent_calls_tools_and_reports_in_words(plain: LocalStack) -> None
     assert all(citation["verified"] for citation in answer["citations"])
 
 
-def test_each_refusal_was_met_once_by_the_process(plain: LocalStack, document: dict[str, Any]) -> None:
-    headers = {"api-key": plain.secrets.model_key}
-    stats = f"http://127.0.0.1:{plain.ports.model}/v1/stats"
-    before = httpx.get(stats, headers=headers, timeout=60).json()
+def test_each_refusal_was_met_once_by_the_process(
+    plain: LocalStack, model_server: ModelServer, document: dict[str, Any]
+) -> None:
+    headers = {"api-key": model_server.api_key}
+    before = httpx.get(f"{model_server.base_url}/stats", headers=headers, timeout=60).json()
     ask(plain, "How often is the tide wheel of Rye greased?")
-    after = httpx.get(stats, headers=headers, timeout=60).json()
+    after = httpx.get(f"{model_server.base_url}/stats", headers=headers, timeout=60).json()
     asked = after["requests"]["chat"] - before["requests"]["chat"]
     answered = after["calls"]["count"] - before["calls"]["count"]
     assert asked == answered > 0

@@ -22,13 +22,11 @@ class ApiError(Exception):
         code: str | None = None,
         param: str | None = None,
         headers: dict[str, str] | None = None,
-        raw: Json | None = None,
     ) -> None:
-        """`raw`: a body of another shape, as servers have that only resemble OpenAI's."""
         super().__init__(message)
         self.status, self.param, self.headers = status, param, headers
         kind = "invalid_request_error" if status < 500 else "server_error"
-        self.body: Json = raw or {"error": {"message": message, "type": kind, "param": param, "code": code}}
+        self.body: Json = {"error": {"message": message, "type": kind, "param": param, "code": code}}
 
     def response(self) -> JSONResponse:
         return JSONResponse(self.body, self.status, headers=self.headers)
@@ -129,13 +127,6 @@ class ChatRequest(Body):
     @property
     def output_limit(self) -> int | None:
         return self.max_completion_tokens or self.max_tokens
-
-    @property
-    def format(self) -> str | None:
-        return self.response_format.type if self.response_format else None
-
-    def has_role(self, role: str) -> bool:
-        return any(message.role == role for message in self.messages)
 
     def texts_of(self, role: str) -> list[str]:
         """The text of each message of that role, in order."""
