@@ -27,9 +27,13 @@ CREATE SCHEMA reporting;
 CREATE VIEW reporting.orders AS SELECT * FROM public.sales;
 COMMENT ON VIEW reporting.orders IS 'Orders of the quay shop';
 COMMENT ON COLUMN reporting.orders.amount IS 'in EUR, without tax';
+CREATE FUNCTION public.may_show(text) RETURNS boolean LANGUAGE plpgsql COST 10000
+AS $$BEGIN RETURN $1 = 'shown'; END$$;
+CREATE VIEW reporting.some AS SELECT word FROM public.secret WHERE public.may_show(word);
 CREATE ROLE groundwork LOGIN;
+ALTER ROLE groundwork SET standard_conforming_strings = off;
 GRANT USAGE ON SCHEMA reporting TO groundwork;
-GRANT SELECT ON reporting.orders TO groundwork;
+GRANT SELECT ON reporting.orders, reporting.some TO groundwork;
 """
 
 
@@ -65,6 +69,7 @@ def postgres_shop(access: tuple[str, ...]) -> Iterator[DatabaseSource]:
         try:
             with _owner(server, port) as owner:
                 owner.execute(SHOP.encode())
+                owner.execute("CREATE DATABASE old ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0")
             yield DatabaseSource(
                 name="shop",
                 host="127.0.0.1",

@@ -5,8 +5,10 @@ in the process, and no index holds what a database says. Rights are those of the
 them before anything here is called.
 """
 
+import asyncio
 import math
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -22,6 +24,7 @@ from shared.tables.models import Dialect, Table
 from shared.tables.queries import Cell
 
 _KEPT_S = 300.0
+_FAILED_S = 20.0  # meanwhile no question waits for a database that does not answer
 _CARD_TOKENS = 400
 
 
@@ -39,10 +42,12 @@ class DatabaseEngine(Protocol):
 
 @dataclass
 class _Catalog:
-    """What a database held at a time; vectors of its tables' cards once they were searched."""
+    """What a database held at a time, or why that is not known; vectors of its tables' cards once they were
+    searched."""
 
     tables: Sequence[Table]
     read_at: float
+    failed: GroundworkError | None = None
     vectors: list[list[float]] = field(default_factory=list)
 
 
@@ -59,6 +64,7 @@ class Databases:
         self._engines = {doc_id: engine_of(source) for doc_id, source in known.items()} if engine_of else {}
         self._sources = known
         self._catalogs: dict[str, _Catalog] = {}
+        self._reading: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._clock = clock
 
     def engine(self, doc_id: str) -> DatabaseEngine:
@@ -106,10 +112,17 @@ class Databases:
         return digest(source.host, source.database, source.views[table.number - 1], *columns)
 
     async def _catalog(self, doc_id: str) -> _Catalog:
-        known = self._catalogs.get(doc_id)
-        if known is None or self._clock() - known.read_at > _KEPT_S:
-            known = _Catalog(await self.engine(doc_id).tables(), self._clock())
-            self._catalogs[doc_id] = known
+        async with self._reading[doc_id]:  # one connection, however many ask at the same time
+            known = self._catalogs.get(doc_id)
+            kept_s = _FAILED_S if known and known.failed else _KEPT_S
+            if known is None or self._clock() - known.read_at > kept_s:
+                try:
+                    known = _Catalog(await self.engine(doc_id).tables(), self._clock())
+                except GroundworkError as failed:
+                    known = _Catalog((), self._clock(), failed)
+                self._catalogs[doc_id] = known
+        if known.failed:
+            raise known.failed
         return known
 
 

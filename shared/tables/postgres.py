@@ -29,6 +29,7 @@ from shared.tables.models import Column, ColumnKind, Dialect, Table
 from shared.tables.queries import MAX_RESULT_CHARS, MAX_ROWS, Cell
 
 if TYPE_CHECKING:
+    import psycopg
     from psycopg import AsyncConnection
     from psycopg.rows import TupleRow
 
@@ -62,6 +63,7 @@ SELECT set_config('statement_timeout', '{_STATEMENT_TIMEOUT_MS}', true),
        set_config('lock_timeout', '1000', true),
        set_config('idle_in_transaction_session_timeout', '{int(_TIMEOUT_S * 1000)}', true),
        set_config('search_path', 'pg_catalog', true),
+       set_config('standard_conforming_strings', 'on', true),
        set_config('datestyle', 'ISO', true)
 """
 
@@ -160,6 +162,7 @@ class PostgresEngine:
                         password=password,
                         connect_timeout=_CONNECT_TIMEOUT_S,
                         application_name="groundwork",
+                        client_encoding="UTF8",
                         prepare_threshold=None,
                         **_encryption(source),
                     )
@@ -180,8 +183,14 @@ class PostgresEngine:
         except psycopg.OperationalError:  # its text names the host and the user
             raise unreachable(DATABASE) from None
         except psycopg.Error as failed:
-            said = (failed.diag.message_primary or "it does not fit the columns")[:200]
-            raise InvalidQueryError(f"PostgreSQL refuses the query: {said}", "Correct it.") from None
+            raise InvalidQueryError(f"PostgreSQL refuses the query: {_said(failed)}", "Correct it.") from None
+
+
+def _said(failed: psycopg.Error) -> str:
+    """What is wrong: the server's words on the query itself. On values only the kind of error, since a value
+    may be of a row that the view leaves out: the server may calculate before it filters."""
+    said = failed.diag.message_primary
+    return said[:200] if said and (failed.sqlstate or "").startswith("42") else type(failed).__name__
 
 
 def _encryption(source: DatabaseSource) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from shared.ingestion.fair_turns import FairTurns
 from shared.ingestion.parser_process import parsers
 from shared.platform.blobs import BlobStore
 from shared.platform.concurrency import run_together
@@ -34,6 +35,7 @@ from shared.tables.table_cache import TableCache
 
 _PATIENCE_S = 20.0  # for pages that are being drawn
 _cached = TableCache()
+_asking = FairTurns(4)  # connections to databases: they have some hundred, for everybody
 
 
 async def run_query(
@@ -98,7 +100,8 @@ async def _of_database(
         )
         reply = await _performed(job, instance_memory_mb, whose)
     result = result_of(reply)
-    rows, is_cut = await engine.rows(reply.executed, len(result.columns))
+    async with _asking.turn(whose):
+        rows, is_cut = await engine.rows(reply.executed, len(result.columns))
     return result.model_copy(update={"rows": rows, "row_count": len(rows), "truncated": is_cut})
 
 

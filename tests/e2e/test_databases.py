@@ -1,5 +1,6 @@
 """A PostgreSQL database is asked by those of its principals, and by nobody and nothing else."""
 
+import asyncio
 import json
 from collections.abc import Iterator
 from contextlib import suppress
@@ -10,10 +11,12 @@ import pytest
 
 from shared.access.models import UserContext
 from shared.documents.figures import readable_documents
+from shared.platform.concurrency import run_together
 from shared.platform.database_sources import DatabaseSource
-from shared.platform.errors import GroundworkError, InvalidQueryError
+from shared.platform.errors import DependencyError, GroundworkError, InvalidQueryError
 from shared.tables.databases import Databases
-from shared.tables.postgres import PostgresEngine
+from shared.tables.models import Table
+from shared.tables.postgres import PostgresEngine, Rows
 from shared.tools.base import ToolResult
 from shared.tools.registry import Binding, bound_tool, run_query_of
 from shared.tools.table_tools import is_computed, table_result
@@ -158,6 +161,81 @@ async def test_nothing_is_left_behind(shop: DatabaseSource) -> None:
         await engine.rows("SELECT lo_create(0)", 1)
     rows, _ = await engine.rows("SELECT count(*) FROM pg_largeobject_metadata", 1)
     assert rows == ((0,),)
+
+
+@pytest.mark.attack("sql")
+async def test_a_backslash_ends_no_text(asked: Services) -> None:
+    binding = Binding(asked, ANNA)
+    (table,) = await binding.tables.newest()
+    sql = (
+        r"SELECT 'x\', ' , (SELECT count(*) FROM pg_catalog.pg_roles) "
+        f"FROM reporting.orders LIMIT 1) AS r(c0,c1) --' FROM {table.name} LIMIT 1"
+    )
+    result = await run_query_of(binding)(sql, [table])
+    assert result.rows[0][0] == "x\\"
+
+
+@pytest.mark.attack("sql")
+async def test_an_error_says_nothing_of_rows_that_a_view_leaves_out(shop: DatabaseSource) -> None:
+    engine = PostgresEngine(shop, no_token)
+    rows, _ = await engine.rows("SELECT count(*) FROM reporting.some", 1)
+    assert rows == ((0,),)
+    sql = "SELECT count(*) FROM reporting.some WHERE CASE WHEN word LIKE 's%' THEN word::int END = 1"
+    with pytest.raises(InvalidQueryError) as refused:
+        await engine.rows(sql, 1)
+    assert SECRET not in str(refused.value)
+
+
+async def test_texts_are_the_same_in_a_database_of_another_encoding(shop: DatabaseSource) -> None:
+    old = PostgresEngine(shop.model_copy(update={"database": "old"}), no_token)
+    rows, _ = await old.rows("SELECT length('Köln'), 'Köln'", 2)
+    assert rows == ((4, "Köln"),)
+
+
+async def test_a_password_leaves_the_machine_only_encrypted(shop: DatabaseSource) -> None:
+    plain = shop.model_copy(update={"host": "127.1"})  # another way to write it, so that it counts as remote
+    with pytest.raises(DependencyError):
+        await PostgresEngine(plain, no_token).rows("SELECT 1", 1)
+
+
+class CountingEngine(PostgresEngine):
+    """A database that takes its time; `most` queries and catalogs were at work at once."""
+
+    def __init__(self, source: DatabaseSource) -> None:
+        super().__init__(source, no_token)
+        self.at_work, self.most, self.catalogs = 0, 0, 0
+
+    async def tables(self) -> list[Table]:
+        self.catalogs += 1
+        await asyncio.sleep(0.05)
+        return await super().tables()
+
+    async def rows(self, sql: str, column_count: int) -> tuple[Rows, bool]:
+        self.at_work += 1
+        self.most = max(self.most, self.at_work)
+        await asyncio.sleep(1)
+        self.at_work -= 1
+        return ((1,),), False
+
+
+async def test_many_questions_take_few_connections(shop: DatabaseSource) -> None:
+    engine = CountingEngine(shop)
+    services = replace(services_with(shop), databases=Databases([shop], lambda _: engine))
+    binding = Binding(services, ANNA)
+    ((table,), *_) = await run_together(*(binding.tables.newest() for _ in range(6)))
+    run = run_query_of(binding)
+    await run_together(*(run(f"SELECT count(*) FROM {table.name}", [table]) for _ in range(12)))
+    assert (engine.catalogs, engine.most) == (1, 4)
+
+
+async def test_nobody_waits_twice_for_a_database_that_is_down(shop: DatabaseSource) -> None:
+    now = [0.0]
+    engine = CountingEngine(shop.model_copy(update={"port": 9}))
+    databases = Databases([shop], lambda _: engine, lambda: now[0])
+    for now[0], catalogs in ((0, 1), (19, 1), (21, 2)):
+        with pytest.raises(DependencyError):
+            await databases.tables("db-shop")
+        assert engine.catalogs == catalogs
 
 
 async def test_a_long_result_is_cut(shop: DatabaseSource) -> None:

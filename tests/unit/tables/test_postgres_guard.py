@@ -188,6 +188,9 @@ _EXPRESSIONS = (
     'region COLLATE "de_DE"',
     "my_function(region)",
     "region OPERATOR(pg_catalog.||) 'x'",
+    "date_part('year FROM now()), (SELECT word FROM public.secret) AS x --', ordered)",
+    "date_part('a''b', ordered)",
+    """extract("year FROM now()), (SELECT word FROM public.secret) AS x --" FROM ordered)""",
 )
 _BOMBS = (
     f"SELECT {'(' * 1200}1{')' * 1200} FROM orders_1",
@@ -197,6 +200,15 @@ _BOMBS = (
     "WITH c0 AS (SELECT * FROM orders_1), "
     + ", ".join(f"c{n + 1} AS (SELECT x.*, y.* FROM c{n} x, c{n} y)" for n in range(30))
     + " SELECT * FROM c30",
+    "WITH c0 AS (SELECT amount AS a FROM orders_1), "
+    + ", ".join(f"c{n + 1} AS (SELECT a + a AS a FROM c{n})" for n in range(20))
+    + " SELECT a FROM c20",
+    f"{'SELECT a || a AS a FROM (' * 20}SELECT region AS a FROM orders_1{') x' * 20}",
+    "SELECT amount FROM orders_1 o WHERE EXISTS ("
+    f"{'SELECT a + a AS a FROM (' * 20}SELECT o.amount AS a{') x' * 20})",
+    "WITH c0 AS (SELECT 1 AS a UNION SELECT 2), "
+    + ", ".join(f"c{n + 1}(a) AS ((SELECT a + a FROM c{n}) UNION SELECT 1)" for n in range(20))
+    + " SELECT a FROM c20",
     f"SELECT amount AS a0, {', '.join(f'a{n} + a{n} AS a{n + 1}' for n in range(60))} FROM orders_1",
 )
 ATTACKS = (
