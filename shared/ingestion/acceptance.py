@@ -79,7 +79,8 @@ async def _compared(task: IngestTask, state: DocumentState, properties: BlobProp
     has_rows = state.content_hash != "" and state.pipeline == pipeline(services.settings)
     is_refused = is_quarantined(state) and state.wanted_etag == properties.etag
     # Whoever broke off in the last step has left rows of the old version, and files.
-    is_current = has_rows and state.blob_etag == properties.etag and state.status != "indexing"
+    has_ended = state.status in ("ready", "failed")
+    is_current = has_rows and state.blob_etag == properties.etag and has_ended
     content_changed = not is_current and not is_refused
     # Also if the rows are those of other settings: a narrower list holds before they are replaced.
     rights_changed = state.content_hash != "" and state.rights != rights

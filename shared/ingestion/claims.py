@@ -61,7 +61,8 @@ class IngestTask:
         used: what this step has used up for the document's owner.
         blob: the file's properties, as far as this activity has asked for them.
         is_whole: the whole ingestion is this one activity: no later one reads the files.
-        is_first: no bytes were ever read under this name, so nothing made of them can be anywhere.
+        is_first: no bytes were ever read under this name, so nothing made of them can be anywhere. It is
+            whole, and stores no work files; every other attempt must clear up, and so must its repetition.
     """
 
     def __init__(self, step: IngestStep, services: IngestionServices) -> None:
@@ -187,11 +188,6 @@ class IngestTask:
             return Closed(again=True)
         raise contended()
 
-    @property
-    def stores_files(self) -> bool:
-        """Whether work files are stored: always for a new version, whose repetition must clear up by them."""
-        return not self.is_whole or self.known is None or self.known.content_hash != ""
-
     async def note(self, change: Callable[[DocumentState], DocumentState]) -> DocumentState:
         """As `update`; of a small document the change is written with the next update.
 
@@ -228,7 +224,7 @@ class IngestTask:
     async def put(self, name: str, content: Model) -> None:
         """Create or replace a work file."""
         self._files[name] = content
-        if self.stores_files:
+        if not self.is_first:
             await self.blobs.write(WORK, self._path(name), content.model_dump_json().encode())
 
     async def get(self, name: str, kind: type[WorkModel]) -> WorkModel:
@@ -240,7 +236,7 @@ class IngestTask:
         known = self._files.get(name)
         if isinstance(known, kind):
             return known
-        if not self.stores_files:
+        if self.is_first:
             raise NotFoundError(f"There is no {name} of this ingestion.")
         return kind.from_stored(await self.blobs.read(WORK, self._path(name)))
 

@@ -141,7 +141,6 @@ async def finish(task: IngestTask) -> Done:
     if state.content_hash == task.content_hash and not await task.exists(PARSED):
         return Done()  # an earlier attempt did it all
     state = await copies.take_corrections(task, state)
-    is_extracted_kept = not task.stores_files
     version = await _load(task)
     record = await _of_its_age(_record(task, state, version), task, state)
     changes = await task.get(CHANGES, BlockChanges)
@@ -162,7 +161,7 @@ async def finish(task: IngestTask) -> Done:
     state = await _updated_or_taken_back(task, indexed)
     if state.wanted_rights != state.rights:
         await rights.apply_rights(task)
-    if version.described.by_model and not is_extracted_kept:
+    if version.described.by_model and not task.is_first:
         await keep_extracted(task, state, version.described)
     if not task.is_first or version.parsed.figures:
         await _clear_away(task, state, version, changes)

@@ -75,7 +75,7 @@ async def describe(task: IngestTask) -> Done:
     metadata = with_language_code(metadata, parsed.opening)
     described = DescribedFile(**metadata.model_dump(), by_model=by_model)
     await task.put(METADATA, described)
-    if by_model and not task.stores_files:
+    if by_model and task.is_first:
         # Now and not in the last step: no work file saves a repetition the model's call.
         await keep_extracted(task, state, described)
     return Done()

@@ -166,6 +166,9 @@ def _with_bytes(state: DocumentState, content_hash: str, etag: str) -> DocumentS
     read: dict[str, object] = {"wanted_etag": etag, "tried_hash": content_hash, "begun_parses": begun}
     if content_hash != state.tried_hash:
         read |= {"failed_tries": 0, "tried_reason": None, "tried_failure": None}
+        if content_hash == state.content_hash and state.tried_reason is None:
+            # Bytes tried meanwhile that broke off, and did not fail, have left rows: these count as new.
+            read |= {"pipeline": "", "copied_hash": ""}
     return state.model_copy(update=read)
 
 

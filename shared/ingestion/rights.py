@@ -14,7 +14,7 @@ from shared.documents.index_rows import merge_rights, rights_fields
 from shared.documents.requests import MAX_PRINCIPALS
 from shared.documents.state import DocumentState, Rights
 from shared.evidence.document_prompt import web_address
-from shared.ingestion.claims import MAX_WRITE_ATTEMPTS, IngestTask, contended
+from shared.ingestion.claims import MAX_WRITE_ATTEMPTS, ClaimLostError, IngestTask, contended
 from shared.ingestion.models import Done
 from shared.ingestion.services import IngestionServices
 from shared.platform.blobs import BlobProperties
@@ -165,6 +165,9 @@ async def upload_blocks(task: IngestTask, rows: Sequence[IndexRow], rights: Righ
     """Write rows that carry `rights`; if others are wanted by the time they are written, those as well.
 
     If the document was deleted meanwhile, they are removed again: its new holder may not have seen them.
+
+    Raises:
+        ClaimLostError: it was deleted.
     """
     content_index = task.services.content_index
     await content_index.upload(rows)
@@ -175,6 +178,7 @@ async def upload_blocks(task: IngestTask, rows: Sequence[IndexRow], rights: Righ
         await content_index.merge([{"block_id": key, **fields} for key in keys])
     if state is None or state.is_deleted:
         await content_index.delete(keys)
+        raise ClaimLostError
 
 
 def with_rights(state: DocumentState, written: Rights) -> DocumentState:

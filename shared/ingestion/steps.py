@@ -60,6 +60,7 @@ async def perform(act: Act, task: IngestTask, *details: object, in_turn: bool = 
             if owner and task.used != Usage():
                 await charge(owner, task.used, task.services.user_limits)
     except ClaimLostError:
+        await _remove_late_files(task)
         return Superseded()
     except GroundworkError as failed:
         return _failure(act.__name__, task, failed)
@@ -98,9 +99,11 @@ async def accept(task: IngestTask) -> Accepted:
     try:
         with SHARES.taken(sender_of(task.step.blob_name)):
             return accepted.model_copy(update={"done": await ingest_small(task)})
-    except NoPlaceFreeError:
-        await task.update()  # what was noted
-        return accepted
+    except GroundworkError as failed:
+        await task.update()  # what was noted: who may see the document, also if it failed
+        if isinstance(failed, NoPlaceFreeError):
+            return accepted
+        raise
 
 
 async def ingest_small(task: IngestTask) -> SmallDone:
@@ -113,21 +116,23 @@ async def ingest_small(task: IngestTask) -> SmallDone:
     task.is_whole = True
     parsed = await parse(task)
     result = IngestResult(outcome="current")
-    if not parsed.same_bytes:
-        async with task.counted_parse():
+    async with task.counted_parse():
+        if not parsed.same_bytes:
             await metadata.describe(task)
             planned = await indexing.plan(task)
             if planned.new_figure_count:
                 await captions.caption(task)
             if planned.new_count:
                 await indexing.write_blocks(task)
+            else:
+                await task.update()  # who may read it may have changed, or the claim, while a model was asked
             await indexing.finish(task)
-        result = IngestResult(outcome="ready", **planned.model_dump(include=BLOCK_COUNTS))
-    # An attempt that broke off within its last step leaves old rows, or newer rights that rows lack.
-    elif await task.exists(PARSED):
-        await indexing.finish(task)
-    elif task.known is None or task.known.wanted_rights != task.known.rights:
-        await apply_rights(task)
+            result = IngestResult(outcome="ready", **planned.model_dump(include=BLOCK_COUNTS))
+        # An attempt that broke off within its last step leaves old rows, or newer rights that rows lack.
+        elif await task.exists(PARSED):
+            await indexing.finish(task)
+        elif task.known is None or task.known.wanted_rights != task.known.rights:
+            await apply_rights(task)
     closed = await task.close(CloseRequest(step=task.step, status="ready"))
     return SmallDone(result=result, again=closed.again)
 
@@ -151,9 +156,7 @@ async def remove(task: IngestTask) -> Closed:
     if state.corrections:
         await _hand_over(task, state)
     await _remove_rows(task)
-    await task.remove_files()
-    await metadata.remove_extracted(task.blobs, task.doc_id)
-    await page_files.remove_all(task.blobs, task.doc_id)
+    await _remove_files(task)
     return await task.forget()
 
 
@@ -187,6 +190,7 @@ async def _clear_up(task: IngestTask, state: DocumentState) -> None:
     current = pipeline(task.services.settings)
     if not state.content_hash:
         await _remove_rows(task)
+        await task.blobs.delete_prefix(FIGURES, f"{task.doc_id}/")
         await page_files.remove_all(task.blobs, state.doc_id)
     elif (state.content_hash, state.pipeline) != (state.tried_hash, current):
         task.content_hash = state.tried_hash
@@ -199,7 +203,23 @@ async def _remove_rows(task: IngestTask) -> None:
     # The row first: a document in the list must be searchable in full.
     await task.services.documents_index.delete([task.doc_id])
     await index_rows.remove_blocks(task.services.content_index, task.doc_id)
+
+
+async def _remove_files(task: IngestTask) -> None:
     await task.blobs.delete_prefix(FIGURES, f"{task.doc_id}/")
+    await task.remove_files()
+    await metadata.remove_extracted(task.blobs, task.doc_id)
+    await page_files.remove_all(task.blobs, task.doc_id)
+
+
+async def _remove_late_files(task: IngestTask) -> None:
+    """Remove the files of a deleted document that a step has stored after its removal."""
+    try:
+        state = await task.documents.get(task.doc_id)
+        if state is None or state.is_deleted:
+            await _remove_files(task)
+    except GroundworkError as failed:
+        get_logger().warning("ingestion.cleanup_failed", doc_id=task.doc_id, error_type=failed.code)
 
 
 async def _remove_new(task: IngestTask) -> None:

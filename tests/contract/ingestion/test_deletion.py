@@ -15,7 +15,7 @@ from shared.ingestion.changes import delete
 from shared.ingestion.models import IngestStep, Superseded
 from shared.ingestion.uploads import receive
 from shared.platform.errors import DocumentNotFoundError
-from shared.platform.names import DOCUMENTS
+from shared.platform.names import DOCUMENTS, FIGURES, WORK
 from shared.platform.search import SearchRequest
 from shared.retrieval.secured_index import SecuredIndex
 from shared.wiring import Services
@@ -82,7 +82,13 @@ def interrupted(
 async def is_gone(services: Services, blob_name: str, doc_id: str) -> bool:
     """Whether nothing at all is left of it."""
     rows = [*await blocks_of(services, blob_name), *await documents_of(services, blob_name)]
-    return not rows and await services.documents.get(doc_id) is None
+    names = [
+        found.name
+        for container in (WORK, FIGURES)
+        async for found in services.blobs.list_blobs(container)
+        if doc_id in found.name
+    ]
+    return not rows and not names and await services.documents.get(doc_id) is None
 
 
 async def test_no_block_of_a_first_version_is_found_before_all_are_there(services: Services) -> None:
@@ -143,6 +149,20 @@ async def test_what_is_written_while_the_document_is_deleted_is_taken_back(
     outcome = (await ingest(interrupted(services, part, method, happen), state.blob_name)).outcome
     assert outcome == "superseded"
     assert await found(services) == set()
+    assert await is_gone(services, state.blob_name, state.doc_id)
+
+
+async def test_no_file_is_left_of_a_document_that_was_deleted_while_it_was_described(
+    services: Services,
+) -> None:
+    state = await sent(services)
+
+    async def happen() -> None:
+        await delete(state, services)
+        assert (await ingest(services, state.blob_name, "removal")).outcome == "removed"
+
+    late = interrupted(services, "chat_model", "parse", happen)
+    assert (await ingest(late, state.blob_name)).outcome == "superseded"
     assert await is_gone(services, state.blob_name, state.doc_id)
 
 

@@ -1,0 +1,143 @@
+"""A short text whose attempt broke off: what is left of it goes, also if other bytes come before the next."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from shared.documents.ids import document_id
+from shared.ingestion import steps
+from shared.ingestion.changes import delete
+from shared.ingestion.models import IngestFailure, IngestStep, Superseded
+from shared.platform.errors import DependencyError
+from shared.platform.names import WORK
+from shared.wiring import Services
+from tests.contract.ingestion.driving import (
+    GUIDE,
+    blocks_of,
+    drop,
+    dropped,
+    ingest,
+    perform,
+    state_of,
+)
+from tests.contract.ingestion.models import CountingChatModel
+from tests.fakes.replaced import Replaced
+
+pytestmark = pytest.mark.contract
+NEW_GUIDE = GUIDE.replace("16 bar", "20 bar")
+
+
+def calling(services: Services, part: str, method: str, call: Callable[..., Awaitable[Any]]) -> Services:
+    """Services of which one method is another."""
+    parts: dict[str, Any] = {part: Replaced(getattr(services, part), **{method: call})}
+    return replace(services, **parts)
+
+
+def failing(services: Services, part: str, method: str) -> Services:
+    async def call(*_: object, **__: object) -> None:
+        raise DependencyError("The service is busy.", "Try again.")
+
+    return calling(services, part, method, call)
+
+
+async def break_off(services: Services, name: str, part: str, method: str) -> None:
+    """An attempt of the instance `one` that fails at this call; it may be tried again."""
+    step = IngestStep(blob_name=name, instance_id="one")
+    reply = await perform(steps.accept, step, failing(services, part, method))
+    assert isinstance(reply, IngestFailure)
+    assert reply.retryable
+
+
+async def contents_of(services: Services, name: str) -> str:
+    return " ".join(block["content"] for block in await blocks_of(services, name))
+
+
+async def work_files(services: Services, name: str) -> list[str]:
+    prefix = f"ingest/{document_id(name)}/"
+    return [found.name async for found in services.blobs.list_blobs(WORK, prefix)]
+
+
+async def test_of_the_first_bytes_nothing_is_left_when_two_attempts_break_off(
+    services: Services, name: str
+) -> None:
+    await drop(services, name)
+    await break_off(services, name, "documents_index", "upload")
+    await drop(services, name, NEW_GUIDE)
+    await break_off(services, name, "content_index", "delete")
+    await ingest(services, name, "one")
+    assert "20 bar" in await contents_of(services, name)
+    assert "16 bar" not in await contents_of(services, name)
+    assert await work_files(services, name) == []
+
+
+async def test_of_bytes_that_were_taken_back_nothing_is_left(services: Services, name: str) -> None:
+    await dropped(services, name)
+    await drop(services, name, NEW_GUIDE)
+    await break_off(services, name, "documents_index", "upload")
+    await drop(services, name)
+    await break_off(services, name, "content_index", "delete")
+    await ingest(services, name, "one")
+    state = await state_of(services, name)
+    assert "16 bar" in await contents_of(services, name)
+    assert "20 bar" not in await contents_of(services, name)
+    assert len(await blocks_of(services, name)) == state.block_count
+    assert state.version == 1
+    assert await work_files(services, name) == []
+
+
+async def test_a_last_step_that_broke_off_is_repeated_though_its_repetition_breaks_off(
+    services: Services, name: str
+) -> None:
+    await dropped(services, name)
+    await drop(services, name, NEW_GUIDE)
+    await break_off(services, name, "content_index", "delete")
+    await break_off(services, name, "content_index", "merge")
+    await break_off(services, name, "content_index", "delete")
+    await ingest(services, name, "one")
+    assert "16 bar" not in await contents_of(services, name)
+    assert await work_files(services, name) == []
+
+
+async def test_a_search_service_that_is_down_while_old_rows_are_removed_is_no_fault_of_the_file(
+    services: Services, name: str
+) -> None:
+    await dropped(services, name)
+    await drop(services, name, NEW_GUIDE)
+    assert (await ingest(failing(services, "content_index", "delete"), name)).outcome == "failed"
+    assert (await state_of(services, name)).failed_tries == 1
+
+
+async def test_the_owner_sees_a_file_that_could_not_be_fetched(services: Services, name: str) -> None:
+    await drop(services, name, metadata={"owner_id": "anna"})
+    assert (await ingest(failing(services, "blobs", "download"), name)).outcome == "failed"
+    state = await state_of(services, name)
+    assert (state.status, state.wanted_rights.owner_id) == ("failed", "anna")
+
+
+async def test_the_row_of_a_deleted_document_is_not_written_again(
+    services: Services, name: str, chat_model: CountingChatModel
+) -> None:
+    """Deleted while the model describes a version that has no new blocks, or while blocks are written."""
+    rows: list[object] = []
+
+    async def upload(written: object) -> None:
+        rows.append(written)
+
+    for part, method, content in (
+        ("chat_model", "parse", GUIDE.partition("## Care")[0]),
+        ("content_index", "upload", NEW_GUIDE),
+    ):
+        await dropped(services, name)
+
+        async def call(*given: Any, part: str = part, method: str = method) -> Any:
+            result = await getattr(getattr(services, part), method)(*given)
+            await delete(await state_of(services, name), services)
+            return result
+
+        await drop(services, name, content)
+        watched = calling(calling(services, part, method, call), "documents_index", "upload", upload)
+        step = IngestStep(blob_name=name, instance_id="one")
+        assert isinstance(await perform(steps.accept, step, watched), Superseded)
+        assert rows == []
