@@ -4,13 +4,20 @@ import argparse
 import fcntl
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
+
+from starlette.routing import Route
 
 from local.loopback import USAGE_ERROR, bind, serve
 
 
-def main() -> int:
-    """Exit status: 0 after a clean stop, 2 when the port or the folder is taken."""
+def main(load_routes: Callable[[], list[Route]] = list) -> int:
+    """Exit status: 0 after a clean stop, 2 when the port or the folder is taken.
+
+    Args:
+        load_routes: further ones; called when the port and the folder are taken.
+    """
     arguments = _arguments()
     # Before numpy is loaded. Its threads fight with ours: 272 searches a second fell to 31 with the default.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -24,7 +31,7 @@ def main() -> int:
             return USAGE_ERROR
         from local.search_server.app import create_app
 
-        serve(create_app(arguments.data, arguments.key), listener)
+        serve(create_app(arguments.data, arguments.key, load_routes()), listener)
     return 0
 
 

@@ -1,6 +1,6 @@
 """The application: routes, the key, and what lives as long as the process."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -19,12 +19,13 @@ from local.search_server.http_io import OPEN_PATH, WORKER_THREADS, KeyCheck, on_
 from local.search_server.index_routes import index_routes
 
 
-def create_app(data_folder: Path, key: str) -> Starlette:
+def create_app(data_folder: Path, key: str, further_routes: Sequence[Route] = ()) -> Starlette:
     """The server over a folder, with all its indexes loaded.
 
     Args:
         data_folder: holds one SQLite file per index; made if missing. Only one server may use it at a time.
         key: what clients must send as `api-key`.
+        further_routes: beside those of the server.
     """
     catalog = Catalog(data_folder)
     aliases = AliasStore(data_folder / "aliases.json")
@@ -39,6 +40,7 @@ def create_app(data_folder: Path, key: str) -> Starlette:
             *document_routes(),
             *index_routes(),
             *alias_routes(),
+            *further_routes,
             Route(OPEN_PATH, health),
         ],
         middleware=[Middleware(KeyCheck, key=key)],

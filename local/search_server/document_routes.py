@@ -1,4 +1,4 @@
-"""Routes over documents: indexing, lookup, count, search, suggest, autocomplete; and counts of their use."""
+"""Routes over documents: indexing, lookup, count, search; and counts of their use."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -15,10 +15,9 @@ from local.search_server.errors import not_found
 from local.search_server.http_io import in_worker, json_response, parse, read_json, read_object
 from local.search_server.index import Index, Outcome
 from local.search_server.projection import Projection
-from local.search_server.requests import AutocompleteRequest, SearchRequest, SuggestRequest
+from local.search_server.requests import SearchRequest
 from local.search_server.schema import JsonObject
 from local.search_server.search import run_search
-from local.search_server.suggestions import autocomplete, suggest
 
 
 class Stats:
@@ -56,8 +55,6 @@ def document_routes() -> list[Route]:
         Route(documents + "/search.index", index_documents, methods=["POST"]),
         Route(documents + "('{key}')", get_document, methods=["GET"]),
         Route(documents + "/$count", count_documents, methods=["GET"]),
-        Route(documents + "/search.post.suggest", suggest_documents, methods=["POST"]),
-        Route(documents + "/search.post.autocomplete", autocomplete_text, methods=["POST"]),
         Route("/stats", show_stats, methods=["GET"]),
         Route("/stats/reset", reset_stats, methods=["POST"]),
     ]
@@ -98,16 +95,6 @@ async def search_documents(request: Request) -> Response:
     return await in_worker(request, _search, index, parse(SearchRequest, body), body)
 
 
-async def suggest_documents(request: Request) -> Response:
-    index, asked = served_index(request), parse(SuggestRequest, await read_object(request))
-    return json_response(await in_worker(request, _suggest, index, asked))
-
-
-async def autocomplete_text(request: Request) -> Response:
-    index, asked = served_index(request), parse(AutocompleteRequest, await read_object(request))
-    return json_response(await in_worker(request, _autocomplete, index, asked))
-
-
 async def show_stats(request: Request) -> Response:
     return json_response(stats_of(request).body)
 
@@ -141,13 +128,3 @@ def _search(index: Index, asked: SearchRequest, body: JsonObject) -> Response:
     with index.view() as view:
         answer = run_search(view, asked, body)
     return json_response(answer)
-
-
-def _suggest(index: Index, asked: SuggestRequest) -> JsonObject:
-    with index.view() as view:
-        return suggest(view, asked)
-
-
-def _autocomplete(index: Index, asked: AutocompleteRequest) -> JsonObject:
-    with index.view() as view:
-        return autocomplete(view, asked)

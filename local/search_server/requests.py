@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, JsonValue
+from pydantic import BeforeValidator, Field
 
 from local.search_server.definition import WireModel
 
@@ -49,28 +49,3 @@ class SearchRequest(WireModel):
     top: int | None = Field(default=None, ge=0)
     vector_queries: tuple[VectorQuery, ...] = ()
     vector_filter_mode: Literal["preFilter"] = "preFilter"
-
-
-class SuggestRequest(WireModel):
-    search: str = Field(min_length=1, max_length=100)
-    suggester_name: str
-    filter: str | None = None
-    select: CommaList = ()
-    top: int = Field(default=5, ge=1, le=100)
-
-
-class AutocompleteRequest(WireModel):
-    search: str = Field(min_length=1, max_length=100)
-    suggester_name: str
-    autocomplete_mode: Literal["oneTerm"] = "oneTerm"
-    filter: str | None = None
-    top: int = Field(default=5, ge=1, le=100)
-
-
-class AnalyzeRequest(WireModel):
-    text: str
-    analyzer: str | None = None
-    tokenizer: str | None = None
-    normalizer: str | None = None
-    token_filters: list[JsonValue] | None = None
-    char_filters: list[JsonValue] | None = None

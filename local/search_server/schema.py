@@ -10,7 +10,6 @@ from local.search_server.definition import (
     FieldDefinition,
     IndexDefinition,
     SemanticConfiguration,
-    Suggester,
     VectorSearch,
     check_definition,
 )
@@ -116,12 +115,6 @@ class Schema:
                 f"Invalid expression in {purpose}: Could not find a property named '{path}' on type"
                 " 'search.document'."
             ) from None
-
-    def suggester(self, name: str) -> Suggester:
-        for suggester in self.definition.suggesters:
-            if suggester.name == name:
-                return suggester
-        raise RequestError(f"The specified suggester name '{name}' does not exist in this index definition.")
 
     def semantic_configuration(self, name: str | None) -> SemanticConfiguration:
         semantic = self.definition.semantic

@@ -1,4 +1,4 @@
-"""A search server as its own process, as `make run` starts it."""
+"""A search server as its own process, as `make run` starts it, and with the operations only tests ask for."""
 
 import signal
 import subprocess
@@ -30,7 +30,7 @@ class SearchServerProcess:
             RuntimeError: it ended instead, or did not answer in a minute.
         """
         options = ["--port", str(self.port), "--data", str(self.folder), "--key", self.key]
-        self.process = subprocess.Popen([sys.executable, "-m", "local.search_server", *options])
+        self.process = subprocess.Popen([sys.executable, "-m", "tests.search_operations", *options])
         give_up = time.monotonic() + START_TIMEOUT_S
         while time.monotonic() < give_up and self.process.poll() is None:
             try:

@@ -1,16 +1,34 @@
-"""Suggest and autocomplete: documents and words that continue what was typed. Both respect the filter.
-
-The application asks for neither; Microsoft's live tests do, so every text is simply read.
-"""
+"""Suggest and autocomplete: documents and words that continue what was typed. Both respect the filter."""
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import Literal
+
+from pydantic import Field
 
 from local.search_server import analyzers, store
+from local.search_server.definition import WireModel
+from local.search_server.errors import RequestError
 from local.search_server.index import View
 from local.search_server.projection import Projection
-from local.search_server.requests import AutocompleteRequest, SuggestRequest
+from local.search_server.requests import CommaList
 from local.search_server.schema import JsonObject, values_at
+
+
+class SuggestRequest(WireModel):
+    search: str = Field(min_length=1, max_length=100)
+    suggester_name: str
+    filter: str | None = None
+    select: CommaList = ()
+    top: int = Field(default=5, ge=1, le=100)
+
+
+class AutocompleteRequest(WireModel):
+    search: str = Field(min_length=1, max_length=100)
+    suggester_name: str
+    autocomplete_mode: Literal["oneTerm"] = "oneTerm"
+    filter: str | None = None
+    top: int = Field(default=5, ge=1, le=100)
 
 
 def suggest(view: View, request: SuggestRequest) -> JsonObject:
@@ -45,7 +63,10 @@ def _continuing(
     view: View, request: SuggestRequest | AutocompleteRequest
 ) -> Iterator[tuple[JsonObject, str]]:
     """Of each permitted document the first text that holds all words, the last as a beginning."""
-    paths = view.schema.suggester(request.suggester_name).source_fields
+    suggesters = {one.name: one for one in view.schema.definition.suggesters}
+    if (suggester := suggesters.get(request.suggester_name)) is None:
+        raise RequestError(f"The specified suggester name '{request.suggester_name}' does not exist.")
+    paths = suggester.source_fields
     *whole, begun = _words(request.search) or [""]
     bodies = store.read_bodies(view.connection, view.select(request.filter).slots.tolist())
     for body in bodies.values() if begun else ():
