@@ -27,7 +27,7 @@ LIBRARIES = (
 )
 HARMLESS = ("azure.functions", "azure.durable_functions", "azure.core", "azurefunctions", "azure.monitor")
 SETTING = "a setting"
-CALLER = "whoever calls it"  # named here, too
+CALLER = "its callers"  # they are listed as well
 # module -> what its addresses are made from; or the test that tries to steer them, and with what.
 DIALS = {
     "shared/access/directory.py": "tests/contract/clients/test_graph.py",  # ids of people, the next page
