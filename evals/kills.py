@@ -357,7 +357,9 @@ def summary(outcomes: Sequence[Outcome], rounds: int) -> dict[str, Any]:
     }
 
 
-def measure(stack: LocalStack, kinds: Sequence[str], rounds: int, seed: int, out: Path) -> dict[str, Any]:
+def measure(
+    stack: LocalStack, kinds: Sequence[str], rounds: int, seed: int, out: Path, *, pace: str = PACE
+) -> dict[str, Any]:
     """Every kind, so many rounds each; those that were measured before are not measured again."""
     known = rounds_beside(out)
     done: dict[str, list[list[Outcome]]] = {kind: [] for kind in kinds}
@@ -368,7 +370,7 @@ def measure(stack: LocalStack, kinds: Sequence[str], rounds: int, seed: int, out
     for kind in kinds:
         while len(done[kind]) < rounds:
             stack.stop_host()
-            stack.start_host({"CHAT_MODEL": f"{LOCAL_CHAT_MODEL}@{PACE}"})
+            stack.start_host({"CHAT_MODEL": f"{LOCAL_CHAT_MODEL}@{pace}"})
             outcomes = ROUNDS[kind](Scene(stack, f"{seed} {kind} {len(done[kind])}"))
             done[kind].append(outcomes)
             with known.open("a") as lines:
@@ -397,7 +399,9 @@ def main() -> int:
         LocalStack(StackSettings(FREE_PORTS, Path(folder)), environment={**SETTINGS, **environment}) as stack,
     ):
         bring_samples(stack, lambda done, whole, current: None)
-        report = measure(stack, arguments.kinds, arguments.rounds, arguments.seed, arguments.out)
+        report = measure(
+            stack, arguments.kinds, arguments.rounds, arguments.seed, arguments.out, pace=arguments.pace
+        )
     return 1 if any(one["lost"] or one["doubled_events"] for one in report.values()) else 0
 
 
@@ -405,6 +409,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m evals.kills", description=__doc__)
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--kinds", nargs="+", choices=ROUNDS, default=list(ROUNDS))
+    parser.add_argument("--pace", default=PACE, help="of the stand-in, as in the name of its model")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, required=True)
     return parser.parse_args()
