@@ -15,7 +15,6 @@ import httpx
 
 from evals.real.__main__ import read_questions
 from evals.real.asking import RecordedRun, RecordedStack, read_runs, recorded_stack
-from local.model_server.knobs import PACES
 from local.run_all.app_settings import LOCAL_CHAT_MODEL
 from local.run_all.demo import ProgressBar, bring_samples
 from local.run_all.stack_settings import StackError
@@ -23,7 +22,13 @@ from local.run_all.stack_settings import StackError
 QUESTIONS = Path(__file__).parent / "questions.jsonl"
 AT_ONCE = 4
 DEADLINE_S = 60.0  # MAX_TOTAL_LATENCY_MS by default
-NAMES = ("none", *PACES)
+# Knobs of the stand-in (docs/internals/model-server.md): figures seen at hosted endpoints.
+PACES = {
+    "none": "",
+    "gpt-4.1": "@ttft=700,tps=70",
+    "gpt-5-mini": "@ttft=900,tps=120,thinks",
+    "first-word": "@ttft=500,tps=65",
+}
 
 
 def main() -> int:
@@ -48,7 +53,7 @@ def _ask(
 ) -> dict[str, float | None]:
     questions = read_questions(QUESTIONS)[: options.limit]
     asking.stack.kill_host()
-    asking.stack.start_host({"CHAT_MODEL": f"{LOCAL_CHAT_MODEL}@pace={pace}"})
+    asking.stack.start_host({"CHAT_MODEL": LOCAL_CHAT_MODEL + PACES[pace]})
     asking.ask_all(questions, folder, options.at_once)
     return conclude(read_runs(folder, [one.id for one in questions]))
 
@@ -86,7 +91,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--limit", type=int, default=None, help="only the first so many questions")
     parser.add_argument("--at-once", type=int, default=AT_ONCE, help="conversations in flight")
     parser.add_argument(
-        "--paces", type=lambda listed: listed.split(","), default=NAMES, help="of: " + ", ".join(NAMES)
+        "--paces", type=lambda listed: listed.split(","), default=tuple(PACES), help="of: " + ", ".join(PACES)
     )
     return parser.parse_args()
 

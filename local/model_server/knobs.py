@@ -6,14 +6,13 @@ The table is in docs/internals/model-server.md. An unknown knob is an error: a t
 because a fault was misspelt.
 
 With `chaos=SEED` each request gets one of all the faults, or none. What it gets depends on the seed and on
-its number alone, so that a run that failed can be repeated. `pace` is how fast hosted models answer, and what
-they think unseen: figures seen at hosted endpoints; hidden tokens count against a reply's limit, and cost.
+its number alone, so that a run that failed can be repeated.
 """
 
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
@@ -74,7 +73,7 @@ class Knobs(BaseModel):
         delegate: it hands a question over to a sub-agent when it is advised to.
         overtalk: tokens that a reply is longer, at least, than it is allowed to be.
         chaos: the seed of `draw`.
-        pace: a class of hosted models (`PACES`); `hidden`: tokens that it thinks ahead of this reply.
+        thinks: tokens that nobody sees come before the reply (`hidden_tokens`).
         only: names of the tasks that all this is for; none = all.
     """
 
@@ -95,8 +94,7 @@ class Knobs(BaseModel):
     delegate: bool = False
     filter: bool = False
     refuse: bool = False
-    pace: Literal["", "none", "gpt-4.1", "gpt-5-mini", "first-word"] = ""
-    hidden: int = 0
+    thinks: bool = False
     only: _Tasks = ()
 
     def are_for(self, task: str) -> bool:
@@ -160,35 +158,11 @@ def with_fault(knobs: Knobs, request_number: int) -> Knobs:
     return knobs.model_copy(update={name: getattr(drawn, name) for name in drawn.model_fields_set})
 
 
-@dataclass(frozen=True)
-class Pace:
-    """One class of models.
-
-    Attributes:
-        first_ms: until the first token, visible or not.
-        tokens_per_s: of both.
-        hidden: tokens by reasoning effort; the name "" stands for a request that names none.
-    """
-
-    first_ms: int
-    tokens_per_s: int
-    hidden: Mapping[str, int] = field(default_factory=dict)
+# By reasoning effort; "" stands for a request that names none. Seen at hosted endpoints.
+HIDDEN_TOKENS: Mapping[str, int] = {"": 800, "none": 0, "minimal": 0, "low": 200, "medium": 800, "high": 2000}
 
 
-_BY_EFFORT = {"": 800, "none": 0, "minimal": 0, "low": 200, "medium": 800, "high": 2000}
-PACES: Mapping[str, Pace] = {
-    "gpt-4.1": Pace(700, 70),
-    "gpt-5-mini": Pace(900, 120, _BY_EFFORT),
-    "first-word": Pace(500, 65),
-}
-
-
-def paced(knobs: Knobs, request: ChatRequest) -> Knobs:
-    """The knobs with the pace that they name, for this request."""
-    pace = PACES.get(knobs.pace)
-    if pace is None:
-        return knobs
-    hidden = pace.hidden.get(request.reasoning_effort or "", 0)
-    hidden = min(hidden, request.output_limit or hidden)
-    first_ms = pace.first_ms + round(hidden * 1000 / pace.tokens_per_s)
-    return knobs.model_copy(update={"ttft": first_ms, "tps": pace.tokens_per_s, "hidden": hidden})
+def hidden_tokens(knobs: Knobs, request: ChatRequest) -> int:
+    """Tokens of reasoning ahead of this reply. They take their time, cost, and count against its limit."""
+    hidden = HIDDEN_TOKENS.get(request.reasoning_effort or "", 0) if knobs.thinks else 0
+    return min(hidden, request.output_limit or hidden)

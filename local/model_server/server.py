@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from local.model_server.embedding.minilm import DIMENSIONS
 from local.model_server.embedding.service import MINILM_NAME, EmbeddingService
-from local.model_server.knobs import Knobs, ModelName, paced, parse_model_name, with_fault
+from local.model_server.knobs import Knobs, ModelName, hidden_tokens, parse_model_name, with_fault
 from local.model_server.protocol.delivery import (
     CUT_BODY,
     Delivery,
@@ -130,7 +130,7 @@ class ModelServer:
         request = read_body(ChatRequest, raw)
         task = task_of(request)
         model = self._admit("chat", request.model, CHAT_MODEL, task)
-        knobs = paced(model.knobs, request)
+        knobs = model.knobs
         loop = asyncio.get_running_loop()
         reply, usage = await loop.run_in_executor(self._chat_pool, self._write, request, knobs)
         envelope = Envelope(f"chatcmpl-{uuid.uuid4().hex}", int(time.time()), model.full)
@@ -192,22 +192,23 @@ class ModelServer:
 
     def _write(self, request: ChatRequest, knobs: Knobs) -> tuple[Reply, Usage]:
         """Runs in a worker thread: the reply within its token limits, and its tokens."""
-        reply = self._cut(self.reply_to(request, knobs), request, knobs)
+        hidden = hidden_tokens(knobs, request)
+        reply = self._cut(self.reply_to(request, knobs), request, knobs, hidden)
         pictures = sum(len(message.image_urls) for message in request.messages)
         prompt_tokens = self._count_all(one.text for one in request.messages) + pictures * PICTURE_TOKENS
-        completion_tokens = self.embedder.count_tokens(reply.spoken) + knobs.hidden
-        return reply, Usage(prompt_tokens, completion_tokens, knobs.hidden)
+        completion_tokens = self.embedder.count_tokens(reply.spoken) + hidden
+        return reply, Usage(prompt_tokens, completion_tokens, hidden)
 
-    def _cut(self, reply: Reply, request: ChatRequest, knobs: Knobs) -> Reply:
+    def _cut(self, reply: Reply, request: ChatRequest, knobs: Knobs, hidden: int) -> Reply:
         """The reply within its limit, of which hidden tokens take their part; or as far beyond as asked."""
         if knobs.overtalk:
             return talk_over(reply, (request.output_limit or 0) + knobs.overtalk, self.embedder.count_tokens)
-        if knobs.hidden and request.output_limit == knobs.hidden:
-            return Reply(finish_reason="length")
         limits = [limit for limit in (knobs.cut, request.output_limit) if limit is not None]
         if not limits or reply.refusal:
             return reply
-        text, was_cut = self.embedder.cut_tokens(reply.spoken, min(limits) - knobs.hidden)
+        if (limit := min(limits) - hidden) <= 0:
+            return Reply(finish_reason="length")
+        text, was_cut = self.embedder.cut_tokens(reply.spoken, limit)
         return replace(reply.saying(text), finish_reason="length") if was_cut else reply
 
     def _count_all(self, texts: Iterable[str]) -> int:

@@ -81,9 +81,9 @@ class EmbeddingService:
         return len(self._counter.encode(text, add_special_tokens=False).ids)
 
     def cut_tokens(self, text: str, limit: int) -> tuple[str, bool]:
-        """The text's first `limit` tokens, and whether anything was cut off."""
+        """The text's first `limit` tokens, of one or more, and whether anything was cut off."""
         ends = [end for _, end in self._counter.encode(text, add_special_tokens=False).offsets]
-        return (text[: ends[limit - 1]], True) if len(ends) > limit > 0 else (text, False)
+        return (text[: ends[limit - 1]], True) if len(ends) > limit else (text, False)
 
     def close(self) -> None:
         """End the threads; what waits is dropped."""

@@ -73,6 +73,11 @@ class Delivery:
         """Seconds between two pieces."""
         return 1 / self.knobs.tps if self.knobs.tps else 0.0
 
+    @property
+    def first_s(self) -> float:
+        """Seconds before the first piece."""
+        return self.knobs.ttft / 1000 + self.usage.hidden_tokens * self.piece_s
+
 
 def apply_content_knobs(reply: Reply, knobs: Knobs) -> Reply:
     """The reply with another text, if the knobs ask for one."""
@@ -92,7 +97,7 @@ async def whole(delivery: Delivery) -> Response:
     knobs = delivery.knobs
     if knobs.stall is not None:
         await hang(delivery.is_disconnected)
-    await asyncio.sleep(knobs.ttft / 1000 + len(delivery.deltas) * delivery.piece_s)
+    await asyncio.sleep(delivery.first_s + len(delivery.deltas) * delivery.piece_s)
     if knobs.midstream is not None:
         raise _INJECTED
     if knobs.garbage == "protocol":
@@ -119,7 +124,7 @@ async def hang(is_disconnected: Waiter) -> None:
 async def stream(delivery: Delivery) -> AsyncIterator[bytes]:
     """Server-sent events of a completion, with [DONE] at the end unless a fault ends it before."""
     envelope, reply, knobs = delivery.envelope, delivery.reply, delivery.knobs
-    await asyncio.sleep(knobs.ttft / 1000)
+    await asyncio.sleep(delivery.first_s)
     if knobs.stall == 0:
         await hang(delivery.is_disconnected)
         return

@@ -97,6 +97,25 @@ async def test_cut_ends_with_finish_reason_length(client: AsyncOpenAI) -> None:
     assert reply.usage.completion_tokens == 4
 
 
+@pytest.mark.parametrize(("limit", "ending"), [(200, "length"), (800, "stop")])
+async def test_hidden_tokens_take_their_time_and_their_part_of_the_limit(
+    client: AsyncOpenAI, limit: int, ending: str
+) -> None:
+    started = time.monotonic()
+    reply = await client.chat.completions.create(
+        model=f"{CHAT}@thinks,tps=500",
+        messages=[{"role": "user", "content": HELLO}],
+        reasoning_effort="low",
+        max_completion_tokens=limit,
+    )
+    assert elapsed_s(started) >= 200 / 500
+    assert reply.choices[0].finish_reason == ending
+    assert bool(reply.choices[0].message.content) == (ending == "stop")
+    assert reply.usage is not None
+    assert reply.usage.completion_tokens_details is not None
+    assert reply.usage.completion_tokens_details.reasoning_tokens == 200
+
+
 async def test_garbage_content_is_no_json_and_a_garbage_body_is_no_reply(client: AsyncOpenAI) -> None:
     with pytest.raises(ValueError, match="JSON"):
         await client.chat.completions.parse(
