@@ -78,7 +78,9 @@ async def _models(_: Request, server: ModelServer) -> Response:
 
 
 async def _model(request: Request, server: ModelServer) -> Response:
-    return JSONResponse(_card(server.resolve(request.path_params["model"]).base, server))
+    name = request.path_params["model"]
+    server.knobs_of(name, CHAT_MODEL, MINILM_NAME)
+    return JSONResponse(_card(name.partition("@")[0], server))
 
 
 async def _stats(request: Request, server: ModelServer) -> Response:

@@ -102,25 +102,6 @@ class Knobs(BaseModel):
         return not self.only or task in self.only
 
 
-@dataclass(frozen=True)
-class ModelName:
-    """A requested model: `base` is a model of this server, `full` what was asked for, knobs and all."""
-
-    full: str
-    base: str
-    knobs: Knobs
-
-
-def parse_model_name(full: str) -> ModelName:
-    """Split a model's name from its knobs.
-
-    Raises:
-        ApiError: 400 on `model` for an unknown knob or an impossible value.
-    """
-    base, _, suffix = full.partition("@")
-    return ModelName(full, base, parse_knobs(suffix))
-
-
 def parse_knobs(suffix: str) -> Knobs:
     """Knobs as they stand behind a model's name, without the @; a bare one counts as 1.
 

@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from local.model_server.embedding.minilm import DIMENSIONS
 from local.model_server.embedding.service import MINILM_NAME, EmbeddingService
-from local.model_server.knobs import Knobs, ModelName, hidden_tokens, parse_model_name, with_fault
+from local.model_server.knobs import Knobs, hidden_tokens, parse_knobs, with_fault
 from local.model_server.protocol.delivery import (
     CUT_BODY,
     Delivery,
@@ -113,27 +113,26 @@ class ModelServer:
         """Set everything to zero, the counts behind `fail=STATUS:COUNT` too."""
         self.stats = Stats()
 
-    def resolve(self, full_name: str) -> ModelName:
-        """The model that a name asks for.
+    def knobs_of(self, model: str, *served: str) -> Knobs:
+        """The knobs in the name of a model, which must be one of those served.
 
         Raises:
-            ApiError: 404 for a model that is not served here, 400 for bad knobs.
+            ApiError: 404 for another model, 400 for bad knobs.
         """
-        model = parse_model_name(full_name)
-        if model.base not in {CHAT_MODEL, MINILM_NAME}:
-            message = f"The model `{model.base}` does not exist here; served are {CHAT_MODEL}, {MINILM_NAME}."
+        base, _, suffix = model.partition("@")
+        if base not in served:
+            message = f"The model `{base}` is not served here, only {', '.join(served)}."
             raise ApiError(404, message, code="model_not_found", param="model")
-        return model
+        return parse_knobs(suffix)
 
     async def chat(self, raw: bytes, is_disconnected: Waiter) -> Response:
         """Answer POST /chat/completions."""
         request = read_body(ChatRequest, raw)
         task = task_of(request)
-        model = self._admit("chat", request.model, CHAT_MODEL, task)
-        knobs = model.knobs
+        knobs = self._admit("chat", request.model, CHAT_MODEL, task)
         loop = asyncio.get_running_loop()
         reply, usage = await loop.run_in_executor(self._chat_pool, self._write, request, knobs)
-        envelope = Envelope(f"chatcmpl-{uuid.uuid4().hex}", int(time.time()), model.full)
+        envelope = Envelope(f"chatcmpl-{uuid.uuid4().hex}", int(time.time()), request.model)
         include_usage = bool(request.stream_options and request.stream_options.include_usage)
         delivery = Delivery(envelope, reply, usage, knobs, include_usage, is_disconnected)
         call = self.stats.begin_call(task, usage.prompt_tokens)
@@ -150,13 +149,13 @@ class ModelServer:
     async def embed(self, raw: bytes, is_disconnected: Waiter) -> Response:
         """Answer POST /embeddings."""
         request = read_body(EmbeddingRequest, raw)
-        model = self._admit("embeddings", request.model, MINILM_NAME, "embeddings")
+        knobs = self._admit("embeddings", request.model, MINILM_NAME, "embeddings")
         if request.dimensions not in {None, DIMENSIONS}:
             message = f"{MINILM_NAME} has {DIMENSIONS} dimensions and no others."
             raise ApiError(400, message, code="invalid_value", param="dimensions")
-        if model.knobs.stall is not None:
+        if knobs.stall is not None:
             await hang(is_disconnected)
-        await asyncio.sleep(model.knobs.ttft / 1000)
+        await asyncio.sleep(knobs.ttft / 1000)
         loop = asyncio.get_running_loop()
         if len(request.input) > MOST_URGENT_TEXTS:
             pool, embed = self._bulk_pool, self.embedder.embed_in_bulk
@@ -165,25 +164,22 @@ class ModelServer:
         vectors = await loop.run_in_executor(pool, embed, request.input)
         tokens = await loop.run_in_executor(pool, self._count_all, request.input)
         self.stats.texts_embedded += len(request.input)
-        if model.knobs.garbage:
+        if knobs.garbage:
             return Response(CUT_BODY, media_type="application/json")
-        return JSONResponse(embedding_list(vectors, request.encoding_format, model.full, tokens))
+        return JSONResponse(embedding_list(vectors, request.encoding_format, request.model, tokens))
 
-    def _admit(self, kind: str, full_name: str, expected: str, task: str) -> ModelName:
-        """Resolve and count a request, with the knobs that are for it; fail it if they say so."""
-        model = self.resolve(full_name)
-        if model.base != expected:
-            message = f"The model `{model.base}` does not serve {kind}; `{expected}` does."
-            raise ApiError(404, message, code="model_not_found", param="model")
-        is_struck = model.knobs.are_for(task)
-        number = self.stats.count_request(kind, model.full, is_struck=is_struck)
-        knobs = with_fault(model.knobs, number) if is_struck else Knobs()
-        if knobs.fail and knobs.fail.is_due(model.full, number):
+    def _admit(self, kind: str, model: str, served: str, task: str) -> Knobs:
+        """Count a request; return the knobs that are for it, or fail it if they say so."""
+        named = self.knobs_of(model, served)
+        is_struck = named.are_for(task)
+        number = self.stats.count_request(kind, model, is_struck=is_struck)
+        knobs = with_fault(named, number) if is_struck else Knobs()
+        if knobs.fail and knobs.fail.is_due(model, number):
             self.stats.failures += 1
             headers = {"retry-after": str(knobs.retry_after)} if knobs.retry_after is not None else {}
             message = f"Injected failure {knobs.fail.status} (request {number})."
             raise ApiError(knobs.fail.status, message, code="injected", headers=headers)
-        return replace(model, knobs=knobs)
+        return knobs
 
     def reply_to(self, request: ChatRequest, knobs: Knobs) -> Reply:
         """Runs in a worker thread: the reply with content knobs applied, not yet within its limit."""

@@ -21,7 +21,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, JsonValue
 from starlette.responses import JSONResponse, Response
 
 from local.model_server.embedding.minilm import unit
-from local.model_server.knobs import Knobs, ModelName
+from local.model_server.knobs import Knobs
 from local.model_server.protocol.delivery import Waiter
 from local.model_server.protocol.replies import Json, Reply, embedding_list
 from local.model_server.protocol.requests import ApiError, ChatRequest, EmbeddingRequest, read_body
@@ -67,8 +67,8 @@ def parse_kind(full: str) -> tuple[Kind, str]:
 class EndpointServer(ModelServer):
     """Refuses what a kind lacks, reads it out of words, and words its replies as that kind does."""
 
-    def resolve(self, full_name: str) -> ModelName:
-        return replace(super().resolve(parse_kind(full_name)[1]), full=full_name)
+    def knobs_of(self, model: str, *served: str) -> Knobs:
+        return super().knobs_of(parse_kind(model)[1], *served)
 
     async def chat(self, raw: bytes, is_disconnected: Waiter) -> Response:
         request = read_body(ChatRequest, raw)

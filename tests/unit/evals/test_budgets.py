@@ -8,7 +8,7 @@ from evals.budgets.batches import plan
 from evals.budgets.children import Child
 from evals.budgets.report import are_kept, promises, report
 from evals.budgets.seen import Limits, Seen, Spent, decisions_of, differs, terminal_events
-from local.model_server.knobs import parse_model_name
+from local.model_server.knobs import parse_knobs
 from local.run_all.api_client import StreamEvent
 
 
@@ -43,7 +43,7 @@ def test_a_plan_has_as_many_runs_as_were_asked_for_and_is_the_same_again() -> No
 
 def test_the_model_server_knows_every_fault_that_is_planned() -> None:
     for batch in plan(1000, seed=2, size=2):
-        parse_model_name(batch.model)
+        parse_knobs(batch.knobs)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from evals.pace.__main__ import PACES, QUESTIONS, conclude
 from evals.real.__main__ import read_questions
 from evals.real.asking import RecordedRun
 from evals.real.recorder import ChatCall
-from local.model_server.knobs import parse_model_name
+from local.model_server.knobs import parse_knobs
 
 
 def run(
@@ -42,4 +42,4 @@ def test_there_are_sixty_questions_and_each_has_a_name() -> None:
 
 @pytest.mark.parametrize("pace", PACES.values())
 def test_each_pace_is_one_that_the_stand_in_knows(pace: str) -> None:
-    assert bool(parse_model_name(f"m{pace}").knobs.tps) == bool(pace)
+    assert bool(parse_knobs(pace.removeprefix("@")).tps) == bool(pace)

@@ -2,25 +2,23 @@
 
 import pytest
 
-from local.model_server.knobs import Failure, Knobs, parse_model_name
+from local.model_server.knobs import Failure, Knobs, parse_knobs
 from local.model_server.protocol.requests import ApiError
 
 
 def test_a_plain_name_has_no_knobs() -> None:
-    model = parse_model_name("groundwork-extractive")
-    assert (model.base, model.knobs) == ("groundwork-extractive", Knobs())
+    assert parse_knobs("") == Knobs()
 
 
 def test_knobs_are_read_in_any_order() -> None:
-    model = parse_model_name("m@fail=429:2,ttft=200,tps=50,retry_after=1,garbage=1,toolloop=1,stall=0")
-    assert model.base == "m"
-    assert model.knobs == Knobs(
+    knobs = parse_knobs("fail=429:2,ttft=200,tps=50,retry_after=1,garbage=1,toolloop=1,stall=0")
+    assert knobs == Knobs(
         ttft=200, tps=50, fail=Failure(429, count=2), retry_after=1, garbage="content", toolloop=1, stall=0
     )
 
 
 def test_a_bare_knob_counts_as_one() -> None:
-    assert parse_model_name("m@toolloop,midstream").knobs == Knobs(toolloop=1, midstream=1)
+    assert parse_knobs("toolloop,midstream") == Knobs(toolloop=1, midstream=1)
 
 
 @pytest.mark.parametrize(
@@ -46,13 +44,13 @@ def test_a_bare_knob_counts_as_one() -> None:
 )
 def test_a_knob_that_makes_no_sense_is_refused_on_the_model_field(suffix: str) -> None:
     with pytest.raises(ApiError) as refused:
-        parse_model_name(f"m@{suffix}")
+        parse_knobs(suffix)
     assert (refused.value.status, refused.value.param) == (400, "model")
 
 
 def test_an_unknown_knob_is_answered_with_the_known_ones() -> None:
     with pytest.raises(ApiError) as refused:
-        parse_model_name("m@spede=1")
+        parse_knobs("spede=1")
     assert all(name in str(refused.value) for name in Knobs.model_fields)
 
 
