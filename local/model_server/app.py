@@ -83,18 +83,16 @@ async def _model(request: Request, server: ModelServer) -> Response:
     return JSONResponse(_card(name.partition("@")[0], server))
 
 
-async def _stats(request: Request, server: ModelServer) -> Response:
-    if request.method == "POST":
-        server.reset_stats()
+async def _stats(_: Request, server: ModelServer) -> Response:
     return JSONResponse(server.stats.body)
 
 
 async def _chat(request: Request, server: ModelServer) -> Response:
-    return await server.chat(await request.body(), request.is_disconnected)
+    return await server.chat(await request.body())
 
 
 async def _embeddings(request: Request, server: ModelServer) -> Response:
-    return await server.embed(await request.body(), request.is_disconnected)
+    return await server.embed(await request.body())
 
 
 _ROUTES: tuple[tuple[str, str, Handler], ...] = (
@@ -106,7 +104,6 @@ _ROUTES: tuple[tuple[str, str, Handler], ...] = (
             ("/models", "GET", _models),
             ("/models/{model}", "GET", _model),
             ("/stats", "GET", _stats),
-            ("/stats/reset", "POST", _stats),
             ("/chat/completions", "POST", _chat),
             ("/embeddings", "POST", _embeddings),
         )

@@ -17,9 +17,8 @@ from local.model_server.knobs import Knobs, hidden_tokens, parse_knobs, with_fau
 from local.model_server.protocol.delivery import (
     CUT_BODY,
     Delivery,
-    Waiter,
+    StalledResponse,
     apply_content_knobs,
-    hang,
     stream,
     talk_over,
     whole,
@@ -46,7 +45,7 @@ class Call:
 
 @dataclass
 class Stats:
-    """Counters since the start or the last reset."""
+    """Counters since the start."""
 
     texts_embedded: int = 0
     failures: int = 0
@@ -109,10 +108,6 @@ class ModelServer:
             pool.shutdown(wait=False, cancel_futures=True)
         self.embedder.close()
 
-    def reset_stats(self) -> None:
-        """Set everything to zero, the counts behind `fail=STATUS:COUNT` too."""
-        self.stats = Stats()
-
     def knobs_of(self, model: str, *served: str) -> Knobs:
         """The knobs in the name of a model, which must be one of those served.
 
@@ -125,7 +120,7 @@ class ModelServer:
             raise ApiError(404, message, code="model_not_found", param="model")
         return parse_knobs(suffix)
 
-    async def chat(self, raw: bytes, is_disconnected: Waiter) -> Response:
+    async def chat(self, raw: bytes) -> Response:
         """Answer POST /chat/completions."""
         request = read_body(ChatRequest, raw)
         task = task_of(request)
@@ -134,7 +129,7 @@ class ModelServer:
         reply, usage = await loop.run_in_executor(self._chat_pool, self._write, request, knobs)
         envelope = Envelope(f"chatcmpl-{uuid.uuid4().hex}", int(time.time()), request.model)
         include_usage = bool(request.stream_options and request.stream_options.include_usage)
-        delivery = Delivery(envelope, reply, usage, knobs, include_usage, is_disconnected)
+        delivery = Delivery(envelope, reply, usage, knobs, include_usage)
         call = self.stats.begin_call(task, usage.prompt_tokens)
         if request.stream:
             return StreamingResponse(_counted(delivery, call), media_type="text/event-stream")
@@ -146,7 +141,7 @@ class ModelServer:
         call.completion_tokens = usage.completion_tokens if knobs.stall is None else 0
         return response
 
-    async def embed(self, raw: bytes, is_disconnected: Waiter) -> Response:
+    async def embed(self, raw: bytes) -> Response:
         """Answer POST /embeddings."""
         request = read_body(EmbeddingRequest, raw)
         knobs = self._admit("embeddings", request.model, MINILM_NAME, "embeddings")
@@ -154,7 +149,7 @@ class ModelServer:
             message = f"{MINILM_NAME} has {DIMENSIONS} dimensions and no others."
             raise ApiError(400, message, code="invalid_value", param="dimensions")
         if knobs.stall is not None:
-            await hang(is_disconnected)
+            return StalledResponse()
         await asyncio.sleep(knobs.ttft / 1000)
         loop = asyncio.get_running_loop()
         if len(request.input) > MOST_URGENT_TEXTS:

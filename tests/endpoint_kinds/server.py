@@ -22,7 +22,6 @@ from starlette.responses import JSONResponse, Response
 
 from local.model_server.embedding.minilm import unit
 from local.model_server.knobs import Knobs
-from local.model_server.protocol.delivery import Waiter
 from local.model_server.protocol.replies import Json, Reply, embedding_list
 from local.model_server.protocol.requests import ApiError, ChatRequest, EmbeddingRequest, read_body
 from local.model_server.server import ModelServer
@@ -70,24 +69,24 @@ class EndpointServer(ModelServer):
     def knobs_of(self, model: str, *served: str) -> Knobs:
         return super().knobs_of(parse_kind(model)[1], *served)
 
-    async def chat(self, raw: bytes, is_disconnected: Waiter) -> Response:
+    async def chat(self, raw: bytes) -> Response:
         request = read_body(ChatRequest, raw)
         kind, _ = parse_kind(request.model)
         if refusal := refusal_of_chat(request, kind):
             self.stats.count_request("chat", request.model, is_struck=False)
             raise refusal
         asked = in_fields(without_ignored(request, kind))
-        return await super().chat(asked.model_dump_json(by_alias=True).encode(), is_disconnected)
+        return await super().chat(asked.model_dump_json(by_alias=True).encode())
 
-    async def embed(self, raw: bytes, is_disconnected: Waiter) -> Response:
+    async def embed(self, raw: bytes) -> Response:
         request = read_body(EmbeddingRequest, raw)
         kind, _ = parse_kind(request.model)
         if refusal := refusal_of_embedding(request, kind):
             raise refusal
         if not kind.matryoshka:
-            return await super().embed(raw, is_disconnected)
+            return await super().embed(raw)
         whole = request.model_copy(update={"dimensions": None, "encoding_format": "float"})
-        response = await super().embed(whole.model_dump_json().encode(), is_disconnected)
+        response = await super().embed(whole.model_dump_json().encode())
         items = json.loads(bytes(response.body))["data"]
         vectors = np.array([item["embedding"] for item in items], np.float32)[:, : request.dimensions]
         return JSONResponse(embedding_list(unit(vectors), request.encoding_format, request.model, tokens=0))

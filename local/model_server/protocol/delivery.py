@@ -3,10 +3,11 @@
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
 
 from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from local.model_server.knobs import Knobs
 from local.model_server.protocol.replies import Envelope, Json, Reply, Usage
@@ -39,25 +40,29 @@ _PIECE = re.compile(r"\s*\S{1,8}|\s+")  # long words and tags come in several pi
 _FOREIGN_BODY: Json = {"status": "ok", "result": "no model speaks like this"}
 _GARBAGE = {"content": '{"garbage": [1, 2, ', "shape": '{"unexpected": true}'}
 _INJECTED = ApiError(500, "Injected in mid-stream.", code="injected")
-_DISCONNECT_POLL_S = 0.1
-
-Waiter = Callable[[], Awaitable[bool]]
 
 
 class DroppedError(ConnectionError):
     """The connection is to be closed in the middle: asked for by the knob `drop`."""
 
 
+class StalledResponse(Response):
+    """Silence until the client goes away."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+
+
 @dataclass(frozen=True)
 class Delivery:
-    """One reply on its way. `is_disconnected` tells whether the client still listens."""
+    """One reply on its way."""
 
     envelope: Envelope
     reply: Reply
     usage: Usage
     knobs: Knobs
     include_usage: bool
-    is_disconnected: Waiter
 
     @property
     def deltas(self) -> list[Json]:
@@ -96,7 +101,7 @@ async def whole(delivery: Delivery) -> Response:
     """
     knobs = delivery.knobs
     if knobs.stall is not None:
-        await hang(delivery.is_disconnected)
+        return StalledResponse()
     await asyncio.sleep(delivery.first_s + len(delivery.deltas) * delivery.piece_s)
     if knobs.midstream is not None:
         raise _INJECTED
@@ -115,32 +120,21 @@ async def _broken(body: str) -> AsyncIterator[bytes]:
     raise DroppedError
 
 
-async def hang(is_disconnected: Waiter) -> None:
-    """Say nothing more until the client goes away."""
-    while not await is_disconnected():  # noqa: ASYNC110  (the server offers no event for it)
-        await asyncio.sleep(_DISCONNECT_POLL_S)
-
-
 async def stream(delivery: Delivery) -> AsyncIterator[bytes]:
     """Server-sent events of a completion, with [DONE] at the end unless a fault ends it before."""
     envelope, reply, knobs = delivery.envelope, delivery.reply, delivery.knobs
     await asyncio.sleep(delivery.first_s)
-    if knobs.stall == 0:
-        await hang(delivery.is_disconnected)
+    if fault := await _fault_after(0, knobs):
+        yield fault
         return
-    if knobs.drop == 0:
-        raise DroppedError
     yield _event(envelope.chunk({"role": "assistant", "content": None if reply.tool_call else ""}))
     if reply.tool_call:
         yield _event(envelope.chunk({"tool_calls": [{"index": 0, **envelope.called(reply.tool_call, "")}]}))
     for count, delta in enumerate(delivery.deltas, start=1):
         await asyncio.sleep(delivery.piece_s)
         yield _event(envelope.chunk(delta))
-        if fault := _fault_after(count, knobs):
+        if fault := await _fault_after(count, knobs):
             yield fault
-            return
-        if count == knobs.stall:
-            await hang(delivery.is_disconnected)
             return
     yield _event(envelope.chunk({}, reply.finish_reason))
     if delivery.include_usage:
@@ -148,19 +142,21 @@ async def stream(delivery: Delivery) -> AsyncIterator[bytes]:
     yield b"data: [DONE]\n\n"
 
 
-def _fault_after(count: int, knobs: Knobs) -> bytes | None:
-    """What ends the stream after that many pieces.
+async def _fault_after(count: int, knobs: Knobs) -> bytes | None:
+    """What ends the stream after that many pieces; does not return where it stalls.
 
     Raises:
         DroppedError: the connection is to break here.
     """
+    if count == knobs.stall:
+        await asyncio.Event().wait()  # until the client goes away: the response is cancelled then
     if count == knobs.drop:
         raise DroppedError
-    if knobs.garbage == "body":
+    if count == knobs.midstream:
+        return _event(_INJECTED.body)
+    if count and knobs.garbage == "body":
         return f"data: {CUT_BODY}\n\n".encode()
-    if knobs.garbage == "protocol":
-        return _event(_FOREIGN_BODY)
-    return _event(_INJECTED.body) if count == knobs.midstream else None
+    return _event(_FOREIGN_BODY) if count and knobs.garbage == "protocol" else None
 
 
 def _event(body: Json) -> bytes:

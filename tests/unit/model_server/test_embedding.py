@@ -81,9 +81,5 @@ async def test_a_question_does_not_wait_for_files() -> None:
 
 async def _embedded(server: ModelServer, body: bytes) -> int:
     """How many vectors came back."""
-
-    async def never() -> bool:
-        return False
-
-    response = await server.embed(body, never)
+    response = await server.embed(body)
     return len(json.loads(bytes(response.body))["data"])
