@@ -21,8 +21,15 @@ from local.model_server.prompt_reader import (
 )
 from local.model_server.protocol.requests import ChatRequest, Message
 from local.model_server.text.passages import Passage, attribute, in_page_order, passages_of, plain, spread
-from local.model_server.text.ranking import best_of, is_supported, names_of, occurs, rank_passages
-from local.model_server.text.words import detect_language, stem, stems_of, subject_of, topic_stems
+from local.model_server.text.ranking import (
+    best_of,
+    is_supported,
+    names_of,
+    occurs,
+    rank_passages,
+    subject_of,
+)
+from local.model_server.text.words import detect_language, stem, stems_of, topic_stems
 
 BEGIN = "<answer>"
 MAX_STATEMENTS = 4
@@ -109,8 +116,7 @@ def quote_answer(material: Material) -> str:
 
 def rank_each(material: Material) -> list[list[Passage]]:
     """Of each document the passages nearest to what is asked of them all, best first."""
-    names = stems_of(" ".join(f"{document.title} {document.filename}" for document in material.documents))
-    subject = subject_of(material.question, names)
+    subject = subject_of(material.question, material.documents)
     least = -1.0 if subject == material.question else NEAR_THE_QUESTION
     found = [rank_passages(subject, passages_of([one]), material.embedder) for one in material.documents]
     return [[item.passage for item in ranked if item.score >= least][:MAX_ROWS] for ranked in found]

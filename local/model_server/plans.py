@@ -49,34 +49,27 @@ _HALLO = "Hallo! Ich beantworte Fragen aus den Dokumenten Ihrer Organisation und
 def plan_question(request: ChatRequest, _: EmbeddingService) -> dict[str, JsonValue]:
     """Values of every field of QuestionPlan."""
     asked, question = _read(request)
-    plan: dict[str, JsonValue] = {
-        "query_type": "CONVERSATION",
-        "intent": "fact_lookup",
-        "language": detect_language(question),
-        "standalone_question": question if question != asked else "",
-        "reply": "",
-        "search_queries": [],
-        "filters": [],
-        "needs_tables": False,
-        "document_references": [],
-        "todo": [],
-    }
-    if talk := _SMALL_TALK.fullmatch(asked):
-        return {**plan, "language": "de", "reply": _HALLO} if talk["de"] else {**plan, "reply": _HELLO}
     query_type, intent = next(
         (kind, intent) for kind, intent, words in _TYPES if re.search(words, question, re.IGNORECASE)
     )
     references = references_of(question)
     bare = " ".join(topic_words(question))
-    return {
-        **plan,
+    plan: dict[str, JsonValue] = {
         "query_type": query_type,
         "intent": intent,
+        "language": detect_language(question),
+        "standalone_question": question if question != asked else "",
+        "reply": "",
         "search_queries": [bare] if bare and bare != question else [],
+        "filters": [],
         "needs_tables": takes_calculating(question),
         "document_references": list[JsonValue](references),
         "todo": _todo(references) if query_type == "COMPARISON" and len(references) > 1 else [],
     }
+    if talk := _SMALL_TALK.fullmatch(asked):
+        language, reply = ("de", _HALLO) if talk["de"] else ("en", _HELLO)
+        plan |= {"query_type": "CONVERSATION", "language": language, "reply": reply, "search_queries": []}
+    return plan
 
 
 def decline_sql(_request: ChatRequest, _embedder: EmbeddingService) -> dict[str, JsonValue]:

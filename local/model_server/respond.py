@@ -49,7 +49,7 @@ def write_reply(
     if schema := request.response_format and request.response_format.json_schema:
         return Reply(fill_schema(schema, request, embedder))
     task = task_of(request)
-    if tool_loop or request.tool_choice == "required" or task not in (SUB_AGENT_TURN, "documents"):
+    if tool_loop or task not in (SUB_AGENT_TURN, "documents"):
         call = choose_tool_call(request, is_tool_loop=bool(tool_loop))
     elif task == SUB_AGENT_TURN:
         return take_turn(request)

@@ -30,14 +30,13 @@ def takes_calculating(question: str) -> bool:
 
 def query_tables(request: ChatRequest) -> ToolCall | None:
     """The query over the tables that the question came with; None where the rule has none, or it was made."""
-    may = request.tool_choice == "auto" and any(tool.function.name == "run_sql" for tool in request.tools)
-    text = "\n".join(message.text for message in request.messages if message.role == "user")
-    made = any(message.role == "tool" for message in request.messages)
+    text = "\n".join(request.texts_of("user"))
     tables = [json.loads(unescape(found)) for found in re.findall(r"<table>(.*?)</table>", text)]
     question = element_text(text, "question") or ""
     said = _stems(question)
     measured = [(table, name) for table in tables if (name := _named(table, said, is_text=False))]
-    if not may or made or not measured or not takes_calculating(question):
+    may = "run_sql" in request.offered and not request.texts_of("tool")
+    if not may or not measured or not takes_calculating(question):
         return None
     is_compared = re.search(r"\b(?:compare|vergleiche)\b", question, re.IGNORECASE) is not None
     wanted = [one for one in measured if one[1] == measured[0][1]][: 2 if is_compared else 1]
@@ -48,11 +47,11 @@ def query_tables(request: ChatRequest) -> ToolCall | None:
 
 def answer_from_rows(request: ChatRequest) -> str | None:
     """The rows of the last result as a table, cited; None where there is no such result."""
-    told = [message.text for message in request.messages if message.role == "tool"]
+    told = request.texts_of("tool")
     if not told or not told[-1].startswith('{"success": true, "result_id"'):
         return None
     result = json.loads(told[-1])
-    text = "\n".join(message.text for message in request.messages if message.role == "user")
+    text = "\n".join(request.texts_of("user"))
     is_german = detect_language(element_text(text, "question") or "") == "de"
     rows = [[str(cell).replace(".", "," if is_german else ".") for cell in row] for row in result["rows"]]
     lines = [result["columns"], ["---"] * len(result["columns"]), *rows]

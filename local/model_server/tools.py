@@ -25,7 +25,7 @@ from local.model_server.prompt_reader import (
 )
 from local.model_server.protocol.replies import Reply, ToolCall, calling
 from local.model_server.protocol.requests import ChatRequest, FunctionSpec, Message
-from local.model_server.text.words import stems_of, subject_of
+from local.model_server.text.ranking import subject_of
 
 RETRIEVE = "rag_semantic_search"
 WEB = "web_search"
@@ -49,14 +49,10 @@ class Assignment:
 def choose_tool_call(request: ChatRequest, is_tool_loop: bool) -> ToolCall | None:
     """The call to make now; None to answer instead.
 
-    `tool_choice` is obeyed. With "auto" a search is called once per question; a loop never stops calling.
+    A search is called once per question; a loop never stops calling while it may.
     """
-    if not request.tools or request.tool_choice == "none":
-        return None
     may_search = "search" in _search_of(request).name and not _results_since_question(request)
-    if is_tool_loop or may_search or request.tool_choice == "required":
-        return call_regardless(request)
-    return None
+    return call_regardless(request) if request.offered and (is_tool_loop or may_search) else None
 
 
 def call_regardless(request: ChatRequest) -> ToolCall:
@@ -81,8 +77,7 @@ def call_regardless(request: ChatRequest) -> ToolCall:
 def delegated(request: ChatRequest) -> ToolCall | None:
     """A sub-agent for the whole question, where that is advised and none was asked yet."""
     advice = element_text("".join(request.texts_of("user")), "advice") or ""
-    may = request.tool_choice != "none" and any(tool.function.name == "delegate" for tool in request.tools)
-    if not may or not advice or _results_since_question(request):
+    if "delegate" not in request.offered or not advice or _results_since_question(request):
         return None
     profile = next((name for name in _PROFILES if name in advice), _PROFILES[0])
     return _call("delegate", {"task": _question(request), "profile": profile})
@@ -115,8 +110,7 @@ def read_assignment(messages: Sequence[Message]) -> Assignment:
 def take_turn(request: ChatRequest) -> Reply:
     """A search for the documents that were not read, or of the web; else READY."""
     assignment = read_assignment(request.messages)
-    names = stems_of(" ".join(f"{one.title} {one.filename}" for one in assignment.documents))
-    subject = subject_of(assignment.question, names)[:MAX_QUERY_CHARS]
+    subject = subject_of(assignment.question, assignment.documents)[:MAX_QUERY_CHARS]
     unread: list[JsonValue] = [one.doc_id for one in assignment.documents if not one.blocks]
     wanted: list[tuple[str, dict[str, JsonValue]]] = []
     if not assignment.pages:
@@ -125,9 +119,8 @@ def take_turn(request: ChatRequest) -> Reply:
         wanted.append((RETRIEVE, {"query": subject, **({"doc_ids": unread} if unread else {})}))
     calls = [call.function for message in request.messages for call in message.tool_calls]
     made = [(call.name, _value(call.arguments)) for call in calls]
-    offered = {tool.function.name for tool in request.tools} if request.tool_choice != "none" else set()
     for name, values in wanted if subject else ():
-        if name in offered and (name, values) not in made:
+        if name in request.offered and (name, values) not in made:
             return calling(_call(name, values))
     return Reply(READY)
 

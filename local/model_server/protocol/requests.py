@@ -117,7 +117,7 @@ class ChatRequest(Body):
     stream: bool = False
     stream_options: StreamOptions | None = None
     tools: tuple[ToolSpec, ...] = ()
-    tool_choice: Literal["none", "auto", "required"] = "auto"
+    tool_choice: Literal["none", "auto"] = "auto"
     response_format: ResponseFormat | None = None
     reasoning_effort: str | None = None
     max_tokens: int | None = Field(default=None, ge=1)
@@ -127,6 +127,11 @@ class ChatRequest(Body):
     @property
     def output_limit(self) -> int | None:
         return self.max_completion_tokens or self.max_tokens
+
+    @property
+    def offered(self) -> frozenset[str]:
+        """Names of the tools that may be called."""
+        return frozenset(tool.function.name for tool in self.tools if self.tool_choice != "none")
 
     def texts_of(self, role: str) -> list[str]:
         """The text of each message of that role, in order."""

@@ -9,10 +9,11 @@ Whether passages hold the answer: docs/internals/model-server.md, Abstention.
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from local.model_server.embedding.service import EmbeddingService
+from local.model_server.prompt_reader import Document
 from local.model_server.text.passages import Passage
 from local.model_server.text.words import (
     content_words,
@@ -137,6 +138,14 @@ def names_of(question: str) -> list[str]:
     pattern = _NAME_IN_GERMAN if detect_language(question) == "de" else NAME
     words = (word for found in pattern.findall(question) for word in words_of(found))
     return [word for word in dict.fromkeys(words) if len(word) > 2 and is_content_word(word)]
+
+
+def subject_of(question: str, documents: Iterable[Document]) -> str:
+    """The question's topic words that are in no document's name; all of it where none is left."""
+    names = stems_of(" ".join(f"{document.title} {document.filename}" for document in documents))
+    telling = {*topic_stems(question)} - {*names}
+    words = [word for word in question.split() if telling.intersection(stems_of(word))]
+    return " ".join(words).strip(" ,;:?!.") or question
 
 
 def occurs(word_stem: str, stems: Collection[str]) -> bool:

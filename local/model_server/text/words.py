@@ -3,7 +3,6 @@
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Collection
 from functools import lru_cache
 
 STOP_WORDS: dict[str, frozenset[str]] = {
@@ -111,10 +110,3 @@ def topic_words(question: str) -> list[str]:
 def topic_stems(question: str) -> list[str]:
     """The stems of a question's topic words."""
     return [stem(word) for word in topic_words(question)]
-
-
-def subject_of(question: str, names: Collection[str]) -> str:
-    """The question's topic words without those whose stems are in `names`; all of it where none is left."""
-    telling = {*topic_stems(question)} - {*names}
-    words = [word for word in question.split() if telling.intersection(stems_of(word))]
-    return " ".join(words).strip(" ,;:?!.") or question

@@ -33,6 +33,11 @@ def test_a_fact_has_one_search_and_no_list(embedder: EmbeddingService) -> None:
     assert fact.standalone_question == ""
 
 
+def test_small_talk_is_answered_and_searched_for_nowhere(embedder: EmbeddingService) -> None:
+    talk = plan(embedder, "Guten Tag!")
+    assert (talk.language, talk.reply[:5], talk.search_queries) == ("de", "Hallo", ())
+
+
 def test_a_comparison_has_an_item_for_each_document(embedder: EmbeddingService) -> None:
     todo = plan(embedder, "Compare the annual report 2023 and the annual report 2024.").todo
     assert [item.dependencies for item in todo] == [(), (), (1, 2)]

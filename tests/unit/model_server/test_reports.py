@@ -184,4 +184,3 @@ def test_with_all_at_hand_it_is_ready_unless_it_must_call(embedder: EmbeddingSer
     assert write_reply(turn(NEW, tool_choice="none"), embedder).text == READY
     assert write_reply(turn(NEW, tool_choice="none"), embedder, tool_loop=1).tool_call is None
     assert write_reply(turn(NEW, tool_choice="none"), embedder, tool_loop=2).tool_call is not None
-    assert write_reply(turn(NEW, OLD, tool_choice="required"), embedder).tool_call is not None
