@@ -1,10 +1,9 @@
 """all-MiniLM-L6-v2 in numpy. Knows the network and its weights; knows nothing of batches, threads or HTTP.
 
 BERT with 6 layers, 12 heads, 384 dimensions; mean pooling, then length 1. The weights come from a package
-and are used only if their hashes are the genuine ones.
+that requirements/embedding.txt pins by its hash.
 """
 
-import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -22,14 +21,6 @@ HEAD_SIZE = DIMENSIONS // HEADS
 MAX_TOKENS = 256  # what the model was published with; it was trained on 128
 LAYER_NORM_EPSILON = 1e-12
 GELU_ROWS = 32  # tokens at a time: what is made of them fits into the processor's cache, four times as fast
-GENUINE_SHA256 = {
-    "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
-    "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
-}
-
-
-class WeightsError(Exception):
-    """The package's files are not the genuine weights."""
 
 
 def unit(vectors: Matrix) -> Matrix:
@@ -37,20 +28,10 @@ def unit(vectors: Matrix) -> Matrix:
     return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True).clip(min=1e-12), np.float32)
 
 
-def check_files(folder: Path) -> None:
-    """Raise WeightsError unless both files have the known sha256."""
-    for name, expected in GENUINE_SHA256.items():
-        with (folder / name).open("rb") as file:
-            found = hashlib.file_digest(file, "sha256").hexdigest()
-        if found != expected:
-            raise WeightsError(f"{name} has sha256 {found}, expected {expected}")
-
-
 class MiniLM:
     """The network. `embed` may be called from several threads at once: nothing in it is written to."""
 
     def __init__(self, folder: Path) -> None:
-        check_files(folder)
         self.tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         self.tokenizer.enable_truncation(MAX_TOKENS)  # as shipped it cuts and pads to 128
         self.tokenizer.no_padding()

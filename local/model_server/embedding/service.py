@@ -30,10 +30,6 @@ class EmbeddingService:
     """Embeds texts, with a cache by content. Safe for threads."""
 
     def __init__(self) -> None:
-        """
-        Raises:
-            WeightsError: the package's files are not the genuine ones.
-        """
         self._embedder = MiniLM(Path(get_model_path()))
         self._counter = Tokenizer.from_str(self._embedder.tokenizer.to_str())
         self._counter.no_truncation()

