@@ -129,10 +129,9 @@ def search_server() -> Iterator[SearchServer]:
 @pytest.fixture(scope="session")
 def model_server() -> Iterator[ModelServer]:
     """A running model server; faults, speeds and kinds of endpoint are asked for in the model's name."""
-    base_url = f"http://127.0.0.1:{_model.acquire()}/v1"
-    served = httpx.get(f"{base_url}/models", headers={"api-key": MODEL_KEY}, timeout=START_TIMEOUT_S).json()
-    chat_model, embedding_model = (model["id"] for model in served["data"])
-    yield ModelServer(base_url, MODEL_KEY, chat_model, embedding_model)
+    address = f"http://127.0.0.1:{_model.acquire()}"
+    served = httpx.get(f"{address}/health", timeout=START_TIMEOUT_S).json()
+    yield ModelServer(f"{address}/v1", MODEL_KEY, served["chat_model"], served["embedding_model"])
     _model.release()
 
 

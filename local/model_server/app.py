@@ -3,6 +3,7 @@
 Two bases lead to the same handlers: /v1, and Azure's /openai/v1.
 """
 
+import asyncio
 import hmac
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -13,8 +14,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from local.model_server.embedding.service import MINILM_NAME
-from local.model_server.protocol.replies import Json
+from local.model_server.embedding.service import MINILM_NAME, EmbeddingService
 from local.model_server.protocol.requests import ApiError
 from local.model_server.respond import CHAT_MODEL
 from local.model_server.server import ModelServer
@@ -29,7 +29,7 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        server = await server_type.load()
+        server = server_type(await asyncio.to_thread(EmbeddingService))
         app.state.server = server
         try:
             yield
@@ -65,22 +65,14 @@ def admits(headers: Mapping[str, str], key: str | None, token: str | None) -> bo
     return any(hmac.compare_digest(given.encode(), one.encode()) for one in expected if one)
 
 
-def _card(name: str, server: ModelServer) -> Json:
-    return {"id": name, "object": "model", "created": server.started_at, "owned_by": "groundwork-local"}
-
-
 async def _health(_: Request, server: ModelServer) -> Response:
     return JSONResponse({"status": "ok", "chat_model": CHAT_MODEL, "embedding_model": MINILM_NAME})
-
-
-async def _models(_: Request, server: ModelServer) -> Response:
-    return JSONResponse({"object": "list", "data": [_card(one, server) for one in (CHAT_MODEL, MINILM_NAME)]})
 
 
 async def _model(request: Request, server: ModelServer) -> Response:
     name = request.path_params["model"]
     server.knobs_of(name, CHAT_MODEL, MINILM_NAME)
-    return JSONResponse(_card(name.partition("@")[0], server))
+    return JSONResponse({"id": name, "object": "model", "created": 0, "owned_by": "groundwork-local"})
 
 
 async def _stats(_: Request, server: ModelServer) -> Response:
@@ -101,7 +93,6 @@ _ROUTES: tuple[tuple[str, str, Handler], ...] = (
         (f"{base}{path}", method, handler)
         for base in ("/v1", "/openai/v1")
         for path, method, handler in (
-            ("/models", "GET", _models),
             ("/models/{model}", "GET", _model),
             ("/stats", "GET", _stats),
             ("/chat/completions", "POST", _chat),
@@ -115,4 +106,4 @@ async def _show_error(_: Request, error: Exception) -> Response:
     if isinstance(error, HTTPException):
         error = ApiError(error.status_code, f"{error.detail}: no such route or method", code="unknown_url")
     assert isinstance(error, ApiError)  # noqa: S101  (what the handler is registered for)
-    return error.response()
+    return JSONResponse(error.body, error.status, headers=error.headers)

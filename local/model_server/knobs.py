@@ -62,7 +62,6 @@ _Tasks = Annotated[
 ]
 _Number = Annotated[int | None, Field(ge=0, le=_MAX_WAIT_MS)]
 _FromOne = Annotated[int | None, Field(ge=1, le=_MAX_WAIT_MS)]
-_One = BeforeValidator(lambda value: "content" if value == "1" else value)
 
 
 class Knobs(BaseModel):
@@ -89,7 +88,7 @@ class Knobs(BaseModel):
     overtalk: _FromOne = None
     chaos: _Number = None
     fail: Annotated[Failure | None, BeforeValidator(_read_failure)] = None
-    garbage: Annotated[Literal["content", "shape", "body", "protocol"] | None, _One] = None
+    garbage: Literal["content", "shape", "body", "protocol"] | None = None
     toolloop: Annotated[int, Field(ge=0, le=2)] = 0
     delegate: bool = False
     filter: bool = False

@@ -1,4 +1,4 @@
-"""QuestionPlan, QueryRewrite, SqlDraft, by what a question plainly says. It claims nothing about routing.
+"""QuestionPlan, QueryRewrite, by what a question plainly says. It claims nothing about routing.
 
 A question is about contents unless its first words say otherwise; a follow-up takes the names of the
 question before it. A real model plans better: what routing is worth is not to be seen here.
@@ -70,11 +70,6 @@ def plan_question(request: ChatRequest, _: EmbeddingService) -> dict[str, JsonVa
         language, reply = ("de", _HALLO) if talk["de"] else ("en", _HELLO)
         plan |= {"query_type": "CONVERSATION", "language": language, "reply": reply, "search_queries": []}
     return plan
-
-
-def decline_sql(_request: ChatRequest, _embedder: EmbeddingService) -> dict[str, JsonValue]:
-    """No SQL: rules for it would be wrong more often than right."""
-    return {"sql": "", "assumptions": [], "unanswerable": "the local model writes no SQL."}
 
 
 def rewrite_query(request: ChatRequest, _: EmbeddingService) -> dict[str, JsonValue]:

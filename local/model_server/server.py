@@ -7,7 +7,6 @@ from collections import Counter, deque
 from collections.abc import AsyncIterator, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import Self
 
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
@@ -93,15 +92,9 @@ class ModelServer:
     def __init__(self, embedder: EmbeddingService) -> None:
         self.embedder = embedder
         self.stats = Stats()
-        self.started_at = int(time.time())
         self._chat_pool = ThreadPoolExecutor(CHAT_WORKERS, thread_name_prefix="chat")
         self._embedding_pool = ThreadPoolExecutor(EMBEDDING_WORKERS, thread_name_prefix="embeddings")
         self._bulk_pool = ThreadPoolExecutor(EMBEDDING_WORKERS, thread_name_prefix="bulk-embeddings")
-
-    @classmethod
-    async def load(cls) -> Self:
-        """Load the weights (0.3 s) without blocking the event loop."""
-        return cls(await asyncio.to_thread(EmbeddingService))
 
     def close(self) -> None:
         for pool in (self._chat_pool, self._embedding_pool, self._bulk_pool):

@@ -11,7 +11,7 @@ from local.model_server.embedding.service import EmbeddingService
 from local.model_server.filler import fill
 from local.model_server.judging import grade_passages, score_passages
 from local.model_server.metadata import extract_metadata
-from local.model_server.plans import decline_sql, plan_question, rewrite_query
+from local.model_server.plans import plan_question, rewrite_query
 from local.model_server.prompt_reader import has_element
 from local.model_server.protocol.requests import ChatRequest, JsonSchema
 from local.model_server.reports import REPORT_HANDLERS
@@ -32,7 +32,8 @@ HANDLERS: dict[str, Callable[[ChatRequest, EmbeddingService], dict[str, JsonValu
     "PassageScores": score_passages,
     "PassageGrades": grade_passages,
     "QueryRewrite": rewrite_query,
-    "SqlDraft": decline_sql,
+    # Rules for SQL over what tables a question may need would be wrong more often than right.
+    "SqlDraft": lambda *_: {"sql": "", "assumptions": [], "unanswerable": "the local model writes no SQL."},
     "WindowSummary": summarise_window,
     "FindingChoice": choose_findings,
     "MergedSummary": merge_findings,

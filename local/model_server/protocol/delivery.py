@@ -29,8 +29,7 @@ def talk_over(reply: Reply, least_tokens: int, count: Callable[[str], int]) -> R
     texts = {name: part for name, part in parts.items() if isinstance(part, str)}
     if longest := max(lists or texts, key=lambda name: len(parts[name]), default=None):
         once = max(1, count(json.dumps(parts[longest], ensure_ascii=False)) - 2)  # without its brackets
-        more = lists[longest] * (1 + missing // once) if lists else filler
-        parts = {**parts, longest: parts[longest] + more}
+        parts[longest] += lists[longest] * (1 + missing // once) if lists else filler
     return reply.saying(json.dumps(parts, ensure_ascii=False))
 
 

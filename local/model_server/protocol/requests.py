@@ -6,7 +6,6 @@ Errors have OpenAI's shape: {"error": {message, type, param, code}}, each with i
 from typing import Annotated, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
-from starlette.responses import JSONResponse
 
 from local.model_server.protocol.replies import Json
 
@@ -27,9 +26,6 @@ class ApiError(Exception):
         self.status, self.param, self.headers = status, param, headers
         kind = "invalid_request_error" if status < 500 else "server_error"
         self.body: Json = {"error": {"message": message, "type": kind, "param": param, "code": code}}
-
-    def response(self) -> JSONResponse:
-        return JSONResponse(self.body, self.status, headers=self.headers)
 
 
 MAX_INPUTS = 2048  # of one embedding request; OpenAI's own limit

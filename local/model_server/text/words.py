@@ -34,17 +34,13 @@ STOP_WORDS: dict[str, frozenset[str]] = {
 _LETTERS = re.compile(r"[^\W\d_]+")
 
 
-def detect_language(text: str, default: str = "en") -> str:
-    """ISO 639-1 code of the language whose stop words are most frequent; `default` when none occurs.
+def detect_language(text: str) -> str:
+    """ISO 639-1 code of the language whose stop words are most frequent; "en" when none occurs.
 
     A stop word of several languages ("in", "de") counts for each of them, so the others decide.
     """
     counts = Counter(_LETTERS.findall(text.lower()))
-    scores = {
-        language: sum(counts[word] for word in stop_words) for language, stop_words in STOP_WORDS.items()
-    }
-    best = max(scores, key=lambda language: (scores[language], language == default))
-    return best if scores[best] else default
+    return max(STOP_WORDS, key=lambda language: sum(counts[word] for word in STOP_WORDS[language]))
 
 
 # Numbers keep their inner points and commas ("1,200"); "X200" stays one word; "in-network" becomes two.

@@ -71,7 +71,7 @@ async def test_a_batch_that_fails_once_is_tried_again(
     ("knobs", "error", "timeout_s"),
     [
         ("@fail=429", RateLimitError, 60),
-        ("@garbage=1", DependencyError, 60),
+        ("@garbage=content", DependencyError, 60),
         ("@stall=0", CallTimeoutError, 1.5),
     ],
 )

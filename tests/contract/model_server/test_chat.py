@@ -156,7 +156,7 @@ async def test_azures_base_reaches_the_same_model(open_client: OpenClient, addre
 async def test_refusals_have_openais_shape(open_client: OpenClient) -> None:
     client = open_client()
     with pytest.raises(openai.AuthenticationError) as unknown_key:
-        await open_client(api_key="wrong").models.list()
+        await open_client(api_key="wrong").models.retrieve(CHAT)
     assert unknown_key.value.code == "invalid_api_key"
     with pytest.raises(openai.NotFoundError) as unknown_model:
         await client.chat.completions.create(model="gpt-9", messages=[{"role": "user", "content": "x"}])

@@ -119,12 +119,12 @@ async def test_hidden_tokens_take_their_time_and_their_part_of_the_limit(
 async def test_garbage_content_is_no_json_and_a_garbage_body_is_no_reply(client: AsyncOpenAI) -> None:
     with pytest.raises(ValueError, match="JSON"):
         await client.chat.completions.parse(
-            model=f"{CHAT}@garbage=1",
+            model=f"{CHAT}@garbage=content",
             messages=[{"role": "user", "content": HELLO}],
             response_format=QuestionPlan,
         )
     called = await client.chat.completions.create(
-        model=f"{CHAT}@garbage=1",
+        model=f"{CHAT}@garbage=content",
         messages=[{"role": "user", "content": HELLO}],
         tools=[SEARCH],
     )
@@ -137,7 +137,7 @@ async def test_garbage_content_is_no_json_and_a_garbage_body_is_no_reply(client:
     with pytest.raises(json.JSONDecodeError):
         [chunk async for chunk in await stream(client, "garbage=body")]
     with pytest.raises(json.JSONDecodeError):
-        await client.embeddings.create(model=f"{EMBEDDING}@garbage=1", input="x")
+        await client.embeddings.create(model=f"{EMBEDDING}@garbage=content", input="x")
 
 
 async def test_a_filtered_or_refused_answer_is_marked_as_such(client: AsyncOpenAI) -> None:

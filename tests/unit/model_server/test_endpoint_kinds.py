@@ -53,7 +53,7 @@ def test_a_part_that_is_missing_is_refused_and_no_other(part: str, dialect: str)
             assert refusal_of_chat(chat(**fields), kind) is None
     refusal = refusal_of_chat(chat(**USING[part]), kind)
     assert refusal is not None
-    assert refusal.response().status_code == STATUSES[dialect]
+    assert refusal.status == STATUSES[dialect]
     assert json.dumps(refusal.body)
 
 

@@ -11,7 +11,7 @@ def test_a_plain_name_has_no_knobs() -> None:
 
 
 def test_knobs_are_read_in_any_order() -> None:
-    knobs = parse_knobs("fail=429:2,ttft=200,tps=50,retry_after=1,garbage=1,toolloop=1,stall=0")
+    knobs = parse_knobs("fail=429:2,ttft=200,tps=50,retry_after=1,garbage=content,toolloop=1,stall=0")
     assert knobs == Knobs(
         ttft=200, tps=50, fail=Failure(429, count=2), retry_after=1, garbage="content", toolloop=1, stall=0
     )
