@@ -61,7 +61,7 @@ def answer_record(record: RunRecord, answer: RunAnswer | None, facts: WritingFac
             "figures_available": max(facts.figures_available, len(answer.figures)),
             "figures_shown": len(answer.figures),
             "citations": len(answer.citations),
-            "citations_verified": sum(citation.verified for citation in answer.citations),
+            "citations_verified": sum(one.verified or one.kind == "table" for one in answer.citations),
             "sub_agents": len(answer.sub_agents),
             "warnings": len(answer.warnings),
         }

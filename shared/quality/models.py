@@ -24,7 +24,7 @@ class AnswerRecord(HourRecord):
         asked_back: the run put a question back.
         plan_items, plan_items_done: of its todo list.
         figures_available, figures_shown: pictures that it could have shown, and did.
-        citations, citations_verified: that it shows, and those whose quotation was proved.
+        citations, citations_verified: that it shows, and those proved: word by word, or by the same query.
         tool_calls, tool_calls_succeeded: of the main agent and of its sub-agents.
         latency_ms: from the question to the end; None if it waited for a person.
         first_token_ms: as in `WritingFacts`.

@@ -174,7 +174,11 @@ def test_an_answer_is_recorded_in_numbers_alone() -> None:
     answer = RunAnswer(
         run_id="r",
         text="secret words",
-        citations=(Citation(n=1, verified=True, **cited), Citation(n=2, verified=False, **cited)),
+        citations=(
+            Citation(n=1, verified=True, **cited),
+            Citation(n=2, verified=False, **cited),
+            Citation(n=3, verified=False, kind="table", **cited),
+        ),
         figures=(figure,),
         warnings=("late",),
     )
@@ -189,8 +193,8 @@ def test_an_answer_is_recorded_in_numbers_alone() -> None:
         plan_items_done=1,
         figures_available=3,
         figures_shown=1,
-        citations=2,
-        citations_verified=1,
+        citations=3,
+        citations_verified=2,
         latency_ms=1500,
         first_token_ms=700,
         warnings=1,
