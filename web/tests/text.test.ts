@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { lexer } from "marked";
 import { lexBlocks, NO_BLOCKS } from "../src/text/blocks";
-import { pieces } from "../src/text/citations";
+import { pieces, withPlaces } from "../src/text/citations";
 import { framesOf } from "../src/api/stream";
 
 const TEXTS = [
@@ -41,9 +41,16 @@ test("places that point to sources become numbers, and nothing else does", () =>
   assert.deepEqual(pieces("(Source: a.pdf, S. 3)[7] [x]", known), [{ text: "(Source: a.pdf, S. 3)[7] [x]" }]);
 });
 
+test("a place without a number is said in the page's words", () => {
+  const page = (number: string) => `p. ${number}`;
+  assert.equal(withPlaces("(Source: a b.pdf, S. 3) and (Source: c.md)", page), "(a b.pdf, p. 3) and (c.md)");
+  assert.equal(withPlaces("(Sources: a.pdf, S. 3)", page), "(Sources: a.pdf, S. 3)");
+});
+
 test("a long line of brackets costs no time", () => {
   const started = performance.now();
   pieces("(Source: (".repeat(20_000), new Set([1]));
+  withPlaces("(Source: ".repeat(20_000), String);
   assert.ok(performance.now() - started < 2000);
 });
 

@@ -8,6 +8,13 @@ const PLACE = /(?:\(Source: [^()\n]{1,300}(?:\([^()\n]{0,2000}\)[^()\n]{0,100}){
 /** What a place holds before the link to a moment, which the lexer takes for a link of the text. */
 export const BEFORE_MOMENT = /\(Source: [^\n]{1,300}, $/;
 
+const UNNUMBERED = /\(Source: ([^()\n]{1,300}?)(?:, S\. (\d{1,6}))?\)/g;
+
+/** A place without a number, below a picture: `(Source: file.pdf, S. 3)` becomes `(file.pdf, p. 3)`. */
+export function withPlaces(text: string, page: (number: string) => string): string {
+  return text.replace(UNNUMBERED, (_, file: string, number?: string) => `(${file}${number ? `, ${page(number)}` : ""})`);
+}
+
 /** The text in pieces; `known`: the numbers that the answer has. */
 export function pieces(text: string, known: ReadonlySet<number>): Piece[] {
   const found: Piece[] = [];

@@ -3,12 +3,14 @@
 import type { Token, Tokens } from "marked";
 import { Fragment, type ComponentChildren, type VNode } from "preact";
 import { memo } from "../parts/memo";
-import { BEFORE_MOMENT, pieces } from "./citations";
+import { BEFORE_MOMENT, pieces, withPlaces } from "./citations";
 
 export interface Context {
   /** Numbers of citations that are known by now. */
   known: ReadonlySet<number>;
   cite(n: number): VNode;
+  /** How a page is named. */
+  page(number: string): string;
 }
 
 const MAX_DEPTH = 20;
@@ -163,7 +165,7 @@ function picture(token: Tokens.Image): ComponentChildren {
 
 function words(text: string, context: Context): ComponentChildren {
   return pieces(unescaped(text), context.known).map((piece, index) =>
-    "n" in piece ? <Fragment key={index}>{context.cite(piece.n)}</Fragment> : piece.text,
+    "n" in piece ? <Fragment key={index}>{context.cite(piece.n)}</Fragment> : withPlaces(piece.text, context.page),
   );
 }
 

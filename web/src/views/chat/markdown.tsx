@@ -3,6 +3,7 @@ import { useMemo, useRef } from "preact/hooks";
 import type { Citation } from "../../api/types";
 import { lexBlocks, NO_BLOCKS } from "../../text/blocks";
 import { Block, type Context } from "../../text/render";
+import { t } from "../../words/words";
 import { Chip } from "./chip";
 
 export function Markdown({ text, citations, runId }: { text: string; citations: readonly Citation[]; runId: string }) {
@@ -13,6 +14,7 @@ export function Markdown({ text, citations, runId }: { text: string; citations: 
     return {
       known: new Set(byNumber.keys()),
       cite: (n) => <Chip citation={byNumber.get(n)!} runId={runId} />,
+      page: (page) => t("page", { page }),
     };
   }, [citations.length, runId]);
   return (
