@@ -46,7 +46,14 @@ export function dateTime(iso: string): string {
 }
 
 export function day(iso: string): string {
-  return new Date(iso).toLocaleDateString(locale(), { dateStyle: "medium" });
+  // A date alone would be midnight in London, which is the day before in America.
+  return new Date(iso.length === 10 ? `${iso}T00:00` : iso).toLocaleDateString(locale(), { dateStyle: "medium" });
+}
+
+/** A language's name for its code. */
+export function languageName(code: string): string {
+  const names = new Intl.DisplayNames(language.value, { type: "language" });
+  return (/^[a-z]{2,3}$/.test(code) && names.of(code)) || code;
 }
 
 export function bytes(size: number): string {

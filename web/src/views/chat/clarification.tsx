@@ -1,9 +1,14 @@
 // What a run asks back: numbered documents to choose from, or an answer in one's own words.
 import { useLayoutEffect, useState } from "preact/hooks";
-import type { Clarification as Ask } from "../../api/types";
+import type { Clarification as Ask, ClarificationOption as Option } from "../../api/types";
 import { choose } from "../../stores/chat";
 import { attempt } from "../../stores/notices";
-import { dateTime, t } from "../../words/words";
+import { dateTime, day, t } from "../../words/words";
+
+function detailsOf({ details = [], date }: Option): string[] {
+  const told = details.map((one) => (/^\d{4}-\d\d-\d\d$/.test(one) ? day(one) : one));
+  return date ? [...told, `${t("added")}: ${day(date)}`] : told;
+}
 
 export function Clarification({ runId, ask }: { runId: string; ask: Ask }) {
   const [text, setText] = useState("");
@@ -38,7 +43,7 @@ export function Clarification({ runId, ask }: { runId: string; ask: Ask }) {
                 <strong>{option.title || option.filename}</strong>
                 {option.filename && (
                   <small>
-                    <bdi>{option.filename}</bdi> · {[...(option.details ?? []), option.date].join(" · ")}
+                    <bdi>{option.filename}</bdi> · {detailsOf(option).join(" · ")}
                   </small>
                 )}
               </span>

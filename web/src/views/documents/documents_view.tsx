@@ -21,7 +21,7 @@ import {
 } from "../../stores/documents";
 import { attempt } from "../../stores/notices";
 import { inEnglish, said } from "../../words/server";
-import { day, t, tOf, type Key } from "../../words/words";
+import { day, languageName, t, tOf, type Key } from "../../words/words";
 import { UploadArea } from "./upload_area";
 
 const SEARCH_DELAY_MS = 200;
@@ -99,7 +99,7 @@ function FacetValues({ facet, values }: { facet: Facet; values: readonly { value
           aria-pressed={chosen.includes(one.value)}
           onClick={() => toggleFilter(facet, one.value)}
         >
-          <bdi>{one.value}</bdi> <span class="quiet">{one.count}</span>
+          <bdi>{facet === "language" ? languageName(one.value) : one.value}</bdi> <span class="quiet">{one.count}</span>
         </button>
       ))}
       {values.length > SHOWN_VALUES && (
