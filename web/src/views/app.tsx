@@ -23,7 +23,10 @@ export function App() {
   const hasDocument = view === "documents" && doc !== "";
   useEffect(() => setSidebar(false), [view, thread, doc]);
   useLayoutEffect(() => {
-    const onKey = (event: KeyboardEvent) => onShortcut(event, () => setHelp(true), () => setSidebar(true));
+    const onKey = (event: KeyboardEvent) => {
+      if (event.key === "Escape") setSidebar(false);
+      onShortcut(event, () => setHelp(true), () => setSidebar(true));
+    };
     document.addEventListener("keydown", onKey);
     return () => document.removeEventListener("keydown", onKey);
   }, []);
