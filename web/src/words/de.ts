@@ -13,7 +13,7 @@ export const words: Words = {
   "admin.audit": "Sind alle Speicher konsistent?",
   "admin.days": "Letzter Tag|Letzte {count} Tage",
   "admin.differs": "Ein Unterschied.|{count} Unterschiede.",
-  "admin.failed": "Dokumente, die nicht gelesen werden konnten",
+  "admin.failed": "Ihre Dokumente, die nicht gelesen werden konnten",
   "admin.from": "Adresse",
   "admin.kind": "Art",
   "admin.latency": "Dauer, Median / p95",

@@ -10,7 +10,7 @@ export const words = {
   "admin.audit": "Are all stores consistent?",
   "admin.days": "Last day|Last {count} days",
   "admin.differs": "One difference.|{count} differences.",
-  "admin.failed": "Documents that could not be read",
+  "admin.failed": "Your documents that could not be read",
   "admin.from": "Address",
   "admin.kind": "Kind",
   "admin.latency": "Time, median / p95",

@@ -27,7 +27,7 @@ export function Administration() {
       </label>
       <Report name={t("admin.quality")} path={`/api/metrics/quality?hours=${hours}`} show={Quality} />
       <Report name={t("agents")} path={`/api/metrics/subagents?hours=${Math.min(hours, MOST_SUBAGENT_HOURS)}`} show={SubAgents} />
-      <Report name={t("admin.failed")} path="/api/documents?limit=100" show={Failed} />
+      <Report name={t("admin.failed")} path="/api/documents?limit=100&status=failed" show={Failed} />
       <Report name={t("admin.poison")} path="/api/maintenance/poison" show={Poison} />
       <Report name={t("admin.trail")} path={`/api/audit?limit=100&since=${sinceHours(hours)}`} show={Trail} />
       <Report name={t("admin.audit")} path="/api/maintenance/audit" show={Audit} />
@@ -118,7 +118,7 @@ function SubAgents(told: SubagentMetrics, name: string) {
     number(one.delegations),
     number(one.success_rate, true),
     number(one.timeout_rate, true),
-    `${number(one.latency_p50_ms)} / ${number(one.latency_p95_ms)} ms`,
+    one.latency_p50_ms === null ? "–" : `${number(one.latency_p50_ms)} / ${number(one.latency_p95_ms)} ms`,
     number(one.tokens),
     number(one.citation_coverage, true),
   ]);
@@ -127,8 +127,8 @@ function SubAgents(told: SubagentMetrics, name: string) {
 }
 
 function Failed(told: DocumentList, name: string) {
-  const failed = told.documents.filter((one) => one.status === "failed");
-  return <Table name={name} head={[t("document"), t("admin.reason")]} rows={failed.map((one) => [one.filename, said("FAILURES", one.failure ?? "", one.status_reason ?? "")])} />;
+  if (!told.documents.length) return <p class="quiet">{t("noDocuments")}</p>;
+  return <Table name={name} head={[t("document"), t("admin.reason")]} rows={told.documents.map((one) => [one.filename, said("FAILURES", one.failure ?? "", one.status_reason ?? "")])} />;
 }
 
 function Poison(told: PoisonList, name: string) {
