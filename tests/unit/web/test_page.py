@@ -9,6 +9,7 @@ import pytest
 from local.azurite.server import find_node
 from scripts.web_build import WEB, install_packages
 from scripts.web_types import typescript, write
+from shared.tools.registry import TOOLS
 
 SOURCES = sorted((WEB / "src").rglob("*.ts*"))
 FORBIDDEN = (
@@ -49,9 +50,17 @@ def test_one_module_fetches() -> None:
     assert fetching == ["request.ts"]
 
 
-def test_every_word_is_used() -> None:
+def _keys() -> set[str]:
     words = (WEB / "src/words/en.ts").read_text(encoding="utf-8")
-    keys = {quoted or plain for quoted, plain in re.findall(r'^  (?:"([^"]+)"|(\w+)):', words, re.MULTILINE)}
+    return {quoted or plain for quoted, plain in re.findall(r'^  (?:"([^"]+)"|(\w+)):', words, re.MULTILINE)}
+
+
+def test_every_tool_has_words() -> None:
+    assert {f"tool.{name}" for name in TOOLS} - _keys() == set()
+
+
+def test_every_word_is_used() -> None:
+    keys = _keys()
     others = "".join(path.read_text(encoding="utf-8") for path in SOURCES if path.name not in ("en.ts", "de.ts"))
     made = {found[0] or found[1] for found in re.findall(r't\(`([\w]+)\.\$|tOf\("(\w+)"', others)}
     assert len(keys) > 200

@@ -21,7 +21,8 @@ export interface Activity {
   counted: { passages: number; documents: number; names: string };
   tool: string;
   status: "running" | "done" | "failed";
-  found: number;
+  /** null = it counts nothing. */
+  found: number | null;
   /** ISO times; empty = not told. */
   startedAt: string;
   endedAt: string;
@@ -238,7 +239,7 @@ function begin(run: RunState, data: EventData, kind: Activity["kind"], text: str
     counted: { passages: data.passages ?? 0, documents: data.documents ?? 0, names: (data.filenames ?? []).join(", ") },
     tool,
     status: kind === "tool" ? "running" : "done",
-    found: 0,
+    found: null,
     startedAt: data.at ?? "",
     endedAt: "",
   };
@@ -253,7 +254,7 @@ function endTool(run: RunState, data: EventData): RunState {
   const ended: Activity = {
     ...run.activities[index]!,
     status: data.success === false ? "failed" : "done",
-    found: data.result_count ?? 0,
+    found: data.result_count ?? null,
     endedAt: data.at ?? "",
   };
   return { ...run, activities: run.activities.with(index, ended) };

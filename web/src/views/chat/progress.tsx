@@ -30,7 +30,7 @@ export function Progress({ turn, run }: { turn: Turn; run: RunState | null }) {
         </summary>
         {isOpen && (
           <div class="plan">
-            <Plan todo={run?.todo.length ? run.todo : (kept?.todo ?? [])} />
+            <Plan todo={run?.todo.length ? run.todo : (kept?.todo ?? [])} isWorking={isWorking} />
             {run?.delegation && <Reasons codes={run.delegation.codes} english={run.delegation.reasons} />}
             {run && <Trail activities={run.activities} />}
             <SubAgents live={run?.children ?? []} told={agentsOf(turn, run, kept)} budget={run?.delegation?.budget ?? null} />
@@ -96,13 +96,15 @@ function Elapsed({ since, budgetMs }: { since: string; budgetMs: number }) {
   );
 }
 
-function Plan({ todo }: { todo: readonly TodoItem[] }) {
+function Plan({ todo, isWorking }: { todo: readonly TodoItem[]; isWorking: boolean }) {
   if (!todo.length) return null;
+  // What was under way when a run was stopped stays so in its record.
+  const statusOf = ({ status }: TodoItem) => (status === "in_progress" && !isWorking ? "pending" : status);
   return (
     <ol class="todo" aria-label={t("plan")}>
       {todo.map((item) => (
-        <li key={item.position} data-status={item.status}>
-          <span class="unseen">{tOf("todo", item.status)}: </span>
+        <li key={item.position} data-status={statusOf(item)}>
+          <span class="unseen">{tOf("todo", statusOf(item))}: </span>
           {item.description}
           <small>{item.acceptance_criteria}</small>
         </li>
@@ -129,8 +131,7 @@ function Trail({ activities }: { activities: readonly Activity[] }) {
           {wordsOf(activity)}
           {activity.kind === "tool" && activity.status === "done" && (
             <span class="quiet">
-              {" · "}
-              {t("found", { count: activity.found })}
+              {activity.found !== null && ` · ${t("found", { count: activity.found })}`}
               {activity.endedAt && ` · ${t("seconds", { seconds: secondsBetween(activity.startedAt, activity.endedAt) })}`}
             </span>
           )}
