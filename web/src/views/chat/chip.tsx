@@ -14,6 +14,16 @@ export function isOutside(citation: Citation): boolean {
   return citation.kind === "web";
 }
 
+/** A database has no view of its own. */
+export function isDatabase(citation: Citation): boolean {
+  return citation.kind === "table" && !citation.url;
+}
+
+/** What a source is that is no document; empty for one. */
+export function kindOf(citation: Citation): string {
+  return isOutside(citation) ? t("outside") : isDatabase(citation) ? t("database") : "";
+}
+
 /** Word by word, or by the same query. */
 export function isProved(citation: Citation): boolean {
   return citation.verified || citation.kind === "table";

@@ -2,7 +2,7 @@
 import type { Citation } from "../../api/types";
 import { Icon } from "../../parts/icons";
 import { t } from "../../words/words";
-import { Chip, isOutside, isProved } from "./chip";
+import { Chip, isOutside, isProved, kindOf } from "./chip";
 
 interface Props {
   citations: readonly Citation[];
@@ -18,13 +18,13 @@ export function CitationList({ citations, runId }: Props) {
   }
   const unproved = citations.filter((citation) => !isProved(citation)).length;
   return (
-    <section class="sources" aria-label={t("sources")}>
+    <div class="sources" role="group" aria-label={t("sources")}>
       <ul>
         {[...byDocument].map(([id, cited]) => (
           <li key={id}>
             <Icon name={isOutside(cited[0]!) ? "external" : "book"} />
             <bdi>{cited[0]!.filename}</bdi>
-            {isOutside(cited[0]!) && <span class="tag">{t("outside")}</span>}
+            {kindOf(cited[0]!) && <span class="tag">{kindOf(cited[0]!)}</span>}
             <span class="chips">
               {cited.map((citation) => (
                 <Chip key={citation.n} citation={citation} runId={runId} />
@@ -38,6 +38,6 @@ export function CitationList({ citations, runId }: Props) {
           ? t("proof.some", { count: unproved })
           : citations.every((citation) => citation.verified) && t("proof.all", { count: citations.length })}
       </p>
-    </section>
+    </div>
   );
 }

@@ -1,15 +1,20 @@
 // An answer with its sources, to be used elsewhere: on the clipboard, or as a Markdown file.
-import type { RunAnswer } from "../../api/types";
+import type { Citation, RunAnswer } from "../../api/types";
 import { notify } from "../../stores/notices";
 import { t } from "../../words/words";
 import { placeOf } from "./chip";
 
 export function asMarkdown(question: string, answer: RunAnswer): string {
   const sources = answer.citations.map(
-    (citation) => `[${citation.n}] ${citation.filename}${placeOf(citation) && `, ${placeOf(citation)}`}: “${citation.quote}”`,
+    (citation) => `[${citation.n}] ${[citation.filename, placeOf(citation)].filter(Boolean).join(", ")}: ${saidBy(citation)}`,
   );
   const list = sources.length ? `\n\n## ${t("sources")}\n\n${sources.map((source) => `- ${source}`).join("\n")}` : "";
   return `# ${question}\n\n${answer.text}${list}\n`;
+}
+
+/** Rows are in the answer already; what is missing there is where they come from. */
+function saidBy({ sql, quote, final_url }: Citation): string {
+  return sql ? `\`${sql}\`` : `“${quote}”${final_url ? ` <${final_url}>` : ""}`;
 }
 
 export async function copyAnswer(question: string, answer: RunAnswer): Promise<void> {

@@ -8,7 +8,7 @@ import { route, turn } from "../../routes";
 import { citationsOfTurn, turns } from "../../stores/chat";
 import { wordsOf } from "../../stores/notices";
 import { moment, t, tOf } from "../../words/words";
-import { isOutside, isProved, proofOf } from "../chat/chip";
+import { isDatabase, isOutside, isProved, kindOf, proofOf } from "../chat/chip";
 import { Elements, marked } from "./elements";
 import { PagePicture } from "./page_picture";
 import { Quote } from "./quote";
@@ -76,11 +76,10 @@ type Shown = { page: PageView; text: null } | { page: null; text: ReadableView }
 function Source({ run, citation }: { run: string; citation: Citation }) {
   const [shown, setShown] = useState<Shown | null>(null);
   const [error, setError] = useState("");
-  const isDatabase = citation.kind === "table" && !citation.url; // it has no view of its own
   const isPaged = citation.page_number !== null && citation.url.includes("/pages/");
   const [page, setPage] = useState(citation.page_number ?? 1);
   useEffect(() => {
-    if (isOutside(citation) || isDatabase) return;
+    if (isOutside(citation) || isDatabase(citation)) return;
     const leaving = new AbortController();
     const isCited = page === (citation.page_number ?? 1);
     // Only the cited page says what it is opened for: that counts as an opening of the source.
@@ -108,18 +107,18 @@ function Source({ run, citation }: { run: string; citation: Citation }) {
         <bdi>{view?.title || citation.filename}</bdi>
       </h2>
       <p class="small quiet">
-        <bdi>{citation.filename}</bdi>
-        {isOutside(citation) && <span class="tag">{t("outside")}</span>}
+        {kindOf(citation) ? <span class="tag">{kindOf(citation)}</span> : <bdi>{citation.filename}</bdi>}{" "}
+        {isOutside(citation) && <Origin url={citation.url} name={citation.url} />}
         {citation.published_by && <bdi> · {t("publishedBy", { name: citation.published_by })}</bdi>}
       </p>
-      {citation.quote && (view || isDatabase || !citation.sql) && (
+      {citation.quote && (view || isDatabase(citation) || !citation.sql) && (
         <blockquote class="quote">
           <div class="scroll" {...(citation.quote.startsWith("|") && { tabIndex: 0, role: "group", "aria-label": t("table") })}>
             <Quote text={citation.quote} />
           </div>
         </blockquote>
       )}
-      {(view || isDatabase) && citation.sql && (
+      {(view || isDatabase(citation)) && citation.sql && (
         <>
           <p>{citation.sql_in_words}</p>
           <pre>{citation.sql}</pre>
@@ -148,7 +147,7 @@ function Source({ run, citation }: { run: string; citation: Citation }) {
       )}
       {view && <Links docId={citation.doc_id} contentUrl={view.content_url} sourceUrl={view.source_url} />}
       {citation.context && <Snapshot text={citation.context} quote={citation.quote} />}
-      {isOutside(citation) ? <Origin url={citation.url} /> : !error && !isDatabase && <Readers docId={citation.doc_id} />}
+      {!kindOf(citation) && !error && <Readers docId={citation.doc_id} />}
     </div>
   );
 }
@@ -190,16 +189,16 @@ function Links({ docId, contentUrl, sourceUrl }: { docId: string; contentUrl: st
       <a href={contentUrl} target="_blank" rel="noopener">
         {t("file")}
       </a>
-      {sourceUrl && <Origin url={sourceUrl} />}
+      {sourceUrl && <Origin url={sourceUrl} name={t("origin")} />}
     </p>
   );
 }
 
-function Origin({ url }: { url: string }) {
+function Origin({ url, name }: { url: string; name: string }) {
   if (!/^https?:/.test(url)) return null;
   return (
     <a class="small" href={url} target="_blank" rel="noopener noreferrer">
-      {t("origin")}
+      {name}
     </a>
   );
 }
