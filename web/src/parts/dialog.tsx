@@ -1,6 +1,7 @@
 // A dialog over the page. The browser keeps the focus inside, closes it on Escape, and gives the focus back.
 import type { ComponentChildren } from "preact";
-import { useId, useLayoutEffect, useRef } from "preact/hooks";
+import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { wordsOf } from "../stores/notices";
 import { t } from "../words/words";
 import { IconButton } from "./button";
 
@@ -55,6 +56,43 @@ export function Confirm({ title, text, action, onYes, onClose }: Question) {
           {action}
         </button>
       </footer>
+    </Dialog>
+  );
+}
+
+interface Wanted {
+  title: string;
+  /** What the field is for. */
+  name: string;
+  action: string;
+  value?: string;
+  maxLength: number;
+  onSave(value: string): Promise<unknown>;
+  onClose(): void;
+}
+
+/** Asks for one line. It stays open, with what was typed, when it cannot be saved. */
+export function Prompt({ title, name, action, value = "", maxLength, onSave, onClose }: Wanted) {
+  const [text, setText] = useState(value);
+  const [error, setError] = useState("");
+  const save = (event: Event) => {
+    event.preventDefault();
+    onSave(text.trim()).then(onClose, (failed) => setError(wordsOf(failed)));
+  };
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <form onSubmit={save}>
+        <label class="field">
+          {name}
+          <input autofocus value={text} maxLength={maxLength} required onInput={(event) => setText(event.currentTarget.value)} />
+        </label>
+        {error && <p role="alert">{error}</p>}
+        <footer class="dialog-foot">
+          <button type="submit" class="button primary">
+            {action}
+          </button>
+        </footer>
+      </form>
     </Dialog>
   );
 }

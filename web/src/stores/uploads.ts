@@ -3,7 +3,7 @@ import { signal } from "@preact/signals";
 import { CallError, change, upload } from "../api/request";
 import type { DocumentDetail, UploadTicket } from "../api/types";
 import { bytes, t } from "../words/words";
-import { announce, attempt, notify, wordsOf } from "./notices";
+import { announce, notify, wordsOf } from "./notices";
 import { site } from "./session";
 
 export interface Upload {
@@ -33,14 +33,10 @@ export function addFiles(files: readonly { file: File; folder: string }[]): void
   next();
 }
 
-/** Asks for the address of a page of the web, which becomes a document. */
-export function importPage(): void {
-  const url = prompt(t("upload.web"));
-  if (!url) return;
-  void attempt(async () => {
-    await change("POST", "/api/documents/import", { url, ...chosen() });
-    notify(t("upload.imported"));
-  });
+/** A page of the web becomes a document. */
+export async function importPage(url: string): Promise<void> {
+  await change("POST", "/api/documents/import", { url, ...chosen() });
+  notify(t("upload.imported"));
 }
 
 /** Without an audience a new document is the person's own, and one that there is keeps its readers. */

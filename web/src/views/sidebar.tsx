@@ -1,7 +1,7 @@
 // The list of threads, and the way to documents and account.
 import { useEffect, useState } from "preact/hooks";
 import type { ThreadView } from "../api/types";
-import { Confirm, Dialog } from "../parts/dialog";
+import { Confirm, Prompt } from "../parts/dialog";
 import { Icon, type IconName } from "../parts/icons";
 import { Menu } from "../parts/menu";
 import { addressOf, go, route, type View } from "../routes";
@@ -138,7 +138,17 @@ function Thread({ thread }: { thread: ThreadView }) {
           { name: t("delete"), act: () => setAsking("delete"), isDanger: true },
         ]}
       />
-      {asking === "rename" && <Rename thread={thread} onClose={close} />}
+      {asking === "rename" && (
+        <Prompt
+          title={t("rename")}
+          name={t("title")}
+          action={t("save")}
+          value={thread.title}
+          maxLength={120}
+          onSave={(title) => renameThread(thread, title)}
+          onClose={close}
+        />
+      )}
       {asking === "clear" && (
         <Confirm title={t("clear")} text={t("clearText", { title })} action={t("clear")} onYes={() => clear(thread)} onClose={close} />
       )}
@@ -166,27 +176,4 @@ function remove(thread: ThreadView): void {
     }
     notify(t("deleted"));
   });
-}
-
-function Rename({ thread, onClose }: { thread: ThreadView; onClose(): void }) {
-  const [title, setTitle] = useState(thread.title);
-  const save = async (event: Event) => {
-    event.preventDefault();
-    if (await attempt(() => renameThread(thread, title))) onClose();
-  };
-  return (
-    <Dialog title={t("rename")} onClose={onClose}>
-      <form onSubmit={save}>
-        <label class="field">
-          {t("title")}
-          <input value={title} maxLength={120} required onInput={(event) => setTitle(event.currentTarget.value)} />
-        </label>
-        <footer class="dialog-foot">
-          <button type="submit" class="button primary">
-            {t("save")}
-          </button>
-        </footer>
-      </form>
-    </Dialog>
-  );
 }

@@ -163,7 +163,7 @@ function History({ detail }: { detail: DocumentDetail }) {
         {detail.history.map((phase, index) => (
           <li key={index}>
             {tOf("document" as Key, phase.status)} <span class="quiet">{dateTime(phase.at)}</span>
-            {phase.seconds !== null && <span class="quiet"> · {t("seconds", { seconds: Math.round(phase.seconds * 10) / 10 })}</span>}
+            {phase.seconds !== null && <span class="quiet"> · {t("seconds", { seconds: Math.max(0, Math.round(phase.seconds * 10) / 10) })}</span>}
           </li>
         ))}
       </ol>

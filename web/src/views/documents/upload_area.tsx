@@ -1,6 +1,7 @@
 // Brings files in: by choosing or dropping them, with who may read them, and how far each is.
 import { useEffect, useState } from "preact/hooks";
 import { IconButton } from "../../parts/button";
+import { Prompt } from "../../parts/dialog";
 import { Icon } from "../../parts/icons";
 import { audiences, labelOf, loadAudiences } from "../../stores/audiences";
 import { attempt } from "../../stores/notices";
@@ -19,7 +20,10 @@ import {
 } from "../../stores/uploads";
 import { bytes, t } from "../../words/words";
 
+const MOST_URL_CHARS = 2000; // as the API takes
+
 export function UploadArea() {
+  const [isImporting, setImporting] = useState(false);
   useEffect(() => void attempt(loadAudiences), []);
   return (
     <div class="upload">
@@ -27,7 +31,7 @@ export function UploadArea() {
         <Chooser name={t("upload.files")} isFolder={false} />
         <Chooser name={t("upload.folder")} isFolder />
         {site.value.web_import && (
-          <button type="button" class="button" onClick={importPage}>
+          <button type="button" class="button" onClick={() => setImporting(true)}>
             {t("upload.web")}
           </button>
         )}
@@ -58,6 +62,16 @@ export function UploadArea() {
         </label>
       </div>
       {uploads.value.length > 0 && <Uploads />}
+      {isImporting && (
+        <Prompt
+          title={t("upload.web")}
+          name={t("admin.from")}
+          action={t("add")}
+          maxLength={MOST_URL_CHARS}
+          onSave={importPage}
+          onClose={() => setImporting(false)}
+        />
+      )}
     </div>
   );
 }
