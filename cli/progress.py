@@ -114,7 +114,10 @@ def described(event: Event) -> list[str]:
 def _result(given: dict[str, Any]) -> str:
     if not given.get("success", True):
         return f"{given['tool']} failed: {given.get('error') or given.get('error_type') or 'no reason given'}"
-    return f"{given.get('result_count', 0)} results"
+    count = given.get("result_count")
+    if count is None:  # it counts nothing
+        return "done"
+    return f"{count} result{'' if count == 1 else 's'}"
 
 
 def _status(given: dict[str, Any], indent: str) -> list[str]:

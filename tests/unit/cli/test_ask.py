@@ -241,6 +241,13 @@ def test_plan_tools_and_sub_agents_are_told() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("told", "line"), [({"result_count": 1}, "1 result"), ({"result_count": 0}, "0 results"), ({}, "done")]
+)
+def test_results_are_counted_where_a_tool_counts_them(told: dict[str, int], line: str) -> None:
+    assert described(Event(1, "tool_result", {"tool": "web_fetch", "success": True, **told})) == [f"  {line}"]
+
+
 def test_the_todo_list_is_told_as_it_changes() -> None:
     read = ReadTerminal()
     item = {"position": 1, "description": "Known", "status": "pending"}
