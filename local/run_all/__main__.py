@@ -40,10 +40,12 @@ def run(*, once: bool) -> int:
         bring_samples(stack, ProgressBar())
         print(f"Ready after {time.monotonic() - started:.1f} s. Model: {stack.model.description}\n")
         _ask_first_question(stack)
+        if once:
+            print("\nDone. Without --once it serves until Ctrl-C.")
+            return 0
         _print_addresses(stack)
-        if not once:
-            print("\nServing until Ctrl-C.", flush=True)
-            stack.watch()
+        print("\nServing until Ctrl-C.", flush=True)
+        stack.watch()
     return 0
 
 
