@@ -109,27 +109,27 @@ class QuestionSearch:
             # the passages would.
             max_tokens = int(max_tokens * _SHARE_FOR_A_FACT)
         rest = await self._rest_of(about, found, max_tokens)
-        if not rest:
+        if rest is None:
             return found
         return found.model_copy(update={"hits": (*found.hits, *rest), "whole": tuple(dict.fromkeys(about))})
 
-    async def _rest_of(self, doc_ids: Sequence[str], found: Evidence, max_tokens: int) -> list[Hit]:
-        """What the evidence lacks of these documents, in reading order; nothing if they don't fit whole."""
+    async def _rest_of(self, doc_ids: Sequence[str], found: Evidence, max_tokens: int) -> list[Hit] | None:
+        """What the evidence lacks of these documents, in reading order; None if they don't fit whole."""
         if not 0 < len(doc_ids) <= MAX_NAMED or self._blocks.missed:
-            return []
+            return None
         pages = {record.doc_id: record.page_count or 1 for record in found.records}
         if sum(pages.get(doc_id, 1) for doc_id in doc_ids) * _LEAST_PAGE_TOKENS > max_tokens:
-            return []
+            return None
         try:
             async with asyncio.timeout(_DESCRIBING_S):
                 documents = await run_together(*(self._whole.whole(doc_id) for doc_id in doc_ids))
         except (TimeoutError, GroundworkError) as failed:
             get_logger().warning("documents.read_failed", error_type=type(failed).__name__)
-            return []
+            return None
         blocks = [hit for document in documents for hit in document]
         tokens = sum(tokens_of(hit.content or hit.image_caption or "") for hit in blocks)
         if tokens > max_tokens or not all(documents):
-            return []
+            return None
         known = {hit.block_id for hit in found.hits}
         return [hit for hit in blocks if hit.block_id not in known]
 

@@ -259,6 +259,13 @@ async def test_documents_that_the_caller_chose_are_found_whole() -> None:
     assert (found.whole, len(found.hits)) == (("report-2022.pdf",), 4)
 
 
+async def test_a_document_that_the_search_found_to_its_last_block_is_whole_too() -> None:
+    services = await services_with("report-2022.pdf", "report-2023.pdf")
+    wanted = plan(document_references=("report 2022",))
+    found = await blocks_for(services, wanted)
+    assert (found.whole, len(found.hits)) == (("report-2022.pdf",), 1)
+
+
 async def test_a_block_of_headings_alone_takes_no_place() -> None:
     services = await services_with("report-2022.pdf")
     await add_blocks(
