@@ -1,12 +1,13 @@
 """The tools that answer from the metadata of documents: list, find, count and get them."""
 
 from dataclasses import dataclass, field
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field
 
 from shared.platform.search import Filters
 from shared.retrieval.documents import DocumentSearch
+from shared.retrieval.models import DocumentRecord
 from shared.tools.base import Found, Parameters, Query, Tool, ToolResult
 
 
@@ -81,13 +82,17 @@ class GetDocument(DocumentTool):
     async def _run(self, arguments: GetDocumentParameters) -> ToolResult:
         record = await self.documents.get(arguments.doc_id)
         self.found.records.append(record)
-        return {"document": record.model_dump(mode="json", exclude=_HIDDEN)}
+        return {"document": _shown(record, set(DocumentRecord.model_fields) - _HIDDEN)}
 
 
-_SHOWN = {
-    *("doc_id", "filename", "title", "document_type", "upload_date", "document_date", "summary_brief"),
-    *("author", "department", "language", "tags", "page_count"),
-}
+def _shown(record: DocumentRecord, fields: set[str]) -> dict[str, Any]:
+    """These fields of a record; the printed date as it is in prompts, since a year alone is stored as a day."""
+    shown = record.model_dump(mode="json", include=fields)
+    return {**shown, "document_date": record.printed_date}
+
+
+_LISTED = {"doc_id", "filename", "title", "document_type", "upload_date", "document_date", "summary_brief"}
+_FOUND = _LISTED | {"author", "department", "language", "tags", "page_count"}
 
 
 class MetadataSearchParameters(Parameters):
@@ -111,11 +116,8 @@ class MetadataSearch(DocumentTool):
     async def _run(self, arguments: MetadataSearchParameters) -> ToolResult:
         found = await self.documents.find(arguments.query, arguments.filters, arguments.limit)
         self.found.records.extend(found)
-        shown = [record.model_dump(mode="json", include=_SHOWN) for record in found]
+        shown = [_shown(record, _FOUND) for record in found]
         return {"documents": shown, "count": len(found)}
-
-
-_LISTED = {"doc_id", "filename", "title", "document_type", "upload_date", "summary_brief"}
 
 
 class ListDocumentsParameters(Parameters):
@@ -141,5 +143,5 @@ class ListDocuments(DocumentTool):
             arguments.filters, sort_by=arguments.sort_by, limit=arguments.limit
         )
         self.found.records.extend(found)
-        shown = [record.model_dump(mode="json", include=_LISTED) for record in found]
+        shown = [_shown(record, _LISTED) for record in found]
         return {"documents": shown, "count": len(found)}

@@ -21,7 +21,9 @@ class SemanticSearchParameters(Parameters):
     query: str = Field(description="What to look for, in words or as a question.", min_length=1)
     top_k: int = Field(default=10, description=f"How many results, 1-{MAX_TOP_K}.")
     filters: Filters = Field(
-        default_factory=dict, description="Field name to value, list of values, or {start, end} for dates."
+        default_factory=dict,
+        description="Field name to value, or list of values (any of them). Fields: doc_id, project_id, "
+        "filename, page_number, block_type, document_type, department.",
     )
 
     @field_validator("top_k")

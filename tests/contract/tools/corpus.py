@@ -45,6 +45,7 @@ _DOCUMENTS: dict[str, dict[str, Any]] = {
         "tags": ("revenue", "safety"),
         "project_id": "reports",
         "page_count": 44,
+        "document_date": datetime(2024, 1, 1, tzinfo=UTC),  # the year is all that it shows
         "upload_date": datetime(2025, 1, 15, tzinfo=UTC),
         "access_control_list": ("*",),
     },

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.contract
 
 TEXT_FIELDS = {"block_id", "block_type", "doc_id", "filename", "page_number", "score", "content"}
 PICTURE_FIELDS = (TEXT_FIELDS - {"content"}) | {"image_url", "image_caption"}
-LISTED = {"doc_id", "filename", "title", "document_type", "upload_date", "summary_brief"}
+LISTED = {"doc_id", "filename", "title", "document_type", "upload_date", "document_date", "summary_brief"}
 
 
 async def test_search_finds_texts_and_pictures_never_both_in_one(world: World) -> None:
@@ -109,6 +109,22 @@ async def test_documents_are_listed_in_the_order_asked_for(world: World) -> None
     assert [document["doc_id"] for document in by_pages["documents"]] == ["manual", "report-2023"]
 
 
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("rag_list_documents", {}),
+        ("rag_metadata_search", {"query": "annual report"}),
+        ("rag_get_document", {"doc_id": "report-2024"}),
+    ],
+)
+async def test_a_year_alone_is_shown_as_no_day(world: World, name: str, arguments: dict[str, object]) -> None:
+    result = await world.tool(name, ANNA).execute(**arguments)
+    documents = result.get("documents") or [result["document"]]
+    dates = {document["doc_id"]: document["document_date"] for document in documents}
+    assert dates["report-2024"] == "2024"
+    assert dates.get("report-2023", "2023-12-31") == "2023-12-31"
+
+
 async def test_a_document_is_got_with_its_summary_and_without_its_rights(world: World) -> None:
     document = (await world.tool("rag_get_document", ANNA).execute(doc_id="manual"))["document"]
     assert document["summary_standard"] == "At length: manual."
@@ -132,7 +148,6 @@ async def test_metadata_is_searched_by_words(world: World) -> None:
     assert set(result["documents"][0]) == LISTED | {
         "author",
         "department",
-        "document_date",
         "language",
         "tags",
         "page_count",

@@ -98,6 +98,7 @@ async def test_documents_are_listed_newest_first_and_only_complete_ones() -> Non
             "title": "Manual",
             "document_type": "manual",
             "upload_date": "2026-01-02T00:00:00Z",
+            "document_date": None,
             "summary_brief": "About pumps.",
         }
     ]
