@@ -66,6 +66,10 @@ def refused(sql: str, files: tuple[QueryFile, ...]) -> QueryRefusal:
     return reply.refusal
 
 
+def test_a_difference_does_not_end_in_noise(files: tuple[QueryFile, ...]) -> None:
+    assert asked("select sum(revenue) - 187.9 as more from sales", files).rows == ((22.1,),)
+
+
 def test_a_sum_comes_with_its_words_and_its_lines(files: tuple[QueryFile, ...]) -> None:
     result = asked("select Sum(revenue) as total from Sales where region = 'North'", files)
     assert (result.columns, result.rows, result.row_count) == (("total",), ((130.0,),), 1)
