@@ -41,12 +41,15 @@ def first_messages(
     has_documents = agent is None or SemanticSearch.name in agent.tools
     # What helps to understand the question; never an id, a group or a role.
     known = {"asker_name": request.user.name, "asker_department": request.user.department}
+    question = plan.standalone_question or request.question
     asker = [element(tag, value) for tag, value in known.items() if value]
     user = "\n".join(
         part
         for part in (
             conversation_element(request.conversation),
-            element("question", plan.standalone_question or request.question),
+            element("question", question),
+            # A plan that completes "auf Deutsch bitte" or "as a table" may lose just these words.
+            element("as_asked", request.question) if question != request.question else "",
             element("query_type", plan.query_type) if has_documents else "",
             element("today", request.today.isoformat()),
             *asker,

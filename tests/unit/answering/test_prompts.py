@@ -122,6 +122,22 @@ def test_the_prompt_has_its_parameters_and_nobodys_ids(query_type: QueryType) ->
     assert "<cite doc_id=" in made.partition("<output_rules>")[2]
 
 
+def test_the_persons_own_words_come_with_a_question_that_was_completed() -> None:
+    request = RunRequest(
+        run_id="r",
+        thread_id="t",
+        user=USER,
+        question="Auf <b>Deutsch</b> bitte",
+        created_at=datetime(2026, 11, 21, tzinfo=UTC),
+    )
+    _, completed = first_messages(request, plan(standalone_question="Why 15 bar?"), Evidence(hits=hits()))
+    assert "<question>Why 15 bar?</question>\n<as_asked>Auf &lt;b&gt;Deutsch&lt;/b&gt; bitte</as_asked>" in (
+        completed.text
+    )
+    _, as_it_was = first_messages(request, plan(standalone_question=request.question), Evidence(hits=hits()))
+    assert "as_asked" not in as_it_was.text
+
+
 def test_the_readme_names_every_prompt_and_parameter_of_an_answer() -> None:
     for name in ("answer.md", "findings.md", "output_rules.md", "repair.md", "plan.md"):
         assert f"`{name}`" in README
