@@ -174,11 +174,17 @@ class AnswerWriter:
         if gap.missing in self.not_searched:
             said = self.words.gap_not_searched.format(gap.missing.rstrip(". "))
         else:
-            lacking = self.words.no_rest if self.is_partial or not is_first else self.words.no_answer
-            said = lacking.format(gap.missing.rstrip(". ") or self.words.asked)
+            said = self._lacking().format(gap.missing.rstrip(". ") or self.words.asked)
             said += f"\n\n{self.words.next_step.format(gap.next_step)}" if gap.next_step else ""
         self._note(said)
         self._judged = (len(self.text), self.unsupported_claims)
+
+    def _lacking(self) -> str:
+        """How the newest gap begins; it doesn't repeat what an earlier one said of the documents."""
+        earlier = [gap.missing for gap in self.gaps[:-1]]
+        if any(missing not in self.not_searched for missing in earlier):
+            return self.words.no_more
+        return self.words.no_rest if self.is_partial or earlier else self.words.no_answer
 
     @property
     def has_citations(self) -> bool:

@@ -13,6 +13,7 @@ class Messages:
     withdrawn: str
     no_answer: str
     no_rest: str
+    no_more: str
     gap_not_searched: str
     asked: str
     next_step: str
@@ -51,6 +52,7 @@ ENGLISH = Messages(
     withdrawn="You no longer have access to the tables that this answer was calculated from.",
     no_answer="The documents don't answer this. What's missing: {}.",
     no_rest="The documents don't answer the rest. What's missing: {}.",
+    no_more="Also missing: {}.",
     gap_not_searched="The search for this failed, so it may still be in the documents: {}.",
     asked="what the question asks for",
     next_step="Next step: {}",
@@ -82,6 +84,7 @@ GERMAN = Messages(
     withdrawn="Sie haben keinen Zugriff mehr auf die Tabellen, aus denen diese Antwort berechnet wurde.",
     no_answer="Die Dokumente beantworten das nicht. Es fehlt: {}.",
     no_rest="Den Rest beantworten die Dokumente nicht. Es fehlt: {}.",
+    no_more="Außerdem fehlt: {}.",
     gap_not_searched="Die Suche danach ist fehlgeschlagen; vielleicht steht es doch in den Dokumenten: {}.",
     asked="wonach gefragt ist",
     next_step="Nächster Schritt: {}",

@@ -276,10 +276,7 @@ async def test_claims_behind_an_abstention_need_a_proof_too() -> None:
 
 async def test_each_gap_is_told_once() -> None:
     writer, _ = await write('<gap missing="x"/>\n<gap missing="y"/> <gap missing="x"/>', RepairingModel(None))
-    assert writer.text == (
-        "The documents don't answer this. What's missing: x.\n\n"
-        "The documents don't answer the rest. What's missing: y."
-    )
+    assert writer.text == "The documents don't answer this. What's missing: x.\n\nAlso missing: y."
 
 
 async def test_a_gap_that_is_searched_for_is_not_shown_and_ends_the_turn() -> None:
