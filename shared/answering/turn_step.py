@@ -80,7 +80,7 @@ async def take_turn(attempt: StepAttempt, action: TakeTurn) -> Observation:
             await attempt.open(decided.event)
             return chosen
         first.append(decided.event)
-        advice = decided.advice
+        advice = "" if found.is_whole else decided.advice  # a sub-agent would read the same once more
     await question.join_earlier(attempt)
     if taken is None:
         taken, event_log = await TurnAttempt(attempt, action, question, time).take(first, advice)

@@ -107,6 +107,11 @@ class Evidence(Model):
         return tuple({hit.block_id: hit for hit in (*self.hits, *self.cited_before, *self.figures)}.values())
 
     @property
+    def is_whole(self) -> bool:
+        """Whether nothing is left to read of any document that was found."""
+        return bool(self.hits) and {hit.doc_id for hit in self.hits} <= set(self.whole)
+
+    @property
     def has_tables(self) -> bool:
         """Whether tables can be calculated with: some fit, or what was found is from a spreadsheet."""
         names = (hit.filename for hit in self.hits)

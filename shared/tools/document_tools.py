@@ -86,7 +86,7 @@ class GetDocument(DocumentTool):
 
 
 def _shown(record: DocumentRecord, fields: set[str]) -> dict[str, Any]:
-    """These fields of a record; the printed date as it is in prompts, since a year alone is stored as a day."""
+    """These fields of a record; the printed date as in prompts, since a year alone is stored as a day."""
     shown = record.model_dump(mode="json", include=fields)
     return {**shown, "document_date": record.printed_date}
 

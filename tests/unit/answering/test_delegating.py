@@ -305,6 +305,18 @@ async def test_a_turn_that_delegates_and_runs_again_starts_the_same_sub_agents_a
     assert len(model.conversations) == 1
 
 
+@pytest.mark.parametrize(("named", "is_advised"), [(("manual",), False), ((), True)])
+async def test_documents_that_are_shown_whole_come_without_advice_to_delegate(
+    named: tuple[str, ...], is_advised: bool
+) -> None:
+    wanted = plan(intent="evidence_trace", document_references=named)
+    services = await world(Model(wanted, answer="<answer>At 15."), settings=fake_settings())
+    _, events = await ask(services, silent, deep=False)
+    assert [data["decision"] for data in decisions(events)] == ["delegate"]
+    prompt = services.chat_model.prompts[-1].user  # type: ignore[attr-defined]
+    assert ('whole="yes"' in prompt, "<advice>" in prompt) == (not is_advised, is_advised)
+
+
 async def test_a_call_with_wrong_arguments_is_answered_and_starts_nobody() -> None:
     model = ScriptedChatModel(plan(), delegate_call(profile="wizard"), "<answer>15.")
     view, _ = await ask(await world(chat_model=model, settings=fake_settings()), silent, deep=False)
