@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 import httpx
 
@@ -31,16 +32,20 @@ def counted(stack: LocalStack) -> Iterator[Counts]:
     """Counts of what the block caused; it must have come to an end when the block ends."""
     model = f"http://127.0.0.1:{stack.ports.model}/v1/stats"
     search = f"{stack.search_url}/stats"
-    keys = {
-        model: {"Authorization": f"Bearer {stack.secrets.model_key}"},
-        search: {"api-key": stack.secrets.search_key},
-    }
+    model_key = {"Authorization": f"Bearer {stack.secrets.model_key}"}
+    search_key = {"api-key": stack.secrets.search_key}
     with httpx.Client(timeout=60) as http:
-        for address, key in keys.items():
-            http.post(f"{address}/reset", headers=key).raise_for_status()
+        http.post(f"{search}/reset", headers=search_key).raise_for_status()
+        before = _flat(http.get(model, headers=model_key).raise_for_status().json())
         counts = Counts()
         yield counts
-        told = http.get(model, headers=keys[model]).raise_for_status().json()
-        counts.chats, counts.embeddings = told["requests"]["chat"], told["requests"]["embeddings"]
-        counts.texts, counts.failures = told["texts_embedded"], told["failures_injected"]
-        counts.writes = http.get(search, headers=keys[search]).raise_for_status().json()["writes"]
+        after = _flat(http.get(model, headers=model_key).raise_for_status().json())
+        counts.chats, counts.embeddings, counts.texts, counts.failures = (
+            now - then for now, then in zip(after, before, strict=True)
+        )
+        counts.writes = http.get(search, headers=search_key).raise_for_status().json()["writes"]
+
+
+def _flat(told: dict[str, Any]) -> tuple[int, int, int, int]:
+    requests = told["requests"]
+    return requests["chat"], requests["embeddings"], told["texts_embedded"], told["failures_injected"]
