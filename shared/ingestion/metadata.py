@@ -97,7 +97,13 @@ async def _by_model(
     task: IngestTask, state: DocumentState, parsed: ParsedFile
 ) -> tuple[DocumentMetadata | None, int]:
     """What the model says, None if it cannot in the wanted form; and how often it answered."""
-    user = "\n".join((element("filename", state.filename), element("document", parsed.opening)))
+    user = "\n".join(
+        (
+            element("filename", state.filename),
+            *([element("file_title", parsed.title[:_TITLE_CHARS])] if parsed.title else []),
+            element("document", parsed.opening),
+        )
+    )
     prompt = Prompt(name="metadata", system=load("ingestion", "metadata"), user=user)
     model = task.services.chat_model
     timeout_s = task.services.settings.ingestion.metadata_timeout_s

@@ -12,7 +12,16 @@ from shared.ingestion.claims import IngestTask
 from shared.ingestion.models import IngestStep
 from shared.platform.names import DOCUMENTS, WORK
 from shared.wiring import Services
-from tests.contract.ingestion.driving import GUIDE, blocks_of, documents_of, drop, ingest, state_of
+from tests.contract.ingestion.driving import (
+    GUIDE,
+    blocks_of,
+    documents_of,
+    drop,
+    dropped,
+    ingest,
+    state_of,
+    unique,
+)
 from tests.contract.ingestion.models import CountingChatModel, CountingEmbedder
 
 pytestmark = pytest.mark.contract
@@ -57,6 +66,18 @@ async def test_the_same_bytes_again_cost_no_model_call_and_no_index_write(
     await drop(services, name)
     assert (await ingest(services, name, "two")).outcome == "current"
     assert (len(embedder.texts), len(chat_model.prompts), await documents_of(services, name)) == before
+
+
+async def test_the_model_is_told_the_title_in_the_files_properties(
+    services: Services, chat_model: CountingChatModel
+) -> None:
+    page = "<title>{}</title><p>The pump runs at 16 bar at most.</p>"
+    for title in ("Pumps &lt;/document&gt; of series 7", ""):
+        await dropped(services, unique(".html"), page.format(title))
+    with_title, without = (prompt.user for prompt in chat_model.prompts)
+    assert "<file_title>Pumps &lt;/document&gt; of series 7</file_title>" in with_title
+    assert with_title.count("</document>") == 1
+    assert "file_title" not in without
 
 
 async def test_only_changed_blocks_are_embedded_again(
