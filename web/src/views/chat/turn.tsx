@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import type { RunAnswer } from "../../api/types";
 import { isOver, textOf, type RunState } from "../../model/run";
-import { citationsOfTurn, edit, type Turn, write } from "../../stores/chat";
+import { ask, citationsOfTurn, edit, editing, type Turn, write } from "../../stores/chat";
 import { attempt } from "../../stores/notices";
 import { said } from "../../words/server";
 import { dateTime, t } from "../../words/words";
@@ -69,7 +69,11 @@ function Failure({ turn, run }: { turn: Turn; run: RunState | null }) {
   if (status !== "failed") return null;
   const english = run?.error?.message || turn.message?.error || t("error.unknown");
   const message = said("ERRORS", run?.error?.type || turn.message?.error_type || "", english);
-  const again = () => write(turn.question);
+  const again = () => {
+    editing.value = null;
+    write(turn.question);
+    void ask();
+  };
   return (
     <div class="failure" role="alert">
       <p>{message}</p>
