@@ -1,14 +1,14 @@
 """Whether the numbers of a statement are those of calculated results, at the precision shown. Pure.
 
 A number is right if it equals a cell, a row count, or a number that the question, the SQL or a name says.
-"12.5 %" is 0.125 or 12.5; "1.2 million" is 1,234,000. German and English notation are told apart by the
-answer's language where a number could be either: "1.234" is above a thousand in German, just above 1
-in English.
+"12.5 %" is 0.125 or 12.5, or 87.5 and 112.5 by their distance from the whole; "1.2 million" is 1,234,000.
+German and English notation are told apart by the answer's language where a number could be either: "1.234"
+is above a thousand in German, just above 1 in English.
 """
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from shared.evidence.models import TableResult
@@ -108,7 +108,11 @@ def _is_of_result(number: Number, result: TableResult, language: str, *, falls: 
     labels = " ".join((*result.columns, result.sql_in_words, *(table.filename for table in result.tables)))
     said = " ".join((labels, *result.constants))
     values = [Decimal(repr(cell)) for cell in cells if isinstance(cell, int | float)]
-    if any(_equals(number, value, said, falls=falls) for value in values if value.is_finite()):
+    if any(
+        _equals(number, value, said, falls=falls) or _is_distance(number, value, said, falls=falls)
+        for value in values
+        if value.is_finite()
+    ):
         return True
     if number.is_percent and any(_is_limit(number, constant) for constant in result.constants):
         return True
@@ -128,6 +132,14 @@ def _equals(number: Number, value: Decimal, labels: str, *, falls: bool) -> bool
         exponents.add(0)  # the column is in millions
     margin = Decimal(1).scaleb(-number.places) / 2
     return any(abs(shown.scaleb(-exponent) - number.value) <= margin for exponent in exponents)
+
+
+def _is_distance(number: Number, value: Decimal, labels: str, *, falls: bool) -> bool:
+    """Whether a percentage says how far another is from 100 %: 82.5 % of a budget is 17.5 % less than it."""
+    if not (number.is_percent and _PERCENT.search(labels)):
+        return False
+    shown = replace(number, is_percent=False)
+    return any(_equals(shown, percent - 100, labels, falls=falls) for percent in (value, value * 100))
 
 
 def _is_limit(number: Number, constant: str) -> bool:

@@ -75,6 +75,17 @@ def test_what_was_calculated_as_a_percentage_is_called_so() -> None:
     )
 
 
+@pytest.mark.parametrize("spent", [(82.5, 115.9), (0.825, 1.159)])
+def test_a_percentage_may_be_told_by_its_distance_from_the_whole(spent: tuple[float, float]) -> None:
+    budgets = result(("North", spent[0]), ("South", spent[1]), columns=("region", "percent_of_budget"))
+    right = "The North spent 17.5 % less than planned; the South exceeded its budget by 15.9 %."
+    assert unproved_numbers(right, [budgets], (), "en") == []
+    wrong = "The North spent 17.5 % more than planned, the South 16.9 %."
+    assert unproved_numbers(wrong, [budgets], (), "en") == ["17.5 %", "16.9 %"]
+    plain = result(("North", spent[0]), columns=("region", "total"))
+    assert unproved_numbers("It spent 17.5 % less.", [plain], (), "en") == ["17.5 %"]
+
+
 @pytest.mark.parametrize("limit", ["0.05", "1.05", "0.95"])
 def test_a_fraction_of_the_sql_is_a_percentage(limit: str) -> None:
     limited = SALES.model_copy(update={"constants": (limit, "7")})
