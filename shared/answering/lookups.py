@@ -90,6 +90,7 @@ async def look_up(
     hits += [hit for found in of_gaps for hit in found or ()]
     known = {record.doc_id: record for record in shown.records}
     known |= {record.doc_id: record for of_loop in held.values() for record in of_loop.records}
+    known |= {record.doc_id: record for one in called for record in one.found.records}
     records = await described(hits, known, StepSearches(services).documents(request))
     numbered, tables = _numbered(called, sum(len(one.tables) for one in question.before.results))
     return _results(turn, numbered, held, of_gaps, records, shown=shown).model_copy(update={"tables": tables})
@@ -156,7 +157,7 @@ def _results(
         documents = documents_with_blocks(fresh, records) if fresh else NOTHING_NEW
         parts = [documents, *(element("not_searched", missing) for missing in not_searched)]
         messages.append(Message(role="user", text="\n".join([*parts, load("answering", "continue")])))
-    named = {hit.doc_id for hit in new}
+    named = {hit.doc_id for hit in new}.union(record.doc_id for one in called for record in one.found.records)
     return TurnResults(
         messages=tuple(messages),
         hits=tuple(new),

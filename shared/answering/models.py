@@ -88,6 +88,12 @@ class TurnResults(Model):
         return {table.doc_id for result in self.tables for table in result.tables}
 
     @property
+    def doc_ids_without_hits(self) -> set[str]:
+        """The documents that only tables or records were found of."""
+        of_hits = {hit.doc_id for hit in (*self.hits, *self.figures)}
+        return self.table_doc_ids | {record.doc_id for record in self.records} - of_hits
+
+    @property
     def withdrawn(self) -> "TurnResults":
         """The same without anything that was found, for a person who may not read all of it any more."""
         told = "You no longer have access to what was found here."

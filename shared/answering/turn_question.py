@@ -151,14 +151,14 @@ class TurnQuestion:
         ids += [hit.block_id for found in before.results for hit in (*found.hits, *found.figures)]
         index = SecuredIndex(attempt.services.content_index, user)
         allowed = {hit.block_id for hit in await BlockLookup(index).get_many(ids)}
-        of_tables = {table.doc_id for table in own.tables}.union(
-            *(one.table_doc_ids for one in before.results)
+        without_hits = {table.doc_id for table in own.tables}.union(
+            *(one.doc_ids_without_hits for one in before.results)
         )
-        readable = await readable_documents(of_tables, user, attempt.services) if of_tables else ()
+        readable = await readable_documents(without_hits, user, attempt.services) if without_hits else ()
         before.results = [
             found
             if all(hit.block_id in allowed for hit in (*found.hits, *found.figures))
-            and found.table_doc_ids.issubset(readable)
+            and found.doc_ids_without_hits.issubset(readable)
             else found.withdrawn
             for found in before.results
         ]

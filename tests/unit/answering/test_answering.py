@@ -304,6 +304,24 @@ async def test_what_the_model_looks_up_may_be_quoted() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("rag_metadata_search", '{"query": "report 2024"}'),
+        ("rag_list_documents", "{}"),
+        ("rag_get_document", '{"doc_id": "report-2024"}'),
+    ],
+)
+async def test_the_record_of_a_document_that_a_tool_finds_may_be_quoted(tool: str, arguments: str) -> None:
+    call = ToolCall(call_id="c1", name=tool, arguments=arguments)
+    cited = '<answer>The report. <cite doc_id="report-2024" quote="title: report 2024"/>'
+    model = ScriptedChatModel(
+        plan(document_references=("manual",)), ModelTurn(tool_calls=(call,)), ModelTurn(text=cited)
+    )
+    view, _ = await ask(await world(chat_model=model))
+    assert text_of(view) == "The report. (Source: report-2024.pdf, metadata)[1]"
+
+
 async def test_a_tool_finds_nothing_that_the_asker_may_not_read() -> None:
     call = ToolCall(call_id="c1", name="read_pages", arguments='{"doc_id": "manual"}')
     cited = '<answer>15. <cite doc_id="manual" quote="The pump runs at 15 bar."/>'

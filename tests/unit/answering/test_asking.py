@@ -126,6 +126,19 @@ async def test_the_rights_of_whoever_answers_count_for_what_was_found_before_too
     assert view.answer.citations == ()
 
 
+async def test_they_count_for_records_that_were_looked_up_before_too() -> None:
+    got = ToolCall(call_id="g1", name="rag_get_document", arguments='{"doc_id": "manual"}')
+    asked = ModelTurn(tool_calls=(ask_call(),))
+    model = ScriptedChatModel(plan(), ModelTurn(tool_calls=(got,)), asked, "<answer>I cannot say.")
+    services = await world(chat_model=model)
+    request = await begin_run(ChatRequest(question="At what pressure does the pump run?"), ANNA, services)
+    state = await run_to_end(request.run_id, services)
+    assert waits(state)
+    assert "About manual." in "".join(message.text for message in model.conversations[-1])
+    await answered(services, request.run_id, state, UserContext(user_id="anna"), choice=1)
+    assert "About manual." not in "".join(message.text for message in model.conversations[-1])
+
+
 async def test_the_person_is_asked_once() -> None:
     second = ModelTurn(tool_calls=(ask_call("c2", question="And which valve?"),))
     turn = ModelTurn(tool_calls=(ask_call(), ask_call("c3", question="And where?")))
