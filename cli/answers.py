@@ -25,7 +25,8 @@ def print_answer(api: Api, terminal: Terminal, answer: Mapping[str, Any]) -> Non
         _link(terminal, f"Figure {number}: {place}", address)
     unsupported = answer.get("unsupported_claims")
     if unsupported:
-        terminal.say(f"{unsupported} statements are not supported by a quotation.", "yellow")
+        said = "1 statement is" if unsupported == 1 else f"{unsupported} statements are"
+        terminal.say(f"{said} not supported by a quotation.", "yellow")
 
 
 def print_citations(api: Api, terminal: Terminal, citations: Sequence[Mapping[str, Any]]) -> None:

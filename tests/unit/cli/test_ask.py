@@ -55,6 +55,13 @@ def stream(api: ScriptedApi, **given: Any) -> RunStream:
     return RunStream(api, {"question": "?"}, key="k1", **given)
 
 
+@pytest.mark.parametrize(("count", "said"), [(1, "1 statement is"), (2, "2 statements are"), (0, "")])
+def test_statements_without_a_quotation_are_counted(count: int, said: str) -> None:
+    answered = Event(9, "complete", {**COMPLETE.data, "answer": {**ANSWER, "unsupported_claims": count}})
+    _, text = printed(ScriptedApi([answered]))
+    assert (f"{said} not supported by a quotation." in text) == bool(count)
+
+
 @pytest.mark.parametrize("state", ["restarted", "discarded"])
 def test_a_step_that_begins_anew_loses_its_own_text_only(state: str) -> None:
     draft = Draft()
