@@ -1,8 +1,63 @@
 """Which blocks are new, moved, kept or gone when a document changes."""
 
-from shared.documents.models import Block, Chunk, Figure
-from shared.ingestion.indexing import make_blocks, plan_changes
-from shared.ingestion.models import ParsedFile
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+import pytest
+
+from shared.documents.models import Block, Chunk, DescribedFile, Figure, Original
+from shared.documents.state import Rights
+from shared.ingestion import indexing
+from shared.ingestion.claims import CHANGES, METADATA, ORIGINAL, PARSED, IngestTask, fresh_state
+from shared.ingestion.fair_turns import FairTurns
+from shared.ingestion.indexing import make_blocks, plan_changes, write_blocks
+from shared.ingestion.models import BlockChanges, IngestStep, ParsedFile
+from shared.platform.search import IndexRow
+from shared.wiring import Services
+from tests.fakes.search_index import InMemorySearchIndex
+from tests.fakes.services import fake_services
+
+DESCRIBED = DescribedFile(
+    title="Pumps",
+    author=None,
+    document_type="manual",
+    department=None,
+    date=None,
+    language="en",
+    tags=(),
+    summary_brief="",
+    summary_standard="",
+)
+
+
+class BusyIndex(InMemorySearchIndex):
+    """Writes nothing of Anna's before it is told to; remembers whose rows came."""
+
+    def __init__(self) -> None:
+        super().__init__("block_id")
+        self.is_free = asyncio.Event()
+        self.came: list[str] = []
+
+    async def upload(self, rows: Sequence[IndexRow]) -> None:
+        self.came += rows[0]["access_control_list"]
+        if "anna" in rows[0]["access_control_list"]:
+            await self.is_free.wait()
+        await super().upload(rows)
+
+
+class CountedTurns(FairTurns):
+    """Says who asks for a turn."""
+
+    def __init__(self, places: int) -> None:
+        super().__init__(places)
+        self.asked = asyncio.Queue[str]()
+
+    @asynccontextmanager
+    async def turn(self, whose: str) -> AsyncIterator[None]:
+        self.asked.put_nowait(whose)
+        async with super().turn(whose):
+            yield
 
 
 def chunk(text: str, page: int = 1, path: str = "Safety") -> Chunk:
@@ -65,3 +120,46 @@ def test_a_block_with_another_ordinal_is_moved_and_not_embedded_again() -> None:
     before, after = blocks(chunk("a")), blocks(chunk("new"), chunk("a"))
     changes = plan_changes(after, indexed(before))
     assert (changes.new, changes.moved, changes.gone) == ((0,), (1,), ())
+
+
+async def begin_writing(services: Services, owner: str, name: str, blocks: int) -> asyncio.Task[object]:
+    """Write the blocks of a document whose parts before that are done."""
+    state = fresh_state(name).model_copy(
+        update={"holder": "one", "wanted_rights": Rights(acl=(owner,), owner_id=owner)}
+    )
+    await services.documents.create(state)
+    task = IngestTask(IngestStep(blob_name=name, instance_id="one", content_hash="h"), services)
+    await task.put(PARSED, ParsedFile(chunks=tuple(chunk(f"{name} {number}") for number in range(blocks))))
+    await task.put(METADATA, DESCRIBED)
+    await task.put(CHANGES, BlockChanges(new=tuple(range(blocks))))
+    await task.put(ORIGINAL, Original())
+    return asyncio.create_task(write_blocks(task))
+
+
+async def test_writes_to_the_index_are_made_in_turns_of_people(monkeypatch: pytest.MonkeyPatch) -> None:
+    index, turns = BusyIndex(), CountedTurns(1)
+    services = fake_services(content_index=index)
+    monkeypatch.setattr(indexing, "_WRITING", (turns, turns))
+    monkeypatch.setattr(indexing, "_EMBEDDING", (FairTurns(1), FairTurns(1)))
+    writing = []
+    for number, owner in enumerate(("anna", "anna", "anna", "ben")):
+        writing.append(await begin_writing(services, owner, f"{number}.md", blocks=2))
+        await turns.asked.get()  # it waits before the next one comes
+    index.is_free.set()
+    await asyncio.gather(*writing)
+    assert index.came == ["anna", "ben", "anna", "anna"]
+    assert len(index.rows) == 8
+
+
+async def test_a_few_blocks_do_not_wait_for_those_of_a_long_document(monkeypatch: pytest.MonkeyPatch) -> None:
+    index, long = BusyIndex(), CountedTurns(1)
+    services = fake_services(content_index=index)
+    monkeypatch.setattr(indexing, "_WRITING", (FairTurns(1), long))
+    monkeypatch.setattr(indexing, "_EMBEDDING", (FairTurns(1), FairTurns(1)))
+    first = await begin_writing(services, "anna", "long.md", blocks=9)
+    await long.asked.get()
+    async with asyncio.timeout(60):  # not for ever if it does wait
+        await (await begin_writing(services, "ben", "short.md", blocks=8))
+    assert not first.done()
+    index.is_free.set()
+    await first
