@@ -73,6 +73,18 @@ async def test_a_service_that_takes_as_long_for_few_texts_gets_no_tiny_requests(
     assert pace.texts == 16
 
 
+async def test_a_short_text_that_takes_long_or_fails_makes_no_request_smaller() -> None:
+    now = 0.0
+    pace = EmbeddingPace(smallest=4, largest=64, wanted_s=1.0, clock=lambda: now)
+    async with pace.measured(1):
+        now += 1.5
+    assert pace.texts == 64
+    with pytest.raises(DependencyError):
+        async with pace.measured(1):
+            raise DependencyError("It took too long.")
+    assert pace.texts == 64
+
+
 async def test_one_persons_steps_leave_a_share_for_others_and_for_who_comes_next() -> None:
     shares = Shares(12)
     with ExitStack() as at_work:
