@@ -19,6 +19,7 @@ from tempfile import TemporaryDirectory
 import httpx
 
 from benchmarks.fairness.worst_files import WorstFile, worst_files
+from local.run_all.app_settings import LOCAL_CHAT_MODEL
 from local.run_all.demo import bring_samples
 from local.run_all.stack import LocalStack
 from local.run_all.stack_settings import FREE_PORTS, StackSettings
@@ -40,6 +41,9 @@ def main() -> int:
         LocalStack(StackSettings(FREE_PORTS, Path(folder)), LIMITS) as stack,
     ):
         bring_samples(stack, lambda done, whole, current: None)
+        if arguments.pace:
+            stack.stop_host()
+            stack.start_host({"CHAT_MODEL": f"{LOCAL_CHAT_MODEL}@{arguments.pace}"})
         told = measure(stack, arguments.rounds, worst_files(arguments.pages, arguments.files))
     text = json.dumps(told, indent=1)
     print(text)
@@ -124,6 +128,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=10, help="files and questions of Ben's, in each phase")
     parser.add_argument("--pages", type=int, default=5000, help="of Anna's largest PDF")
     parser.add_argument("--files", type=int, default=200, help="of Anna's others")
+    parser.add_argument(
+        "--pace", help="of the chat model, such as ttft=700,tps=70; it answers at once otherwise"
+    )
     return parser.parse_args()
 
 
