@@ -10,8 +10,7 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Browser
 
-from local.run_all.demo import bring_samples
-from local.run_all.demo import ProgressBar
+from local.run_all.demo import ProgressBar, bring_samples
 from local.run_all.stack import ROOT, LocalStack
 from tests.e2e.stack_fixture import PATIENT, environment_without_model, settings_for
 from tests.e2e.web.browser import answered, ask, launched, opened

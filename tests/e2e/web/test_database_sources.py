@@ -25,7 +25,9 @@ def shop(stack: LocalStack) -> Iterator[LocalStack]:
         stack.start_host({"DATABASES": ""})
 
 
-@pytest.mark.parametrize(("width", "locale", "kind"), [(320, "de-DE", "Datenbank"), (1440, "en-GB", "database")])
+@pytest.mark.parametrize(
+    ("width", "locale", "kind"), [(320, "de-DE", "Datenbank"), (1440, "en-GB", "database")]
+)
 def test_a_database_shows_its_rows_and_its_sql(
     shop: LocalStack, browser: Browser, width: int, locale: str, kind: str
 ) -> None:

@@ -222,7 +222,12 @@ _MEMORIES = [
     for number, text in enumerate(CASES)
 ]
 _FILES = [
-    {"name": text, "size_bytes": 1, "modified_at": "2026-01-01T00:00:00Z", "expires_at": "2026-01-02T00:00:00Z"}
+    {
+        "name": text,
+        "size_bytes": 1,
+        "modified_at": "2026-01-01T00:00:00Z",
+        "expires_at": "2026-01-02T00:00:00Z",
+    }
     for text in CASES
 ]
 _FACETS = dict.fromkeys(("document_type", "department", "language", "tags", "project_id"), _VALUES)

@@ -1,4 +1,4 @@
-"""The web page without a browser: its types, its own tests in Node, its words and what its source must not hold."""
+"""The web page without a browser: types, its own tests in Node, words, and what its source must not hold."""
 
 import re
 import subprocess
@@ -61,7 +61,9 @@ def test_every_tool_has_words() -> None:
 
 def test_every_word_is_used() -> None:
     keys = _keys()
-    others = "".join(path.read_text(encoding="utf-8") for path in SOURCES if path.name not in ("en.ts", "de.ts"))
+    others = "".join(
+        path.read_text(encoding="utf-8") for path in SOURCES if path.name not in ("en.ts", "de.ts")
+    )
     made = {found[0] or found[1] for found in re.findall(r't\(`([\w]+)\.\$|tOf\("(\w+)"', others)}
     assert len(keys) > 200
     assert {key for key in keys if f'"{key}"' not in others and key.partition(".")[0] not in made} == set()
