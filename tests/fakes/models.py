@@ -102,6 +102,12 @@ class ScriptedChatModel(ChatModel):
         return reply
 
 
+def scripted(model: ChatModel) -> ScriptedChatModel:
+    """A model of `fake_services` as what it is, to see what it was asked."""
+    assert isinstance(model, ScriptedChatModel)
+    return model
+
+
 class NoConversations(ChatModel):
     """A base of fakes that nobody converses with, nor asks for reports."""
 

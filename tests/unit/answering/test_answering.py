@@ -34,7 +34,7 @@ from shared.runs.models import ChatRequest, RunView
 from shared.runs.plan import PlanFilter
 from shared.runs.run_store import owned_run
 from shared.wiring import Services
-from tests.fakes.models import ScriptedChatModel
+from tests.fakes.models import ScriptedChatModel, scripted
 from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.search_index import InMemorySearchIndex
 from tests.fakes.services import fake_services, fake_settings
@@ -94,7 +94,7 @@ async def test_questions_about_documents_are_answered_from_metadata(query_type: 
     view, seen = await ask(services, BEN)
     assert text_of(view) == "Two reports."
     assert [event.data["tool"] for event in seen if event.name == "TOOL_STARTED"] == ["rag_list_documents"]
-    prompt = services.chat_model.prompts[-1].user  # type: ignore[attr-defined]
+    prompt = scripted(services.chat_model).prompts[-1].user
     assert "report-2023.pdf" in prompt
     assert "manual.pdf" not in prompt
 
@@ -107,7 +107,7 @@ async def test_a_comparison_gets_blocks_of_every_document_that_it_names() -> Non
         )
     )
     view, _ = await ask(services, ANNA, question="Compare the revenue of both reports.")
-    prompt = services.chat_model.prompts[1].user  # type: ignore[attr-defined]
+    prompt = scripted(services.chat_model).prompts[1].user
     assert "report-2023.pdf" in prompt
     assert "report-2024.pdf" in prompt
     assert "manual.pdf" not in prompt
@@ -125,7 +125,7 @@ async def test_a_name_that_leads_nowhere_widens_the_search() -> None:
 async def test_the_callers_limits_hold() -> None:
     services = await world(Model(plan(), answer='<gap missing="m" next_step="n"/>'))
     await ask(services, ANNA, doc_ids=["report-2024"], project_id=None)
-    prompt = services.chat_model.prompts[-1].user  # type: ignore[attr-defined]
+    prompt = scripted(services.chat_model).prompts[-1].user
     assert "report-2024.pdf" in prompt
     assert "manual.pdf" not in prompt
 
@@ -416,7 +416,7 @@ async def test_what_was_said_before_is_in_the_prompt() -> None:
     services = await world()
     before = await ask(services)
     await ask(services, thread_id=before[0].thread_id, question="Shorter, please")
-    prompt = services.chat_model.prompts[-1].user  # type: ignore[attr-defined]
+    prompt = scripted(services.chat_model).prompts[-1].user
     assert "It runs at 15 bar." in prompt.partition("<question>")[0]
 
 
@@ -443,7 +443,7 @@ async def test_our_own_remarks_are_no_part_of_the_conversation() -> None:
     before, _ = await ask(services)
     assert "Not supported" in text_of(before)
     await ask(services, thread_id=before.thread_id, question="Shorter, please")
-    prompt = services.chat_model.prompts[-1].user  # type: ignore[attr-defined]
+    prompt = scripted(services.chat_model).prompts[-1].user
     assert "Not supported" not in prompt
 
 

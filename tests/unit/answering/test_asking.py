@@ -25,7 +25,7 @@ from shared.runs.events import RunEvent
 from shared.runs.models import ChatRequest, ClarificationAnswer, RunView
 from shared.runs.run_store import owned_run
 from shared.wiring import Services
-from tests.fakes.models import ScriptedChatModel
+from tests.fakes.models import ScriptedChatModel, scripted
 from tests.fakes.run_log import InMemoryRunLog
 from tests.unit.answering.world import ANNA, plan, world
 
@@ -63,7 +63,7 @@ async def answered(
 
 def told(services: Services) -> dict[str, Any]:
     """The result of the call as the model read it."""
-    messages = services.chat_model.conversations[-1]  # type: ignore[attr-defined]
+    messages = scripted(services.chat_model).conversations[-1]
     (result,) = [message.text for message in messages if message.call_id == "c1"]
     return dict(json.loads(result))
 
@@ -117,10 +117,10 @@ async def test_a_question_without_options_takes_any_words_and_no_number() -> Non
 
 async def test_the_rights_of_whoever_answers_count_for_what_was_found_before_too() -> None:
     services, run_id, state = await asking(then="<answer>I cannot say.")
-    before = services.chat_model.conversations[0]  # type: ignore[attr-defined]
+    before = scripted(services.chat_model).conversations[0]
     assert "15 bar" in before[1].text
     view = await answered(services, run_id, state, UserContext(user_id="anna"), choice=1)
-    after = services.chat_model.conversations[-1]  # type: ignore[attr-defined]
+    after = scripted(services.chat_model).conversations[-1]
     assert "15 bar" not in "".join(message.text for message in after)
     assert view.answer is not None
     assert view.answer.citations == ()
@@ -147,7 +147,7 @@ async def test_the_person_is_asked_once() -> None:
     state = await run_to_end(request.run_id, services)
     assert (await answered(services, request.run_id, state, choice=1)).status == "completed"
     assert [event.name for event in events(services, request.run_id)].count("ASK_USER") == 1
-    messages = services.chat_model.conversations[-1]  # type: ignore[attr-defined]
+    messages = scripted(services.chat_model).conversations[-1]
     refusals = {message.call_id for message in messages if "can be asked once" in message.text}
     assert refusals == {"c2", "c3"}
 

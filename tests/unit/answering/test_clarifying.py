@@ -16,6 +16,7 @@ from shared.runs.events import RunEvent
 from shared.runs.models import ChatRequest, ClarificationAnswer, RunView
 from shared.runs.run_store import owned_run
 from shared.wiring import Services
+from tests.fakes.models import scripted
 from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.services import fake_settings
 from tests.unit.answering.world import ANNA, Model, plan, world
@@ -51,7 +52,7 @@ def events(services: Services, run_id: str) -> list[RunEvent]:
 
 
 def last_prompt(services: Services) -> str:
-    return str(services.chat_model.prompts[-1].user)  # type: ignore[attr-defined]
+    return scripted(services.chat_model).prompts[-1].user
 
 
 async def test_the_options_are_in_the_stream_and_in_the_run() -> None:

@@ -26,7 +26,7 @@ from shared.runs.run_store import owned_run
 from shared.subagents.artifacts import find_delegation, state_path
 from shared.subagents.models import Finding, FoundProof, SubagentEnd, SubagentStart, SubagentState
 from shared.wiring import Services
-from tests.fakes.models import ScriptedChatModel
+from tests.fakes.models import ScriptedChatModel, scripted
 from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.search_index import InMemorySearchIndex
 from tests.fakes.services import fake_settings
@@ -130,7 +130,7 @@ async def test_a_listing_is_decided_on_too() -> None:
 async def test_an_answer_is_written_from_what_sub_agents_found() -> None:
     services = await delegating_world()
     view, events = await ask(services, finding("The pump was built in 1987."))
-    prompt = services.chat_model.prompts[-1]  # type: ignore[attr-defined]
+    prompt = scripted(services.chat_model).prompts[-1]
     assert prompt.name == "answer"
     assert "built in 1987" in prompt.user
     assert view.answer is not None
@@ -310,10 +310,10 @@ async def test_documents_that_are_shown_whole_come_without_advice_to_delegate(
     named: tuple[str, ...], is_advised: bool
 ) -> None:
     wanted = plan(intent="evidence_trace", document_references=named)
-    services = await world(Model(wanted, answer="<answer>At 15."), settings=fake_settings())
-    _, events = await ask(services, silent, deep=False)
+    model = Model(wanted, answer="<answer>At 15.").chat_model()
+    _, events = await ask(await world(chat_model=model, settings=fake_settings()), silent, deep=False)
     assert [data["decision"] for data in decisions(events)] == ["delegate"]
-    prompt = services.chat_model.prompts[-1].user  # type: ignore[attr-defined]
+    prompt = model.prompts[-1].user
     assert ('whole="yes"' in prompt, "<advice>" in prompt) == (not is_advised, is_advised)
 
 
@@ -352,7 +352,7 @@ async def test_short_documents_are_read_whole_in_order_without_sub_agents(
         ]
         await services.content_index.upload(rows)
     view, events = await ask(services, silent, deep=False)
-    prompt = services.chat_model.prompts[-1]  # type: ignore[attr-defined]
+    prompt = scripted(services.chat_model).prompts[-1]
     for name in named:
         doc_id = name.replace(" ", "-")
         order = re.findall(rf"Statement (\d) of {doc_id}\.", prompt.user)

@@ -16,7 +16,7 @@ from shared.platform.models import Model
 from shared.platform.telemetry import tell_usage
 from shared.runs.models import ChatRequest
 from shared.runs.run_store import owned_run
-from tests.fakes.models import Reply, ScriptedChatModel
+from tests.fakes.models import Reply, ScriptedChatModel, scripted
 from tests.fakes.services import fake_settings
 from tests.unit.answering.world import ANNA, plan, world
 from tests.unit.answering.world import Model as Scripted
@@ -163,7 +163,7 @@ async def test_without_tokens_to_mend_a_quotation_the_answer_stands_with_its_cla
     view = await view_run(await owned_run(request.run_id, ANNA, services.runs), services, ANNA)
     assert view.answer is not None
     assert view.answer.text.endswith("*(Not supported by the documents: [1])*")
-    assert [prompt.name for prompt in services.chat_model.prompts] == ["plan", "answer"]  # type: ignore[attr-defined]
+    assert [prompt.name for prompt in scripted(services.chat_model).prompts] == ["plan", "answer"]
 
 
 class Killed(BaseException):

@@ -16,6 +16,7 @@ from shared.runs.models import ChatRequest, ClarificationAnswer, RunView
 from shared.runs.run_store import owned_run
 from shared.wiring import Services
 from tests.fakes.directory import InMemoryDirectory
+from tests.fakes.models import scripted
 from tests.fakes.search_index import InMemorySearchIndex
 from tests.unit.answering.world import ANNA, Model, plan, world
 from tests.unit.subagents.child_models import CountedModel
@@ -74,7 +75,7 @@ async def test_whoever_answers_with_fewer_groups_than_they_asked_with_is_told_of
     run_id, state = await waiting(services)
     view = await gone_on(services, run_id, state, WITHOUT_GROUPS)
     assert (view.status, cited(view)) == ("completed", [])
-    assert "53 million" not in services.chat_model.prompts[-1].user  # type: ignore[attr-defined]
+    assert "53 million" not in scripted(services.chat_model).prompts[-1].user
 
 
 async def test_whoever_answers_with_the_same_groups_is_told_as_before() -> None:

@@ -11,6 +11,7 @@ from shared.teams.models import BotReply, BotSender, ButtonValue, ChosenOption, 
 from shared.teams.parsing import conversation_key
 from shared.teams.steps import perform_reply
 from tests.fakes.directory import InMemoryDirectory
+from tests.fakes.models import scripted
 from tests.unit.answering.test_clarifying import QUESTION as UNCLEAR
 from tests.unit.answering.test_clarifying import REVENUE
 from tests.unit.teams.chat import ANNA, ANSWERED, BEN, GROUP, PERSONAL, QUESTION, Chat, chat
@@ -96,7 +97,7 @@ async def test_few_words_that_choose_nothing_are_added_to_the_question() -> None
     await bot.write("of the Hamburg plant")
     record = await owned_run(run_id, GIVEN, bot.services.runs)
     assert record.status == "completed"
-    assert "Hamburg" in str(bot.services.chat_model.prompts[-1].user)  # type: ignore[attr-defined]
+    assert "Hamburg" in scripted(bot.services.chat_model).prompts[-1].user
 
 
 async def test_another_question_leaves_the_one_that_waits() -> None:
