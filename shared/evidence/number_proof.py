@@ -1,9 +1,9 @@
 """Whether the numbers of a statement are those of calculated results, at the precision shown. Pure.
 
 A number is right if it equals a cell, a row count, or a number that the question, the SQL or a name says.
-"12.5 %" is 0.125 or 12.5, or 87.5 and 112.5 by their distance from the whole; "1.2 million" is 1,234,000.
-German and English notation are told apart by the answer's language where a number could be either: "1.234"
-is above a thousand in German, just above 1 in English.
+"12.5 %" is 0.125 or 12.5, or 87.5 and 112.5 by their distance from the whole; "3.5 times" is 350 % or 250 %
+more; "1.2 million" is 1,234,000. German and English notation are told apart by the answer's language where a
+number could be either: "1.234" is above a thousand in German, just above 1 in English.
 """
 
 import re
@@ -39,6 +39,8 @@ _DATE = re.compile(r"(?<![\d.])\d{1,2}[./]\s?\d{1,2}[./]\s?(?:\d{4}|\d{2})(?![\d
 _PERCENT = re.compile(
     r"%|percent|pct|prozent|share|anteil|rate|quote|growth|wachstum|\b100(?:\.0)?\b", re.IGNORECASE
 )
+_TIMES = re.compile(r"[\s-]?(?:times\b|fold\b|x\b|×|mal\b|fach)", re.IGNORECASE)
+_FACTOR_OF = re.compile(r"\bfa[ck]tor (?:of |von )?\Z", re.IGNORECASE)
 _FALLS = re.compile(
     r"\b(?:fell|fall|falls|drop|decreas|declin|loss|lost|less|lower|fewer|below|behind|under|minus|negativ|down|"
     r"reduc|short|deficit|rückgang|verlust|gesunken|sank|sinkt|weniger|niedriger|geringer|unter|gefallen|abgenommen|"
@@ -55,6 +57,7 @@ class Number:
         value: the number shown, without sign and scale.
         places: digits behind the decimal sign.
         exponent: of ten; 6 for "million".
+        is_factor: "3.5 times", "a factor of 3.5".
         is_plain: digits alone, as years, names and counts are written.
     """
 
@@ -64,6 +67,7 @@ class Number:
     exponent: int = 0
     is_negative: bool = False
     is_percent: bool = False
+    is_factor: bool = False
     is_plain: bool = False
     is_word: bool = False
 
@@ -109,7 +113,9 @@ def _is_of_result(number: Number, result: TableResult, language: str, *, falls: 
     said = " ".join((labels, *result.constants))
     values = [Decimal(repr(cell)) for cell in cells if isinstance(cell, int | float)]
     if any(
-        _equals(number, value, said, falls=falls) or _is_distance(number, value, said, falls=falls)
+        _equals(number, value, said, falls=falls)
+        or _is_distance(number, value, said, falls=falls)
+        or _is_factor(number, value, said)
         for value in values
         if value.is_finite()
     ):
@@ -142,6 +148,14 @@ def _is_distance(number: Number, value: Decimal, labels: str, *, falls: bool) ->
     return any(_equals(shown, percent - 100, labels, falls=falls) for percent in (value, value * 100))
 
 
+def _is_factor(number: Number, value: Decimal, labels: str) -> bool:
+    """Whether a factor follows from a percentage: 249.5 % is 2.5 times as much, 249.5 % more 3.5 times."""
+    if not (number.is_factor and _PERCENT.search(labels)):
+        return False
+    factors = (fraction + more for fraction in (value, value / 100) for more in (0, 1))
+    return any(_equals(number, factor, labels, falls=False) for factor in factors)
+
+
 def _is_limit(number: Number, constant: str) -> bool:
     """Whether a percentage is a fraction of the SQL: 0.05 is 5 %, and so is the difference of 1.05 from 1."""
     if number.is_negative or not re.fullmatch(r"\d{1,9}\.\d{1,9}", constant):
@@ -169,9 +183,11 @@ def _stands_in(number: Number, text: str) -> bool:
 
 
 def _read(found: re.Match[str], language: str) -> Number:
+    start, end = found.span()
+    is_factor = bool(_TIMES.match(found.string, end) or _FACTOR_OF.search(found.string, start - 12, start))
     if word := found["word"]:
-        scale = _exponent(found["scale"] or "")
-        return Number(found[0].strip(), Decimal(_WORDS[word.casefold()]), exponent=scale, is_word=True)
+        scale, value = _exponent(found["scale"] or ""), Decimal(_WORDS[word.casefold()])
+        return Number(found[0].strip(), value, exponent=scale, is_factor=is_factor, is_word=True)
     rest = (found["rest"] or "").strip().casefold()
     is_percent = rest in ("%", "percent", "prozent", "per cent")
     value, places = _value(found["digits"], language)
@@ -182,6 +198,7 @@ def _read(found: re.Match[str], language: str) -> Number:
         0 if is_percent else _exponent(rest),
         is_negative=bool(found["sign"]),
         is_percent=is_percent,
+        is_factor=is_factor,
         is_plain=found["digits"].isdecimal() and not rest and not found["sign"],
     )
 

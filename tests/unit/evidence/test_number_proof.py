@@ -86,6 +86,43 @@ def test_a_percentage_may_be_told_by_its_distance_from_the_whole(spent: tuple[fl
     assert unproved_numbers("It spent 17.5 % less.", [plain], (), "en") == ["17.5 %"]
 
 
+@pytest.mark.parametrize("grown", [249.5, 2.495])
+@pytest.mark.parametrize(
+    ("language", "times"),
+    [
+        ("en", "{} times"),
+        ("en", "{}-fold"),
+        ("en", "{}x"),
+        ("en", "a factor of {}"),
+        ("de", "{}-mal"),
+        ("de", "das {}-Fache"),
+        ("de", "Faktor {}"),
+    ],
+)
+def test_a_factor_may_follow_from_a_percentage(grown: float, language: str, times: str) -> None:
+    def unproved(factor: str, column: str = "growth_pct") -> bool:
+        shown = times.format(factor.replace(".", "," if language == "de" else "."))
+        return bool(unproved_numbers(shown, [result(("North", grown), columns=("a", column))], (), language))
+
+    assert [factor for factor in ("3.5", "2.5", "3.50", "2.495") if unproved(factor)] == []
+    assert [factor for factor in ("3.4", "3.6", "2.4", "2.6", "3.51", "35") if not unproved(factor)] == []
+    assert unproved("3.5", column="total")
+
+
+def test_a_factor_below_one_follows_from_a_fall() -> None:
+    fallen = result(("North", -40.0), columns=("region", "growth_pct"))
+    assert unproved_numbers("It fell to 0.6 times, not to 0.4 times.", [fallen], (), "en") == ["0.4"]
+
+
+def test_only_a_number_that_is_called_a_factor_is_one() -> None:
+    grown = result(("North", 249.5), columns=("region", "growth_pct"))
+    assert unproved_numbers("It is 3.5, which is 3.5 more, or 3.5 %.", [grown], (), "en") == [
+        "3.5",
+        "3.5",
+        "3.5 %",
+    ]
+
+
 @pytest.mark.parametrize("limit", ["0.05", "1.05", "0.95"])
 def test_a_fraction_of_the_sql_is_a_percentage(limit: str) -> None:
     limited = SALES.model_copy(update={"constants": (limit, "7")})
