@@ -30,7 +30,7 @@ from local.run_all.demo import bring_samples
 from local.run_all.stack import LocalStack
 from local.run_all.stack_settings import FREE_PORTS, StackSettings
 
-SETTLE_S = 600.0  # a step looks ever more seldom, for 460 s, and may begin that again a minute later
+SETTLE_S = 600.0  # a step that fails is retried for 460 s, and may begin again a minute later
 BATCH = 64  # texts that the app embeds with one request: what a kill may cost again
 STRIKES = 3
 KEYS = ("lost", "orphaned", "leaked", "stuck", "events_lost", "events_doubled")

@@ -16,19 +16,21 @@ from shared.ingestion.claims import (
     is_held,
     is_quarantined,
     mark_deleted,
+    now,
     revived,
     with_status,
 )
-from shared.ingestion.models import Accepted, Closed
+from shared.ingestion.models import Accepted, Closed, IngestFailure
 from shared.ingestion.rights import note_newest, read_rights
 from shared.ingestion.services import IngestionServices
 from shared.platform.blobs import BlobProperties
-from shared.platform.errors import ConflictError, DependencyError
+from shared.platform.errors import ConflictError
 from shared.platform.hashing import digest
 from shared.platform.names import DOCUMENTS
 from shared.platform.settings import Settings
 
 RULES_VERSION = "6"  # of parsing, chunking and naming: a new one makes every document new
+_CLOCKS_DIFFER_S = 2.0  # among instances
 MAX_SMALL_BYTES = 32 * 1024  # some 9,000 tokens: one embedding request, and seconds until all is done
 _SMALL_SUFFIXES = frozenset(
     {".txt", ".md", ".markdown", ".csv", ".tsv", ".html", ".htm", ".eml", ".vtt", ".srt"}
@@ -140,11 +142,10 @@ async def is_duplicate_event(written: BlobProperties, services: IngestionService
     return known_etag == written.etag and (is_settled or is_held(state) or is_announced)
 
 
-async def check_holder(task: IngestTask, has_ended: HasEnded) -> Closed:
+async def check_holder(task: IngestTask, has_ended: HasEnded) -> Closed | IngestFailure:
     """Free the document if its holder is dead; `again` = nobody works on it, and our event is still open.
 
-    Raises:
-        DependencyError: a change by a person is under way; soon it is not, or its lease has run out.
+    A failure: a change by a person is under way; soon it is not, or its lease has run out.
     """
     while True:
         state = await task.documents.get(task.doc_id)
@@ -152,9 +153,14 @@ async def check_holder(task: IngestTask, has_ended: HasEnded) -> Closed:
             return Closed(again=False)  # somebody has looked at the blob since we left our note
         if state.holder is None or state.holder == task.step.instance_id:
             return Closed(again=True)
-        if is_held(state):
+        if state.held_until and is_held(state):
             if state.holder.startswith(CHANGE):
-                raise DependencyError("The document is being changed right now.", "It will be checked again.")
+                return IngestFailure(
+                    reason="The document is being changed right now.",
+                    hint="It will be checked again.",
+                    retryable=True,
+                    held_s=(state.held_until - now()).total_seconds() + _CLOCKS_DIFFER_S,
+                )
             if not await has_ended(state.holder):
                 return Closed(again=False)
         try:

@@ -119,6 +119,7 @@ class IngestFailure(Model):
     """A step failed; people see `reason` and `hint`, or what their client says of a `failure`.
 
     If `retryable`, it may succeed after the time that was asked for; if it `waits`, others are before it.
+    `held_s`: seconds until what is in its way has ended at the latest.
     """
 
     kind: Literal["failed"] = "failed"
@@ -128,6 +129,7 @@ class IngestFailure(Model):
     retryable: bool = False
     retry_after_s: float | None = None
     waits: bool = False
+    held_s: float | None = None
 
 
 IngestReply = Annotated[

@@ -8,7 +8,7 @@ import pytest
 from shared.documents.ids import document_id
 from shared.documents.listing import view_of_state
 from shared.ingestion import claims
-from shared.ingestion.acceptance import accept
+from shared.ingestion.acceptance import accept, check_holder
 from shared.ingestion.claims import IngestTask, change_task
 from shared.ingestion.indexing import finish, plan
 from shared.ingestion.models import Closed, CloseRequest, IngestFailure, IngestStep, Superseded
@@ -183,6 +183,10 @@ async def test_a_holder_that_was_terminated_loses_the_document_at_once(services:
     assert isinstance(await perform(plan, dead, services), Superseded)
 
 
+async def never(_: str) -> bool:
+    return False
+
+
 async def test_a_change_whose_host_died_holds_the_document_no_longer_than_its_lease(
     services: Services,
 ) -> None:
@@ -194,6 +198,11 @@ async def test_a_change_whose_host_died_holds_the_document_no_longer_than_its_le
     assert held.held_until - held.updated_at == claims.CHANGE_LEASE
     refused = await ingest(services, name, "too early")
     assert (refused.outcome, refused.reason) == ("failed", "The document is being changed right now.")
+    early = IngestTask(IngestStep(blob_name=name, instance_id="too early"), services)
+    told = await check_holder(early, has_ended=never)
+    assert isinstance(told, IngestFailure)
+    assert told.held_s is not None
+    assert 0 < told.held_s - (held.held_until - claims.now()).total_seconds() < 10
     state = await state_of(services, name)
     await services.documents.replace(state.model_copy(update={"held_until": claims.now()}))
     assert (await ingest(services, name, "later")).outcome == "ready"
