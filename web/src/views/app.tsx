@@ -23,10 +23,7 @@ export function App() {
   const hasDocument = view === "documents" && doc !== "";
   useEffect(() => setSidebar(false), [view, thread, doc]);
   useLayoutEffect(() => {
-    const onKey = (event: KeyboardEvent) => {
-      if (event.key === "Escape") setSidebar(false);
-      onShortcut(event, () => setHelp(true), () => setSidebar(true));
-    };
+    const onKey = (event: KeyboardEvent) => onShortcut(event, () => setHelp(true), setSidebar);
     document.addEventListener("keydown", onKey);
     return () => document.removeEventListener("keydown", onKey);
   }, []);
@@ -65,14 +62,16 @@ function SignedOut() {
   );
 }
 
-function onShortcut(event: KeyboardEvent, help: () => void, showSidebar: () => void): void {
+function onShortcut(event: KeyboardEvent, help: () => void, setSidebar: (isShown: boolean) => void): void {
   const isWriting = (event.target as Element).closest("input, textarea, select, [contenteditable]") !== null;
   const hasDialog = document.querySelector("dialog[open]") !== null;
   if (hasDialog || event.altKey) return;
   if (event.key.toLowerCase() === "k" && (event.ctrlKey || event.metaKey)) {
     event.preventDefault();
-    showSidebar();
+    setSidebar(true);
     setTimeout(() => document.getElementById("thread-search")?.focus());
+  } else if (event.key === "Escape") {
+    setSidebar(false);
   } else if (event.ctrlKey || event.metaKey) {
     return;
   } else if (isWriting) {
