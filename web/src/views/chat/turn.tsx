@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import type { RunAnswer } from "../../api/types";
 import { isOver, textOf, type RunState } from "../../model/run";
-import { ask, citationsOfTurn, edit, editing, type Turn, write } from "../../stores/chat";
+import { ask, citationsOfTurn, draft, edit, editing, type Turn, write } from "../../stores/chat";
 import { attempt } from "../../stores/notices";
 import { said } from "../../words/server";
 import { dateTime, t } from "../../words/words";
@@ -69,10 +69,12 @@ function Failure({ turn, run }: { turn: Turn; run: RunState | null }) {
   if (status !== "failed") return null;
   const english = run?.error?.message || turn.message?.error || t("error.unknown");
   const message = said("ERRORS", run?.error?.type || turn.message?.error_type || "", english);
-  const again = () => {
+  const again = async () => {
+    const unsent = draft.value;
     editing.value = null;
     write(turn.question);
-    void ask();
+    await ask();
+    if (!draft.value) write(unsent);
   };
   return (
     <div class="failure" role="alert">
