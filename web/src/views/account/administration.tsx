@@ -149,7 +149,7 @@ function Trail(told: AuditPage, name: string) {
   ]);
   return (
     <>
-      <Table name={name} head={[t("admin.when"), t("admin.who"), t("admin.what"), t("admin.from"), t("document")]} rows={rows} />
+      <Table name={name} head={[t("admin.when"), t("admin.who"), t("admin.what"), t("address"), t("document")]} rows={rows} />
       {told.cursor && <p class="quiet">{t("admin.more")}</p>}
     </>
   );

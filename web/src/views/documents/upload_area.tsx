@@ -65,7 +65,7 @@ export function UploadArea() {
       {isImporting && (
         <Prompt
           title={t("upload.web")}
-          name={t("admin.from")}
+          name={t("address")}
           action={t("add")}
           maxLength={MOST_URL_CHARS}
           onSave={importPage}
