@@ -170,6 +170,12 @@ def failure(error: GroundworkError) -> ToolResult:
     return {"success": False, "error": error.detail, "type": kind, "hints": list(error.hints or HINTS[kind])}
 
 
+def filters_described(fields: Collection[str]) -> str:
+    """What a parameter `filters` takes, for a model."""
+    named = ", ".join(sorted(fields))
+    return f"Field name to value, list of values (any of them), or {{start, end}} for dates. Fields: {named}."
+
+
 Query = Annotated[
     str,
     Field(description="The question, standing alone.", min_length=1, max_length=8000, pattern=r"\S"),

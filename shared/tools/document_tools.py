@@ -7,8 +7,9 @@ from pydantic import Field
 
 from shared.platform.search import Filters
 from shared.retrieval.documents import DocumentSearch
+from shared.retrieval.filters import DOCUMENT_FIELDS
 from shared.retrieval.models import DocumentRecord
-from shared.tools.base import Found, Parameters, Query, Tool, ToolResult
+from shared.tools.base import Found, Parameters, Query, Tool, ToolResult, filters_described
 
 
 @dataclass(frozen=True)
@@ -21,11 +22,7 @@ class DocumentTool(Tool):
 
 DocumentFilters = Annotated[
     Filters,
-    Field(
-        description="Field name to value, list of values (any of them), or {start, end} for dates. Fields: "
-        "doc_id, project_id, filename, file_type, document_type, department, author, language, tags, "
-        "upload_date, document_date, page_count."
-    ),
+    Field(description=filters_described(DOCUMENT_FIELDS)),
 ]
 
 

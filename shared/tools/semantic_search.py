@@ -8,8 +8,9 @@ from pydantic import Field, field_validator
 
 from shared.platform.search import Filters
 from shared.retrieval.blocks import MAX_TOP_K, BlockSearch
+from shared.retrieval.filters import SEARCH_FIELDS
 from shared.retrieval.models import Hit
-from shared.tools.base import Found, Parameters, Tool, ToolResult
+from shared.tools.base import Found, Parameters, Tool, ToolResult, filters_described
 
 ImageUrls = Callable[[Sequence[Hit]], Awaitable[Mapping[str, str]]]
 """Addresses of the pictures among hits, by block_id."""
@@ -20,11 +21,7 @@ class SemanticSearchParameters(Parameters):
 
     query: str = Field(description="What to look for, in words or as a question.", min_length=1)
     top_k: int = Field(default=10, description=f"How many results, 1-{MAX_TOP_K}.")
-    filters: Filters = Field(
-        default_factory=dict,
-        description="Field name to value, or list of values (any of them). Fields: doc_id, project_id, "
-        "filename, page_number, block_type, document_type, department.",
-    )
+    filters: Filters = Field(default_factory=dict, description=filters_described(SEARCH_FIELDS))
 
     @field_validator("top_k")
     @classmethod

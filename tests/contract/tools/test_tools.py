@@ -84,15 +84,25 @@ async def test_filters_are_combined(world: World, filters: dict[str, object], fo
     assert counted["document_count"] == len(found)
 
 
-async def test_filters_of_passages_are_combined(world: World) -> None:
-    result = await world.tool("rag_semantic_search", ANNA).execute(
-        query="pump revenue", filters={"document_type": ["manual", "report"], "page_number": 1}
-    )
-    assert {found["block_id"] for found in result["results"]} == {
-        "manual-1",
-        "report-2023-1",
-        "report-2024-1",
-    }
+@pytest.mark.parametrize(
+    ("filters", "found"),
+    [
+        (
+            {"document_type": ["manual", "report"], "page_number": 1},
+            {"manual-1", "report-2023-1", "report-2024-1"},
+        ),
+        ({"language": "en", "tags": "pump", "page_number": 1}, {"manual-1"}),
+        ({"upload_date": {"start": "2025-01-01"}, "block_type": "text"}, {"report-2024-1"}),
+    ],
+)
+async def test_filters_of_passages_and_of_their_documents_are_combined(
+    world: World, filters: dict[str, object], found: set[str]
+) -> None:
+    search = world.tool("rag_semantic_search", ANNA)
+    result = await search.execute(query="pump revenue", filters=filters)
+    assert {block["block_id"] for block in result["results"]} == found
+    described = search.parameters_schema["properties"]["filters"]["description"]
+    assert all(field in described for field in filters)
 
 
 async def test_documents_are_listed_in_the_order_asked_for(world: World) -> None:
