@@ -32,7 +32,7 @@ HANDLERS: dict[str, Callable[[ChatRequest, EmbeddingService], dict[str, JsonValu
     "PassageScores": score_passages,
     "PassageGrades": grade_passages,
     "QueryRewrite": rewrite_query,
-    # Rules for SQL over what tables a question may need would be wrong more often than right.
+    # SQL by rules would be wrong more often than right.
     "SqlDraft": lambda *_: {"sql": "", "assumptions": [], "unanswerable": "the local model writes no SQL."},
     "WindowSummary": summarise_window,
     "FindingChoice": choose_findings,

@@ -201,7 +201,7 @@ class EmbeddingPace:
     @asynccontextmanager
     async def measured(self, texts: int) -> AsyncIterator[None]:
         """Measure a request; a failed one counts as too slow."""
-        # A few texts take long because the service is far away or busy: that says nothing of many.
+        # Few texts may take long because the service is far away or busy: that says nothing about many.
         are_few = texts < min(self.texts, _WORTH_A_REQUEST)
         began = self._clock()
         try:
@@ -211,7 +211,7 @@ class EmbeddingPace:
                 self.texts = max(self._smallest, texts // 2)
             raise
         fitting = int(texts * self._wanted_s / max(self._clock() - began, 0.001))
-        # At most twice as many as this time: a short text says little of long ones. A service far away takes
-        # its time for a single text, too: smaller requests would only be more of them.
+        # At most twice as many as this time: a short text says little about long ones. A service far away
+        # takes its time for few texts, too: smaller requests would only be more of them.
         least = self.texts if are_few else max(self._smallest, min(texts, _WORTH_A_REQUEST))
         self.texts = min(self._largest, max(least, min(fitting, 2 * max(texts, self.texts))))

@@ -166,5 +166,5 @@ def _source_rows(connection: apsw.Connection, source: str) -> tuple[int, ...]:
 
 def _cell(value: object) -> Cell:
     if isinstance(value, float):
-        return float(f"{value:.15g}")  # what a double holds for sure: behind it sums end in ...99999
+        return float(f"{value:.15g}")  # all digits that a double is sure of; behind them sums end in ...99999
     return value if isinstance(value, str | int | float) or value is None else "(binary)"
