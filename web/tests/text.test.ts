@@ -44,13 +44,14 @@ test("places that point to sources become numbers, and nothing else does", () =>
 test("a place without a number is said in the page's words", () => {
   const page = (number: string) => `p. ${number}`;
   assert.equal(withPlaces("(Source: a b.pdf, S. 3) and (Source: c.md)", page), "(a b.pdf, p. 3) and (c.md)");
+  assert.equal(withPlaces("(Source: a (1).pdf, S. 3)", page), "(a (1).pdf, p. 3)");
   assert.equal(withPlaces("(Sources: a.pdf, S. 3)", page), "(Sources: a.pdf, S. 3)");
 });
 
 test("a long line of brackets costs no time", () => {
   const started = performance.now();
   pieces("(Source: (".repeat(20_000), new Set([1]));
-  withPlaces("(Source: ".repeat(20_000), String);
+  for (const start of ["(Source: ", "(Source: (a)"]) withPlaces(start.repeat(20_000), String);
   assert.ok(performance.now() - started < 2000);
 });
 

@@ -8,7 +8,7 @@ const PLACE = /(?:\(Source: [^()\n]{1,300}(?:\([^()\n]{0,2000}\)[^()\n]{0,100}){
 /** What a place holds before the link to a moment, which the lexer takes for a link of the text. */
 export const BEFORE_MOMENT = /\(Source: [^\n]{1,300}, $/;
 
-const UNNUMBERED = /\(Source: ([^()\n]{1,300}?)(?:, S\. (\d{1,6}))?\)/g;
+const UNNUMBERED = /\(Source: ((?:[^()\n]|\([^()\n]{0,60}\)){1,300}?)(?:, S\. (\d{1,6}))?\)/g;
 
 /** A place without a number, below a picture: `(Source: file.pdf, S. 3)` becomes `(file.pdf, p. 3)`. */
 export function withPlaces(text: string, page: (number: string) => string): string {
