@@ -151,10 +151,9 @@ class TurnQuestion:
         ids += [hit.block_id for found in before.results for hit in (*found.hits, *found.figures)]
         index = SecuredIndex(attempt.services.content_index, user)
         allowed = {hit.block_id for hit in await BlockLookup(index).get_many(ids)}
-        without_hits = {table.doc_id for table in own.tables}.union(
-            *(one.doc_ids_without_hits for one in before.results)
-        )
-        readable = await readable_documents(without_hits, user, attempt.services) if without_hits else ()
+        named = {table.doc_id for table in own.tables} | {record.doc_id for record in own.records}
+        named = named.union(*(found.doc_ids_without_hits for found in before.results))
+        readable = await readable_documents(named, user, attempt.services) if named else ()
         before.results = [
             found
             if all(hit.block_id in allowed for hit in (*found.hits, *found.figures))
@@ -162,7 +161,12 @@ class TurnQuestion:
             else found.withdrawn
             for found in before.results
         ]
-        own = own.model_copy(update={"tables": tuple(one for one in own.tables if one.doc_id in readable)})
+        own = own.model_copy(
+            update={
+                "tables": tuple(one for one in own.tables if one.doc_id in readable),
+                "records": tuple(one for one in own.records if one.doc_id in readable),
+            }
+        )
         self.collected = collected.model_copy(update={"evidence": own})
         if all(hit.block_id in allowed for hit in of_first):
             return

@@ -27,7 +27,8 @@ from shared.runs.run_store import owned_run
 from shared.wiring import Services
 from tests.fakes.models import ScriptedChatModel, scripted
 from tests.fakes.run_log import InMemoryRunLog
-from tests.unit.answering.world import ANNA, plan, world
+from tests.unit.answering.figure_world import add_pictures
+from tests.unit.answering.world import ANNA, TEXTS, plan, world
 
 ANSWER = '<answer>It runs at 15 bar. <cite doc_id="manual" quote="The pump runs at 15 bar."/>'
 
@@ -137,6 +138,21 @@ async def test_they_count_for_records_that_were_looked_up_before_too() -> None:
     assert "About manual." in "".join(message.text for message in model.conversations[-1])
     await answered(services, request.run_id, state, UserContext(user_id="anna"), choice=1)
     assert "About manual." not in "".join(message.text for message in model.conversations[-1])
+
+
+async def test_they_count_for_the_records_of_a_listing_too() -> None:
+    asked = ModelTurn(tool_calls=(ask_call(),))
+    model = ScriptedChatModel(plan(query_type="LISTING"), asked, "<answer>I cannot say.")
+    services = await world(chat_model=model)
+    for doc_id in ("manual", "report-2023"):
+        await add_pictures(services, doc_id, TEXTS[doc_id][1])
+    request = await begin_run(ChatRequest(question="Which documents are there?"), ANNA, services)
+    state = await run_to_end(request.run_id, services)
+    assert waits(state)
+    assert "About manual." in model.conversations[-1][1].text
+    await answered(services, request.run_id, state, UserContext(user_id="anna"), choice=1)
+    assert "About manual." not in model.conversations[-1][1].text
+    assert "About report-2023." in model.conversations[-1][1].text
 
 
 async def test_the_person_is_asked_once() -> None:
