@@ -208,7 +208,7 @@ class EmbeddingPace:
             yield
         except GroundworkError:
             if not are_few:
-                self.texts = max(self._smallest, texts // 2)
+                self.texts = max(self._smallest, min(self.texts, texts // 2))
             raise
         fitting = int(texts * self._wanted_s / max(self._clock() - began, 0.001))
         # At most twice as many as this time: a short text says little about long ones. A service far away
