@@ -25,10 +25,14 @@ blueprint = df.Blueprint()
 async def upload_document(req: Request, client: df.DurableOrchestrationClient) -> Response:
     """A form: `folder`, `project_id`, `acl` (repeated), then `file`. 202 and where its status is read."""
     from shared.access.daily_use import SENDING, Usage
+    from shared.documents.ids import sender_of
+    from shared.ingestion.fair_turns import SHARES
+    from shared.ingestion.uploads import uploads_of
 
     user, services = await caller_and_services(req)
     _refuse_large(req.headers.get("content-length"), _max_form_bytes(services))
     await admitted(req, user, services, needs=SENDING, used=Usage(documents=1))
+    await SHARES.give_way(sender_of(uploads_of(user.user_id)))
     form = FileForm(file_parts(req.stream()), req.headers.get("content-type", ""))
     await form.open()
     return await _receive(req, form, user, services, client)

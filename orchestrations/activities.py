@@ -66,6 +66,7 @@ async def perform_step(payload: Payload) -> dict[str, Any]:
         StepResult,
     )
     from shared.answering.trace import record_end
+    from shared.ingestion.fair_turns import SHARES
     from shared.wiring import get_services
 
     given, link = split(payload)
@@ -73,7 +74,8 @@ async def perform_step(payload: Payload) -> dict[str, Any]:
     name = f"perform_step {step_input.action.kind}"
     try:
         async with at_work(name, link, run_id=step_input.run_id, step=str(step_input.action.step)):
-            result = await perform_metered(step_input, get_services())
+            with SHARES.answering():
+                result = await perform_metered(step_input, get_services())
     except Exception:  # noqa: BLE001  # a defect: readers get an end all the same, and at once
         report_defect(name, step_input.run_id)
         message = "The answer could not be completed because of an internal error."
@@ -90,6 +92,7 @@ async def perform_step(payload: Payload) -> dict[str, Any]:
 @blueprint.activity_trigger(input_name="payload")
 async def take_sub_agent_turn(payload: Payload) -> dict[str, Any]:
     """Take one turn. Input: TurnInput. Output: TurnResult."""
+    from shared.ingestion.fair_turns import SHARES
     from shared.subagents.loop import CRASHED
     from shared.subagents.models import TurnInput
     from shared.subagents.turn import take_turn
@@ -100,7 +103,8 @@ async def take_sub_agent_turn(payload: Payload) -> dict[str, Any]:
     known = {"profile": turn.profile, "child": str(turn.index), "turn": str(turn.turn)}
     try:
         async with at_work("take_sub_agent_turn", link, run_id=turn.run_id, **known):
-            result = await take_turn(turn, get_services())
+            with SHARES.answering():
+                result = await take_turn(turn, get_services())
     except Exception:  # noqa: BLE001  # a defect ends a turn, not the question
         report_defect("take_sub_agent_turn", turn.run_id)
         result = CRASHED

@@ -73,6 +73,13 @@ async def begin_question(question: Question) -> "tuple[str, LogSlice | None]":
 
     Returns its id and how its log begins; None = an earlier request began it. Two at once make one.
     """
+    from shared.ingestion.fair_turns import SHARES
+
+    with SHARES.answering():
+        return await _begin(question)
+
+
+async def _begin(question: Question) -> "tuple[str, LogSlice | None]":
     from shared.access.idempotency import beginning
 
     request, services, run_id = question.request, question.services, uuid.uuid4().hex

@@ -6,6 +6,7 @@ person who had none for longest, and one person's files never take all places.
 
 import asyncio
 import itertools
+import math
 import time
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Collection, Iterator
@@ -117,7 +118,7 @@ class Shares:
     """How many steps of ingestions are performed at once, shared out among people.
 
     Whose share is used up is sent away rather than made to wait: a step that waits takes the place of another
-    person's step, and of a question.
+    person's step, and of a question. New files of somebody with several at work give way to short work.
     """
 
     def __init__(self, places: int, clock: Callable[[], float] = time.monotonic) -> None:
@@ -125,6 +126,8 @@ class Shares:
         self._clock = clock
         self._at_work: Counter[str] = Counter()
         self._let_in: dict[str, deque[float]] = {}
+        self._questions = 0
+        self._question_until = -math.inf
 
     def is_full(self, whose: str) -> bool:
         """Whether a person has as many steps at work as they may."""
@@ -154,13 +157,45 @@ class Shares:
             if not self._at_work[whose]:
                 del self._at_work[whose]
 
+    @contextmanager
+    def answering(self) -> Iterator[None]:
+        """Work at a question for the time of the block."""
+        self._questions += 1
+        try:
+            yield
+        finally:
+            self._questions -= 1
+            self._question_until = self._clock() + _BETWEEN_STEPS_S
+
+    async def give_way(self, whose: str) -> None:
+        """Wait while others have short work here, if a person has several files at work; a moment at most.
+
+        Receiving and starting files one after the other keeps this process busier than reading them.
+        """
+        ends = self._clock() + _GIVE_WAY_S
+        while True:
+            has_many = self._at_work[whose] > 1
+            if not (has_many and self.is_busy_for_others(whose)) or self._clock() >= ends:
+                return
+            await asyncio.sleep(_LOOK_S)
+
+    def is_busy_for_others(self, whose: str) -> bool:
+        """Whether a question is being worked at, or the only file of somebody else."""
+        if self._questions or self._clock() < self._question_until:
+            return True
+        return any(steps == 1 for other, steps in self._at_work.items() if other != whose)
+
     async def wait_for_room(self, whose: str, patience_s: float) -> None:
-        """Return when the person's share has room for one more file, or `patience_s` have passed."""
+        """Return when the person's share has room for one more file, or `patience_s` have passed.
+
+        It gives way then (`give_way`).
+        """
         ends = self._clock() + patience_s
         while True:
             if self.has_room(whose) or self._clock() >= ends:
                 break
             await asyncio.sleep(_POLL_S)
+        await self.give_way(whose)
         self._let_in.setdefault(whose, deque()).append(self._clock() + _ARRIVAL_S)
 
     def has_room(self, whose: str) -> bool:
@@ -174,6 +209,9 @@ class Shares:
 
 
 _LEAST_SHARE = 2  # steps
+_GIVE_WAY_S = 0.5  # an upload; answering and reading go on all day
+_LOOK_S = 0.02
+_BETWEEN_STEPS_S = 0.05  # from one step of a question to its next, which the host starts
 _POLL_S = 0.1
 _ARRIVAL_S = 2.0  # from the event of a file to its first long step; 0.3 s on an idle machine
 _PLACES = 12  # of the 32 activities that an instance performs at once (host.json): the rest is for questions

@@ -5,6 +5,7 @@ from contextlib import ExitStack
 
 import pytest
 
+from shared.ingestion import fair_turns
 from shared.ingestion.fair_turns import EmbeddingPace, FairTurns, NoPlaceFreeError, Shares
 from shared.platform.errors import DependencyError
 
@@ -118,3 +119,39 @@ async def test_files_that_were_let_in_count_before_their_first_step() -> None:
     await shares.wait_for_room("anna", patience_s=0)
     now = 60.0  # that file took another way
     assert all(shares.has_room("anna") for _ in range(2))
+
+
+async def test_many_files_give_way_for_a_moment_to_a_question_and_to_somebody_elses_only_file(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = 0.0
+    monkeypatch.setattr(fair_turns, "_LOOK_S", 0.0)
+    shares = Shares(12, clock=lambda: now)
+
+    async def gives_way(whose: str) -> bool:
+        """Whether it waits, and then no longer than it may."""
+        nonlocal now
+        waiting = asyncio.create_task(shares.give_way(whose))
+        for _ in range(3):
+            await asyncio.sleep(0)
+        has_waited = not waiting.done()
+        now += 60
+        await waiting
+        return has_waited
+
+    with ExitStack() as at_work:
+        for _ in range(2):
+            at_work.enter_context(shares.taken("anna"))
+        assert not await gives_way("anna")
+        with shares.answering():
+            assert await gives_way("anna")
+            assert not await gives_way("ben")
+        with shares.taken("ben"):
+            assert await gives_way("anna")
+            assert not await gives_way("ben")
+            with shares.taken("ben"):
+                assert not await gives_way("anna")
+        with shares.answering():
+            pass
+        assert await gives_way("anna")  # the question's next step follows in a moment
+        assert not await gives_way("anna")
