@@ -32,7 +32,7 @@ from shared.answering.turn_question import (
     held_call,
     with_one_held,
 )
-from shared.answering.turn_reader import TurnReader
+from shared.answering.turn_reader import TurnReader, from_first_gap
 from shared.conversations.window import conversation_element
 from shared.documents.figures import seen_pictures
 from shared.evidence.citations import CitationBook
@@ -224,13 +224,15 @@ class TurnAttempt:
             ModelFailedError: the model failed, was late, or said nothing.
         """
         turns, results = self._before.turns, self._before.results
-        gaps = turns[-1].gaps if turns else ()
         nothing_new = bool(turns) and not turns[-1].calls and not results[-1].hits
         # An agent may have other tools than documents, and instructions for that case; so may the web help.
         may_help = self._question.request.agent or set(WEB_TOOLS) & set(self._question.tools)
-        if nothing_new or (self._question.is_empty and not turns and not may_help):
-            for gap in gaps or (nothing_found(self._question.words, self._question.collected.evidence),):
-                writer.show_gap(gap)
+        if nothing_new:
+            writer.may_look = False
+            await writer.feed(from_first_gap(turns[-1].said))
+            return await self._finished(writer, ModelTurn())
+        if self._question.is_empty and not turns and not may_help:
+            writer.show_gap(nothing_found(self._question.words, self._question.collected.evidence))
             return await self._finished(writer, ModelTurn())
         if not self._time.left.may_write:
             raise ModelFailedError(CallTimeoutError("The time for this question is up."))

@@ -16,6 +16,7 @@ _MAY_BE_WRAPPER = re.compile(r"`{0,3}|~{0,3}|(?:```|~~~) *[a-z]{0,8}[^\S\n]*", r
 _FENCE = re.compile(r" {0,3}(?:```|~~~)(.*)")
 _MAY_BE_FENCE = re.compile(r" {0,3}(?:`{0,2}|~{0,2}|(?:```|~~~).*)")
 _CITES = re.compile(r"<(?:cite|figure|gap)\b", re.IGNORECASE)
+_GAP = re.compile(r"<gap\b", re.IGNORECASE)
 
 
 class _Unwrapper:
@@ -115,3 +116,9 @@ class TurnReader:
     def _rest(self) -> str:
         rest, self._held = self._held, ""
         return self._unwrapper.feed(rest, at_end=True)
+
+
+def from_first_gap(said: str) -> str:
+    """What a turn wrote from its first gap on, and readers have not seen yet."""
+    begun = _GAP.search(said)
+    return _TAG.sub("", said[begun.start() :]) if begun else ""

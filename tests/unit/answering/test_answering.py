@@ -364,6 +364,19 @@ async def test_a_gap_about_which_nothing_new_is_found_costs_no_further_call() ->
     assert len([event for event in seen if event.name == "TOOL_STARTED"]) == 2
 
 
+async def test_what_was_written_behind_a_gap_is_shown_when_nothing_new_is_found() -> None:
+    said = (
+        '<answer><gap missing="the weight" next_step="Ask Ann."/>The pressure is 15 bar. '
+        '<cite doc_id="manual" quote="The pump runs at 15 bar."/>\n\n<gap missing="the height"/></answer>'
+    )
+    view, seen = await ask(await world(chat_model=ScriptedChatModel(plan(), said)))
+    assert text_of(view) == (
+        "The documents don't answer this. What's missing: the weight.\n\nNext step: Ask Ann.\n\n"
+        "The pressure is 15 bar. (Source: manual.pdf, S. 1)[1]\n\nAlso missing: the height."
+    )
+    assert "".join(event.data["text"] for event in seen if event.name == "TOKEN") == text_of(view)
+
+
 async def test_a_gap_that_could_not_be_searched_for_is_not_said_to_be_missing() -> None:
     class Failing(InMemorySearchIndex):
         async def search(self, request: SearchRequest) -> SearchPage:
