@@ -2,16 +2,17 @@
 
 Nothing is held back before a run has queried tables. From then on a line is shown when it is whole: text that
 was streamed never changes. A sentence whose numbers are not those of the result that it cites is withheld;
-so is one that cites nothing and has numbers that no result, passage or question gives.
+so is one that cites nothing and has numbers that no result, passage or question gives, nor today's date.
 """
 
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 
 from shared.evidence.cite_parser import CiteTag, Piece, Text
 from shared.evidence.models import TableResult
-from shared.evidence.number_proof import unproved_numbers, without_rank
+from shared.evidence.number_proof import unproved_numbers, without_date, without_rank
 from shared.evidence.text import sentence_ends
 
 # What ends the statement before a citation, or begins an item of a list.
@@ -34,12 +35,14 @@ class NumberGate:
         results: of all queries of the run.
         others: texts that numbers may be from where nothing is cited: passages, and the question first.
         language: of the answer, ISO 639-1.
+        today: a date that any sentence may name.
     """
 
     results: Sequence[TableResult] = ()
     is_computed: IsComputed | None = None
     others: Sequence[str] = ()
     language: str = "en"
+    today: date | None = None
     _line: list[Piece] = field(default_factory=list)
     _computed: list[TableResult] | None = None
 
@@ -91,6 +94,7 @@ class NumberGate:
         shown: list[Piece | Withheld] = []
         for number, sentence in enumerate(_sentences(text)):
             said = without_rank(sentence, most) if is_start and not number else sentence
+            said = without_date(said, self.today) if self.today else said
             is_wrong = (bool(cites) and not named) or unproved_numbers(said, results, others, self.language)
             if not is_wrong:
                 shown.append(Text(sentence))

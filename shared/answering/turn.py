@@ -211,6 +211,7 @@ class TurnAttempt:
                     *(hit.content for hit in evidence.blocks if hit.content),
                 ),
                 language=question.stored.plan.language,
+                today=question.request.today,
             ),
         )
         if self._before.turns:

@@ -9,6 +9,7 @@ number could be either: "1.234" is above a thousand in German, just above 1 in E
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from decimal import Decimal
 
 from shared.evidence.models import TableResult
@@ -82,6 +83,19 @@ def without_rank(line: str, most: int) -> str:
     """A line without the number at its start, if that can be its place in a list of `most` items."""
     rank = _RANK.match(line)
     return line[rank.end() :] if rank and int(rank[1]) <= most else line
+
+
+def without_date(sentence: str, day: date) -> str:
+    """A sentence without this date, whatever language its month is named in."""
+    d, m, year, month = f"0?{day.day}", f"0?{day.month}", f"{day:%Y}", r"[^\W\d_]+\.?"
+    forms = (
+        f"{day:%Y-%m-%d}",
+        rf"{d}(?:st|nd|rd|th|\.)?(?: of)? {month},? {year}",
+        rf"{month} {d}(?:st|nd|rd|th)?,? {year}",
+        rf"{d}[./] ?{m}[./] ?{year}",
+        rf"{m}/{d}/{year}",
+    )
+    return re.sub(rf"(?<!\w)(?:{'|'.join(forms)})(?!\w)", "", sentence)
 
 
 def unproved_numbers(

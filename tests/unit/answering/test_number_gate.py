@@ -1,5 +1,7 @@
 """What readers see of an answer that is calculated from tables."""
 
+from datetime import date
+
 import pytest
 
 from shared.answering.answer_writer import AnswerWriter, QuoteRepairer
@@ -41,7 +43,13 @@ async def write(text: str, size: int = 7, *, is_computed: bool = True) -> tuple[
         event_log=await open_event_log(log, "r", 3),
         book=CitationBook((HIT,)),
         repairer=QuoteRepairer(ScriptedChatModel(), lambda: None),
-        gate=NumberGate([SALES], computed, others=("What are the top 2 of 5?", HIT.content), language="en"),
+        gate=NumberGate(
+            [SALES],
+            computed,
+            others=("What are the top 2 of 5?", HIT.content),
+            language="en",
+            today=date(2026, 5, 4),
+        ),
     )
     for start in range(0, len(text), size):
         await writer.feed(text[start : start + size])
@@ -109,3 +117,9 @@ async def test_text_in_other_answers_is_not_held_back() -> None:
     writer = AnswerWriter(await open_event_log(log, "r", 3), book, repairer)
     await writer.feed("It is 5 or ")
     assert writer.text == "It is 5 or "
+
+
+async def test_a_sentence_may_name_todays_date() -> None:
+    said = "As of 4 May 2026 the North leads"
+    _, text = await write(f'{said} <cite result="q1"/>.\n\n{said}.')
+    assert text == f"{said} {MARK}.\n\n{said}."

@@ -1,9 +1,11 @@
 """Numbers of a statement against the result that it cites."""
 
+from datetime import date
+
 import pytest
 
 from shared.evidence.models import Cell, QueriedTable, TableResult
-from shared.evidence.number_proof import numbers_of, unproved_numbers, without_rank
+from shared.evidence.number_proof import numbers_of, unproved_numbers, without_date, without_rank
 
 TABLE = QueriedTable(table_id="d.1", doc_id="d", filename="sales-2024.csv", content_hash="h")
 
@@ -136,6 +138,28 @@ def test_a_place_in_a_list_is_no_number() -> None:
     assert without_rank("| 1 | North | 120 |", 3) == "| North | 120 |"
     assert without_rank("2. South: 80", 3) == " South: 80"
     assert [one.text for one in numbers_of(without_rank("**9.** North | 3", 3), "en")] == ["9", "3"]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "4 May 2026",
+        "May 4, 2026",
+        "the 4th of May, 2026",
+        "am 4. Mai 2026",
+        "4 mai 2026",
+        "04.05.2026",
+        "2026-05-04",
+    ],
+)
+def test_today_is_no_number(said: str) -> None:
+    rest = without_date(f"As of {said}, 12 are late.", date(2026, 5, 4))
+    assert [number.text for number in numbers_of(rest, "en")] == ["12"]
+
+
+@pytest.mark.parametrize("said", ["14 May 2026", "4 May 2025", "4 orders", "05.05.2026", "2026"])
+def test_another_date_than_today_is_left(said: str) -> None:
+    assert without_date(said, date(2026, 5, 4)) == said
 
 
 def test_text_without_end_is_read_quickly() -> None:
