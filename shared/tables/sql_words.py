@@ -159,6 +159,8 @@ class _Teller:
 
     def _said(self, node: exp.Expr) -> str:
         """A part in words; as SQL where there are none."""
+        if counted := self._counted_where(node):
+            return counted
         if type(node) in _AGGREGATES:
             return f"{self._one(*_AGGREGATES[type(node)])} {self._said(node.this)}"
         if type(node) in _COMPARED:
@@ -181,11 +183,35 @@ class _Teller:
         return f"{self._one('not', 'nicht')} {self._said(node.this)}"
 
     def _chosen(self, node: exp.Expr) -> str:
-        """CASE with one WHEN and no ELSE, as pivots have it."""
+        """CASE with one WHEN, as pivots have it."""
         (first, *more) = node.args["ifs"]
-        if more or node.this or node.args.get("default"):
+        if more or node.this:
             return ""
-        return f"{self._said(first.args['true'])}{self._one(' where', ', falls')} {self._said(first.this)}"
+        said = f"{self._said(first.args['true'])}{self._one(' where', ', falls')} {self._said(first.this)}"
+        default = node.args.get("default")
+        return f"({said}{self._one(', else', ', sonst')} {self._said(default)})" if default else said
+
+    def _counted_where(self, node: exp.Expr) -> str:
+        """SUM of a CASE that is 1 or 0."""
+        case = node.this if isinstance(node, exp.Sum) else None
+        if not isinstance(case, exp.Case) or case.this or len(case.args["ifs"]) > 1:
+            return ""
+        chosen, default = case.args["ifs"][0], case.args.get("default")
+        if chosen.args["true"] != exp.Literal.number(1) or default not in (None, exp.Literal.number(0)):
+            return ""
+        words = self._one("the number of rows where", "die Anzahl der Zeilen mit der Bedingung:")
+        return f"{words} {self._said(chosen.this)}"
+
+    def _over_rows(self, node: exp.Expr) -> str:
+        """An aggregate beside its rows, such as a total; a running one or a rank has no words."""
+        if node.args.get("order") or node.args.get("spec"):
+            return ""
+        groups = self._list(node.args.get("partition_by") or [])
+        each = self._one("for each {}", "je {}").format(groups)
+        return f"{self._said(node.this)} {each if groups else self._one('in all', 'insgesamt')}"
+
+    def _inner(self, node: exp.Expr) -> str:
+        return f"({self._query(node)})"
 
     def _part_of_date(self, node: exp.Expr) -> str:
         is_extract = isinstance(node, exp.Extract)
@@ -242,4 +268,6 @@ _SAYING: Mapping[type[exp.Expr], Callable[[_Teller, exp.Expr], str]] = {
     exp.TimeToStr: _Teller._part_of_date,
     exp.Extract: _Teller._part_of_date,
     exp.Nullif: _Teller._unless,
+    exp.Window: _Teller._over_rows,
+    exp.Subquery: _Teller._inner,
 }

@@ -118,6 +118,27 @@ def test_parts_of_dates_and_choices_have_words(files: tuple[QueryFile, ...]) -> 
     )
 
 
+@pytest.mark.parametrize(
+    ("shown", "words"),
+    [
+        (
+            "revenue * 100.0 / (SELECT SUM(revenue) FROM sales)",
+            "Revenue × 100.0 ÷ (the sum of revenue from “Sales 2024”)",
+        ),
+        ("SUM(revenue) OVER () AS total", "The sum of revenue in all"),
+        ("COUNT(*) OVER (PARTITION BY region)", "The number of rows for each region"),
+        ("SUM(CASE WHEN revenue > 90 THEN 1 ELSE 0 END)", "The number of rows where revenue is more than 90"),
+        (
+            "SUM(CASE WHEN revenue > 90 THEN revenue ELSE 0 END)",
+            "The sum of (revenue where revenue is more than 90, else 0)",
+        ),
+        ("RANK() OVER (ORDER BY revenue DESC)", "RANK() OVER (ORDER BY revenue DESC)"),
+    ],
+)
+def test_totals_beside_their_parts_have_words(files: tuple[QueryFile, ...], shown: str, words: str) -> None:
+    assert asked(f"SELECT {shown} FROM sales", files).sql_in_words == f"{words} from “Sales 2024”."
+
+
 def test_a_query_is_said_in_german_too(files: tuple[QueryFile, ...]) -> None:
     sql = (
         "SELECT s.region, SUM(s.revenue), COUNT(*) FROM sales s LEFT JOIN plan p ON p.region = s.region "
