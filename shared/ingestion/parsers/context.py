@@ -44,7 +44,16 @@ _DECODING_ERRORS = (  # what Pillow's decoders raise on damaged files
     ArithmeticError,
     struct.error,
 )
-_NAMES_A_FILE = re.compile(r"(?:image|picture|img|grafik|bild)?[\s_-]*\d*(?:\.\w{3,4})?\Z", re.IGNORECASE)
+_NAMES_A_FILE = re.compile(
+    r"(?:image|picture|img|grafik|bild)?[\s_-]*\d*\Z|.*\.(?:png|jpe?g|gif|bmp|tiff?|svg|webp|emf|wmf)\Z",
+    re.IGNORECASE,
+)
+# What Office writes behind the descriptions that it makes itself.
+_MADE_BY_OFFICE = re.compile(
+    r"(?:Description automatically generated|AI-generated content may be incorrect"
+    r"|Automatisch generierte Beschreibung|KI-generierte Inhalte können fehlerhaft sein)\.?\Z",
+    re.IGNORECASE,
+)
 
 
 @dataclass
@@ -191,7 +200,7 @@ def embedded_figures(
     if picture is None:
         return
     words = context.recognition.read_labels(image)
-    name = " ".join(label.split())
+    name = _MADE_BY_OFFICE.sub("", " ".join(label.split())).rstrip()
     yield Element(
         kind="figure",
         text="" if _NAMES_A_FILE.match(name) else name,

@@ -13,7 +13,7 @@ from pptx import Presentation
 from pptx.util import Cm as SlideCm
 
 from shared.ingestion.chunking import figures_of
-from shared.ingestion.parsers.context import ParseContext, open_context
+from shared.ingestion.parsers.context import ParseContext, embedded_figures, open_context
 from shared.ingestion.parsers.docx import parse_docx
 from shared.ingestion.parsers.html import parse_html
 from shared.ingestion.parsers.image import parse_image
@@ -38,6 +38,22 @@ def png(image: Image.Image) -> io.BytesIO:
 
 def is_stored(context: ParseContext, key: str) -> bool:
     return (context.figures.path / f"{key}.png").is_file()
+
+
+@pytest.mark.parametrize(
+    ("description", "label"),
+    [
+        ("downtime chart v2.png", ""),
+        (r"C:\Users\ann\Logo.JPG", ""),
+        ("Picture 3", ""),
+        ("A graph of a bar chart\n\nAI-generated content may be incorrect.", "A graph of a bar chart"),
+        ("Ein Bild, das Text enthält.\n\nAutomatisch generierte Beschreibung", "Ein Bild, das Text enthält."),
+        ("Revenue of 2.5 million", "Revenue of 2.5 million"),
+    ],
+)
+def test_a_label_is_what_a_person_would_read(context: ParseContext, description: str, label: str) -> None:
+    (figure,) = embedded_figures(png(picture(1)).getvalue(), description, context)
+    assert figure.text == label
 
 
 def test_a_word_picture_is_a_figure_under_its_heading(tmp_path: Path, context: ParseContext) -> None:
