@@ -209,7 +209,7 @@ class Shares:
 
 
 _LEAST_SHARE = 2  # steps
-_GIVE_WAY_S = 0.5  # an upload; answering and reading go on all day
+_GIVE_WAY_S = 1.0  # an upload; no longer, as people ask all day: 60 files a minute is the default limit
 _LOOK_S = 0.02
 _BETWEEN_STEPS_S = 0.05  # from one step of a question to its next, which the host starts
 _POLL_S = 0.1
