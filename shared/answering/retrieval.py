@@ -1,6 +1,7 @@
 """Finds what a question is answered from: documents it names, passages, pictures on their pages."""
 
 import asyncio
+import re
 from collections.abc import Sequence
 
 from shared.answering.clarification import (
@@ -99,12 +100,14 @@ class QuestionSearch:
     async def evidence(self, stored: StoredPlan, settings: AnsweringSettings) -> Evidence:
         """The best blocks by all phrasings of the plan; within the documents that it names, if they fit.
 
-        Documents that the plan names, or the caller chose, are found whole if they are short enough.
+        Documents that the plan names, or the caller chose, are found whole if they are short enough; so are
+        versions of one document: which is in force stands at the beginning of one of them.
         """
         found = await self._best(stored, settings.answer_blocks)
-        about = stored.doc_ids if found.narrowed else self._request.doc_ids
+        named = stored.doc_ids if found.narrowed else self._request.doc_ids
+        about = named or _versions(found)
         max_tokens = settings.whole_documents_tokens
-        if stored.plan.intent == "fact_lookup":
+        if stored.plan.intent == "fact_lookup" or not named:
             # A fact is at one place, which the search finds: there a document should take no more room than
             # the passages would.
             max_tokens = int(max_tokens * _SHARE_FOR_A_FACT)
@@ -210,6 +213,17 @@ class QuestionSearch:
 def phrasings(plan: QuestionPlan) -> tuple[str, ...]:
     """What to search for, the question itself first."""
     return tuple(dict.fromkeys((plan.standalone_question, *plan.search_queries)))
+
+
+def _versions(found: Evidence) -> tuple[str, ...]:
+    """The best block's document and others of its title, apart from numbers; none if there is no other."""
+    titles = {
+        record.doc_id: " ".join(re.findall(r"[^\W\d_]+", record.title.casefold())) for record in found.records
+    }
+    best = max(found.hits, key=lambda hit: hit.score, default=None)
+    title = titles.get(best.doc_id, "") if best else ""
+    same = tuple(doc_id for doc_id, other in titles.items() if title and other == title)
+    return same if len(same) > 1 else ()
 
 
 def _is_weak(plan: QuestionPlan, hits: Sequence[Hit]) -> bool:

@@ -266,6 +266,25 @@ async def test_a_document_that_the_search_found_to_its_last_block_is_whole_too()
     assert (found.whole, len(found.hits)) == (("report-2022.pdf",), 1)
 
 
+@pytest.mark.parametrize(
+    ("titles", "is_whole"),
+    [
+        (("Travel policy 2023", "Travel Policy (2025)"), True),
+        (("Travel policy", "Gifts"), False),
+        (("", ""), False),
+    ],
+)
+async def test_short_versions_of_one_document_are_found_whole(
+    titles: tuple[str, str], is_whole: bool
+) -> None:
+    services = await services_with("a.pdf", "b.pdf")
+    for name, title in zip(("a.pdf", "b.pdf"), titles, strict=True):
+        await services.documents_index.merge([{"doc_id": name, "title": title}])
+        await add_blocks(services, name, "This version replaces the one before.")
+    found = await blocks_for(services, plan(), top_k=2)
+    assert (set(found.whole), len(found.hits)) == (({"a.pdf", "b.pdf"}, 4) if is_whole else (set(), 2))
+
+
 async def test_a_block_of_headings_alone_takes_no_place() -> None:
     services = await services_with("report-2022.pdf")
     await add_blocks(
