@@ -46,8 +46,8 @@ class Messages:
 
 
 ENGLISH = Messages(
-    unsupported=" *(not supported by the documents)*",
-    unproved="*(Not supported by the documents: {})*",
+    unsupported=" *(without proof from the documents)*",
+    unproved="*(Not verified, because the quotation was not found word for word: {})*",
     withheld="*(A sentence was left out because the calculation does not give its numbers.)*",
     withdrawn="You no longer have access to the tables that this answer was calculated from.",
     no_answer="The documents don't answer this. What's missing: {}.",
@@ -78,8 +78,8 @@ ENGLISH = Messages(
     documents="These documents fit the question best:",
 )
 GERMAN = Messages(
-    unsupported=" *(durch die Dokumente nicht belegt)*",
-    unproved="*(Durch die Dokumente nicht belegt: {})*",
+    unsupported=" *(ohne Beleg aus den Dokumenten)*",
+    unproved="*(Nicht bestätigt, weil das Zitat nicht wörtlich gefunden wurde: {})*",
     withheld="*(Ein Satz wurde weggelassen, weil die Berechnung seine Zahlen nicht ergibt.)*",
     withdrawn="Sie haben keinen Zugriff mehr auf die Tabellen, aus denen diese Antwort berechnet wurde.",
     no_answer="Die Dokumente beantworten das nicht. Es fehlt: {}.",

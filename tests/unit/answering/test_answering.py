@@ -454,10 +454,10 @@ async def test_our_own_remarks_are_no_part_of_the_conversation() -> None:
     unproved = 'It runs. <cite doc_id="manual" quote="It runs at 99 bar."/>'
     services = await world(Model(plan(), answer=unproved))
     before, _ = await ask(services)
-    assert "Not supported" in text_of(before)
+    assert "Not verified" in text_of(before)
     await ask(services, thread_id=before.thread_id, question="Shorter, please")
     prompt = scripted(services.chat_model).prompts[-1].user
-    assert "Not supported" not in prompt
+    assert "Not verified" not in prompt
 
 
 async def test_a_summary_of_a_document_that_does_not_exist_names_the_nearest() -> None:

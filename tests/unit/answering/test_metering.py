@@ -162,7 +162,9 @@ async def test_without_tokens_to_mend_a_quotation_the_answer_stands_with_its_cla
     await run_to_end(request.run_id, services)
     view = await view_run(await owned_run(request.run_id, ANNA, services.runs), services, ANNA)
     assert view.answer is not None
-    assert view.answer.text.endswith("*(Not supported by the documents: [1])*")
+    assert view.answer.text.endswith(
+        "*(Not verified, because the quotation was not found word for word: [1])*"
+    )
     assert [prompt.name for prompt in scripted(services.chat_model).prompts] == ["plan", "answer"]
 
 

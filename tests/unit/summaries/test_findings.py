@@ -173,7 +173,7 @@ def test_a_statement_without_a_finding_is_marked_in_the_language_asked_for() -> 
         warnings=(),
         messages=messages_in("de-AT"),
     )
-    assert made.summary == "So. *(durch die Dokumente nicht belegt)*"
+    assert made.summary == "So. *(ohne Beleg aus den Dokumenten)*"
 
 
 def test_what_is_closed_to_a_reader_is_withheld() -> None:
