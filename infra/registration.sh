@@ -17,14 +17,17 @@ if [ -z "$app_id" ]; then
     az ad sp create --id "$app_id" >/dev/null
     object_id=$(az ad app show --id "$app_id" --query id --output tsv)
     scope_id=$(cat /proc/sys/kernel/random/uuid 2>/dev/null || uuidgen)
-    role_id=$(cat /proc/sys/kernel/random/uuid 2>/dev/null || uuidgen)
+    admin_id=$(cat /proc/sys/kernel/random/uuid 2>/dev/null || uuidgen)
+    publisher_id=$(cat /proc/sys/kernel/random/uuid 2>/dev/null || uuidgen)
     scope="{\"id\": \"$scope_id\", \"value\": \"user_impersonation\", \"type\": \"User\", \"isEnabled\": true,
         \"adminConsentDisplayName\": \"Ask Groundwork\", \"adminConsentDescription\": \"Ask in a person's name\"}"
     patch "$object_id" "{\"identifierUris\": [\"api://$app_id\"],
         \"groupMembershipClaims\": \"ApplicationGroup\",
         \"api\": {\"requestedAccessTokenVersion\": 2, \"oauth2PermissionScopes\": [$scope]},
-        \"appRoles\": [{\"id\": \"$role_id\", \"value\": \"admin\", \"displayName\": \"Administrator\",
-            \"isEnabled\": true, \"description\": \"Changes and deletes documents\", \"allowedMemberTypes\": [\"User\"]}],
+        \"appRoles\": [{\"id\": \"$admin_id\", \"value\": \"admin\", \"displayName\": \"Administrator\",
+            \"isEnabled\": true, \"description\": \"Changes and deletes documents\", \"allowedMemberTypes\": [\"User\"]},
+            {\"id\": \"$publisher_id\", \"value\": \"publisher\", \"displayName\": \"Publisher\", \"isEnabled\": true,
+            \"description\": \"Opens documents to the whole organisation\", \"allowedMemberTypes\": [\"User\"]}],
         \"optionalClaims\": {\"idToken\": [{\"name\": \"acct\"}, {\"name\": \"groups\"}],
             \"accessToken\": [{\"name\": \"acct\"}, {\"name\": \"idtyp\"}, {\"name\": \"groups\"}]}}"
     # Only now, for the scope must exist: the Azure CLI may ask for tokens, for the check and for the command line.

@@ -612,6 +612,8 @@ module functionApp 'modules/function-app.bicep' = {
         EMBEDDING_DIMENSIONS: string(embeddingDimensions)
         EMBEDDING_MODEL: embeddingModelName
         INSTANCE_MEMORY_MB: string(instanceMemoryMB)
+        // Otherwise anybody's file, under a name that others trust, could be a source of everybody's answers.
+        PUBLISH_ROLE: 'publisher'
         PUBLIC_URL: empty(customHostName) ? '' : 'https://${customHostName}'
         SEMANTIC_RANKER: semanticSearch == 'disabled' ? 'false' : 'true'
         TEXT_RECOGNITION: useDocumentIntelligence ? 'document_intelligence' : 'tesseract'

@@ -296,6 +296,11 @@ def test_the_app_accepts_its_settings(deployment: Deployment, monkeypatch: pytes
     assert settings.host.in_azure
 
 
+@pytest.mark.attack("roles")
+def test_only_publishers_open_documents_to_everyone(deployment: Deployment) -> None:
+    assert deployment.settings["PUBLISH_ROLE"] == "publisher"
+
+
 def test_init_indexing_is_on_for_the_workers_that_know_it(deployment: Deployment) -> None:
     (site,) = deployment.of("Microsoft.Web/sites")
     version = site["properties"]["functionAppConfig"]["runtime"]["version"]

@@ -88,6 +88,9 @@ def test_before_the_deployment_the_app_is_registered(run: Run) -> None:
     registration, allowed = bodies(calls, "PATCH")
     assert registration["identifierUris"] == ["api://app-new"]
     assert registration["groupMembershipClaims"] == "ApplicationGroup"
+    roles = registration["appRoles"]
+    assert [role["value"] for role in roles] == ["admin", "publisher"]
+    assert roles[0]["id"] != roles[1]["id"]
     scopes = registration["api"]["oauth2PermissionScopes"]
     assert re.fullmatch(r"[0-9a-f-]{36}", scopes[0]["id"])
     assert allowed["api"]["oauth2PermissionScopes"] == scopes
