@@ -272,9 +272,9 @@ def _delegated(
 
 
 def _used(children: Sequence[SubagentStart], ends: Sequence[SubagentEnd]) -> int:
-    """Tokens of sub-agents; one that reported none may have used its whole budget."""
-    reported = {end.child_id: end.tokens for end in ends}
-    return sum(reported.get(child.child_id) or child.max_tokens for child in children)
+    """Return the tokens used by sub-agents. One that reported nothing may have used its whole budget."""
+    reported = {end.child_id: end.tokens for end in ends if end.tokens is not None}
+    return sum(reported.get(child.child_id, child.max_tokens) for child in children)
 
 
 def _after_failure(state: LoopState, failed: StepFailed) -> LoopState:

@@ -107,7 +107,9 @@ def _added(before: TurnResult, result: TurnResult) -> TurnResult:
     """What is known after a result; one that knows of no costs (a crash) takes none back."""
     return result.model_copy(
         update={
-            "tokens": max(before.tokens, result.tokens),
+            "tokens": max(
+                (tokens for tokens in (before.tokens, result.tokens) if tokens is not None), default=None
+            ),
             "cost_usd": max(before.cost_usd, result.cost_usd),
             "findings": max(before.findings, result.findings),
             "lost_s": max(before.lost_s, result.lost_s),

@@ -126,7 +126,8 @@ class TurnResult(Model):
         status: `go_on` = another turn is wanted; `done`, `partial` = the report stands; `failed` = this turn
             brought nothing, and the one before it still holds.
         retryable: whether the same turn may go better if it is taken again.
-        tokens, cost_usd: of the sub-agent so far.
+        tokens: used by the sub-agent so far; None if the turn ended before it could count them.
+        cost_usd: spent by the sub-agent so far.
         findings: statements that it has brought so far.
         lost_s: by which its deadline is later, as its worker died; at most `loop.CRASH_GRACE`.
     """
@@ -134,19 +135,23 @@ class TurnResult(Model):
     status: TurnStatus
     retryable: bool = False
     warnings: tuple[WarningCode, ...] = ()
-    tokens: Count = 0
+    tokens: Count | None = None
     cost_usd: float = 0.0
     findings: Count = 0
     lost_s: float = 0.0
 
 
 class SubagentEnd(Model):
-    """How a child ended: the output of `run_sub_agent`, or what its parent makes of silence."""
+    """The end of a sub-agent: output of `run_sub_agent`, or made by its parent if the child gave none.
+
+    Attributes:
+        tokens: used by the sub-agent; None if unknown, because it was late or its worker died.
+    """
 
     child_id: str
     status: ChildStatus
     turns: Count = 0
-    tokens: Count = 0
+    tokens: Count | None = None
     cost_usd: float = 0.0
 
 

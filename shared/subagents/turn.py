@@ -224,7 +224,7 @@ async def take_turn(turn: TurnInput, services: SubagentServices) -> TurnResult:
         return _STOPPED
     except GroundworkError as failed:
         get_logger().warning("sub_agent.start_failed", run_id=turn.run_id, error_type=failed.code)
-        return TurnResult(status="failed", retryable=failed.retryable, warnings=("TOOL_FAILED",))
+        return TurnResult(status="failed", retryable=failed.retryable, warnings=("TOOL_FAILED",), tokens=0)
     is_first = context.state.started_at is None
     beginning = (
         asyncio.create_task(control.begin(services.subagent_control, turn.child_id)) if is_first else None

@@ -362,3 +362,25 @@ async def test_short_documents_are_read_whole_in_order_without_sub_agents(
     assert (decided["decision"], "FITS_WHOLE" in decided["reason_codes"]) == ("no_delegate", True)
     assert view.answer is not None
     assert view.answer.sub_agents == ()
+
+
+async def test_sub_agent_that_used_no_tokens_is_charged_none() -> None:
+    def ending(**reported: Any) -> RunChildren:
+        async def run(
+            starts: tuple[SubagentStart, ...], until: datetime, services: AnsweringServices
+        ) -> tuple[SubagentEnd, ...]:
+            return tuple(
+                SubagentEnd.model_validate({"child_id": one.child_id, "status": "failed", **reported})
+                for one in starts
+            )
+
+        return run
+
+    async def tokens_used(run_children: RunChildren) -> int:
+        view, _ = await ask(await delegating_world(), run_children)
+        assert view.answer is not None
+        return view.answer.tokens
+
+    used_none = await tokens_used(ending(tokens=0))
+    assert await tokens_used(ending(tokens=500)) == used_none + 500
+    assert await tokens_used(ending()) > used_none + 5_000  # unknown: its whole budget
