@@ -25,7 +25,7 @@ _HEADERS = {
     "img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 }
 _MEDIA_TYPES = {".js": "text/javascript", ".css": "text/css", ".png": "image/png", ".html": "text/html"}
-_ASSETS = ("swagger-ui-bundle.js", "swagger-ui.css", "favicon-32x32.png", "start.js", "page.css")
+ASSETS = ("swagger-ui-bundle.js", "swagger-ui.css", "favicon-32x32.png", "start.js", "page.css")
 
 
 @route(blueprint, "GET", "openapi.json")
@@ -44,7 +44,7 @@ async def get_docs_page(req: Request) -> Response:
 async def get_docs_asset(req: Request) -> Response:
     """A file of the page."""
     name = str(req.path_params["asset"])
-    if name not in _ASSETS:
+    if name not in ASSETS:
         raise NotFoundError("The page has no such file.", "Open /api/docs.")
     content = await asyncio.to_thread(_file, name)
     return cached_response(req, content, _MEDIA_TYPES[Path(name).suffix], _HEADERS)

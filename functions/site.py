@@ -1,11 +1,11 @@
 """The web page: its shell at `/` and `/web`, its files below `/web/assets/`, and what it has to know first.
 
-Reads no identity: what it serves is the same for everybody, and holds no personal data. The files are made by
-web/build.mjs, with a hash of their content in their names, and compressed variants.
+Reads no identity: the responses are the same for everybody and hold no personal data. web/build.mjs makes the
+files and their compressed variants. Their names are fixed, because the platform's sign-in lists every public
+address; the query parameter `v` is the version of the build, so browsers may cache a file forever.
 """
 
 import asyncio
-import re
 from functools import cache
 from mimetypes import guess_type
 from pathlib import Path
@@ -22,7 +22,7 @@ blueprint = func.Blueprint()
 _FOLDER = Path(__file__).resolve().parent.parent / "web" / "dist"
 _FOREVER = "public, max-age=31536000, immutable"
 _SUFFIXES = {"br": ".br", "gzip": ".gz"}  # the better one first
-_NAME = re.compile(r"[a-z]+-[0-9a-zA-Z]+\.(?:js|css|svg)")
+ASSETS = ("de.js", "en.js", "icon.svg", "page.js", "style.css")
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'{uploads}; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
@@ -48,12 +48,15 @@ async def get_page(req: Request) -> Response:
 async def get_page_asset(req: Request) -> Response:
     """A file of the page, compressed as the browser can read it."""
     name = str(req.path_params["asset"])
+    version = await asyncio.to_thread(_version)
+    if version is None or name not in ASSETS or req.query_params.get("v") != version:
+        raise NotFoundError("The page has no such file.", "Reload it: there is a newer version.")
     headers = {"Cache-Control": _FOREVER, "Vary": "Accept-Encoding"}
     accepted = req.headers.get("accept-encoding", "")
     encoding = next((one for one in _SUFFIXES if one in accepted), None)
     if encoding:
         headers["Content-Encoding"] = encoding
-    content = await asyncio.to_thread(_content, name, _SUFFIXES.get(encoding or "", ""))
+    content = await asyncio.to_thread(_content, version, name + _SUFFIXES.get(encoding or "", ""))
     media_type = guess_type(name)[0] or "application/octet-stream"
     return Response(content, media_type=media_type, headers=headers)
 
@@ -102,12 +105,14 @@ def _blob_endpoint(connection_string: str) -> str:
     return fields.get("BlobEndpoint") or f"https://{account}.blob.{suffix}"
 
 
+def _version() -> str | None:
+    """Return the version of the build; None if there is none."""
+    path = _FOLDER / "version.txt"
+    return path.read_text(encoding="ascii") if path.is_file() else None
+
+
 @cache
-def _content(name: str, suffix: str) -> bytes:
-    """A file; its name tells its content, so that it never changes."""
-    try:
-        if _NAME.fullmatch(name):  # nothing else is ever opened by a name that somebody sends
-            return (_FOLDER / "assets" / (name + suffix)).read_bytes()
-    except FileNotFoundError:
-        pass
-    raise NotFoundError("The page has no such file.", "Reload it: there is a newer version.")
+def _content(version: str, name: str) -> bytes:
+    """Return a file of the build; cached until `make web` makes another version."""
+    del version
+    return (_FOLDER / "assets" / name).read_bytes()

@@ -1,4 +1,5 @@
-// Bundles the page into dist/: hashed names, Brotli and gzip beside each file, and the shell that names them.
+// Bundles the page into dist/: Brotli and gzip beside each file, and the shell that names them with their version.
+// Names stay the same from build to build, because the platform's sign-in lists each of them as public.
 // `node build.mjs tests OUT` bundles the unit tests instead, for `node --test`.
 import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
@@ -14,7 +15,7 @@ async function page() {
     entryPoints: { page: "src/main.tsx", style: "src/style/page.css" },
     format: "esm",
     splitting: true,
-    chunkNames: "[name]-[hash]",
+    chunkNames: "[name]",
     minify: true,
     legalComments: "none",
     outdir: "out",
@@ -22,20 +23,22 @@ async function page() {
   });
   rmSync("dist", { recursive: true, force: true });
   mkdirSync("dist/assets", { recursive: true });
-  let shell = readFileSync("src/index.html", "utf8");
   const files = outputFiles.map((file) => [basename(file.path), Buffer.from(file.contents)]);
   files.push(["icon.svg", readFileSync("src/icon.svg")]);
+  const hash = createHash("sha256");
+  for (const [name, content] of files) hash.update(name).update(content);
+  const version = hash.digest("hex").slice(0, 10);
+  const withVersion = (text, folder) =>
+    files.reduce((all, [name]) => all.replaceAll(`"${folder}${name}"`, `"${folder}${name}?v=${version}"`), text);
   for (const [name, content] of files) {
-    const hash = createHash("sha256").update(content).digest("hex").slice(0, 10);
-    // A language already has esbuild's hash, by which the page imports it.
-    const hashed = name.includes("-") ? name : `${basename(name, extname(name))}-${hash}${extname(name)}`;
-    shell = shell.replaceAll(`/web/assets/${name}`, `/web/assets/${hashed}`);
-    writeFileSync(join("dist/assets", hashed), content);
-    writeFileSync(join("dist/assets", `${hashed}.gz`), gzipSync(content, { level: 9 }));
+    const served = extname(name) === ".js" ? Buffer.from(withVersion(content.toString(), "./")) : content;
+    writeFileSync(join("dist/assets", name), served);
+    writeFileSync(join("dist/assets", `${name}.gz`), gzipSync(served, { level: 9 }));
     const options = { params: { [constants.BROTLI_PARAM_QUALITY]: 11 } };
-    writeFileSync(join("dist/assets", `${hashed}.br`), brotliCompressSync(content, options));
+    writeFileSync(join("dist/assets", `${name}.br`), brotliCompressSync(served, options));
   }
-  writeFileSync("dist/index.html", shell);
+  writeFileSync("dist/index.html", withVersion(readFileSync("src/index.html", "utf8"), "/web/assets/"));
+  writeFileSync("dist/version.txt", version);
 }
 
 async function tests(folder) {

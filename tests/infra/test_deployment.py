@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from functions import api_page, site
 from shared.ingestion.parser_process import COPIES
 from shared.platform import names
 from shared.platform.settings import load_settings, setting_fields
@@ -333,19 +334,24 @@ def test_zones_are_for_apps_that_outlive_one(deployments: Deployments) -> None:
     assert redundancy("everything") == {"Standard_ZRS", "Standard_GZRS"}
 
 
+@pytest.mark.attack("path tricks")
+def test_no_public_path_is_a_pattern(deployment: Deployment) -> None:
+    paths = deployment.config("authsettingsV2")["globalValidation"]["excludedPaths"]
+    assert [path for path in paths if not re.fullmatch(r"(/[\w.-]+)+", path)] == []
+
+
 def test_who_is_let_in_without_signing_in_proves_it_otherwise(deployment: Deployment) -> None:
     auth = deployment.config("authsettingsV2")
     assert auth["platform"]["enabled"] is True
     validation = auth["globalValidation"]
     assert validation["requireAuthentication"] is True
     assert validation["unauthenticatedClientAction"] == "Return401"
-    routes = {route.removeprefix("GET ").replace("{asset}", "*") for route in WITHOUT_IDENTITY}
-    guarded = {
-        "/api/messages",
-        "/runtime/webhooks/blobs",
-    }  # a token of the bot's channel; a key in the address
-    page = {"/web", "/web/*"}  # it leads to the sign-in, and reads no identity
-    assert set(validation["excludedPaths"]) == {f"/api/{route}" for route in routes} | guarded | page
+    routes = {route.removeprefix("GET ") for route in WITHOUT_IDENTITY}
+    anonymous = {f"/api/{route}" for route in routes if "{asset}" not in route}
+    anonymous |= {f"/api/docs/{name}" for name in api_page.ASSETS}
+    anonymous |= {"/web", *(f"/web/assets/{name}" for name in site.ASSETS)}  # it leads to the sign-in
+    # A token of the bot's channel; a key in the address.
+    assert set(validation["excludedPaths"]) == anonymous | {"/api/messages", "/runtime/webhooks/blobs"}
 
 
 def test_people_sign_in_by_code_flow_without_a_secret(deployment: Deployment) -> None:

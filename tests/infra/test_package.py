@@ -9,7 +9,7 @@ import pytest
 from tests.architecture.source_tree import ROOT, tracked_files
 
 APP = {"LICENSE", "function_app.py", "functions", "host.json", "orchestrations", "requirements.txt", "shared"}
-BUILT = ("web/dist/index.html", "web/dist/assets/page-0123.js.br")
+BUILT = ("web/dist/index.html", "web/dist/assets/page.js.br", "web/dist/version.txt")
 """What the hook before packaging makes: part of the app, and of no commit."""
 
 OF_THIS_MACHINE = (

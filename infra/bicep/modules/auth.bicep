@@ -9,10 +9,15 @@ param clientId string
 @description('Required. Tenant whose people may sign in.')
 param tenantId string
 
+// No wildcard: where the platform reads `/web/%2e%2e/api` other than the app does, it would let a forged identity in.
 @description('Optional. Paths without signing in; each checks its caller itself, or tells nobody anything.')
 param excludedPaths array = [
   '/api/docs'
-  '/api/docs/*'
+  '/api/docs/favicon-32x32.png'
+  '/api/docs/page.css'
+  '/api/docs/start.js'
+  '/api/docs/swagger-ui-bundle.js'
+  '/api/docs/swagger-ui.css'
   '/api/health'
   '/api/health/ready'
   '/api/messages'
@@ -20,7 +25,11 @@ param excludedPaths array = [
   '/api/site'
   '/runtime/webhooks/blobs'
   '/web'
-  '/web/*'
+  '/web/assets/de.js'
+  '/web/assets/en.js'
+  '/web/assets/icon.svg'
+  '/web/assets/page.js'
+  '/web/assets/style.css'
 ]
 
 resource app 'Microsoft.Web/sites@2025-03-01' existing = {

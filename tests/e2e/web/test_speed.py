@@ -29,7 +29,7 @@ CLICK = """async () => {
 def test_it_is_small(report: Path) -> None:
     """What a reader loads: the page and one language, the larger one."""
     assets = WEB / "dist/assets"
-    kb = {path.name.partition("-")[0]: path.stat().st_size / 1000 for path in assets.glob("*.js.gz")}
+    kb = {path.name.partition(".")[0]: path.stat().st_size / 1000 for path in assets.glob("*.js.gz")}
     assert set(kb) == {"page", "en", "de"}
     js_kb = kb["page"] + max(kb["en"], kb["de"])
     css_kb = sum(path.stat().st_size for path in assets.glob("*.css.gz")) / 1000

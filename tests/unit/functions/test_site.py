@@ -18,7 +18,8 @@ def make_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     assets.mkdir()
     (tmp_path / "index.html").write_text("<!doctype html><title>Groundwork</title>")
     for suffix, content in (("", b"plain"), (".gz", b"gzipped"), (".br", b"brotli")):
-        (assets / f"page-0123.js{suffix}").write_bytes(content)
+        (assets / f"page.js{suffix}").write_bytes(content)
+    (tmp_path / "version.txt").write_text("0123456789")
     monkeypatch.setattr(site, "_FOLDER", tmp_path)
     site._content.cache_clear()
     return tmp_path
@@ -64,7 +65,7 @@ async def test_files_come_compressed_as_the_browser_reads_them(
     browser: httpx.AsyncClient, accepted: str, encoding: str | None, content: bytes
 ) -> None:
     async with browser.stream(
-        "GET", "/web/assets/page-0123.js", headers={"Accept-Encoding": accepted}
+        "GET", "/web/assets/page.js?v=0123456789", headers={"Accept-Encoding": accepted}
     ) as answer:
         assert b"".join([part async for part in answer.aiter_raw()]) == content
     assert answer.headers.get("content-encoding") == encoding
@@ -73,9 +74,13 @@ async def test_files_come_compressed_as_the_browser_reads_them(
     assert answer.headers["vary"] == "Accept-Encoding"
 
 
-@pytest.mark.parametrize("name", ["absent-0123.js", "..%2findex.html", "index.html"])
+@pytest.mark.parametrize(
+    "name", ["absent.js", "..%2findex.html", "index.html", "page.js", "page.js?v=9876543210"]
+)
 async def test_nothing_else_is_served(browser: httpx.AsyncClient, name: str) -> None:
-    assert (await browser.get(f"/web/assets/{name}")).status_code == 404
+    assert (
+        await browser.get(f"/web/assets/{name}")
+    ).status_code == 404  # so a page of an older build reloads
 
 
 async def test_limits_and_formats_are_for_everybody(browser: httpx.AsyncClient) -> None:

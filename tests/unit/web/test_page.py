@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from functions.site import ASSETS
 from local.azurite.server import find_node
-from scripts.web_build import WEB, install_packages
+from scripts.web_build import WEB, build, install_packages
 from scripts.web_types import typescript, write
 from shared.tools.registry import TOOLS
 
@@ -23,6 +24,12 @@ FORBIDDEN = (
 @pytest.fixture(scope="module", autouse=True)
 def packages() -> None:
     install_packages()
+
+
+def test_the_build_makes_the_files_that_are_served() -> None:
+    build()
+    made = {path.name for path in (WEB / "dist/assets").iterdir() if path.suffix not in (".br", ".gz")}
+    assert made == set(ASSETS)  # and that the platform lists as public: tests/infra
 
 
 def _run(*command: str) -> None:
