@@ -9,8 +9,9 @@ from contextlib import suppress
 from shared.answering.services import AnsweringServices
 from shared.answering.steps import CommitAnswer, StepAction, StepInput
 from shared.platform.errors import GroundworkError
+from shared.platform.meters import counter
 from shared.runs.event_log import EventLog, open_event_log
-from shared.runs.events import DiscardedStatus, RunEvent, TodoListStatus, events_of
+from shared.runs.events import DiscardedStatus, RunEvent, TodoListStatus, UnknownEvent, events_of
 from shared.runs.evidence import StoredPlan
 from shared.runs.log_lines import LogSlice
 from shared.runs.models import RunRequest
@@ -57,9 +58,18 @@ class StepAttempt:
         return self._time
 
     async def read_log(self) -> None:
-        """Read the log so far, if that is possible: `open` needs it, and will say why if it cannot be."""
+        """Read the log so far, if that is possible: `open` needs it, and will say why if it cannot be.
+
+        Raises:
+            UnknownEventError: a newer version of the app wrote an internal line.
+        """
         with suppress(GroundworkError):
             self.written = await self.services.run_log.read(self.run_id)
+        events = events_of(self.written) if self.written else ()
+        if unknown := sum(isinstance(event, UnknownEvent) for event in events):
+            counter("groundwork.runs", "groundwork.run.unknown_events", "{event}", "Unknown events read").add(
+                unknown
+            )
 
     async def open(self, *then: RunEvent) -> EventLog:
         """Begin this attempt in the log, with its first events.

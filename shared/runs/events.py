@@ -1,7 +1,8 @@
 """The events of a run: one model per event, and the line that the run log stores of each. Pure.
 
-A line is `{"name":"TOKEN","data":{"step":3,"text":"..."}}`. The event log that
-writes an event sets `step`, `child` and `profile`. docs/events-and-errors.md is for their readers.
+A line is `{"name":"TOKEN","data":{"step":3,"text":"..."}}`. Names of public events are upper case; a name in
+lower case is internal to the app and is never sent to readers. The event log that writes an event sets
+`step`, `child` and `profile`. docs/events-and-errors.md is for their readers.
 """
 
 import json
@@ -12,6 +13,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import field_serializer, model_validator
 
 from shared.evidence.models import Citation, Omittable
+from shared.platform.errors import DependencyError
 from shared.platform.models import Model
 from shared.runs.log_lines import TERMINAL_EVENTS, EventName, LogSlice
 from shared.runs.models import ClarificationOption, ProfileName, ReasonCode, RunAnswer
@@ -271,6 +273,42 @@ class DiscardedStatus(StatusEvent):
     error_type: Omittable[str] = None
 
 
+class UnknownEvent(RunEvent):
+    """A public event written by a newer version of the app, as happens during a rolling upgrade.
+
+    Its line is passed on to readers unchanged. It counts as a `status`, because readers skip a status whose
+    state they don't know.
+    """
+
+    name = "STATUS"
+
+    line: str
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """The event's fields as they were written."""
+        return dict(json.loads(self.line)["data"])
+
+    def to_line(self) -> str:
+        """Return the line as it was written."""
+        return self.line
+
+
+class UnknownEventError(DependencyError):
+    """An internal line of a kind that this version doesn't know.
+
+    The step depends on it, so it can't be skipped. Retrying gives a worker of the newer version the step.
+    """
+
+    code = "UnknownEventError"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"The log of the run holds a line of the unknown kind {name[:40]!r}.",
+            "Finish the upgrade: a newer version of the app wrote it.",
+        )
+
+
 _EVENTS: dict[str, type[RunEvent]] = {
     model.name: model
     for model in (
@@ -302,10 +340,20 @@ _STATUSES: dict[str, type[StatusEvent]] = {
 
 
 def parse_event(line: str) -> RunEvent:
-    """The event that a line of the log holds."""
+    """Parse a line of the log. A public event of an unknown kind becomes an `UnknownEvent`.
+
+    Raises:
+        UnknownEventError: the line is internal and of an unknown kind.
+    """
     stored = json.loads(line)
     name, data = stored["name"], stored["data"]
-    return (_STATUSES[data["state"]] if name == "STATUS" else _EVENTS[name]).from_payload(data)
+    model = _STATUSES.get(data["state"]) if name == "STATUS" else _EVENTS.get(name)
+    if model is not None:
+        return model.from_payload(data)
+    if not name.isupper():
+        raise UnknownEventError(name)
+    marks = {field: data[field] for field in ("step", "child", "profile") if field in data}
+    return UnknownEvent.model_validate({**marks, "line": line})
 
 
 def events_of(written: LogSlice) -> list[RunEvent]:
