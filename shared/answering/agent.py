@@ -301,8 +301,13 @@ class _Session:
         self._path = f"sessions/{key}.json"
 
     async def waiting(self) -> WaitingRun | None:
+        """Return the run that waits for an answer. One whose question has expired is erased."""
         kept = await find_model(self._blobs, WORK, self._path, WaitingRun)
-        return kept if kept and kept.asked.expires_at > datetime.now(UTC) else None
+        if kept is None or kept.asked.expires_at > datetime.now(UTC):
+            return kept
+        await _forget(kept.run_id, self._blobs)
+        await self.forget()
+        return None
 
     async def keep(self, run_id: str, state: LoopState) -> None:
         asked = await WorkingMemory(self._blobs, run_id).get(state.ask_step, Clarification, "asked")

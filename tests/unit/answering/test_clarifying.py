@@ -12,6 +12,7 @@ from shared.answering.loop import LoopState, next_action, observe
 from shared.answering.runs import begin_run, view_run
 from shared.answering.steps import AnswerArrived, AnswerTimedOut, Prepare, StepInput, TakeAnswer, UserAsked
 from shared.platform.errors import CallerError, ConflictError
+from shared.platform.names import WORK
 from shared.runs.events import RunEvent
 from shared.runs.models import ChatRequest, ClarificationAnswer, RunView
 from shared.runs.run_store import owned_run
@@ -174,6 +175,19 @@ async def test_a_question_back_that_nobody_answered_in_time_is_forgotten_by_its_
     agent = Agent.create_rag_agent(await world(REVENUE, settings=settings), ANNA)
     await messages(agent, QUESTION)
     assert (await messages(agent, QUESTION))[0].name == "THOUGHT"
+
+
+async def test_run_whose_question_back_expired_leaves_nothing_behind() -> None:
+    services = await world(REVENUE, settings=fake_settings(clarification_timeout_s=0.001))
+    agent = Agent.create_rag_agent(services, ANNA)
+    runs: list[set[str]] = []
+    for _ in range(2):
+        await messages(agent, QUESTION)
+        names = [blob.name async for blob in services.blobs.list_blobs(WORK, "runs/")]
+        runs.append({name.split("/")[1] for name in names})
+    first, second = runs
+    assert len(first) == len(second) == 1
+    assert first.isdisjoint(second)
 
 
 async def test_a_session_is_its_users_own() -> None:
