@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 import azure.functions as func
 
+from functions.http.conditions import acceptable_coding
 from functions.http.responses import Request, Response, cached_response, json_response, route
 from shared.platform.errors import DependencyError, NotFoundError
 from shared.platform.settings import Settings, get_settings
@@ -52,8 +53,7 @@ async def get_page_asset(req: Request) -> Response:
     if version is None or name not in ASSETS or req.query_params.get("v") != version:
         raise NotFoundError("The page has no such file.", "Reload it: there is a newer version.")
     headers = {"Cache-Control": _FOREVER, "Vary": "Accept-Encoding"}
-    accepted = req.headers.get("accept-encoding", "")
-    encoding = next((one for one in _SUFFIXES if one in accepted), None)
+    encoding = acceptable_coding(req.headers.get("accept-encoding"), tuple(_SUFFIXES))
     if encoding:
         headers["Content-Encoding"] = encoding
     content = await asyncio.to_thread(_content, version, name + _SUFFIXES.get(encoding or "", ""))

@@ -32,6 +32,15 @@ def preferred(accept: str | None, offered: Sequence[str]) -> str:
     return max(offered, key=quality_of)
 
 
+def acceptable_coding(accept_encoding: str | None, offered: Sequence[str]) -> str | None:
+    """Return the first offered content coding that the caller accepts; None means unencoded.
+
+    A weight of zero refuses a coding. Source: RFC 9110, section 12.5.3.
+    """
+    weights = dict(_range(part) for part in (accept_encoding or "")[:_MAX_CHARS].split(","))
+    return next((coding for coding in offered if weights.get(coding, weights.get("*", 0.0)) > 0), None)
+
+
 def _range(part: str) -> tuple[str, float]:
     named, *parameters = (one.strip() for one in part.split(";"))
     qualities = [float(found[1]) for one in parameters if (found := _QUALITY.match(one))]

@@ -59,7 +59,15 @@ async def test_a_page_that_was_not_built_says_so(browser: httpx.AsyncClient, fol
 
 @pytest.mark.parametrize(
     ("accepted", "encoding", "content"),
-    [("gzip, br", "br", b"brotli"), ("gzip", "gzip", b"gzipped"), ("identity", None, b"plain")],
+    [
+        ("gzip, br", "br", b"brotli"),
+        ("gzip", "gzip", b"gzipped"),
+        ("identity", None, b"plain"),
+        ("br;q=0, gzip;q=0.5", "gzip", b"gzipped"),
+        ("br;q=0, *;q=0", None, b"plain"),
+        ("*", "br", b"brotli"),
+        ("brotli", None, b"plain"),
+    ],
 )
 async def test_files_come_compressed_as_the_browser_reads_them(
     browser: httpx.AsyncClient, accepted: str, encoding: str | None, content: bytes
