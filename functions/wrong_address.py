@@ -18,7 +18,7 @@ _COMPARED_CHARS = 100  # of an address that somebody mistyped; comparing takes t
 
 
 @blueprint.route(route=API + "{*address}", methods=_METHODS, auth_level=func.AuthLevel.ANONYMOUS)
-@endpoint
+@endpoint(f"/{API}{{*address}}")
 async def wrong_address(req: Request) -> Response:
     """Refuse the call.
 

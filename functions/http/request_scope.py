@@ -6,7 +6,6 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from contextlib import asynccontextmanager
 from functools import wraps
 from typing import Any
-from urllib.parse import unquote
 
 from shared.platform import tracing
 from shared.platform.telemetry import log_scope, pseudonym
@@ -18,15 +17,18 @@ _LOGGED_PARTS = ("run_id", "thread_id")
 Handler = Callable[..., Awaitable[Any]]
 
 
-def observed(handler: Handler) -> Handler:
-    """Observe a handler that answers whatever happens; its answers get `X-Request-Id`."""
+def observed(handler: Handler, template: str) -> Handler:
+    """Wrap a handler that always returns a response in a span and a log scope.
+
+    The response gets `X-Request-Id`; `template` is the route as registered, such as `/api/runs/{run_id}`.
+    """
 
     @wraps(handler)
     async def scoped(*args: Any, **kwargs: Any) -> Any:
         request = kwargs.get("req") or args[0]
         await start_telemetry()
         with log_scope(**_fields(request)) as fields:
-            span = _server_span(request, handler.__name__)
+            span = _server_span(request, template, handler.__name__)
             try:
                 with tracing.inside(span):
                     answer = await handler(*args, **kwargs)
@@ -53,26 +55,17 @@ def _fields(request: Any) -> dict[str, str]:
     return {"request_id": request_id, **parts}
 
 
-def _server_span(request: Any, function: str) -> tracing.Span:
+def _server_span(request: Any, template: str, function: str) -> tracing.Span:
     if not tracing.is_on():
         return tracing.NO_SPAN
-    route = _route(request.url.path, request.path_params, function)
     attributes: tracing.Attributes = {
         "http.request.method": request.method,
-        "http.route": route,
+        "http.route": template,
         "url.scheme": request.url.scheme,
         "code.function.name": function,
     }
     parent = request.headers.get("traceparent", "")
-    return tracing.begin(f"{request.method} {route}", attributes, "server", parent=parent)
-
-
-def _route(path: str, parts: Mapping[str, object], function: str) -> str:
-    """The address with the names of its parts in place of what stands there."""
-    names = {str(value): name for name, value in parts.items()}
-    segments = [unquote(segment) for segment in path.split("/")]
-    route = "/".join(f"{{{names.pop(segment)}}}" if segment in names else segment for segment in segments)
-    return route if not names else f"/api/{function}"
+    return tracing.begin(f"{request.method} {template}", attributes, "server", parent=parent)
 
 
 def _describe(span: tracing.Span, status: int, fields: Mapping[str, str]) -> None:

@@ -83,7 +83,8 @@ def route(
     """
 
     def register(handler: Handler) -> Any:
-        registered: Any = endpoint(handler, has_query=has_query or not below)
+        takes_query = has_query or not below
+        registered: Any = endpoint(f"/{below}{path}", has_query=takes_query)(handler)
         if "client" in signature(handler).parameters:
             registered = blueprint.durable_client_input(client_name="client")(registered)
         anonymous = func.AuthLevel.ANONYMOUS
@@ -94,28 +95,31 @@ def route(
     return register
 
 
-def endpoint(handler: Handler, *, has_query: bool = True) -> Handler:
-    """Turn what a handler raises into problem details; what nobody expected becomes a bare 500."""
+def endpoint(template: str, *, has_query: bool = True) -> Callable[[Handler], Handler]:
+    """Turn exceptions of a route's handler into problem details; unexpected ones become an opaque 500."""
 
-    @wraps(handler)
-    async def guarded(*args: Any, **kwargs: Any) -> Response:
-        request = kwargs.get("req") or args[0]
-        try:
-            _refuse_foreign_page(request)
-            if not has_query:
-                _refuse_unknown(request, ())
-            answer = await handler(*args, **kwargs)
-        except GroundworkError as error:
-            answer = problem(error)
-        except Exception:  # noqa: BLE001  # the trigger is where defects end: logged, without internals
-            get_logger().exception("http.defect", function=handler.__name__)
-            answer = problem(DefectError("Something went wrong on our side.", "Try again later."))
-        answer.headers.update(request.scope.get(_ADDED, {}))
-        for name, value in _USUAL.items():
-            answer.headers.setdefault(name, value)
-        return answer
+    def decorate(handler: Handler) -> Handler:
+        @wraps(handler)
+        async def guarded(*args: Any, **kwargs: Any) -> Response:
+            request = kwargs.get("req") or args[0]
+            try:
+                _refuse_foreign_page(request)
+                if not has_query:
+                    _refuse_unknown(request, ())
+                answer = await handler(*args, **kwargs)
+            except GroundworkError as error:
+                answer = problem(error)
+            except Exception:  # noqa: BLE001  # defects end here: logged, without internals in the response
+                get_logger().exception("http.defect", function=handler.__name__)
+                answer = problem(DefectError("Something went wrong on our side.", "Try again later."))
+            answer.headers.update(request.scope.get(_ADDED, {}))
+            for name, value in _USUAL.items():
+                answer.headers.setdefault(name, value)
+            return answer
 
-    return observed(guarded)
+        return observed(guarded, template)
+
+    return decorate
 
 
 def _refuse_foreign_page(request: Request) -> None:

@@ -13,12 +13,14 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from functions import pages
 from functions.http.request_scope import consumed
 from functions.http.responses import endpoint
 from shared.platform import tracing
 from shared.platform.errors import DependencyError, NotFoundError
 from shared.platform.telemetry import LOGGER_NAME, get_logger, note_fields, pseudonym
 from tests.tracing_fixture import Recorded, recorded, start_recording
+from tests.unit.functions.http_app import make_app
 
 __all__ = ["recorded", "start_recording"]
 
@@ -27,7 +29,6 @@ TRACE = "0af7651916cd43dd8448eb211c80319c"
 HEADERS = {"traceparent": f"00-{TRACE}-b7ad6b7169203331-01", "X-Request-Id": "request-1"}
 
 
-@endpoint
 async def get_run(req: Request) -> Response:
     note_fields(user_id="anna@example.org")
     match req.path_params["run_id"]:
@@ -41,7 +42,6 @@ async def get_run(req: Request) -> Response:
     return JSONResponse({})
 
 
-@endpoint
 async def follow(req: Request) -> Response:
     async def frames() -> AsyncIterator[bytes]:
         for number in range(3):
@@ -53,7 +53,9 @@ async def follow(req: Request) -> Response:
     return StreamingResponse(frames())
 
 
-ROUTES = [Route("/api/runs/{run_id}", get_run), Route("/api/runs/{run_id}/events", follow)]
+HANDLERS = {"/api/runs/{run_id}": get_run, "/api/runs/{run_id}/events": follow}
+
+ROUTES = [Route(template, endpoint(template)(handler)) for template, handler in HANDLERS.items()]
 
 
 async def get(path: str, **headers: str) -> httpx.Response:
@@ -112,6 +114,16 @@ async def test_the_span_of_a_stream_is_as_long_as_the_stream(
     assert span.end_time - span.start_time >= 0.06e9
     lines = [json.loads(record.getMessage()) for record in caplog.records]
     assert [(line["run_id"], line["request_id"]) for line in lines] == [("abc", "request-1")] * 3
+
+
+@pytest.mark.parametrize("doc_id", ["7", "pages", "documents", "api"])
+async def test_a_span_has_the_route_of_its_request_whatever_the_parameters_are(
+    recorded: Recorded, doc_id: str
+) -> None:
+    app = make_app([pages], client=None)
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://app/api") as client:
+        await client.get(f"/documents/{doc_id}/pages/7")
+    assert recorded.names == ["GET /api/documents/{doc_id}/pages/{page}"]
 
 
 async def test_without_a_receiver_there_is_still_an_id_in_the_answer_and_in_the_log(
