@@ -14,9 +14,18 @@ from shared.platform.errors import DependencyError
 from shared.platform.tables import Entity
 from shared.platform.telemetry import LOGGER_NAME, pseudonym
 from shared.wiring import Services
+from tests.fakes.services import fake_services, fake_settings
 from tests.fakes.table import InMemoryTable
+from tests.unit.access.principal_rows import ME, TENANT, header
 from tests.unit.functions.conftest import AsUser
-from tests.unit.functions.http_app import IngestingClient, make_app, problem_of
+from tests.unit.functions.http_app import (
+    IngestingClient,
+    as_user,
+    connect,
+    make_app,
+    problem_of,
+    settings_of_tests,
+)
 
 pytestmark = pytest.mark.attack("audit trail")
 
@@ -107,6 +116,24 @@ async def test_an_erasure_is_on_record_without_its_person(user: AsUser) -> None:
     (entry,) = await entries(user)
     assert (entry["user_id"], entry["action"]) == ("olga", "erase_person")
     assert entry["subject"] == pseudonym("ben")
+
+
+@pytest.mark.parametrize("hosted_in_azure", [True, False])
+async def test_an_entry_has_the_address_that_the_front_end_saw_rather_than_a_claimed_one(
+    monkeypatch: pytest.MonkeyPatch, *, hosted_in_azure: bool
+) -> None:
+    platform = {"website_auth_enabled": True, "website_site_name": "app"}
+    settings = fake_settings(**platform) if hosted_in_azure else settings_of_tests()
+    connect(monkeypatch, fake_services(settings=settings))
+    app = make_app([audit, search], client=None)
+    olga = as_user(app, "olga", roles=["admin"])
+    if hosted_in_azure:
+        olga.headers["X-MS-CLIENT-PRINCIPAL"] = header(ME, ("tid", TENANT), ("roles", "admin"))
+    # A caller sends the first entry; App Service appends the connection's address.
+    forwarded = {"X-Forwarded-For": "198.51.100.66, 203.0.113.9:50123"}
+    assert (await olga.post("/search", json={"query": "15 bar"}, headers=forwarded)).status_code == 200
+    (entry,) = (await olga.get("/audit")).json()["entries"]
+    assert entry["origin"] == ("203.0.113.9:50123" if hosted_in_azure else "127.0.0.1")
 
 
 class Down(InMemoryTable):

@@ -1,6 +1,7 @@
 """Bodies: read whole within limits, or as a form with one file, piece by piece."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Sequence
 
 import httpx
@@ -91,6 +92,18 @@ async def test_each_answer_says_what_is_left_and_a_refusal_how_long_to_wait(anna
     assert 28 <= int(third.headers["retry-after"]) <= 30
     assert (await anna.get("/threads")).json()["count"] == 2
     assert "ratelimit-limit" not in (await anna.get("/threads")).headers
+
+
+async def test_the_time_to_wait_is_rounded_up_so_that_the_next_try_succeeds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    services = fake_services(settings=settings_of_tests(rate_limit_per_minute=7))
+    connect(monkeypatch, services)
+    anna = as_user(make_app([threads], IngestingClient(services)), "anna")
+    started = time.monotonic()
+    *_, refused = [await anna.post("/threads", json={}) for _ in range(8)]
+    remaining_s = 60 / 7 - (time.monotonic() - started)
+    assert remaining_s <= int(refused.headers["retry-after"]) <= 9
 
 
 BOUNDARY = "frontier"

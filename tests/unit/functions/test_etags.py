@@ -30,8 +30,10 @@ async def etag_of(client: httpx.AsyncClient, address: str) -> str:
 async def test_a_document_that_did_not_change_is_not_sent_again(user: AsUser, address: str) -> None:
     anna = user("anna")
     etag = await etag_of(anna, address)
-    known = await anna.get(address, headers={"If-None-Match": f'"x", {etag}'})
-    assert (known.status_code, known.content, known.headers["etag"]) == (304, b"", etag)
+    # A compressing proxy makes the tag weak, and If-None-Match compares weakly.
+    for condition in (f'"x", {etag}', f"W/{etag}", f'W/"x", W/{etag}'):
+        known = await anna.get(address, headers={"If-None-Match": condition})
+        assert (known.status_code, known.content, known.headers["etag"]) == (304, b"", etag)
     assert (await anna.get(address, headers={"If-None-Match": '"x"'})).status_code == 200
     changed = await anna.patch(address, json={"title": "Waders"})
     assert changed.headers["etag"] == await etag_of(anna, address) != etag
