@@ -13,6 +13,7 @@ from functions.ingest import start_ingestion
 from shared.platform.errors import AccessDeniedError, CallerError, PayloadTooLargeError
 
 if TYPE_CHECKING:
+    from shared.access.idempotency import Claimed
     from shared.access.models import AuditAction, UserContext
     from shared.documents.requests import UploadRequest
     from shared.documents.state import DocumentState
@@ -24,14 +25,12 @@ blueprint = df.Blueprint()
 @route(blueprint, "POST", "documents")
 async def upload_document(req: Request, client: df.DurableOrchestrationClient) -> Response:
     """A form: `folder`, `project_id`, `acl` (repeated), then `file`. 202 and where its status is read."""
-    from shared.access.daily_use import SENDING, Usage
     from shared.documents.ids import sender_of
     from shared.ingestion.fair_turns import SHARES
     from shared.ingestion.uploads import uploads_of
 
     user, services = await caller_and_services(req)
     _refuse_large(req.headers.get("content-length"), _max_form_bytes(services))
-    await admitted(req, user, services, needs=SENDING, used=Usage(documents=1))
     await SHARES.give_way(sender_of(uploads_of(user.user_id)))
     form = FileForm(file_parts(req.stream()), req.headers.get("content-type", ""))
     await form.open()
@@ -41,7 +40,6 @@ async def upload_document(req: Request, client: df.DurableOrchestrationClient) -
 @route(blueprint, "POST", "documents/uploads")
 async def make_upload_ticket(req: Request) -> Response:
     """An address to which the caller may write one file itself, for an hour; it is ingested when it came."""
-    from shared.access.daily_use import SENDING, Usage
     from shared.access.idempotency import finish
     from shared.documents.ids import document_id
     from shared.documents.requests import UploadRequest
@@ -49,9 +47,9 @@ async def make_upload_ticket(req: Request) -> Response:
 
     user, services = await caller_and_services(req)
     request = await _with_ids(await read_model(req, UploadRequest), user, services)
-    await admitted(req, user, services, needs=SENDING, used=Usage(documents=1))
     doc_id = document_id(blob_name_of(request, user))
     claimed = await claimed_key(req, request, user, services.idempotency, resource_id=doc_id)
+    await _admit(req, user, services, claimed)
     # The same document each time, and an address that is good for an hour from now.
     ticket = await make_ticket(request, user, services)
     await note_act(req, user, services, _upload_action(request.acl or ()), doc_id)
@@ -65,7 +63,6 @@ async def make_upload_ticket(req: Request) -> Response:
 @route(blueprint, "POST", "documents/import")
 async def import_page(req: Request, client: df.DurableOrchestrationClient) -> Response:
     """A public page of the web becomes a document of the caller's, or a new version of it."""
-    from shared.access.daily_use import SENDING, Usage
     from shared.access.idempotency import finish
     from shared.documents.requests import ImportRequest
     from shared.ingestion.changes import changeable
@@ -76,8 +73,8 @@ async def import_page(req: Request, client: df.DurableOrchestrationClient) -> Re
     asked = await read_model(req, ImportRequest)
     if not services.settings.web_pages.web_import or services.web_pages is None:
         raise AccessDeniedError("Web pages are not imported here.", "Save the page, and upload the file.")
-    await admitted(req, user, services, needs=SENDING, used=Usage(documents=1))
     claimed = await claimed_key(req, asked, user, services.idempotency, resource_id="")
+    await _admit(req, user, services, claimed)
     if claimed and claimed.claim.is_done:
         say_replayed(req)
         state = await changeable(claimed.resource_id, user, services.documents)
@@ -88,6 +85,20 @@ async def import_page(req: Request, client: df.DurableOrchestrationClient) -> Re
         await start_ingestion(client, state.blob_name, f"{state.blob_name} {etag}")
         await finish(claimed, services.idempotency, resource_id=state.doc_id)
     return await _accepted(req, state, user, services)
+
+
+async def _admit(req: Request, user: "UserContext", services: "Services", claimed: "Claimed | None") -> None:
+    """Count a call, and a document of the daily quota unless an earlier request under the key sent it.
+
+    Raises:
+        TooManyRequestsError, DailyLimitError: as `admitted`.
+    """
+    from shared.access.daily_use import SENDING, Usage
+
+    if claimed and claimed.claim.is_done:
+        await admitted(req, user, services)
+    else:
+        await admitted(req, user, services, needs=SENDING, used=Usage(documents=1))
 
 
 def _upload_action(acl: Sequence[str]) -> "AuditAction":
@@ -112,6 +123,7 @@ async def _receive(
     request = await _with_ids(_upload_request(form.filename, form.fields), user, services)
     doc_id = document_id(blob_name_of(request, user))
     claimed = await claimed_key(req, request, user, services.idempotency, resource_id=doc_id)
+    await _admit(req, user, services, claimed)
     content = _Counted(form.parts(), _max_form_bytes(services))
     if claimed and claimed.claim.is_done:
         if await content.digest_of_rest() != claimed.claim.content:

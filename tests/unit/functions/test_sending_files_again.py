@@ -1,15 +1,19 @@
 """A file that is sent again under its key is stored once; another one is refused before it is stored."""
 
+from typing import Any
+
 import httpx
 import pytest
+from starlette.applications import Starlette
 
 from shared.platform.names import DOCUMENTS
 from shared.wiring import Services
+from tests.contract.ingestion.models import DIMENSIONS
 from tests.fakes.blob_store import InMemoryBlobStore
 from tests.fakes.dying import Death, Died
 from tests.unit.functions.asking_app import WRITES
 from tests.unit.functions.conftest import AsUser
-from tests.unit.functions.http_app import IngestingClient, connect, problem_of
+from tests.unit.functions.http_app import IngestingClient, as_user, connect, problem_of, settings_of_tests
 
 GUIDE = b"# Pumps\n\nThe pump runs at 15 bar."
 KEY = {"Idempotency-Key": "2f1c"}
@@ -64,7 +68,7 @@ async def test_a_document_that_was_deleted_does_not_come_back(
 async def test_an_upload_that_died_is_completed_by_its_repeat(
     monkeypatch: pytest.MonkeyPatch, services: Services, durable: IngestingClient, user: AsUser
 ) -> None:
-    for at in (0, 1, 2):  # the limit, the claim, the note that it was done
+    for at in (0, 1, 2):  # the claim, the limit, the note that it was done
         connect(monkeypatch, Death(at, is_behind=at != 2).mortal(services, WRITES))
         with pytest.raises((Died, BaseExceptionGroup)):
             await send(user("anna"))
@@ -91,3 +95,22 @@ async def test_files_that_are_too_large_are_told_the_limit(user: AsUser) -> None
     for refused in (said, streamed):
         assert problem_of(refused) == (413, "PayloadTooLargeError")
         assert refused.headers["x-max-body-bytes"] == "200000"
+
+
+@pytest.mark.parametrize("path", ["/documents", "/documents/uploads"])
+async def test_a_repeat_counts_as_a_call_and_not_as_a_document(
+    monkeypatch: pytest.MonkeyPatch, app: Starlette, services: Services, path: str
+) -> None:
+    services.settings = settings_of_tests(
+        max_daily_documents=1, rate_limit_per_minute=3, embedding_dimensions=DIMENSIONS
+    )
+    anna = as_user(app, "anna")
+    body: dict[str, Any] = (
+        {"files": {"file": ("guide.md", GUIDE)}} if path == "/documents" else {"json": {"filename": "a.pdf"}}
+    )
+    *served, refused = [await anna.post(path, **body, headers=KEY) for _ in range(4)]
+    assert [one.status_code < 300 for one in served] == [True] * 3
+    assert [one.headers["ratelimit-remaining"] for one in served] == ["2", "1", "0"]
+    assert problem_of(refused) == (429, "TooManyRequestsError")
+    state = await services.user_limits.read("anna")
+    assert state.used.documents == 1
