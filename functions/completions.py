@@ -7,7 +7,7 @@ say beyond that is not read, system messages included: what is answered rests on
 import json
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from urllib.parse import urljoin
 import azure.durable_functions as df
 
 from functions.http.questions import Question, begin_question, deliver_answer, view_of
-from functions.http.requests import caller_and_services
+from functions.http.requests import caller_and_services, open_stream
 from functions.http.responses import (
     Request,
     Response,
@@ -104,11 +104,13 @@ async def complete_chat(req: Request, client: df.DurableOrchestrationClient) -> 
     agent = None if body.model in MODELS else body.model
     chat = ChatRequest(question=last, deep=body.model == "groundwork-deep", agent=agent)
     question = Question(req, chat, user, services, client, arrived_at, channel="openai")
+    place = open_stream(user, services)  # before the run begins: its answer needs a connection
     completion = await _begun(question, earlier, body.model)
     if body.stream:
         tells_usage = body.stream_options is not None and body.stream_options.include_usage
-        return event_stream(_chunks(replace(completion, tells_usage=tells_usage)), completion.run_id)
-    return await _whole(completion)
+        return event_stream(_chunks(replace(completion, tells_usage=tells_usage)), place, completion.run_id)
+    with closing(place):
+        return await _whole(completion)
 
 
 def _is_chore(text: str) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import azure.functions as func
 
 from functions.http.event_stream import KEEP_ALIVE_S, last_event_id
-from functions.http.requests import caller_of, ready_services
+from functions.http.requests import caller_of, open_stream, ready_services
 from functions.http.responses import Request, Response, event_stream, route
 from shared.platform.errors import CallerError
 
@@ -46,8 +46,7 @@ async def document_events(req: Request) -> Response:
     stream = frames(
         DocumentFeed(scans_of(services.documents), user, after), services.settings.host.stream_seconds
     )
-    services.user_limits.streams.open(user.user_id, stream, services.settings.limits)
-    return event_stream(stream)
+    return event_stream(stream, open_stream(user, services))
 
 
 async def frames(feed: "DocumentFeed", stream_seconds: float) -> AsyncIterator[bytes]:

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping
-from contextlib import suppress
+from contextlib import closing, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
 import azure.durable_functions as df
@@ -22,7 +22,7 @@ from functions.http.mcp_protocol import (
     read_message,
     status_of,
 )
-from functions.http.requests import caller_and_services
+from functions.http.requests import caller_and_services, open_stream
 from functions.http.responses import (
     MAX_BODY_BYTES,
     Request,
@@ -160,8 +160,10 @@ async def _call_tool(message: Message, call: "McpCall", *, streams: bool) -> Res
     if tool is None or not isinstance(arguments, dict):
         raise RpcError(INVALID_PARAMS, f"Call one of {', '.join(TOOLS)}, with an object of arguments.")
     if streams and message.progress_token is not None:
-        return event_stream(_streamed(message, tool, call, arguments))
-    return json_response(message.result(_tool_result(await tool(call).execute(**arguments))))
+        place = open_stream(call.user, call.services)
+        return event_stream(_streamed(message, tool, call, arguments), place)
+    with closing(open_stream(call.user, call.services)) if tool.waits else nullcontext():
+        return json_response(message.result(_tool_result(await tool(call).execute(**arguments))))
 
 
 async def _streamed(

@@ -6,7 +6,7 @@ import azure.durable_functions as df
 
 from functions.http.event_stream import closer, follow, is_at_the_end, last_event_id, record_ended_run
 from functions.http.questions import deliver_answer
-from functions.http.requests import caller_and_services, caller_of, ready_services
+from functions.http.requests import caller_and_services, caller_of, open_stream, ready_services
 from functions.http.responses import (
     Request,
     Response,
@@ -73,8 +73,7 @@ async def get_run_events(req: Request, client: df.DurableOrchestrationClient) ->
         await close_if_dead()  # who comes back has often lost the line to a worker that died
     seconds = services.settings.host.stream_seconds
     frames: Any = follow(services.run_log, record.run_id, after, seconds, close_if_dead, begun=begun)
-    services.user_limits.streams.open(user.user_id, frames, services.settings.limits)
-    return event_stream(frames, record.run_id)
+    return event_stream(frames, open_stream(user, services), record.run_id)
 
 
 @route(blueprint, "POST", "runs/{run_id}/answer")

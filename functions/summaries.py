@@ -160,6 +160,7 @@ async def _begin(wanted: _Order) -> "SummaryRequest":
     if claimed and claimed.is_repeat:
         try:
             known = await owned_summary(summary_id, wanted.user, services.blobs)
+            await admitted(wanted.request, wanted.user, services)
             say_replayed(wanted.request)
         except NotFoundError:  # an earlier request did not come so far, or it was deleted since
             if claimed.claim.is_done:

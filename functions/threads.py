@@ -43,11 +43,11 @@ async def create_thread(req: Request) -> Response:
     user, services = await caller_and_services(req)
     body = await read_model(req, NewThread)
     claimed = await claimed_key(req, body, user, services.idempotency, resource_id=uuid.uuid4().hex)
+    await admitted(req, user, services)
     if claimed and claimed.is_repeat and claimed.claim.is_done:
         thread = view_of(await owned_thread(claimed.resource_id, user, services.threads))
         say_replayed(req)
     else:
-        await admitted(req, user, services)
         thread_id = claimed.resource_id if claimed else uuid.uuid4().hex
         if body.branch:
             thread = await branch_thread(body.branch, body.title, user, services, thread_id)

@@ -82,7 +82,13 @@ class McpCall:
 
 
 class McpTool(Tool):
-    """A tool of the MCP server, for one call."""
+    """A tool of the MCP server, for one call.
+
+    Attributes:
+        waits: whether a call stays open until a run has ended.
+    """
+
+    waits: ClassVar[bool] = False
 
     def __init__(self, call: McpCall) -> None:
         self._call = call
@@ -167,11 +173,13 @@ class Fetch(McpTool):
 
 
 async def read_item(item: str, call: McpCall) -> tuple[DocumentRecord, list[Hit]]:
-    """The document that an id names, and the blocks of its page; those of its beginning without a page.
+    """Count a call, and return the document that an id names with the blocks of its page, or all blocks.
 
     Raises:
-        DocumentNotFoundError: there is none, or the caller may not read it.
+        DocumentNotFoundError: the document or page doesn't exist, or the caller may not read it.
+        TooManyRequestsError: the caller has reached the rate limit.
     """
+    await admitted(call.request, call.user, call.services)
     matched = _ITEM.fullmatch(item)
     absent = DocumentNotFoundError(
         f"There is no document or page {item[:64]!r}.", "Take the id of a search result."
@@ -211,6 +219,7 @@ class Ask(McpTool):
         "run_id. If it is `waiting`, ask the person which of the options is meant, and ask again with it."
     )
     parameters = AskParameters
+    waits = True
 
     @classmethod
     def described_to(cls, call: McpCall) -> str:
@@ -251,10 +260,12 @@ class GetAnswer(McpTool):
     name = "get_answer"
     description = "The answer to an earlier question, by its run_id; waits for a while."
     parameters = GetAnswerParameters
+    waits = True
 
     async def _run(self, arguments: GetAnswerParameters) -> ToolResult:
         call, run_id = self._call, arguments.run_id
         services = call.services
+        await admitted(call.request, call.user, services)
         record = await owned_run(run_id, call.user, services.runs)
         if record.status == "running":
             revive = closer(call.client, run_id, services)
@@ -314,6 +325,7 @@ class ListDocuments(McpTool):
 
     async def _run(self, arguments: ListDocumentsParameters) -> ToolResult:
         user, services = self._call.user, self._call.services
+        await admitted(self._call.request, user, services)
         if arguments.query:
             index = services.documents_index
             listed = await find_documents(arguments.query, user, index, arguments.filters, arguments.limit)

@@ -95,6 +95,7 @@ async def _begin(question: Question) -> "tuple[str, LogSlice | None]":
     is_repeat = claimed is not None and claimed.is_repeat
     run_id = claimed.resource_id if claimed else run_id
     if is_repeat and (record := await services.runs.get(run_id)) is not None:
+        await admitted(request, question.user, services)
         if record.status == "running":
             await _start_late(run_id, question)  # if the process that stored it died before
         say_replayed(request)

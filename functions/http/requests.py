@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from shared.access.daily_use import Resource, Usage
     from shared.access.idempotency import Claimed, IdempotencyStore
     from shared.access.models import AuditAction, UserContext
-    from shared.access.user_limit_store import Slot
+    from shared.access.user_limit_store import OpenStream, Slot
     from shared.platform.models import Model
     from shared.wiring import Services
 
@@ -119,6 +119,11 @@ async def admitted(
     settings, store = services.settings, services.user_limits
     left = await admit(user, settings, store, calls=calls, slot=slot, needs=needs, used=used)
     add_headers(request, limit_headers(left))
+
+
+def open_stream(user: "UserContext", services: "Services") -> "OpenStream":
+    """Take a place for a connection of the caller that stays open. TooManyRequestsError if none is left."""
+    return services.user_limits.streams.open(user.user_id, services.settings.limits)
 
 
 async def claimed_key(

@@ -35,6 +35,7 @@ from shared.platform.settings import get_settings
 from shared.platform.telemetry import get_logger, note_fields
 
 if TYPE_CHECKING:
+    from shared.access.user_limit_store import OpenStream
     from shared.platform.blobs import BlobProperties, ByteSpan
 
 
@@ -275,13 +276,16 @@ async def _begun(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     return all_parts()
 
 
-def event_stream(frames: AsyncIterator[bytes], run_id: str | None = None) -> Response:
-    """Server-sent events. No proxy may hold them back, and a reader who takes none is let go."""
+def event_stream(frames: AsyncIterator[bytes], place: "OpenStream", run_id: str | None = None) -> Response:
+    """Server-sent events. Proxies must not buffer them, and a reader that stalls is disconnected.
+
+    `place` is closed with the stream.
+    """
     headers = {"X-Accel-Buffering": "no", **({"X-Run-Id": run_id} if run_id else {})}
-    return PatientResponse(_opened(frames), media_type="text/event-stream", headers=headers)
+    return PatientResponse(_opened(frames, place), media_type="text/event-stream", headers=headers)
 
 
-async def _opened(frames: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+async def _opened(frames: AsyncIterator[bytes], place: "OpenStream") -> AsyncIterator[bytes]:
     """The frames; a comment first, if there is none yet: the host sends headers with the first byte."""
     first = asyncio.ensure_future(anext(frames, b""))
     try:
@@ -292,6 +296,7 @@ async def _opened(frames: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         async for frame in frames:
             yield frame
     finally:
+        place.close()
         first.cancel()
         await frames.aclose()  # type: ignore[attr-defined]  # all that come here are generators
 

@@ -79,17 +79,29 @@ class _Row:
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
+class OpenStream:
+    """A place among the open streams of one person. It is free again once closed or garbage collected."""
+
+    def __init__(self, streams: WeakSet[OpenStream]) -> None:
+        self._streams = streams
+        streams.add(self)
+
+    def close(self) -> None:
+        """Free the place. Closing it twice changes nothing."""
+        self._streams.discard(self)
+
+
 class OpenStreams:
-    """Which streams of one process are open, by person; one that nobody holds any more does not count."""
+    """Connections of one process that stay open while their callers wait, by person."""
 
     def __init__(self) -> None:
-        self._streams: dict[str, WeakSet[object]] = {}
+        self._streams: dict[str, WeakSet[OpenStream]] = {}
 
-    def open(self, user_id: str, stream: object, rules: LimitSettings) -> None:
-        """Count a stream.
+    def open(self, user_id: str, rules: LimitSettings) -> OpenStream:
+        """Take a place for a connection that is about to wait.
 
         Raises:
-            TooManyRequestsError: they have as many open as they may.
+            TooManyRequestsError: the person's places are taken.
         """
         self._streams = {one: streams for one, streams in self._streams.items() if streams}
         mine = self._streams.setdefault(user_id, WeakSet())
@@ -99,7 +111,7 @@ class OpenStreams:
                 "Close some of them.",
                 retry_after_s=_STREAM_WAIT_S,
             )
-        mine.add(stream)
+        return OpenStream(mine)
 
 
 class UserLimitStore:

@@ -887,10 +887,10 @@ class LimitSettings(SettingsGroup):
         description="Questions and summaries of one person that run at once; waiting ones don't count.",
     )
     max_open_streams: int = Field(
-        default=30,  # browsers open six to one host
+        default=10,  # five runs and five pages; an instance serves 32 requests at a time
         ge=0,
         le=10_000,
-        description="Open streams of one person in one process.",
+        description="Streams and waiting calls of one person that are open in one process.",
     )
     # Daily limits are generous: they stop a script that runs all night, and no person (unmeasured).
     max_daily_documents: int = Field(

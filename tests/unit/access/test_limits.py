@@ -416,22 +416,21 @@ async def test_use_that_cannot_be_stored_stops_nothing() -> None:
     assert await use_of_today(ANNA, services.settings, services.user_limits) == ()
 
 
-class Stream:
-    """Something that can be held."""
-
-
 def test_as_many_streams_as_allowed_are_open_and_closed_ones_do_not_count() -> None:
     streams, limits = OpenStreams(), LimitSettings(MAX_OPEN_STREAMS=2)
-    held = [Stream(), Stream()]
-    for stream in held:
-        streams.open("anna", stream, limits)
+    first, second = [streams.open("anna", limits) for _ in range(2)]
     with pytest.raises(TooManyRequestsError):
-        streams.open("anna", Stream(), limits)
-    streams.open("ben", held[0], limits)
-    held.pop()
-    del stream
+        streams.open("anna", limits)
+    streams.open("ben", limits)
+    first.close()
+    first = streams.open("anna", limits)
+    del second
     gc.collect()
-    streams.open("anna", held[0], limits)
+    third = streams.open("anna", limits)
+    with pytest.raises(TooManyRequestsError):
+        streams.open("anna", limits)
+    third.close()
+    first.close()
 
 
 async def test_a_run_that_is_answered_needs_a_free_slot() -> None:

@@ -9,6 +9,8 @@ import pytest
 import uvicorn
 
 from functions.http.responses import event_stream
+from shared.access.user_limit_store import OpenStreams
+from shared.platform.settings import LimitSettings
 
 PIECE = b"x" * 16_000 + b"\n\n"
 PIECES = 200
@@ -36,7 +38,8 @@ async def served(source: Source) -> AsyncIterator[int]:
     """A server whose every answer is the source's stream; its port."""
 
     async def app(scope, receive, send):  # type: ignore[no-untyped-def]
-        await event_stream(source.pieces())(scope, receive, send)
+        place = OpenStreams().open("anna", LimitSettings())
+        await event_stream(source.pieces(), place)(scope, receive, send)
 
     listener = socket.socket()
     # Else the kernel takes some megabytes off our hands.

@@ -166,7 +166,7 @@ async def slots_of(services: Services, user_id: str = "anna") -> int:
     return len((await services.user_limits.read(user_id)).slots)
 
 
-async def test_a_repeat_of_an_order_whose_end_was_not_noted_costs_nothing_and_holds_no_slot(
+async def test_a_repeat_of_an_order_whose_end_was_not_noted_costs_a_call_and_holds_no_slot(
     anna: httpx.AsyncClient, services: Services, durable: SummarisingClient
 ) -> None:
     """The note that a key's summary was made may fail: the next request under the key finds the summary."""
@@ -178,7 +178,8 @@ async def test_a_repeat_of_an_order_whose_end_was_not_noted_costs_nothing_and_ho
     again = await anna.post("/summaries", json=ORDER, headers=key)
     assert (again.status_code, again.json()) == (200, first.json())
     assert again.headers["idempotency-replayed"] == "true"
-    assert "ratelimit-limit" not in again.headers
+    assert first.headers["ratelimit-remaining"] == "58"  # a call for each document
+    assert again.headers["ratelimit-remaining"] == "57"
     assert len(durable.started) == 1
     assert await slots_of(services) == 0
 
