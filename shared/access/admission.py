@@ -1,5 +1,6 @@
 """Who is let in, and as whom: what the deployment says of tenants, guests and applications. No I/O."""
 
+import re
 from collections.abc import Iterable
 
 from shared.access.models import Claimed, UserContext
@@ -9,21 +10,22 @@ from shared.platform.settings import IdentitySettings
 
 ORGANISATION = "org:"
 _MAX_NAME_CHARS = 100
+# A directory's object ids name people and groups. A department is free text, and people may edit their own.
+_OBJECT_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
 def plain_user(user: UserContext) -> UserContext:
-    """The same without what nobody may go by: names that stand for others, doubles, and blanks.
+    """Return the user without reserved, repeated and blank names, and without a department like an object id.
 
     Raises:
         NotAuthenticatedError: there is no user id, or it is such a name.
     """
     if not user.user_id.strip() or _is_reserved(user.user_id):
         raise NotAuthenticatedError("The identity carries no user id.", "Sign in with a user account.")
-    department = user.department
     name = " ".join((user.name or "").split())[:_MAX_NAME_CHARS]  # people choose their names themselves
     return user.model_copy(
         update={
-            "department": None if department is None or _is_reserved(department) else department,
+            "department": _department(user.department),
             "groups": _groups(user.groups),
             "roles": tuple(dict.fromkeys(user.roles)),
             "name": name or None,
@@ -59,10 +61,16 @@ def with_groups(user: UserContext, groups: Iterable[str]) -> UserContext:
     return user.model_copy(update={"groups": _groups(sorted(groups))})
 
 
+def _department(name: str | None) -> str | None:
+    if name is None or _is_reserved(name) or _OBJECT_ID.fullmatch(name.strip()):
+        return None
+    return name
+
+
 def _groups(groups: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(group for group in groups if group.strip() and not _is_reserved(group)))
 
 
 def _is_reserved(name: str) -> bool:
-    """Names that only an organisation, a conversation, or everybody goes by: a department is free text."""
+    """Whether only an organisation, a conversation, or everybody may have this name."""
     return name.strip() == PUBLIC or name.strip().startswith((ORGANISATION, *NOBODYS))

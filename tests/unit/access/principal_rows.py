@@ -146,6 +146,8 @@ TABLE = (
     Row("a longer name before", header(ME, ("my_department", "Legal")), {"department": None}),
     Row("an empty one", header(ME, ("department", " ")), {"department": None}),
     Row("one that is everybody", header(ME, ("department", "*")), {"department": None}),
+    Row("one that is a person", header(ME, ("department", OTHER)), {"department": None}),
+    Row("one that is a group in capitals", header(ME, ("department", OTHER.upper())), {"department": None}),
     Row("one that is an organisation", header(ME, ("department", "org:x")), {"department": None}),
     Row(
         "the claim that is set",
