@@ -17,6 +17,8 @@ OF_THIS_MACHINE = (
     ".local/data/local.settings.json",
     ".local/data/tokens.json",
     ".venv/bin/python",
+    "build/lib/cli/__init__.py",
+    "groundwork.egg-info/PKG-INFO",
     "infra/teams/node_modules/x/index.js",
     "local.settings.json",
     "web/build/types.ts",

@@ -1,0 +1,62 @@
+"""The command line as `pipx install .` installs it, away from the checkout."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.architecture.source_tree import ROOT, tracked_files
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("checkout")
+    for path in tracked_files():
+        if path.parts[0] == "cli" or len(path.parts) == 1:
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / path, folder / path)
+    return folder
+
+
+def files_in(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if "__pycache__" not in path.parts}
+
+
+@pytest.fixture(scope="module")
+def installed(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Install into a folder of its own; the dependencies are those of the tests."""
+    target = tmp_path_factory.mktemp("installed")
+    before = files_in(checkout)
+    subprocess.run(
+        [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", target, "."],
+        cwd=checkout,
+        check=True,
+        timeout=240,
+    )
+    assert files_in(checkout) == before  # else a deployment would take what was left behind
+    return target
+
+
+def groundwork(
+    installed: Path, *arguments: str, folder: Path, **more: str
+) -> subprocess.CompletedProcess[str]:
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("GROUNDWORK_")}
+    return subprocess.run(
+        [sys.executable, installed / "bin/groundwork", *arguments],
+        cwd=folder,
+        env={**inherited, "PYTHONPATH": str(installed), "XDG_CONFIG_HOME": str(folder / "config"), **more},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_installing_leaves_nothing_in_the_checkout(installed: Path, tmp_path: Path) -> None:
+    done = groundwork(installed, "--version", folder=tmp_path)
+    assert done.stdout.startswith("groundwork "), done.stderr
