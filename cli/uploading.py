@@ -4,8 +4,9 @@ What is there already, by the hash of its content, is not sent again; who may re
 """
 
 import argparse
+import glob
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,9 +62,13 @@ class Outcome:
 
 def register(tree: Tree) -> None:
     """The commands of this file."""
-    sending_ = tree.leaf("upload", upload, "send a file or folder and wait until it is ready")
+    sending_ = tree.leaf("upload", upload, "send files and folders and wait until they are ready")
     sending_.add_argument(
-        "source", type=Path, metavar="FOLDER", help="a file, or a folder with everything below it"
+        "sources",
+        type=Path,
+        nargs="+",
+        metavar="PATH",
+        help="a file, a folder with everything below it, or a pattern such as '*.pdf'",
     )
     sending_.add_argument("--project", metavar="ID", help="project that the documents belong to")
     sending_.add_argument(
@@ -83,9 +88,7 @@ def upload(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
     Raises:
         CommandError: there is nothing to send, or it took too long.
     """
-    files = list(find_files(given.source, given.folder))
-    if not files:
-        raise CommandError(f"There are no files in {given.source}.")
+    files = files_of(given.sources, given.folder)
     who = identity_of(api)
     options = UploadOptions(
         given.project,
@@ -190,14 +193,43 @@ class Uploader:
         return str(history[0]["at"]) if history else None
 
 
-def find_files(source: Path, folder: str | None = None) -> Iterator[tuple[Path, str]]:
-    """Files with the folder each goes to: those below a folder keep their place in it. Hidden ones stay.
+def files_of(sources: Sequence[Path], folder: str | None) -> list[tuple[Path, str]]:
+    """Return the files of all sources, each once, with the folder that it goes to.
 
     Raises:
-        CommandError: there is no such file or folder.
+        CommandError: there are none, or two files would be the same document.
+    """
+    files: dict[tuple[str, str], Path] = {}
+    for source in sources:
+        for path, target in find_files(source, folder):
+            other = files.setdefault((target, path.name), path)
+            if other.resolve() != path.resolve():
+                raise CommandError(
+                    f"{other} and {path} would be the same document.",
+                    "Upload them one after the other, each with its own --folder.",
+                )
+    if not files:
+        raise CommandError(f"There are no files in {', '.join(map(str, sources))}.")
+    return [(path, target) for (target, _), path in files.items()]
+
+
+def find_files(source: Path, folder: str | None = None) -> Iterator[tuple[Path, str]]:
+    """Yield each file and the folder that it goes to, without hidden files.
+
+    Files below a folder keep their place in it. A pattern that the shell did not expand is expanded here.
+
+    Raises:
+        CommandError: there is no such file or folder, and none that matches.
     """
     if not source.exists():
-        raise CommandError(f"There is no {source}.")
+        paths = glob.glob(str(source), recursive=True)  # noqa: PTH207  # Path.glob takes no absolute pattern
+        matches = sorted(map(Path, paths))
+        if not matches:
+            raise CommandError(f"There is no {source}.")
+        for match in matches:
+            if not match.name.endswith(_SIDECAR):
+                yield from find_files(match, folder)
+        return
     if source.is_file():
         yield source, folder or ""
         return

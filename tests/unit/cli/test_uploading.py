@@ -12,7 +12,7 @@ import pytest
 
 from cli import sending
 from cli.errors import CommandError
-from cli.uploading import Uploader, UploadOptions, content_hash, find_files
+from cli.uploading import Uploader, UploadOptions, content_hash, files_of, find_files
 from tests.unit.cli.fakes import AnsweringApi
 
 
@@ -41,6 +41,24 @@ def test_files_keep_their_place_below_the_folder(home: Path) -> None:
     assert list(find_files(folder / "b.md")) == [(folder / "b.md", "")]
     with pytest.raises(CommandError, match="There is no"):
         list(find_files(home / "missing"))
+
+
+def test_several_files_and_patterns_are_uploaded_together(home: Path) -> None:
+    folder = home / "handbook"
+    for name in ("a.md", "b.md", "c.txt", "b.md.acl.json", "deep/b.md"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(b"x")
+
+    def names(*sources: Path) -> list[str]:
+        return [path.name for path, _ in files_of(sources, None)]
+
+    assert names(folder / "a.md", folder / "b.md", folder / "a.md") == ["a.md", "b.md"]
+    assert names(folder / "*.md") == ["a.md", "b.md"]  # a pattern in quotes, or a shell without patterns
+    assert names(folder / "b*") == ["b.md"]
+    with pytest.raises(CommandError, match="would be the same document"):
+        names(folder / "b.md", folder / "deep/b.md")
+    with pytest.raises(CommandError, match=r"There is no .*\.pdf"):
+        names(folder / "a.md", folder / "*.pdf")
 
 
 def test_a_file_is_sent_with_its_fields_first(home: Path) -> None:
