@@ -16,7 +16,7 @@ from cli.terminal import Terminal, moment
 
 _RENEW_BEFORE_S = 120.0  # a token must outlive the question that it is sent with
 _TOKENS_FILE = "tokens.json"  # of local/run_all
-_LOCAL_DATA = Path(__file__).resolve().parents[1] / ".local" / "data"
+_LOCAL_DATA = Path(".local/data")  # below the folder in which the stack was started
 _MISSING = 404
 
 
@@ -187,18 +187,34 @@ def _azure_login(given: argparse.Namespace) -> AzureLogin:
 
 
 def _token_of_the_stack(url: str, name: str) -> str:
-    """A token that the local stack wrote down as it started, if it is this one."""
-    path = Path(os.environ.get("GROUNDWORK_DATA") or _LOCAL_DATA) / _TOKENS_FILE
+    """Return a user's token, as the local stack wrote it when it started.
+
+    Raises:
+        CommandError: there is no such stack here, it has another address, or it has no such user.
+    """
+    path = _tokens_file()
     try:
         written = json.loads(path.read_text(encoding="utf-8"))
         tokens, of = dict(written["tokens"]), str(written["url"])
     except (OSError, ValueError, KeyError, TypeError):
         raise CommandError(
             f"There are no tokens in {path}.",
-            "Start the stack with `make run`; GROUNDWORK_DATA says where another one keeps its data.",
+            "Start the stack with `make run`, and run this command in the same folder.",
+            "GROUNDWORK_DATA names the data folder of another stack.",
         ) from None
     if of != url:
         raise CommandError(f"The tokens in {path} are for {of}, not for {url}.", f"Add --url {of}.")
     if name not in tokens:
         raise CommandError(f"The stack has no user {name!r}.", f"It knows {', '.join(sorted(tokens))}.")
     return str(tokens[name])
+
+
+def _tokens_file() -> Path:
+    """Return GROUNDWORK_DATA's file, else that of this folder, of a folder above it, or of this checkout."""
+    given = os.environ.get("GROUNDWORK_DATA")
+    if given:
+        return Path(given) / _TOKENS_FILE
+    here = Path.cwd()
+    folders = (here, *here.parents, Path(__file__).resolve().parents[1])
+    files = [folder / _LOCAL_DATA / _TOKENS_FILE for folder in folders]
+    return next((file for file in files if file.is_file()), files[0])

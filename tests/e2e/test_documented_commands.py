@@ -76,7 +76,8 @@ def test_the_readme_asks_from_the_command_line(stack: LocalStack, tmp_path: Path
 
 def test_the_tutorial_works_as_it_is_written(stack: LocalStack, tmp_path: Path) -> None:
     script = f"\necho '{BETWEEN}'\n".join(BLOCKS[name] for name in TUTORIAL)
-    script = script.replace('"$PWD/.venv/bin/python"', sys.executable)
+    script = script.replace('"$CHECKOUT/.venv/bin/python"', sys.executable)
+    script = script.replace('CHECKOUT="$PWD"', f'CHECKOUT="{ROOT}"')
     outputs = bash(script, tmp_path, **of_command_line(stack)).split(f"{BETWEEN}\n")
     for (name, words), output in zip(TUTORIAL.items(), outputs, strict=True):
         assert [word for word in words if word not in output] == [], f"{name}: {output}"

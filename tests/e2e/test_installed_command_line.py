@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from local.run_all.stack import LocalStack
 from tests.architecture.source_tree import ROOT, tracked_files
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
@@ -60,3 +61,29 @@ def groundwork(
 def test_installing_leaves_nothing_in_the_checkout(installed: Path, tmp_path: Path) -> None:
     done = groundwork(installed, "--version", folder=tmp_path)
     assert done.stdout.startswith("groundwork "), done.stderr
+
+
+def test_the_installed_command_line_finds_the_stack_of_this_folder(
+    installed: Path, stack: LocalStack, tmp_path: Path
+) -> None:
+    (tmp_path / ".local").mkdir()
+    (tmp_path / ".local/data").symlink_to(stack.data)
+    below, elsewhere = tmp_path / "below", tmp_path / "elsewhere"
+    for folder in (below, elsewhere):
+        folder.mkdir()
+    config = {"XDG_CONFIG_HOME": str(tmp_path / "config")}
+    login = ("login", "--dev-user", "anna", "--url", stack.base_url)
+    for folder in (tmp_path, below):
+        done = groundwork(installed, *login, folder=folder, **config)
+        assert "Signed in" in done.stdout, done.stderr
+    who = groundwork(installed, "whoami", folder=elsewhere, **config)
+    assert "Anna Bergqvist" in who.stdout, who.stderr
+
+
+def test_where_there_is_no_stack_the_command_line_says_where_to_run_it(
+    installed: Path, tmp_path: Path
+) -> None:
+    refused = groundwork(installed, "login", "--dev-user", "anna", folder=tmp_path)
+    assert refused.returncode == 2
+    assert f"There are no tokens in {tmp_path}/.local/data/tokens.json." in refused.stderr
+    assert "run this command in the same folder" in refused.stderr
