@@ -389,7 +389,8 @@ def _history(state: DocumentState) -> tuple[PhaseView, ...]:
         PhaseView(
             status=phase.status,
             at=phase.at,
-            seconds=None if phase.status in _ENDS else round((end - phase.at).total_seconds(), 3),
+            # A phase may begin on one machine and end on another, whose clock is behind.
+            seconds=None if phase.status in _ENDS else max(0.0, round((end - phase.at).total_seconds(), 3)),
             model_calls=phase.model_calls,
         )
         for phase, end in zip(state.phases, ends, strict=False)

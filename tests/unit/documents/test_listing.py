@@ -1,12 +1,16 @@
 """Cursors of the list of documents: what is written is read again, and nothing else is."""
 
 import base64
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from shared.documents.listing import ListPosition, older_than, read_cursor, write_cursor
+from shared.access.models import UserContext
+from shared.documents.listing import ListPosition, get_document, older_than, read_cursor, write_cursor
+from shared.documents.state import PhaseTime
+from shared.ingestion.claims import fresh_state
 from shared.platform.errors import CallerError
+from tests.fakes.services import fake_services
 
 NOON = datetime(2026, 5, 1, 12, 0, 0, 250_000, tzinfo=UTC)
 
@@ -52,3 +56,14 @@ def test_a_condition_is_about_one_instant_and_cannot_be_broken_out_of() -> None:
         "upload_date lt 2026-05-01T12:00:00.250000Z or "
         "(upload_date eq 2026-05-01T12:00:00.250000Z and doc_id gt 'x'' or 1 eq 1')"
     )
+
+
+async def test_no_phase_takes_less_than_no_time() -> None:
+    behind = NOON - timedelta(milliseconds=11)  # the clock of the machine that continued
+    phases = (PhaseTime(status="queued", at=NOON), PhaseTime(status="parsing", at=behind))
+    services = fake_services()
+    fresh = fresh_state("a.pdf")
+    mine = fresh.wanted_rights.model_copy(update={"acl": ("anna",)})
+    await services.documents.create(fresh.model_copy(update={"phases": phases, "wanted_rights": mine}))
+    document = await get_document(fresh.doc_id, UserContext(user_id="anna"), services)
+    assert document.history[0].seconds == 0
