@@ -187,10 +187,22 @@ _FENCE = re.compile(r"`{3,}")
 
 
 def readable_markdown(view: ReadableView) -> str:
-    """A part of the whole text; the first part begins with the document's title."""
-    parts = [] if view.previous_cursor else [f"# {_escaped(view.title or view.filename)}"]
-    parts += [_element(element) for element in view.elements]
-    return "\n\n".join(_joined_lists(parts, view.elements)) + "\n"
+    """Return a part of the text as Markdown.
+
+    The first part begins with the document's title, and omits a first heading that repeats it.
+    """
+    title, elements = view.title or view.filename, view.elements
+    parts = []
+    if not view.previous_cursor:
+        parts = [f"# {_escaped(title)}"]
+        if elements and elements[0].kind == "heading" and _plain(elements[0].text) == _plain(title):
+            elements = elements[1:]
+    parts += [_element(element) for element in elements]
+    return "\n\n".join(_joined_lists(parts, elements)) + "\n"
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split()).casefold()
 
 
 def _joined_lists(parts: Sequence[str], elements: Sequence[ViewedElement]) -> list[str]:

@@ -262,6 +262,17 @@ def test_markdown_keeps_what_was_written_and_reads_no_sign_into_it() -> None:
     assert "```\nif (a < b) { }\n```" in text
 
 
+def test_a_heading_that_repeats_the_title_is_written_once() -> None:
+    elements = (
+        Element(kind="heading", text=f" {RECORD.title} ", level=1),
+        Element(kind="paragraph", text="Hives."),
+    )
+    text = readable_markdown(readable_view(Material(RECORD, elements), ReadableQuery()))
+    assert text.startswith("# Pumps ")
+    assert text.count("Pumps") == 1
+    assert text.endswith("\n\nHives.\n")
+
+
 @pytest.mark.parametrize(
     ("written", "escaped"),
     [
