@@ -177,8 +177,9 @@ def change_access(api: Api, terminal: Terminal, given: argparse.Namespace) -> No
     elif document.get("acl") is None:
         raise CommandError("Only its owner and administrators can see who may read it.")
     else:
-        readers = ", ".join(document["acl"]) or "nobody else"
-        terminal.say(f"{document['filename']}: {document['owner_id'] or 'no owner'}, {readers}")
+        owner = document["owner_id"] or "no owner"
+        others = [reader for reader in document["acl"] if reader != owner]
+        terminal.say(f"{document['filename']}: {owner}, {', '.join(others) or 'nobody else'}")
 
 
 def reingest_document(api: Api, terminal: Terminal, given: argparse.Namespace) -> None:

@@ -87,6 +87,17 @@ def test_access_is_set_as_a_whole(words: tuple[str, ...], body: dict[str, Any]) 
     assert app.sent[-1] == (f"PUT {path}/access", body)
 
 
+def test_an_owner_who_stands_in_the_list_is_printed_once() -> None:
+    document = {"doc_id": DOC_ID, "filename": "a.pdf", "owner_id": "anna", "acl": ["anna", "ben"]}
+    path = f"/documents/{DOC_ID}"
+    assert done(RecordingApp({f"GET {path}": document}), "documents", "access", DOC_ID) == (
+        0,
+        "a.pdf: anna, ben\n",
+    )
+    alone = RecordingApp({f"GET {path}": {**document, "acl": ["anna"]}})
+    assert done(alone, "documents", "access", DOC_ID) == (0, "a.pdf: anna, nobody else\n")
+
+
 def test_metadata_is_corrected_and_emptied() -> None:
     app = RecordingApp({f"PATCH /documents/{DOC_ID}": {"doc_id": DOC_ID}})
     done(app, "documents", "edit", DOC_ID, "--title", "T", "--author", "", "--tag", "a", "--tag", "b")
