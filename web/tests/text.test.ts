@@ -5,6 +5,7 @@ import { lexer } from "marked";
 import { lexBlocks, NO_BLOCKS } from "../src/text/blocks";
 import { pieces, withPlaces } from "../src/text/citations";
 import { framesOf } from "../src/api/stream";
+import { bytes } from "../src/words/words";
 
 const TEXTS = [
   "# Title\n\nA paragraph of *words*.\n\n- one\n- two\n  - three\n\n1. a\n2. b\n\nEnd.",
@@ -72,4 +73,8 @@ test("events are read wherever the bytes are cut", async () => {
       { id: 2, event: "complete", data: { a: 1 } },
     ]);
   }
+});
+
+test("sizes have a unit in the plural", () => {
+  assert.deepEqual([1, 104, 2_000, 3_500_000].map(bytes), ["1 byte", "104 bytes", "2 kB", "3.5 MB"]);
 });

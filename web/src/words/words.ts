@@ -59,7 +59,7 @@ export function languageName(code: string): string {
 export function bytes(size: number): string {
   const units = ["byte", "kilobyte", "megabyte", "gigabyte"];
   const power = Math.min(units.length - 1, Math.floor(Math.log10(Math.max(size, 1)) / 3));
-  const format = { style: "unit", unit: units[power], unitDisplay: "short", maximumFractionDigits: power > 1 ? 1 : 0 } as const;
+  const format = { style: "unit", unit: units[power], unitDisplay: power > 0 ? "short" : "long", maximumFractionDigits: power > 1 ? 1 : 0 } as const;
   return (size / 1000 ** power).toLocaleString(language.value, format);
 }
 
