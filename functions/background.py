@@ -4,7 +4,9 @@ A message of another kind raises, and ends in the poison queue.
 """
 
 import uuid
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
 import azure.durable_functions as df
@@ -13,12 +15,14 @@ import azure.functions as func
 from functions.http.request_scope import consumed
 from functions.http.requests import ready_services
 from functions.ingest import start_ingestion
+from shared.platform.errors import DependencyError
 from shared.platform.instances import Instances
 from shared.platform.names import ERASURES_QUEUE, TURNS_QUEUE
 from shared.platform.telemetry import get_logger
 
 if TYPE_CHECKING:
     from shared.documents.state import DocumentState
+    from shared.wiring import Services
 
 blueprint = df.Blueprint()
 
@@ -87,7 +91,33 @@ async def _erase_user(erasure_id: str, client: df.DurableOrchestrationClient) ->
 @blueprint.timer_trigger(arg_name="timer", schedule=SCHEDULE, run_on_startup=False, use_monitor=True)
 @blueprint.durable_client_input(client_name="client")
 async def keep_tidy(timer: func.TimerRequest, client: df.DurableOrchestrationClient) -> None:
-    """Go on with erasures that stopped; purge what is older than RUN_RETENTION_DAYS."""
+    """Continue erasures that stopped, and purge what is older than its retention.
+
+    Raises:
+        DependencyError: some purges failed; the others were performed all the same.
+    """
+    counts: dict[str, int] = {}
+    failed: list[str] = []
+    for kind, purge in _purges(await ready_services(), client, datetime.now(UTC)).items():
+        try:
+            counts[kind] = await purge()
+        except Exception as error:  # noqa: BLE001  # one bad record must not keep everything else for ever
+            failed.append(kind)
+            get_logger().error("retention.purge_failed", kind=kind, error_type=type(error).__name__)
+    resumed = counts.pop("erasures", 0) + counts.pop("user_erasures", 0)
+    histories = counts.pop("histories", 0)
+    get_logger().info("retention.finished", result_count=sum(counts.values()), erasures_resumed=resumed)
+    get_logger().info("histories.purged", result_count=histories)
+    if failed:
+        raise DependencyError(
+            f"Purges failed: {', '.join(failed)}.", "The log lines retention.purge_failed say why."
+        )
+
+
+def _purges(
+    services: "Services", client: df.DurableOrchestrationClient, now: datetime
+) -> dict[str, Callable[[], Awaitable[int]]]:
+    """Return what each hour does, by the kind of record; each returns how many it dealt with."""
     from shared.access.idempotency import purge_old_requests
     from shared.answering.retention import purge_old_runs, resume_erasures
     from shared.erasure.requests import resume_user_erasures
@@ -97,25 +127,25 @@ async def keep_tidy(timer: func.TimerRequest, client: df.DurableOrchestrationCli
     from shared.teams.store import purge_taken, purge_turns
     from shared.tools.workspace import purge_workspaces
 
-    services, forget, now = await ready_services(), Instances(client).forget, datetime.now(UTC)
-    settings, blobs = services.settings, services.blobs
-    resumed = await resume_erasures(services.threads, services.queues)
-    resumed += await resume_user_erasures(now, services)
-    purged = await purge_old_runs(now, services, forget)
-    purged += await purge_old_summaries(now, settings, blobs, services.user_limits, forget)
-    purged += await purge_taken(now, settings, blobs, forget)
-    purged += await purge_workspaces(now, blobs)
-    metrics = await purge_turns(now, settings, services.bot_turns)
-    metrics += await purge_old_metrics(now, settings, services.subagent_metrics)
-    metrics += await purge_old_quality(now, settings, services.quality)
-    metrics += await services.audit.delete_before(
-        now - timedelta(days=settings.identity.audit_retention_days)
-    )
-    metrics += await purge_old_requests(now, services.idempotency, services.user_limits)
-    await services.runs.purge_revivals(now - timedelta(days=1), _MAX_PURGED)
-    get_logger().info("runs.purged", result_count=purged, erasures_resumed=resumed, metrics_purged=metrics)
-    before = now - timedelta(days=settings.conversations.run_retention_days)
-    get_logger().info("histories.purged", result_count=await _purge_histories(client, before))
+    settings, blobs, forget = services.settings, services.blobs, Instances(client).forget
+    before_audit = now - timedelta(days=settings.identity.audit_retention_days)
+    before_runs = now - timedelta(days=settings.conversations.run_retention_days)
+    before_revivals = now - timedelta(days=1)
+    return {
+        "erasures": partial(resume_erasures, services.threads, services.queues),
+        "user_erasures": partial(resume_user_erasures, now, services),
+        "runs": partial(purge_old_runs, now, services, forget),
+        "summaries": partial(purge_old_summaries, now, settings, blobs, services.user_limits, forget),
+        "channel_inbox": partial(purge_taken, now, settings, blobs, forget),
+        "workspaces": partial(purge_workspaces, now, blobs),
+        "channel_turns": partial(purge_turns, now, settings, services.bot_turns),
+        "sub_agent_metrics": partial(purge_old_metrics, now, settings, services.subagent_metrics),
+        "quality": partial(purge_old_quality, now, settings, services.quality),
+        "audit": partial(services.audit.delete_before, before_audit),
+        "idempotency_keys": partial(purge_old_requests, now, services.idempotency, services.user_limits),
+        "revivals": partial(services.runs.purge_revivals, before_revivals, _MAX_PURGED),
+        "histories": partial(_purge_histories, client, before_runs),
+    }
 
 
 @blueprint.timer_trigger(arg_name="timer", schedule=REVIVAL_SCHEDULE, run_on_startup=False, use_monitor=False)

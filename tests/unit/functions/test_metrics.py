@@ -1,18 +1,14 @@
-"""GET /metrics/subagents: for administrators alone; the timer takes old records away."""
+"""GET /metrics/subagents: for administrators alone."""
 
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
-from azure.durable_functions import OrchestrationRuntimeStatus
-from azure.durable_functions.models import PurgeHistoryResult
 from starlette.applications import Starlette
 
-from functions import background, metrics
+from functions import metrics
 from shared.subagents.metrics import ChildRecord, note_decision
 from shared.subagents.policy_models import DelegationPolicyOutput
 from shared.wiring import Services
-from tests.fakes.stores_subagents import InMemoryMetricStore
 from tests.unit.functions.conftest import AsUser
 from tests.unit.functions.http_app import IngestingClient, make_app, problem_of
 
@@ -89,47 +85,3 @@ async def test_what_ran_is_told_by_profile(services: Services, user: AsUser) -> 
 async def test_strange_hours_are_refused(hours: str, user: AsUser) -> None:
     answer = await user("olga", roles=["admin"]).get("/metrics/subagents", params={"hours": hours})
     assert problem_of(answer) == (400, "InvalidRequestError")
-
-
-class PurgingClient:
-    """Of the client of Durable Functions: what takes histories away."""
-
-    def __init__(self) -> None:
-        self.purged: list[tuple[datetime, datetime, list[OrchestrationRuntimeStatus]]] = []
-
-    async def purge_instance_history_by(
-        self, since: datetime, before: datetime, statuses: list[OrchestrationRuntimeStatus]
-    ) -> PurgeHistoryResult:
-        self.purged.append((since, before, statuses))
-        if len(self.purged) == 3:
-            raise TimeoutError  # as the client does after 240 s
-        return PurgeHistoryResult(instancesDeleted=3)
-
-
-async def test_the_timer_takes_old_records_away(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def ready() -> Services:
-        return services
-
-    monkeypatch.setattr(background, "ready_services", ready)
-    now = datetime.now(UTC)
-    for days in (0, 31, 32):
-        await note_decision(services.subagent_metrics, "run", days, DELEGATE, now - timedelta(days=days))
-    timer: Any = next(
-        builder._function.get_user_function()
-        for builder in background.blueprint._function_builders
-        if builder._function.get_user_function().__name__ == "keep_tidy"
-    )
-    client = PurgingClient()
-    await timer.client_function(timer=None, client=client)
-    slices = [(since, before) for since, before, _ in client.purged]
-    kept = now - timedelta(days=services.settings.conversations.run_retention_days)
-    assert timedelta() <= slices[0][1] - kept < timedelta(hours=1)
-    assert slices[0][1] - slices[0][0] == timedelta(hours=1)
-    assert [since for since, _ in slices[:-1]] == [before for _, before in slices[1:]]  # none is left out
-    assert slices[-1][0].year == 2020
-    assert len(slices) < 20
-    statuses = client.purged[0][2]
-    assert {status.value for status in statuses} == {"Completed", "Failed", "Terminated", "Canceled"}
-    assert isinstance(services.subagent_metrics, InMemoryMetricStore)
-    (left,) = services.subagent_metrics.records.values()
-    assert left.at == now

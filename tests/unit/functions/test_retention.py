@@ -1,0 +1,110 @@
+"""The hourly timer that purges what is older than its retention."""
+
+import json
+import logging
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any
+
+import pytest
+from azure.durable_functions import OrchestrationRuntimeStatus
+from azure.durable_functions.models import PurgeHistoryResult
+
+from functions import background
+from shared.platform.errors import DependencyError
+from shared.runs.models import RunRecord
+from shared.subagents.metrics import note_decision
+from shared.wiring import Services
+from tests.fakes.stores import InMemoryRunStore
+from tests.fakes.stores_requests import InMemoryIdempotencyStore
+from tests.fakes.stores_subagents import InMemoryMetricStore
+from tests.unit.functions.test_metrics import DELEGATE
+
+
+class PurgingClient:
+    """Of the client of Durable Functions: what takes histories away."""
+
+    def __init__(self) -> None:
+        self.purged: list[tuple[datetime, datetime, list[OrchestrationRuntimeStatus]]] = []
+
+    async def purge_instance_history_by(
+        self, since: datetime, before: datetime, statuses: list[OrchestrationRuntimeStatus]
+    ) -> PurgeHistoryResult:
+        self.purged.append((since, before, statuses))
+        if len(self.purged) == 3:
+            raise TimeoutError  # as the client does after 240 s
+        return PurgeHistoryResult(instancesDeleted=3)
+
+
+def tidy(services: Services, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return the timer's function, which takes the client of Durable Functions."""
+
+    async def ready() -> Services:
+        return services
+
+    monkeypatch.setattr(background, "ready_services", ready)
+    timer: Any = next(
+        builder._function.get_user_function()
+        for builder in background.blueprint._function_builders
+        if builder._function.get_user_function().__name__ == "keep_tidy"
+    )
+    return partial(timer.client_function, timer=None)
+
+
+async def test_the_timer_takes_old_records_away(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = datetime.now(UTC)
+    for days in (0, 31, 32):
+        await note_decision(services.subagent_metrics, "run", days, DELEGATE, now - timedelta(days=days))
+    client = PurgingClient()
+    await tidy(services, monkeypatch)(client=client)
+    slices = [(since, before) for since, before, _ in client.purged]
+    kept = now - timedelta(days=services.settings.conversations.run_retention_days)
+    assert timedelta() <= slices[0][1] - kept < timedelta(hours=1)
+    assert slices[0][1] - slices[0][0] == timedelta(hours=1)
+    assert [since for since, _ in slices[:-1]] == [before for _, before in slices[1:]]  # none is left out
+    assert slices[-1][0].year == 2020
+    assert len(slices) < 20
+    statuses = client.purged[0][2]
+    assert {status.value for status in statuses} == {"Completed", "Failed", "Terminated", "Canceled"}
+    assert isinstance(services.subagent_metrics, InMemoryMetricStore)
+    (left,) = services.subagent_metrics.records.values()
+    assert left.at == now
+
+
+class UnreadableRunStore(InMemoryRunStore):
+    """One row of this table can't be read."""
+
+    async def ended_before(self, moment: datetime) -> AsyncIterator[RunRecord]:
+        if moment:
+            raise ValueError("a secret of the row")
+        yield
+
+
+class UnreadableIdempotencyStore(InMemoryIdempotencyStore):
+    """Nor can one of this."""
+
+    async def delete_before(self, moment: datetime, most: int) -> int:
+        raise ValueError("another secret")
+
+
+async def test_a_purge_that_fails_stops_no_other(
+    services: Services, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    now = datetime.now(UTC)
+    await note_decision(services.subagent_metrics, "run", 31, DELEGATE, now - timedelta(days=31))
+    broken = replace(services, runs=UnreadableRunStore(), idempotency=UnreadableIdempotencyStore())
+    client = PurgingClient()
+    with pytest.raises(DependencyError) as failure:
+        await tidy(broken, monkeypatch)(client=client)
+    assert failure.value.detail == "Purges failed: runs, idempotency_keys."  # the invocation has failed
+    assert isinstance(services.subagent_metrics, InMemoryMetricStore)
+    assert services.subagent_metrics.records == {}
+    assert client.purged != []
+    errors = [json.loads(line.getMessage()) for line in caplog.records if line.levelno >= logging.ERROR]
+    assert [(error["event"], error["kind"]) for error in errors] == [
+        ("retention.purge_failed", "runs"),
+        ("retention.purge_failed", "idempotency_keys"),
+    ]
+    assert "secret" not in caplog.text
