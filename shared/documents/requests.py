@@ -6,6 +6,7 @@ from typing import Annotated
 from pydantic import Field, StringConstraints
 
 from shared.platform.models import Model
+from shared.retrieval.metadata_text import MAX_NAME_CHARS, MAX_TAGS
 
 MAX_PRINCIPALS = 500
 Principal = Annotated[
@@ -24,8 +25,13 @@ SourceUrl = Annotated[
 ]
 """A plain address of the web."""
 
-ShortText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]
-Tag = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
+MetadataText = Annotated[
+    str,
+    StringConstraints(
+        strip_whitespace=True, min_length=1, max_length=MAX_NAME_CHARS, pattern=r"^[^\x00-\x1f\x7f-\x9f]+$"
+    ),
+]
+"""A value of a document's metadata: one line without control characters, as long as an extracted one."""
 
 
 class UploadRequest(Model):
@@ -105,10 +111,10 @@ class MetadataCorrection(Model):
     null empties a field, where a document may be without it.
     """
 
-    title: ShortText = ""
-    document_type: ShortText = ""
-    author: ShortText | None = None
-    department: ShortText | None = None
+    title: MetadataText = ""
+    document_type: MetadataText = ""
+    author: MetadataText | None = None
+    department: MetadataText | None = None
     document_date: date | None = Field(default=None, description="The date printed in the document.")
     language: Annotated[str, StringConstraints(pattern=r"^[a-z]{2,3}$")] | None = None
-    tags: Annotated[tuple[Tag, ...], Field(max_length=30)] = ()
+    tags: Annotated[tuple[MetadataText, ...], Field(max_length=MAX_TAGS)] = ()

@@ -6,10 +6,14 @@ from html import escape
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 from shared.platform.prompts import element
+from shared.retrieval.metadata_text import truncate
 from shared.retrieval.models import DocumentRecord, Hit
 
 MAX_ADDRESS_CHARS = 2000  # what browsers and proxies take everywhere
 _YOUTUBE = re.compile(r"(?:(?:www|m)\.)?(?:youtube\.com|youtu\.be)", re.IGNORECASE)
+# Metadata must leave room for passages. Tags are the longest value: the eight that a model writes take about
+# 120 characters, the 30 that a person may set about 450.
+_MAX_ATTRIBUTE_CHARS = 600
 _PLAIN = re.compile(r"[\x21-\x7e]+")  # no blanks, no control characters, nothing outside ASCII
 
 # What a Markdown link or a sentence would end at is written in its percent form.
@@ -127,4 +131,5 @@ def _block(hit: Hit) -> str:
 
 
 def _attributes(values: Mapping[str, object]) -> str:
-    return "".join(f' {name}="{escape(str(value))}"' for name, value in values.items() if value)
+    shown = {name: truncate(str(value), _MAX_ATTRIBUTE_CHARS) for name, value in values.items() if value}
+    return "".join(f' {name}="{escape(text)}"' for name, text in shown.items())

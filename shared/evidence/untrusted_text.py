@@ -12,8 +12,8 @@ HTML has `documents.page_html.as_text`, cards have `teams.outgoing`, terminals `
 import re
 import unicodedata
 
-# Controls, what is invisible, and what turns the direction of reading. Marks of a script itself stay.
-_HIDDEN = re.compile(r"[\x00-\x1f\x7f-\x9f\xad\u200b\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]")
+from shared.retrieval.metadata_text import visible_line
+
 _BRACKETS = "()[]"
 _NO_PARENTHESES = str.maketrans("()", "  ")
 _NUMBER = re.compile(r"\[\s*(\d{1,4})\s*\]")
@@ -31,8 +31,7 @@ _BLOCK_SIGN = re.compile(r"^(\d{1,9}(?=[.)](?:\s|$))|(?=[-+#=]))")  # of a list,
 
 def one_line(text: str) -> str:
     """The text on one line, its addresses parted."""
-    visible = _HIDDEN.sub("", " ".join(text.split()))
-    return _ADDRESS.sub(r"\g<0> ", visible).strip()
+    return _ADDRESS.sub(r"\g<0> ", visible_line(text)).strip()
 
 
 def shown_name(name: str) -> str:

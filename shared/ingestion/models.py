@@ -9,6 +9,7 @@ from shared.documents.models import Chunk, Figure
 from shared.evidence.models import PageArea
 from shared.platform.errors import FileFailure
 from shared.platform.models import Model
+from shared.retrieval.metadata_text import MetadataName
 
 
 class IngestRequest(Model):
@@ -168,9 +169,9 @@ class ParsedFile(Model):
     chunks: tuple[Chunk, ...]
     figures: tuple[Figure, ...] = ()
     page_count: int | None = None
-    title: str | None = None
-    author: str | None = None
-    first_heading: str | None = None
+    title: MetadataName | None = None
+    author: MetadataName | None = None
+    first_heading: MetadataName | None = None
     opening: str = ""
     unread_pages: tuple[int, ...] = ()
     warnings: tuple[str, ...] = ()

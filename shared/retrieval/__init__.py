@@ -4,5 +4,5 @@
 `freshness` drops from what it finds what is incomplete or deleted; `blocks` and `documents` search, `fusion`
 and `reranking` order what they find.
 
-Pure: document_names, filters, fusion, schema.
+Pure: document_names, filters, fusion, metadata_text, schema.
 """

@@ -8,6 +8,7 @@ from typing import Any, Literal, Self
 from pydantic import Field
 
 from shared.platform.models import Model
+from shared.retrieval.metadata_text import MetadataName, MetadataSummary, MetadataTags
 
 BlockType = Literal["text", "image", "card"]
 """A card describes a table that can be calculated with: it is found as such, and never quoted."""
@@ -61,15 +62,17 @@ DocumentStatus = Literal["queued", "parsing", "captioning", "embedding", "indexi
 class DocumentMetadata(Model):
     """What the model extracts from a document's beginning (structured output; every field is required)."""
 
-    title: str = Field(description="The document's own title, as printed in it.")
-    author: str | None = Field(description="Person or organisation named as author, else null.")
-    document_type: str = Field(description="One lower-case noun, such as manual, report, policy, price_list")
-    department: str | None = Field(description="Department that the document belongs to, else null.")
+    title: MetadataName = Field(description="The document's own title, as printed in it.")
+    author: MetadataName | None = Field(description="Person or organisation named as author, else null.")
+    document_type: MetadataName = Field(
+        description="One lower-case noun, such as manual, report, policy, price_list"
+    )
+    department: MetadataName | None = Field(description="Department that the document belongs to, else null.")
     date: str | None = Field(description="Printed date, ISO 8601: YYYY, YYYY-MM or YYYY-MM-DD.")
     language: str = Field(description="ISO 639-1 code of the main language.")
-    tags: tuple[str, ...] = Field(description="3 to 8 topics, lower case.")
-    summary_brief: str = Field(description="2-3 sentences.")
-    summary_standard: str = Field(description="1-2 paragraphs.")
+    tags: MetadataTags = Field(description="3 to 8 topics, lower case.")
+    summary_brief: MetadataSummary = Field(description="2-3 sentences.")
+    summary_standard: MetadataSummary = Field(description="1-2 paragraphs.")
 
 
 class DocumentRecord(Model):
@@ -85,17 +88,17 @@ class DocumentRecord(Model):
     project_id: str | None = None
     filename: str
     file_type: str | None = None
-    title: str = ""
-    document_type: str | None = None
+    title: MetadataName = ""
+    document_type: MetadataName | None = None
     upload_date: datetime
     document_date: datetime | None = None
-    author: str | None = None
-    department: str | None = None
+    author: MetadataName | None = None
+    department: MetadataName | None = None
     language: str | None = None
-    tags: tuple[str, ...] = ()
+    tags: MetadataTags = ()
     page_count: int | None = None
-    summary_brief: str = ""
-    summary_standard: str = ""
+    summary_brief: MetadataSummary = ""
+    summary_standard: MetadataSummary = ""
     source_url: str | None = None
     content_hash: str = ""
     version: int = 1

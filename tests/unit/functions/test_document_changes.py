@@ -134,6 +134,26 @@ async def test_a_correction_that_makes_no_sense_is_refused(
     assert problem_of(await user("anna").patch(address(document), json=body))[0] == 400
 
 
+@pytest.mark.attack("oversized metadata")
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"title": "x" * 201},
+        {"author": "x" * 201},
+        {"author": "Mara\x1b[31m"},
+        {"tags": ["x" * 201]},
+        {"tags": ["a\x07"]},
+        {"tags": ["x"] * 31},
+    ],
+    ids=["long title", "long author", "escape in author", "long tag", "bell in tag", "many tags"],
+)
+async def test_a_correction_obeys_the_limits_of_metadata(
+    user: AsUser, document: dict[str, Any], body: dict[str, Any]
+) -> None:
+    assert problem_of(await user("anna").patch(address(document), json=body))[0] == 400
+    assert (await user("anna").patch(address(document), json={"author": "x" * 200})).status_code == 200
+
+
 @pytest.mark.parametrize("body", [{}, {"acl": "hr"}, {"acl": [""]}, {"acl": ["a\nb"]}, {"acl": ["x"] * 501}])
 async def test_an_access_list_that_is_none_is_refused_and_changes_nothing(
     user: AsUser, document: dict[str, Any], body: dict[str, Any]

@@ -1,0 +1,53 @@
+"""Types of metadata that strangers and models write. Pure: control characters go, long values are truncated.
+
+They stand in every list, facet and prompt that shows a document, so one file with an author of 460,000
+characters would leave no model room to answer from any other. Rows that an index returns pass these types as
+well, whatever wrote them.
+"""
+
+import re
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator
+
+MAX_NAME_CHARS = 200  # a sentence: titles of standards and laws have up to 150
+MAX_SUMMARY_CHARS = 2000  # the model is asked for two paragraphs at most
+MAX_TAGS = 30  # as many as a person may set; the model is asked for three to eight
+
+# Control characters, invisible characters, and those that change the direction of text: terminals obey the
+# first, the others disguise a name. Line feeds and tabs are left to the caller.
+HIDDEN = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u200b\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
+)
+
+
+def visible_line(text: str) -> str:
+    """Return the text on one line, without hidden characters."""
+    return " ".join(HIDDEN.sub("", " ".join(text.split())).split())
+
+
+def truncate(text: str, max_chars: int) -> str:
+    """Return the text, or its beginning and an ellipsis: at most `max_chars` characters in all."""
+    return text if len(text) <= max_chars else text[: max_chars - 1].rstrip() + "…"
+
+
+def _name(text: str) -> str:
+    return truncate(visible_line(text), MAX_NAME_CHARS)
+
+
+def _summary(text: str) -> str:
+    return truncate(HIDDEN.sub("", text.replace("\r\n", "\n")), MAX_SUMMARY_CHARS)
+
+
+def _first_tags(tags: Any) -> Any:
+    return tags[:MAX_TAGS] if isinstance(tags, list | tuple) else tags
+
+
+MetadataName = Annotated[str, AfterValidator(_name)]
+"""A title, an author, a tag: one line of at most 200 characters."""
+
+MetadataSummary = Annotated[str, AfterValidator(_summary)]
+"""At most 2,000 characters."""
+
+MetadataTags = Annotated[tuple[MetadataName, ...], BeforeValidator(_first_tags)]
+"""The first 30 tags."""
