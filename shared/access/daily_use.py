@@ -1,7 +1,8 @@
 """What one person uses up in a day (UTC), and whether anything is left. Pure.
 
-What costs money or time is counted where it is spent, and what is spent may go past a limit once: the next
-call that needs it is refused.
+Usage is recorded where it occurs, so a single call may exceed a limit once: the next call that needs the
+resource is refused. A model call is recorded with the most it may use while it is made, and with what it used
+when it has ended.
 """
 
 # For annotations alone: the start of the app need not build every model.
@@ -27,7 +28,7 @@ _WORDS: Mapping[Resource, str] = {
     "parser_seconds": "seconds of reading documents",
     "blocks": "passages of documents",
     "captions": "pictures described",
-    "chat_tokens": "tokens of questions",
+    "chat_tokens": "tokens of questions and summaries",
     "page_images": "pages drawn",
 }
 
@@ -38,7 +39,7 @@ class Usage(Model):
     Attributes:
         size_bytes, parser_seconds, blocks, captions: of files that were read for them; `captions` counts
             pictures that a model described.
-        chat_tokens: that models have read and written for their questions.
+        chat_tokens: that models have read and written for their questions and summaries.
         page_images: pages that were drawn.
     """
 
@@ -51,8 +52,8 @@ class Usage(Model):
     page_images: int = 0
 
     def plus(self, other: Usage) -> Usage:
-        """Both together."""
-        return Usage.model_validate({name: value + getattr(other, name) for name, value in self})
+        """Return the sum. `other` may hold refunds, but no amount of the sum is below 0."""
+        return Usage.model_validate({name: max(0, value + getattr(other, name)) for name, value in self})
 
 
 class UsageView(Model):

@@ -118,10 +118,10 @@ def held_anyway(state: UserLimits, slot: Slot, now: datetime) -> UserLimits:
     return state.model_copy(update={"slots": (*others, slot)})
 
 
-def released(state: UserLimits, work_id: str, used: Usage, now: datetime) -> UserLimits:
-    """The state with the work's slot free, and what it used counted; unchanged when it has none."""
+def released(state: UserLimits, work_id: str) -> UserLimits:
+    """Return the state with the work's slot free."""
     slots = tuple(slot for slot in state.slots if slot.work_id != work_id)
-    return state if slots == state.slots else with_use(state.model_copy(update={"slots": slots}), used, now)
+    return state if slots == state.slots else state.model_copy(update={"slots": slots})
 
 
 def used_today(state: UserLimits, now: datetime) -> Usage:
@@ -206,21 +206,14 @@ def is_expected(user: UserContext, settings: Settings, user_limits: UserLimitSto
         return False
 
 
-async def release(
-    user_id: str,
-    work_id: str,
-    settings: Settings,
-    user_limits: UserLimitStore,
-    used: Usage | None = None,
-) -> None:
-    """Give the slot of work back that has ended, or waits, and count what it used. Never raises."""
+async def release(user_id: str, work_id: str, settings: Settings, user_limits: UserLimitStore) -> None:
+    """Free the slot of work that has ended, or waits. Never raises."""
     if settings.limits.max_concurrent_runs:
-        change = partial(released, work_id=work_id, used=used or Usage(), now=datetime.now(UTC))
-        await _let_in(user_limits.change(user_id, change), "release")
+        await _let_in(user_limits.change(user_id, partial(released, work_id=work_id)), "release")
 
 
 async def charge(user_id: str, used: Usage, user_limits: UserLimitStore) -> None:
-    """Count what was used up for a person. Never raises."""
+    """Add to what a person has used today; negative amounts are refunds. Never raises."""
     change = partial(with_use, used=used, now=datetime.now(UTC))
     await _let_in(user_limits.change(user_id, change), "charge")
 

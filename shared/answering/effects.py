@@ -7,7 +7,6 @@ from typing import assert_never
 
 from shared.answering import prepare, turn_step
 from shared.answering.attempt import StepAttempt
-from shared.answering.metering import MeteredChatModel, TokenMeter
 from shared.answering.run_end import commit_step, keep_cancelled, report_step
 from shared.answering.services import AnsweringServices
 from shared.answering.steps import (
@@ -27,6 +26,8 @@ from shared.platform.concurrency import run_together
 from shared.platform.errors import GroundworkError
 from shared.platform.telemetry import get_logger
 from shared.runs.event_log import RunClosedError, StaleAttemptError, is_closed
+from shared.runs.metering import Charge, MeteredChatModel, TokenMeter, charge_to
+from shared.runs.models import RunRequest
 from shared.runs.working_memory import WorkingMemory
 
 _LATER_ATTEMPT_POLL_S = 0.5
@@ -34,24 +35,26 @@ _LATER_ATTEMPT_TRIES = 240  # two minutes: longer than an answer may take
 
 
 async def perform_metered(step_input: StepInput, services: AnsweringServices) -> StepResult:
-    """The same, with the tokens that it took; no call is made that the run has no tokens left for.
+    """Perform a step within the run's token budget, and charge its model calls to the person who asked.
 
-    A call that was lost with its worker counts with what was reserved for it.
+    Tokens reserved for a call that was lost with its worker count as used.
     """
     memory = WorkingMemory(services.blobs, step_input.run_id)
-    services = await _services_of_agent(memory, services)
+    charge: Charge | None = None
+    # A step whose request is missing says so itself.
+    with suppress(GroundworkError):
+        request = await memory.request()
+        services = _services_of_agent(request, services)
+        charge = charge_to(request.user.user_id, services.user_limits)
     meter = TokenMeter(services.settings.budgets.max_total_tokens_per_request - step_input.tokens)
-    model = MeteredChatModel(services.chat_model, meter, memory, step_input.action.step)
+    model = MeteredChatModel(services.chat_model, meter, memory, step_input.action.step, charge=charge)
     observation = await perform(step_input, services.using(chat_model=model), model.count_lost)
     return StepResult(observation=observation, tokens=meter.used)
 
 
-async def _services_of_agent(memory: WorkingMemory, services: AnsweringServices) -> AnsweringServices:
-    """With the limits and the model of the agent that was asked, if one was."""
-    try:
-        agent = (await memory.request()).agent
-    except GroundworkError:
-        return services  # the step needs the request, too, and says what is wrong
+def _services_of_agent(request: RunRequest, services: AnsweringServices) -> AnsweringServices:
+    """Return services with the limits and the model of the agent that was asked, if one was."""
+    agent = request.agent
     if agent is None:
         return services
     model = services.chat_model_named(agent.model) if agent.model else None

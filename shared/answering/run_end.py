@@ -8,7 +8,6 @@ from collections.abc import Coroutine, Sequence
 from datetime import UTC, datetime
 
 from shared.access.audit_trail import record_act
-from shared.access.daily_use import Usage
 from shared.access.limits import release
 from shared.access.models import AuditEntry
 from shared.answering.attempt import StepAttempt
@@ -51,8 +50,7 @@ async def commit_step(attempt: StepAttempt, action: CommitAnswer) -> RunClosed:
 
 async def report_step(attempt: StepAttempt, action: ReportFailure) -> RunClosed:
     """Store the failure, then send ERROR."""
-    used = Usage(chat_tokens=attempt.tokens)
-    await report_failure(attempt.run_id, action, attempt.services, await attempt.open(), used)
+    await report_failure(attempt.run_id, action, attempt.services, await attempt.open())
     return RunClosed()
 
 
@@ -64,7 +62,6 @@ async def commit_answer(
 ) -> None:
     """Store the answer and the run's record, then send COMPLETE. Doing it twice changes nothing."""
     content = answer.model_dump_json().encode()
-    used = Usage(chat_tokens=answer.tokens)
     request, (record, _) = await run_together(
         WorkingMemory(services.blobs, answer.run_id).request(),
         run_together(
@@ -84,7 +81,7 @@ async def commit_answer(
     if record is not None:
         background_writes += [
             ask_to_remember(record, services.queues),
-            release(record.owner_id, record.run_id, services.settings, services.user_limits, used),
+            release(record.owner_id, record.run_id, services.settings, services.user_limits),
         ]
     try:
         await run_together(complete, *background_writes)
@@ -111,7 +108,6 @@ async def report_failure(
     action: ReportFailure,
     services: AnsweringServices,
     event_log: EventLog,
-    used: Usage | None = None,
 ) -> None:
     """Store the failure, then send ERROR; an answer that was committed already is sent instead."""
     record = await services.runs.get(run_id)
@@ -131,7 +127,7 @@ async def report_failure(
         await services.runs.replace(record)
     told = event_log.write(ErrorEvent(type=action.error_type, message=action.message, hints=action.hints))
     await (
-        run_together(told, release(record.owner_id, run_id, services.settings, services.user_limits, used))
+        run_together(told, release(record.owner_id, run_id, services.settings, services.user_limits))
         if record is not None
         else told
     )

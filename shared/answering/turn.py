@@ -16,7 +16,6 @@ from shared.answering.answer_writer import (
 from shared.answering.attempt import StepAttempt
 from shared.answering.lookups import look_up, recomputed
 from shared.answering.loop import retry_delay_s
-from shared.answering.metering import ModelFailedError, turn_pieces
 from shared.answering.models import HeldResult, Turn
 from shared.answering.number_gate import NumberGate
 from shared.answering.prompt import DOCUMENT_QUESTIONS, documents_xml, first_messages
@@ -25,6 +24,7 @@ from shared.answering.steps import (
     TakeTurn,
     step_failed,
 )
+from shared.answering.turn_pieces import ModelFailedError, turn_pieces
 from shared.answering.turn_question import (
     TurnQuestion,
     answer_result,

@@ -915,7 +915,7 @@ class LimitSettings(SettingsGroup):
     max_daily_chat_tokens: int = Field(
         default=20_000_000,
         ge=0,
-        description="Tokens of one person's questions in a day, read and written.",
+        description="Tokens of one person's questions and summaries in a day, read and written.",
     )
     max_daily_page_images: int = Field(default=5000, ge=0, description="Pages drawn for one person in a day.")
 

@@ -2,6 +2,7 @@
 
 from typing import Protocol, Self
 
+from shared.access.user_limit_store import UserLimitStore
 from shared.platform.language_models.models import ChatModel
 from shared.runs.run_log import RunLog
 from shared.subagents.control import ControlStore
@@ -15,6 +16,7 @@ class SubagentServices(ToolServices, Protocol):
     run_log: RunLog
     subagent_control: ControlStore
     subagent_metrics: MetricStore
+    user_limits: UserLimitStore
 
     def using(self, *, chat_model: ChatModel | None = None) -> Self:
         """The same with another model."""

@@ -23,6 +23,7 @@ from shared.platform.telemetry import get_logger
 from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.secured_index import SecuredIndex
 from shared.runs.event_log import RunClosedError, StaleAttemptError
+from shared.runs.metering import MeteredChatModel, TokenMeter, charge_to
 from shared.runs.models import ToolUse
 from shared.runs.working_memory import WorkingMemory
 from shared.subagents import control
@@ -265,6 +266,10 @@ async def _turn_context(
     request = request.with_rights_of(delegation.asker)
     if request.agent is not None and request.agent.model:
         services = services.using(chat_model=services.chat_model_named(request.agent.model))
+    # The task's own budget limits its calls; the meter only charges them to the person who asked.
+    charge = charge_to(request.user.user_id, services.user_limits)
+    metered = MeteredChatModel(services.chat_model, TokenMeter(), charge=charge)
+    services = services.using(chat_model=metered)
     context = TurnContext(services, turn, task, request, store, state)
     await context.open_log()
     return context

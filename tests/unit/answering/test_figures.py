@@ -8,12 +8,12 @@ from itertools import pairwise
 from PIL import Image
 
 from shared.answering.inline import run_to_end
-from shared.answering.metering import PICTURE_TOKENS, MeteredChatModel, TokenMeter
 from shared.answering.runs import begin_run, view_run
 from shared.platform.language_models.chat_request import conversation_request
 from shared.platform.language_models.features import ALL_FEATURES
 from shared.platform.language_models.models import CallLimits, Message, ModelTurn, Picture, ToolCall
 from shared.platform.names import FIGURES
+from shared.runs.metering import PICTURE_TOKENS, MeteredChatModel, TokenMeter
 from shared.runs.models import ChatRequest, RunView
 from shared.runs.run_store import owned_run
 from shared.wiring import Services

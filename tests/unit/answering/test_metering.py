@@ -7,13 +7,13 @@ import pytest
 from shared.answering.effects import perform_metered
 from shared.answering.inline import run_to_end
 from shared.answering.loop import next_action, observe, start
-from shared.answering.metering import LEAST_OUTPUT, MeteredChatModel, TokenMeter
 from shared.answering.runs import begin_run, view_run
 from shared.answering.steps import EndRun, Step, StepInput
 from shared.platform.errors import BudgetExceededError, DependencyError, ModelFixableError, OutputCutError
 from shared.platform.language_models.models import CallLimits, Prompt
 from shared.platform.models import Model
 from shared.platform.telemetry import tell_usage
+from shared.runs.metering import LEAST_OUTPUT, MeteredChatModel, TokenMeter
 from shared.runs.models import ChatRequest
 from shared.runs.run_store import owned_run
 from tests.fakes.models import Reply, ScriptedChatModel, scripted

@@ -67,4 +67,5 @@ async def test_a_fact_takes_three_activities_two_model_calls_and_few_requests() 
     assert activities == 3
     assert len(model.prompts) == 2
     assert len(counts.searches.calls) <= 6, counts.searches.calls
-    assert len(counts.storage.calls) <= 25, Counter(counts.storage.calls)
+    # Four of them charge the two model calls: each is charged when it begins and settled when it ends.
+    assert len(counts.storage.calls) <= 28, Counter(counts.storage.calls)

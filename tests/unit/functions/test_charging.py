@@ -1,0 +1,159 @@
+"""Model calls are charged to the person who asked, once, however the run ends."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from typing import Any
+
+import httpx
+import pytest
+
+from functions import runs, users
+from shared.answering.effects import perform_metered
+from shared.answering.inline import run_to_end
+from shared.answering.loop import LoopState, next_action, observe, start
+from shared.answering.runs import begin_run, close_dead_run
+from shared.answering.steps import EndRun, Step, StepInput
+from shared.platform.errors import DefectError, DependencyError
+from shared.platform.language_models.models import CallLimits, Prompt
+from shared.runs.models import ChatRequest
+from shared.runs.run_store import owned_run
+from shared.wiring import Services
+from tests.fakes.models import Reply, ScriptedChatModel
+from tests.fakes.run_log import InMemoryRunLog
+from tests.unit.answering.world import ANNA, Model, plan, world
+from tests.unit.functions.http_app import as_user, connect, make_app, settings_of_tests
+from tests.unit.subagents.child_models import CountedModel
+from tests.unit.subagents.child_world import GOOD, READY, child_world
+
+pytestmark = pytest.mark.attack("limits")
+
+QUESTION = "At what pressure does the pump run?"
+ANSWER = 'It runs at 15 bar. <cite doc_id="manual" quote="The pump runs at 15 bar."/> '
+
+
+class Client:
+    """A durable client without instances."""
+
+    async def terminate(self, instance_id: str, reason: str) -> None:
+        pass
+
+
+class Pausing(ScriptedChatModel):
+    """A model that stops in the middle of its answer until it is told to continue."""
+
+    def __init__(self) -> None:
+        super().__init__(plan())
+        self.is_paused = asyncio.Event()
+        self.goes_on = asyncio.Event()
+
+    async def stream(self, prompt: Prompt, limits: CallLimits) -> AsyncGenerator[str, None]:
+        yield ANSWER
+        await asyncio.sleep(0.2)  # longer than text is held back
+        yield "So much "
+        self.is_paused.set()
+        await self.goes_on.wait()
+        for _ in range(50):
+            yield "for the pump. "
+
+
+@pytest.fixture
+def make_http(monkeypatch: pytest.MonkeyPatch) -> Callable[[Services], httpx.AsyncClient]:
+    def make(services: Services) -> httpx.AsyncClient:
+        connect(monkeypatch, services)
+        return as_user(make_app([runs, users], Client()), ANNA.user_id, groups=["engineering"])
+
+    return make
+
+
+async def charged(http: httpx.AsyncClient) -> int:
+    today = (await http.get("/me")).json()["today"]
+    return int(next(one["used"] for one in today if one["resource"] == "chat_tokens"))
+
+
+async def test_run_cancelled_while_its_answer_is_read_is_charged(
+    make_http: Callable[[Services], httpx.AsyncClient],
+) -> None:
+    model = Pausing()
+    services = await world(chat_model=model, settings=settings_of_tests(subagents_enabled=False))
+    assert isinstance(services.run_log, InMemoryRunLog)
+    async with make_http(services) as http:
+        request = await begin_run(ChatRequest(question=QUESTION), ANNA, services)
+        run = asyncio.create_task(run_to_end(request.run_id, services))
+        await model.is_paused.wait()
+        assert any(event.name == "CITATION" for event in services.run_log.events(request.run_id))
+        assert (await http.post(f"/runs/{request.run_id}/cancel")).status_code == 200
+        assert await charged(http) > 1000, "the prompts that were read"
+        model.goes_on.set()
+        await run
+        assert 1000 < await charged(http) < 10_000, "what the call didn't use is given back"
+
+
+async def driven(services: Services, run_id: str, perform: Callable[[StepInput], Any]) -> LoopState:
+    """Run a question step by step."""
+    state = start()
+    while not isinstance(action := next_action(state), EndRun):
+        assert isinstance(action, Step)
+        values = {"run_id": run_id, "action": action.model_dump(), "tokens": state.tokens}
+        result = await perform(StepInput.model_validate(values))
+        state = observe(state, result.observation, result.tokens)
+    return state
+
+
+async def test_completed_run_is_charged_what_it_used_even_if_every_step_is_repeated(
+    make_http: Callable[[Services], httpx.AsyncClient],
+) -> None:
+    services = await world(settings=settings_of_tests(subagents_enabled=False))
+
+    async def twice(step_input: StepInput) -> Any:
+        result = await perform_metered(step_input, services)
+        await perform_metered(step_input, services)
+        return result
+
+    async with make_http(services) as http:
+        request = await begin_run(ChatRequest(question=QUESTION), ANNA, services)
+        state = await driven(services, request.run_id, twice)
+        assert await charged(http) == state.tokens > 1000
+
+
+class Killed(BaseException):
+    """The worker dies: nothing of the step comes back."""
+
+
+@pytest.mark.parametrize("error", [Killed(), DefectError("A bug."), DependencyError("Out of service.")])
+async def test_run_that_ends_without_an_answer_is_charged_for_the_calls_it_made(
+    make_http: Callable[[Services], httpx.AsyncClient], error: BaseException
+) -> None:
+    def answer(prompt: Prompt) -> Reply:
+        if prompt.name == "plan":
+            return plan()
+        raise error
+
+    services = await world(
+        chat_model=ScriptedChatModel(answer=answer), settings=settings_of_tests(subagents_enabled=False)
+    )
+    async with make_http(services) as http:
+        request = await begin_run(ChatRequest(question=QUESTION), ANNA, services)
+        try:
+            await run_to_end(request.run_id, services)
+        except (Killed, DefectError):
+            await close_dead_run(request.run_id, "The worker died.", services)
+        record = await owned_run(request.run_id, ANNA, services.runs)
+        assert record.status in ("failed", "completed")
+        assert await charged(http) > 1000
+
+
+async def test_sub_agent_is_charged_for_what_it_used(
+    make_http: Callable[[Services], httpx.AsyncClient],
+) -> None:
+    child = await child_world(CountedModel(READY, GOOD), settings=settings_of_tests())
+    async with make_http(child.services) as http:
+        end = await child.run()
+        assert await charged(http) == end.tokens == 1050 + 1600
+
+
+async def test_failed_call_is_not_charged(make_http: Callable[[Services], httpx.AsyncClient]) -> None:
+    services = await world(Model(DependencyError("No.")), settings=settings_of_tests(subagents_enabled=False))
+    async with make_http(services) as http:
+        request = await begin_run(ChatRequest(question="Hello"), ANNA, services)
+        state = await run_to_end(request.run_id, services)
+        assert await charged(http) == state.tokens
