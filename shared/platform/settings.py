@@ -594,6 +594,12 @@ class SummarySettings(SettingsGroup, alias_generator=prefixed("SUMMARY_")):
         le=900,
         description="Maximum number of such windows per document; a longer one is summarised in part.",
     )
+    max_tokens: int = Field(
+        default=2_000_000,  # pays for 235 windows: 20 documents of about 50 pages each
+        ge=20_000,
+        description="Tokens of one summary, read and written; divided equally among its documents, which "
+        "are summarised in part if their share is too small.",
+    )
     documents_at_once: int = Field(
         default=4, ge=1, le=20, description="Number of documents that a summary reads concurrently."
     )

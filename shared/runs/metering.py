@@ -238,7 +238,7 @@ class MeteredChatModel(ChatModel):
         room = left - prompt_tokens
         if room < LEAST_OUTPUT:
             raise BudgetExceededError(
-                "This question has used up its tokens.", "Ask for less at once.", "Ask again."
+                "This request has used up its tokens.", "Ask for less at once.", "Ask again."
             )
         most = min(limits.max_output_tokens, room)
         return _Call(prompt_tokens, limits.model_copy(update={"max_output_tokens": most}))

@@ -3,5 +3,5 @@
 `summaries` begins and shows a summary, `steps` does the work of its orchestration, `model_calls` asks the
 model, `findings` proves what it says, `result` writes it up, and `store` holds all of it.
 
-Pure: models.
+Pure: budget, models.
 """

@@ -11,7 +11,7 @@ from typing import Literal
 
 from shared.evidence.document_prompt import documents_with_blocks
 from shared.platform.concurrency import run_together
-from shared.platform.errors import CallTimeoutError, DependencyError, ModelFixableError
+from shared.platform.errors import BudgetExceededError, CallTimeoutError, DependencyError, ModelFixableError
 from shared.platform.language_models.models import CallLimits, ChatModel, Prompt, StructuredOutput
 from shared.platform.prompts import element, load
 from shared.platform.settings import Settings
@@ -35,7 +35,11 @@ PromptName = Literal["summarise_window", "summarise_choice", "summarise_merge"]
 
 
 class SummaryModel:
-    """The model, bound to one summary. Every method raises DependencyError or ModelFixableError."""
+    """The model, bound to one summary.
+
+    Every method raises `DependencyError`, `ModelFixableError`, or `BudgetExceededError` if too few tokens are
+    left.
+    """
 
     def __init__(
         self, chat_model: ChatModel, request: SummaryRequest, settings: Settings, until: datetime
@@ -113,7 +117,7 @@ async def reduce_findings(
     try:
         left = await _narrowed(left, model, most_tokens)
         merged = await model.merge(left, tags)
-    except (DependencyError, ModelFixableError) as failed:
+    except (DependencyError, ModelFixableError, BudgetExceededError) as failed:
         get_logger().warning("summary.reduce_failed", error_type=failed.code, result_count=len(left))
         return _unmerged(left, tags, most_key, failed.code)
     statements = statements_of(merged.statements, len(left))

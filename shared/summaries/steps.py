@@ -26,6 +26,8 @@ from shared.retrieval.blocks import BlockLookup, DocumentBlocks
 from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.models import DocumentRecord
 from shared.retrieval.secured_index import SecuredIndex
+from shared.runs.metering import MeteredChatModel, TokenMeter, charge_to
+from shared.summaries.budget import merging_tokens, most_windows, reading_tokens
 from shared.summaries.findings import (
     common_tags,
     own_statements,
@@ -119,6 +121,8 @@ class DocumentRun:
     async def read(self) -> SummaryReply:
         """Read a range of windows, as far as the time goes; those that are read already are passed over."""
         plan = await self._plan()
+        count = self._step.end - self._step.first
+        model = self._model(self._request.map_until, reading_tokens(self._settings.summaries, count))
         done = failed = again = 0
         for number in range(self._step.first, self._step.end):
             if await self._store.window(self._step.index, number) is not None:
@@ -128,7 +132,7 @@ class DocumentRun:
                 failed += self._step.end - number
                 break
             try:
-                await self._store.put_window(self._step.index, number, await self._read(plan, number))
+                await self._store.put_window(self._step.index, number, await self._read(plan, number, model))
                 done += 1
             except DocumentNotFoundError:
                 raise
@@ -154,7 +158,7 @@ class DocumentRun:
         windows, left_out = windows_of(
             await DocumentBlocks(self._content).sizes(self._doc_id),
             self._settings.summaries.window_tokens,
-            self._settings.summaries.max_windows,
+            most_windows(self._settings.summaries, len(self._request.order.doc_ids)),
         )
         return DocumentPlan(
             doc_id=self._doc_id,
@@ -171,24 +175,28 @@ class DocumentRun:
             raise NotFoundError("The summary was deleted.")
         return plan
 
-    async def _read(self, plan: DocumentPlan, number: int) -> WindowResult:
-        """Read one window. DocumentNotFoundError when the document was closed or deleted."""
+    async def _read(self, plan: DocumentPlan, number: int, model: SummaryModel) -> WindowResult:
+        """Read one window.
+
+        Raises:
+            DocumentNotFoundError: the document was closed or deleted.
+        """
         record = await self._documents.get(self._doc_id)
         hits = await BlockLookup(self._content).get_many(plan.windows[number])
         hits = [hit for hit in hits if hit.doc_id == self._doc_id]
         if not hits:
             # A new version of the file has other blocks; or its blocks were closed before its row.
             raise NotFoundError("The blocks of this window are gone.")
-        model = self._model(self._request.map_until)
         output = await model.read(hits, {self._doc_id: record})
         return proved_window(output, hits, plan.source_url)
 
     async def _reduced(self, plan: DocumentPlan, windows: list[WindowResult]) -> DocumentResult:
         findings = without_repeats(finding for window in windows for finding in window.findings)
+        tokens = merging_tokens(self._settings.summaries, len(self._request.order.doc_ids))
         reduced = await reduce_findings(
             findings,
             common_tags(window.tags for window in windows),
-            self._model(self._reduce_until),
+            self._model(self._reduce_until, tokens),
             most_tokens=self._settings.summaries.window_tokens,
             most_key=MAX_DOCUMENT_KEY_FINDINGS,
         )
@@ -219,8 +227,17 @@ class DocumentRun:
         until = self._request.children_until
         return until - (until - self._request.map_until) * 0.1
 
-    def _model(self, until: datetime) -> SummaryModel:
-        return SummaryModel(self._services.chat_model, self._request, self._settings, until)
+    def _model(self, until: datetime, tokens: int) -> SummaryModel:
+        return _metered(self._services, self._request, until, tokens)
+
+
+def _metered(
+    services: SummaryServices, request: SummaryRequest, until: datetime, tokens: int
+) -> SummaryModel:
+    """Return the model, limited to so many tokens and charged to the summary's owner."""
+    charge = charge_to(request.user.user_id, services.user_limits)
+    model = MeteredChatModel(services.chat_model, TokenMeter(tokens), charge=charge)
+    return SummaryModel(model, request, services.settings, until)
 
 
 def windows_of(
@@ -359,7 +376,7 @@ async def _reduced(
     return await reduce_findings(
         [finding for document in used for finding in document.findings[: document.key_count]],
         common_tags(document.tags for document in used),
-        SummaryModel(services.chat_model, request, settings, request.deadline),
+        _metered(services, request, request.deadline, merging_tokens(settings.summaries, 1)),
         most_tokens=settings.summaries.window_tokens,
         most_key=MAX_KEY_FINDINGS,
     )

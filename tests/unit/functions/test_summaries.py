@@ -4,11 +4,12 @@ import httpx
 import pytest
 from starlette.applications import Starlette
 
-from functions import summaries
-from shared.platform.errors import DependencyError
+from functions import summaries, users
+from shared.platform.errors import DependencyError, ModelFixableError
 from shared.platform.names import WORK
+from shared.platform.tokens import CHARS_PER_TOKEN
 from shared.wiring import Services
-from tests.fakes.models import ScriptedChatModel
+from tests.fakes.models import ScriptedChatModel, scripted
 from tests.fakes.services import fake_services
 from tests.unit.answering.world import fill
 from tests.unit.functions.http_app import connect, make_app, problem_of, settings_of_tests
@@ -31,7 +32,7 @@ def durable(services: Services) -> SummarisingClient:
 
 @pytest.fixture
 def app(durable: SummarisingClient) -> Starlette:
-    return make_app([summaries], durable)
+    return make_app([summaries, users], durable)
 
 
 ORDER = {"doc_ids": ["manual", "report-2024"]}
@@ -208,3 +209,26 @@ async def test_an_order_that_cannot_be_stored_holds_no_slot(
     monkeypatch.setattr(services.blobs, "create", out_of_reach)
     assert (await anna.post("/summaries", json=ORDER)).status_code == 503
     assert await slots_of(services) == 0
+
+
+async def chat_tokens(http: httpx.AsyncClient) -> int:
+    today = (await http.get("/me")).json()["today"]
+    return int(next(one["used"] for one in today if one["resource"] == "chat_tokens"))
+
+
+@pytest.mark.attack("limits")
+async def test_summary_is_charged_to_its_owner(anna: httpx.AsyncClient, services: Services) -> None:
+    await anna.post("/summaries", json=ORDER)
+    prompts = scripted(services.chat_model).prompts
+    read = sum(len(prompt.system) + len(prompt.user) for prompt in prompts) / CHARS_PER_TOKEN
+    assert read < await chat_tokens(anna) < 2 * read
+
+
+@pytest.mark.attack("limits")
+async def test_summary_that_fails_is_charged_for_the_calls_it_made(
+    anna: httpx.AsyncClient, services: Services
+) -> None:
+    services.chat_model = ScriptedChatModel(answer=lambda _: ModelFixableError("No JSON."))
+    failed = await anna.post("/summaries", json=ORDER)
+    assert failed.json()["status"] == "failed"
+    assert await chat_tokens(anna) > 1000

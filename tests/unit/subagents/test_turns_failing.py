@@ -79,7 +79,7 @@ async def test_a_turn_of_work_that_brings_nothing_still_leaves_a_report(error: G
     world = await child_world(CountedModel(error, GOOD))
     result = await world.take()
     assert (result.status, result.findings, result.warnings) == ("done", 1, ("MODEL_FAILED",))
-    assert result.tokens > 1600  # tokens of failed calls count
+    assert (result.tokens or 0) > 1600  # tokens of failed calls count
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,21 @@
 """The steps of a summary over fakes: rights, failures, deadlines, what is proved."""
 
+import pytest
+
 from local.model_server.prompt_reader import read_passages
+from shared.access.limits import use_of_today
 from shared.platform.errors import DependencyError, ModelFixableError
 from shared.platform.language_models.models import Prompt
 from shared.platform.names import WORK
+from shared.platform.telemetry import tell_usage
 from shared.summaries.models import DocumentOpened, FindingChoice, SummaryOrder, SummaryStep, WindowsRead
 from shared.summaries.steps import perform
 from shared.summaries.summaries import begin_summary, view_summary
-from tests.fakes.models import Reply, ScriptedChatModel
+from shared.wiring import Services
+from tests.fakes.models import Reply, ScriptedChatModel, scripted
 from tests.unit.answering.world import ANNA, BEN
 from tests.unit.summaries.summary_world import (
+    ANSWERS,
     add_blocks,
     begin,
     by_rule,
@@ -201,3 +207,37 @@ async def test_focus_and_language_reach_the_model_as_data() -> None:
     assert "<focus>&lt;b&gt;Pressure?&lt;/b&gt;</focus>" in prompt.user
     assert "<language>de</language>" in prompt.user
     assert "Pressure" not in prompt.system
+
+
+async def with_small_budget(answer: ANSWERS = by_rule) -> Services:
+    return await services_of(
+        answer, summary_max_tokens=20_000, summary_window_tokens=300, summary_output_tokens=1000
+    )
+
+
+async def tokens_used(services: Services) -> int:
+    views = await use_of_today(ANNA, services.settings, services.user_limits)
+    return int(next(view.used for view in views if view.resource == "chat_tokens"))
+
+
+@pytest.mark.attack("limits")
+async def test_order_stays_within_its_budget_and_says_what_was_left_out() -> None:
+    services = await with_small_budget()
+    for doc_id in ("manual", "report-2024"):
+        await add_blocks(services, doc_id, 40, ["engineering"])
+    result = result_of(await summarise(services, await begin(services, "manual", "report-2024")))
+    assert 2000 < await tokens_used(services) < 20_000
+    assert [one.status for one in result.documents] == ["partial", "partial"]
+    assert "blocks were left out" in (result.documents[0].warning or "")
+
+
+@pytest.mark.attack("limits")
+async def test_model_that_writes_without_end_uses_up_no_more_than_its_step_may() -> None:
+    def endless(prompt: Prompt) -> Reply:
+        tell_usage(50_000)
+        return ModelFixableError("It is no JSON.")
+
+    services = await with_small_budget(endless)
+    await add_blocks(services, "manual", 40, ["engineering"])
+    await summarise(services, await begin(services, "manual"))
+    assert len(scripted(services.chat_model).prompts) == 1
