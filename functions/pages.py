@@ -12,10 +12,10 @@ from functions.http.responses import Request, Response, json_response, picture_r
 from shared.platform.errors import (
     BadDocumentError,
     ConflictError,
-    DailyLimitError,
     DependencyError,
     GroundworkError,
     NotFoundError,
+    TooManyRequestsError,
 )
 from shared.platform.telemetry import get_logger
 
@@ -135,7 +135,7 @@ async def sheet_of(
         return await known_sheet(state, page_number, services.blobs), True
     try:
         return await page_sheet(state, page_number, user, services), True
-    except (BadDocumentError, NotFoundError, ConflictError, DependencyError, DailyLimitError) as failed:
+    except (BadDocumentError, NotFoundError, ConflictError, DependencyError, TooManyRequestsError) as failed:
         get_logger().warning("page.render_failed", error_type=failed.code)
         # After a conflict or a failure it may be drawn when the picture is asked for.
         return None, isinstance(failed, ConflictError | DependencyError)

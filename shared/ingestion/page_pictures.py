@@ -14,6 +14,7 @@ from threading import BoundedSemaphore
 from shared.access.daily_use import DRAWING, Usage
 from shared.access.limits import admit
 from shared.access.models import UserContext
+from shared.access.personal_places import PersonalPlaces
 from shared.documents.page_files import version_folder
 from shared.documents.page_models import PageSheet
 from shared.documents.state import DocumentState
@@ -26,11 +27,14 @@ from shared.platform.models import Model
 from shared.platform.names import DOCUMENTS, WORK
 
 RENDER_TIMEOUT_S = 20.0  # a page takes tenths of a second; a map of a million lines is given up
-FAILURE_KEPT = timedelta(hours=1)  # a page that takes all of its time can hold a worker for 20 s an hour
+FAILURE_KEPT = timedelta(hours=1)  # a version can hold the worker for two pages' time in an hour
+_MAX_FAILED_PAGES = 2  # of one version; a file made to be slow is slow on every page
 _MAX_WAITING = 8
+_OWN_PLACES = 2  # a reader looks at one page and the next
 _WIDTHS_PX = (320, 640, 960)
 _WEBP_QUALITY = 80  # small print stays readable (unmeasured)
 _places = BoundedSemaphore(_MAX_WAITING)
+_own_places = PersonalPlaces(_OWN_PLACES, max_waiting=_MAX_WAITING - _OWN_PLACES)
 
 
 class PageFailure(Model):
@@ -70,6 +74,7 @@ async def page_sheet(
         BadDocumentError: the page cannot be drawn within its limits.
         ConflictError: the document is being replaced.
         DependencyError: too many pages are being drawn.
+        TooManyRequestsError: too many pages of the user's wait to be drawn.
         DailyLimitError: too many were drawn for the user today.
     """
     known = await known_sheet(state, page_number, services.blobs)
@@ -123,12 +128,39 @@ def _narrowed(content: bytes, width_px: int) -> bytes:
 async def _rendered(
     state: DocumentState, page_number: int, user: UserContext, services: IngestionServices
 ) -> PageSheet:
+    await _refuse_failed(state, page_number, services.blobs)
+    async with _own_places.take(user.user_id):
+        # An earlier request may have drawn the page meanwhile, or may have failed to.
+        known = await known_sheet(state, page_number, services.blobs)
+        if known is not None:
+            return known
+        await _refuse_failed(state, page_number, services.blobs)
+        return await _render(state, page_number, user, services)
+
+
+async def _refuse_failed(state: DocumentState, page_number: int, blobs: BlobStore) -> None:
+    """Raise BadDocumentError if the page, or too many pages of its version, failed lately.
+
+    Failures expire, because the machine may have been at fault.
+    """
+    failed = 0
+    async for stored in blobs.list_blobs(WORK, _name(state, "failure-")):
+        failure = await find_model(blobs, WORK, stored.name, PageFailure)
+        if failure is None or datetime.now(UTC) - failure.at >= FAILURE_KEPT:
+            continue
+        failed += 1
+        if failed >= _MAX_FAILED_PAGES or stored.name == _failure_name(state, page_number):
+            raise BadDocumentError(failure.detail, *failure.hints)
+
+
+def _failure_name(state: DocumentState, page_number: int) -> str:
+    return _name(state, f"failure-{page_number}.json")
+
+
+async def _render(
+    state: DocumentState, page_number: int, user: UserContext, services: IngestionServices
+) -> PageSheet:
     blobs, pool = services.blobs, parsers(services.settings.host.instance_memory_mb).pages
-    failure_name = _name(state, f"failure-{page_number}.json")
-    failure = await find_model(blobs, WORK, failure_name, PageFailure)
-    # For a while: it may have been the machine's fault.
-    if failure is not None and datetime.now(UTC) - failure.at < FAILURE_KEPT:
-        raise BadDocumentError(failure.detail, *failure.hints)
     used = Usage(page_images=1)
     await admit(user, services.settings, services.user_limits, calls=0, needs=DRAWING, used=used)
     if not _places.acquire(blocking=False):
@@ -138,7 +170,7 @@ async def _rendered(
             sheet, picture = await _drawn(state, page_number, blobs, run)
     except BadDocumentError as failed:
         failure = PageFailure(detail=failed.detail, hints=failed.hints, at=datetime.now(UTC))
-        await write_model(blobs, WORK, failure_name, failure)
+        await write_model(blobs, WORK, _failure_name(state, page_number), failure)
         raise
     finally:
         _places.release()

@@ -1,5 +1,6 @@
 """GET /api/documents/{id}/pages/… and …/readable: a page with its picture, the text, and what was cited."""
 
+import asyncio
 import io
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -11,6 +12,7 @@ from PIL import Image
 
 from shared.documents.page_html import POLICY
 from shared.evidence.models import Citation
+from shared.platform.blobs import BlobProperties
 from shared.platform.errors import ConfigurationError
 from shared.platform.names import DOCUMENTS, RUN_LOG, WORK
 from shared.runs.models import RunAnswer, RunRecord
@@ -197,6 +199,61 @@ async def test_a_page_that_cannot_be_drawn_is_shown_without_a_picture(
     assert problem_of(busy) == (503, "NetworkError")
     view = (await ben.get(f"/documents/{doc_id}/pages/2", params=query, headers=JSON)).json()
     assert view["picture"]["path"].endswith("/pages/2/image")
+
+
+@pytest.mark.attack("exhaustion")
+async def test_a_version_is_given_up_after_two_pages_that_could_not_be_drawn(
+    user: AsUser, durable: IngestingClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = PdfMaker()
+    for _ in range(4):
+        made.page().paragraph(QUOTE)
+    doc_id = await ingested(user, durable, "slow.pdf", made.write(tmp_path / "slow.pdf").read_bytes())
+    anna = user("anna")
+    assert (await anna.get(f"/documents/{doc_id}/pages/4/image")).status_code == 200
+    with monkeypatch.context() as patched:
+        patched.setattr("shared.ingestion.page_pictures.RENDER_TIMEOUT_S", 0.001)
+        for page in (1, 2):
+            failed = await anna.get(f"/documents/{doc_id}/pages/{page}/image")
+            assert problem_of(failed) == (422, "BadDocumentError")
+    given_up = await anna.get(f"/documents/{doc_id}/pages/3/image")
+    assert problem_of(given_up) == (422, "BadDocumentError")
+    assert (await anna.get(f"/documents/{doc_id}/pages/4/image")).status_code == 200
+    monkeypatch.setattr("shared.ingestion.page_pictures.FAILURE_KEPT", timedelta(0))
+    assert (await anna.get(f"/documents/{doc_id}/pages/3/image")).status_code == 200
+
+
+@pytest.mark.attack("exhaustion")
+async def test_one_person_who_asks_for_many_pages_leaves_places_for_others(
+    services: Services,
+    user: AsUser,
+    durable: IngestingClient,
+    doc_id: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = PdfMaker()
+    for _ in range(20):
+        made.page().paragraph(QUOTE)
+    slow = await ingested(user, durable, "slow.pdf", made.write(tmp_path / "slow.pdf").read_bytes())
+    download, is_fetched, may_continue = services.blobs.download, asyncio.Event(), asyncio.Event()
+
+    async def waiting(container: str, name: str, target: Path) -> BlobProperties:
+        is_fetched.set()
+        await may_continue.wait()
+        return await download(container, name, target)
+
+    monkeypatch.setattr(services.blobs, "download", waiting)
+    anna = user("anna")
+    many = [asyncio.create_task(anna.get(f"/documents/{slow}/pages/{n}/image")) for n in range(1, 21)]
+    await is_fetched.wait()
+    refused = [(await many.pop()) for _ in range(12)]  # 2 are at work and 6 wait
+    bens = asyncio.create_task(user("ben", groups=["readers"]).get(f"/documents/{doc_id}/pages/1/image"))
+    await asyncio.sleep(0.1)
+    may_continue.set()
+    assert (await bens).status_code == 200
+    assert {problem_of(one)[0] for one in refused} == {429}
+    assert {one.status_code for one in await asyncio.gather(*many)} == {200}
 
 
 async def test_what_may_not_be_read_is_told_from_what_is_not_there_by_nothing(

@@ -52,7 +52,8 @@ async def test_pages_wait_without_their_file_and_not_too_many_of_them(
 
     monkeypatch.setattr(services.blobs, "download", slow)
     monkeypatch.setattr("shared.ingestion.page_pictures._places", BoundedSemaphore(2))
-    asked = [asyncio.create_task(page_picture(state, 1, ANNA, services)) for _ in range(5)]
+    people = [UserContext(user_id=f"reader-{number}") for number in range(5)]
+    asked = [asyncio.create_task(page_picture(state, 1, user, services)) for user in people]
     waiting = set(asked)
     while len(waiting) > 2:
         _, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)

@@ -1,0 +1,51 @@
+"""Expensive work that each person may do only a little of at the same time, in one process."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from shared.platform.errors import TooManyRequestsError
+
+_RETRY_AFTER_S = 2.0  # most of such work takes tenths of a second
+
+
+@dataclass(eq=False)
+class _Person:
+    """One person's places, and how many of their calls hold one or wait for it."""
+
+    free: asyncio.Semaphore
+    calls: int = 0
+
+
+class PersonalPlaces:
+    """A limit per person. Calls beyond it wait their turn; too many of them are refused."""
+
+    def __init__(self, places: int, max_waiting: int) -> None:
+        """Allow each person `places` calls at work, and `max_waiting` more that wait."""
+        self._places = places
+        self._max_calls = places + max_waiting
+        self._people: dict[str, _Person] = {}
+
+    @asynccontextmanager
+    async def take(self, user_id: str) -> AsyncIterator[None]:
+        """Hold one of the person's places, as soon as one is free.
+
+        Raises:
+            TooManyRequestsError: `max_waiting` calls of the person wait already.
+        """
+        person = self._people.setdefault(user_id, _Person(asyncio.Semaphore(self._places)))
+        if person.calls >= self._max_calls:
+            raise TooManyRequestsError(
+                "Too many of your requests are waiting for this kind of work.",
+                "Wait until some of them have been answered.",
+                retry_after_s=_RETRY_AFTER_S,
+            )
+        person.calls += 1
+        try:
+            async with person.free:
+                yield
+        finally:
+            person.calls -= 1
+            if not person.calls:
+                del self._people[user_id]
