@@ -1,14 +1,17 @@
 """GET /api/documents/{doc_id}/pages/… and …/readable: documents as people read them, with what was cited."""
 
 import asyncio
-from dataclasses import dataclass
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import azure.functions as func
 
 from functions.http.conditions import preferred
-from functions.http.requests import caller_of, note_act, ready_services
+from functions.http.requests import admitted, caller_of, note_act, ready_services
 from functions.http.responses import Request, Response, json_response, picture_response, read_query, route
+from shared.access.personal_places import PersonalPlaces
 from shared.platform.errors import (
     BadDocumentError,
     ConflictError,
@@ -21,15 +24,18 @@ from shared.platform.telemetry import get_logger
 
 if TYPE_CHECKING:
     from shared.access.models import UserContext
+    from shared.documents.models import Element
     from shared.documents.page_models import CitationQuery, PageSheet, ViewedElement, ViewedPicture
     from shared.documents.page_views import Cited, Material
     from shared.documents.state import DocumentState
+    from shared.evidence.quote_places import Place
     from shared.ingestion.services import IngestionServices
     from shared.wiring import Services
 
 
 blueprint = func.Blueprint()
 _HTML, _JSON, _MARKDOWN = "text/html", "application/json", "text/markdown"
+_views = PersonalPlaces(2, max_waiting=6)  # a part takes up to 1 MB; browsers open six connections to a host
 _VARYING = {"Vary": "Accept", "Cache-Control": "private, no-store"}
 
 
@@ -48,11 +54,50 @@ async def reader_of(request: Request) -> Reader:
     return Reader(str(request.path_params["doc_id"]), user, await ready_services())
 
 
-async def material_of(reader: Reader, query: "CitationQuery") -> "tuple[Material, DocumentState]":
-    """The document with its pieces, captions and the citation asked for.
+@dataclass(frozen=True)
+class _Opened:
+    """A document that the reader may read, with its outline, and the citation asked for."""
+
+    reader: Reader
+    material: "Material"
+    state: "DocumentState"
+
+    async def elements(self, parts: range) -> "tuple[Element, ...]":
+        """Read the pieces of some parts. NotFoundError or ConflictError if the version is gone."""
+        return tuple([piece async for pieces in self._parts(parts) for piece in pieces])
+
+    async def places(self) -> "list[Place]":
+        """Find the cited passage in the whole document, reading one part at a time."""
+        from shared.documents.page_views import passage_places, searched_pieces
+        from shared.documents.reading import parts_to_search
+        from shared.evidence.quote_places import Place
+
+        outline, cited = self.material.outline, self.material.cited
+        if cited is None:
+            return []
+        parts = parts_to_search(outline, cited.citation)
+        index = outline.parts[parts.start].start if parts else 0
+        searched: list[tuple[int, str]] = []
+        async for pieces in self._parts(parts):
+            searched += searched_pieces(pieces, index, cited.citation)
+            index += len(pieces)
+        # In a thread: to find a passage in a long document takes longer than others should wait.
+        found = await asyncio.to_thread(passage_places, [text for _, text in searched], cited)
+        return [Place(searched[place.index][0], place.start, place.end) for place in found]
+
+    def _parts(self, parts: range) -> "AsyncIterator[tuple[Element, ...]]":
+        from shared.documents.page_files import get_parts
+
+        wanted = self.material.outline.parts[parts.start : parts.stop]
+        state = self.state
+        return get_parts(self.reader.services.blobs, state.doc_id, state.content_hash, wanted)
+
+
+async def _open(reader: Reader, query: "CitationQuery") -> _Opened:
+    """Read what all views need.
 
     Raises:
-        DocumentNotFoundError: there is none, or the caller may not read it.
+        DocumentNotFoundError: there is no such document, or the caller may not read it.
     """
     from shared.documents import figure_store, page_files
     from shared.documents.listing import readable_document
@@ -61,19 +106,26 @@ async def material_of(reader: Reader, query: "CitationQuery") -> "tuple[Material
 
     blobs, doc_id = reader.services.blobs, reader.doc_id
     found = await readable_document(doc_id, reader.user, reader.services)
-    reading, captions, cited = await run_together(
-        page_files.get_reading(blobs, doc_id, found.state.content_hash),
+    outline, captions, cited = await run_together(
+        page_files.get_outline(blobs, doc_id, found.state.content_hash),
         figure_store.captions(blobs, doc_id),
         cited_by(reader, query),
     )
-    material = Material(
-        record=found.record,
-        elements=reading.elements,
-        page_count=reading.page_count or found.state.page_count,
-        captions=captions,
-        cited=cited,
-    )
-    return material, found.state
+    if outline.page_count is None:
+        outline = outline.model_copy(update={"page_count": found.state.page_count})
+    return _Opened(reader, Material(found.record, outline, captions=captions, cited=cited), found.state)
+
+
+@asynccontextmanager
+async def _viewing(request: Request, reader: Reader) -> "AsyncIterator[None]":
+    """Count a view as a call, and hold one of the reader's places for it.
+
+    Raises:
+        TooManyRequestsError: the rate limit is reached, or too many views of theirs wait already.
+    """
+    await admitted(request, reader.user, reader.services)
+    async with _views.take(reader.user.user_id):
+        yield
 
 
 async def cited_by(reader: Reader, query: "CitationQuery") -> "Cited | None":
@@ -146,18 +198,20 @@ async def get_document_page(req: Request) -> Response:
     """One page: its picture with the cited passage marked, and its text. HTML, or JSON if accepted."""
     from shared.documents.page_html import page_html
     from shared.documents.page_models import PageQuery, ViewedPicture
-    from shared.documents.page_views import page_number_of, page_view
+    from shared.documents.page_views import page_number_of, page_view, shown_parts
 
     reader = await reader_of(req)
     query = read_query(req, PageQuery)
     number = page_number_of(str(req.path_params["page"]))
-    material, state = await material_of(reader, query)
-    await note_act(req, reader.user, reader.services, "page", reader.doc_id)
-    sheet, has_picture = await sheet_of(material, state, number, reader.user, reader.services)
-    kind = preferred(req.headers.get("accept"), (_HTML, _JSON))
-    picture = ViewedPicture(path=f"/api/documents/{reader.doc_id}/pages/{number}/image")
-    view = await asyncio.to_thread(page_view, material, number, picture if has_picture else None, sheet)
-    if kind == _HTML:
+    async with _viewing(req, reader):
+        opened = await _open(reader, query)
+        elements = await opened.elements(shown_parts(opened.material.outline, number))
+        material, state = replace(opened.material, elements=elements), opened.state
+        await note_act(req, reader.user, reader.services, "page", reader.doc_id)
+        sheet, has_picture = await sheet_of(material, state, number, reader.user, reader.services)
+        picture = ViewedPicture(path=f"/api/documents/{reader.doc_id}/pages/{number}/image")
+        view = await asyncio.to_thread(page_view, material, number, picture if has_picture else None, sheet)
+    if preferred(req.headers.get("accept"), (_HTML, _JSON)) == _HTML:
         return _html(page_html(view))
     signed: dict[str, object] = {"elements": await _with_signed(view.elements, reader)}
     if view.picture and sheet:
@@ -196,18 +250,21 @@ async def get_readable_document(req: Request) -> Response:
     """The document's text, a part at a time. HTML, or Markdown or JSON if that is accepted."""
     from shared.documents.page_html import readable_html, readable_markdown
     from shared.documents.page_models import ReadableQuery
-    from shared.documents.page_views import readable_view
+    from shared.documents.page_views import readable_view, wanted_part
 
     reader = await reader_of(req)
     query = read_query(req, ReadableQuery)
-    material, _ = await material_of(reader, query)
-    await note_act(req, reader.user, reader.services, "page", reader.doc_id)
+    async with _viewing(req, reader):
+        opened = await _open(reader, query)
+        await note_act(req, reader.user, reader.services, "page", reader.doc_id)
+        places = await opened.places()
+        number = wanted_part(opened.material.outline, query, places)
+        elements = await opened.elements(range(number, number + 1))
+        view = readable_view(replace(opened.material, elements=elements), number, places)
     kind = preferred(req.headers.get("accept"), (_HTML, _JSON, _MARKDOWN))
-    # In a thread: to find a passage in a long document takes longer than others should wait.
-    view = await asyncio.to_thread(readable_view, material, query)
     if kind == _JSON:
-        elements = await _with_signed(view.elements, reader)
-        return json_response(view.model_copy(update={"elements": elements}), headers=_VARYING)
+        signed = await _with_signed(view.elements, reader)
+        return json_response(view.model_copy(update={"elements": signed}), headers=_VARYING)
     if kind == _MARKDOWN:
         # Markdown has no field for a cursor: it stands in a link. Source: RFC 8288.
         link = {"Link": f'<?cursor={view.cursor}>; rel="next"'} if view.cursor else {}

@@ -6,30 +6,48 @@ there, too.
 """
 
 import asyncio
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
-from shared.documents.page_models import Reading
+from shared.documents.models import Element
+from shared.documents.page_models import Outline, Part
+from shared.documents.reading import OUTLINE_FILE, PARTS_FILE, decode
 from shared.platform.blobs import BlobStore
+from shared.platform.errors import NotFoundError
 from shared.platform.names import WORK
 
 FOLDER = "views/"
 
 
-async def put_reading(blobs: BlobStore, doc_id: str, content_hash: str, reading: Path | None) -> None:
-    """Keep the pieces that the parser left in a file."""
-    if reading is not None:
-        content = await asyncio.to_thread(reading.read_bytes)
-        await blobs.write(WORK, f"{version_folder(doc_id, content_hash)}reading.json", content)
+async def put_reading(blobs: BlobStore, doc_id: str, content_hash: str, folder: Path) -> None:
+    """Store the outline and the parts that the parser left in a folder."""
+    for name in (PARTS_FILE, OUTLINE_FILE):  # an outline is never stored without its parts
+        content = await asyncio.to_thread((folder / name).read_bytes)
+        await blobs.write(WORK, version_folder(doc_id, content_hash) + name, content)
 
 
-async def get_reading(blobs: BlobStore, doc_id: str, content_hash: str) -> Reading:
-    """The pieces of a version.
+async def get_outline(blobs: BlobStore, doc_id: str, content_hash: str) -> Outline:
+    """Return the outline of a version. NotFoundError if the version is gone."""
+    content = await blobs.read(WORK, version_folder(doc_id, content_hash) + OUTLINE_FILE)
+    return await asyncio.to_thread(Outline.from_stored, content)
+
+
+async def get_parts(
+    blobs: BlobStore, doc_id: str, content_hash: str, parts: Sequence[Part]
+) -> AsyncIterator[tuple[Element, ...]]:
+    """Read neighbouring parts of a version, one at a time.
 
     Raises:
-        NotFoundError: they went with their version.
+        NotFoundError, ConflictError: the version is gone.
     """
-    content = await blobs.read(WORK, f"{version_folder(doc_id, content_hash)}reading.json")
-    return await asyncio.to_thread(Reading.from_stored, content)
+    name = version_folder(doc_id, content_hash) + PARTS_FILE
+    stored = await blobs.properties(WORK, name)
+    if stored is None:
+        raise NotFoundError("The text of this version is gone.", "Read the document again.")
+    for part in parts:
+        pieces = blobs.chunks(WORK, name, etag=stored.etag, first=part.first_byte, length=part.size_bytes)
+        content = b"".join([piece async for piece in pieces])
+        yield await asyncio.to_thread(decode, content)
 
 
 async def keep_only(blobs: BlobStore, doc_id: str, content_hash: str) -> None:

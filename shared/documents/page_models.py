@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
-from shared.documents.models import Element, ElementKind
+from shared.documents.models import ElementKind
 from shared.evidence.models import PageArea, PageWord
 from shared.platform.models import Model
 
@@ -65,11 +65,34 @@ class PageSheet(Model):
     words: tuple[PageWord, ...] = ()
 
 
-class Reading(Model):
-    """The pieces of one version of a document in reading order, kept as long as the version lives."""
+class Part(Model):
+    """A run of pieces that views read together.
 
-    elements: tuple[Element, ...]
+    Attributes:
+        start: index of its first piece in the document.
+        first_byte, size_bytes: where its JSON stands in the stored reading.
+        pages: the lowest and the highest page number of its pieces; None without any.
+        first_moment: when the first of its pieces is said, in seconds of the recording.
+    """
+
+    start: int
+    first_byte: int
+    size_bytes: int
+    pages: tuple[int, int] | None = None
+    first_moment: float | None = None
+
+
+class Outline(Model):
+    """The parts of one version of a document, kept with them as long as the version lives."""
+
+    parts: tuple[Part, ...]
+    piece_count: int
     page_count: int | None = None
+
+    @property
+    def last_page(self) -> int:
+        """The highest page number of any piece; 0 without any."""
+        return max((part.pages[1] for part in self.parts if part.pages), default=0)
 
 
 class TextMark(Model):

@@ -1,7 +1,6 @@
 """Views of a document: which pieces are shown, where the cited passage is marked. Pure."""
 
 import re
-from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -9,6 +8,7 @@ from shared.documents.models import Caption, Element
 from shared.documents.page_models import (
     CitedPassage,
     DocumentText,
+    Outline,
     PageSheet,
     PageView,
     ReadableQuery,
@@ -18,6 +18,7 @@ from shared.documents.page_models import (
     ViewedFigure,
     ViewedPicture,
 )
+from shared.documents.reading import part_at_moment, part_from_page, part_with, parts_of_page
 from shared.evidence.citations import CITED_ID
 from shared.evidence.document_prompt import web_address
 from shared.evidence.models import Citation
@@ -25,7 +26,6 @@ from shared.evidence.quote_places import Place, quote_areas, quote_places, row_p
 from shared.platform.errors import NotFoundError
 from shared.retrieval.models import DocumentRecord
 
-PART_CHARS = 20_000  # some ten printed pages: a screen that loads at once (unmeasured)
 _NUMBER = re.compile(r"[0-9]{1,7}", re.ASCII)
 
 
@@ -38,35 +38,6 @@ def page_number_of(text: str) -> int:
     if not _NUMBER.fullmatch(text) or int(text) < 1:
         raise NotFoundError(f"There is no page {text[:20]!r}.", "Pages are counted from 1.")
     return int(text)
-
-
-def part_starts(elements: Sequence[Element]) -> list[int]:
-    """Where each part begins; the first at 0.
-
-    A part ends before a page or a heading once it is half full, and between any two pieces when it is full.
-    """
-    starts = [0]
-    size = 0
-    last_page: int | None = None
-    for index, element in enumerate(elements):
-        length = len(element.text)
-        is_border = element.kind == "heading" or element.page_number != last_page
-        is_full = size + length > PART_CHARS or (is_border and size > PART_CHARS / 2)
-        if is_full and index > starts[-1]:
-            starts.append(index)
-            size = 0
-        size += length
-        last_page = element.page_number
-    return starts
-
-
-def element_at(elements: Sequence[Element], seconds: float) -> int:
-    """The piece that is being said at a moment of a recording; 0 where there are no moments."""
-    found = 0
-    for index, element in enumerate(elements):
-        if element.start_seconds is not None and element.start_seconds <= seconds:
-            found = index
-    return found
 
 
 @dataclass(frozen=True)
@@ -90,46 +61,55 @@ class Cited:
 
 @dataclass(frozen=True)
 class Material:
-    """A document with all that its views are made from.
+    """A document with what one of its views is made from.
 
     Attributes:
+        elements: pieces of one or more parts.
         captions: of the pictures that can be shown, by their key.
     """
 
     record: DocumentRecord
-    elements: tuple[Element, ...]
-    page_count: int | None = None
+    outline: Outline
+    elements: tuple[Element, ...] = ()
     captions: Mapping[str, Caption] = field(default_factory=dict)
     cited: Cited | None = None
 
     @property
     def has_pages(self) -> bool:
         """Whether the format has pages, slides or sheets."""
-        return self.page_count is not None or any(one.page_number is not None for one in self.elements)
+        return self.outline.page_count is not None or self.outline.last_page > 0
+
+
+def shown_parts(outline: Outline, page_number: int) -> range:
+    """Return the parts that the view of a page reads; of a document without pages, one part.
+
+    Raises:
+        NotFoundError: there is no such page.
+    """
+    has_pages = outline.page_count is not None or outline.last_page > 0
+    page_count = _page_count(outline) if has_pages else len(outline.parts)
+    if page_number > page_count:
+        raise NotFoundError(f"There is no page {page_number}.", f"Its last page is {page_count}.")
+    return parts_of_page(outline, page_number) if has_pages else range(page_number - 1, page_number)
+
+
+def _page_count(outline: Outline) -> int:
+    return max(outline.page_count or 0, outline.last_page, 1)
 
 
 def page_view(
     material: Material, page_number: int, picture: ViewedPicture | None = None, sheet: PageSheet | None = None
 ) -> PageView:
-    """One page; of a document without pages, one part.
+    """Show one page from the parts that `shown_parts` names.
 
     Args:
         picture: None where the page has none.
         sheet: the picture's size and words, once it was made.
-
-    Raises:
-        NotFoundError: there is no such page.
     """
-    starts, elements, cited = part_starts(material.elements), material.elements, material.cited
-    last = max((element.page_number or 0 for element in elements), default=0)
-    page_count = max(material.page_count or 0, last, 1) if material.has_pages else len(starts)
-    if page_number > page_count:
-        raise NotFoundError(f"There is no page {page_number}.", f"Its last page is {page_count}.")
+    shown, cited, outline = material.elements, material.cited, material.outline
     if material.has_pages:
-        shown = tuple(element for element in elements if element.page_number == page_number)
-    else:
-        shown = elements[slice(*[*starts, None][page_number - 1 : page_number + 1])]
-    places = _places(shown, cited)
+        shown = tuple(element for element in shown if element.page_number == page_number)
+    places = passage_places([element.text for element in shown], cited)
     if picture is not None and sheet is not None:
         marks = quote_areas(sheet.words, cited.citation.quote, cited.context) if cited else ()
         size = {"width_px": sheet.width_px, "height_px": sheet.height_px}
@@ -141,60 +121,64 @@ def page_view(
     return PageView(
         **dict(_text(material, shown, places, content_url, is_marked=is_marked)),
         page_number=page_number,
-        page_count=page_count,
+        page_count=_page_count(outline) if material.has_pages else len(outline.parts),
         has_pages=material.has_pages,
         picture=picture,
         readable_url=f"{base}/readable{there}" if material.has_pages else f"{base}/readable",
     )
 
 
-def readable_view(material: Material, query: ReadableQuery) -> ReadableView:
-    """The part of the text that was asked for: by cursor, else by citation, page or moment."""
-    elements, starts, places = material.elements, part_starts(material.elements), _all_places(material)
-    wanted = 0
+def wanted_part(outline: Outline, query: ReadableQuery, places: Sequence[Place]) -> int:
+    """Return the number of the part to read: by cursor, else by citation, page or moment; counted from 0.
+
+    `places` are those of the cited passage in the whole document.
+    """
     if query.cursor:
-        wanted = int(query.cursor)
-    elif places:
-        wanted = places[0].index
-    elif query.page:
-        wanted = next((at for at, one in enumerate(elements) if (one.page_number or 0) >= query.page), 0)
-    elif query.t:
-        wanted = element_at(elements, query.t)
-    number = bisect_right(starts, wanted) - 1
-    start, end = [*starts, len(elements)][number : number + 2]
+        return part_with(outline, int(query.cursor))
+    if places:
+        return part_with(outline, places[0].index)
+    if query.page:
+        return part_from_page(outline, query.page)
+    return part_at_moment(outline, query.t) if query.t else 0
+
+
+def readable_view(material: Material, number: int, places: Sequence[Place] = ()) -> ReadableView:
+    """Show a part, whose pieces `material.elements` are, with the places of the cited passage in it."""
+    parts, start = material.outline.parts, material.outline.parts[number].start
+    end = start + len(material.elements)
     here = [
         Place(place.index - start, place.start, place.end) for place in places if start <= place.index < end
     ]
     content_url = f"/api/documents/{material.record.doc_id}/content"
     return ReadableView(
-        **dict(_text(material, elements[start:end], here, content_url, is_marked=bool(here))),
-        page_count=material.page_count or material.record.page_count,
-        cursor=str(end) if end < len(elements) else None,
-        previous_cursor=str(starts[number - 1]) if number else None,
+        **dict(_text(material, material.elements, here, content_url, is_marked=bool(here))),
+        page_count=material.outline.page_count or material.record.page_count,
+        cursor=str(end) if number + 1 < len(parts) else None,
+        previous_cursor=str(parts[number - 1].start) if number else None,
     )
 
 
-def _all_places(material: Material) -> list[Place]:
-    """Places in the whole document, by the number of the piece; on the cited page, if there are pages."""
-    cited = material.cited
-    if cited is None:
-        return []
-    page, moment = cited.citation.page_number, cited.citation.start_seconds
-    elements = list(enumerate(material.elements))
-    if page is not None:
-        elements = [(at, one) for at, one in elements if one.page_number == page]
-    elif moment is not None:
-        elements = elements[element_at(material.elements, moment) :]
-    found = _places([one for _, one in elements], cited)
-    return [Place(elements[place.index][0], place.start, place.end) for place in found]
+def searched_pieces(pieces: Sequence[Element], first_index: int, citation: Citation) -> list[tuple[int, str]]:
+    """Return index and text of the pieces in which a citation's passage can stand.
+
+    `first_index` is that of `pieces[0]` in the document.
+    """
+    numbered = list(enumerate(pieces, first_index))
+    if citation.page_number is not None:
+        return [(index, one.text) for index, one in numbered if one.page_number == citation.page_number]
+    moment = -1.0 if citation.start_seconds is None else citation.start_seconds
+    starts = [(at, one.start_seconds) for at, one in enumerate(pieces) if one.start_seconds is not None]
+    begun = [at for at, seconds in starts if seconds <= moment]
+    return [(index, one.text) for index, one in numbered[begun[-1] if begun else 0 :]]
 
 
-def _places(elements: Sequence[Element], cited: Cited | None) -> list[Place]:
+def passage_places(texts: Sequence[str], cited: Cited | None) -> list[Place]:
+    """Return where the cited passage, or the cited rows of a table, stand among texts."""
     if cited is None:
         return []
     if cited.citation.kind == "table":
-        return row_places([element.text for element in elements], cited.rows)
-    return quote_places([element.text for element in elements], cited.citation.quote, cited.context)
+        return row_places(texts, cited.rows)
+    return quote_places(texts, cited.citation.quote, cited.context)
 
 
 def _text(

@@ -107,7 +107,7 @@ async def _parse(task: IngestTask, folder: Path, run: RunJob) -> Parsed:
     finally:
         spent = Usage(size_bytes=downloaded.size_bytes, parser_seconds=time.monotonic() - began)
         task.used = task.used.plus(spent)
-    await page_files.put_reading(task.blobs, state.doc_id, task.content_hash, job.reading)
+    await page_files.put_reading(task.blobs, state.doc_id, task.content_hash, folder)
     if job.tables is not None:
         await put_tables(task.blobs, state.doc_id, task.content_hash, job.tables)
     if parsed.figures:
@@ -127,7 +127,7 @@ async def _job(task: IngestTask, state: DocumentState, folder: Path) -> ParseJob
         max_blocks=settings.ingestion.max_document_blocks,
         tokenizer_path=settings.models.embedding_tokenizer_path,
         figures=folder,
-        reading=folder / "reading.json",
+        reading=folder,
         tables=folder if hints_of(state.filename) else None,
         hints=await _hints(task) if state.hints_etag else "",
         max_figures=settings.ingestion.max_figures,

@@ -17,7 +17,7 @@ from typing import Annotated, Literal
 from pydantic import Field, TypeAdapter
 
 from shared.documents.models import Chunk, Element, ParsedDocument
-from shared.documents.page_models import Reading
+from shared.documents.reading import OUTLINE_FILE, PARTS_FILE, encode
 from shared.ingestion.chunking import chunk_elements, figures_of
 from shared.ingestion.models import Layout, ParsedFile
 from shared.ingestion.no_network import close_network
@@ -32,6 +32,7 @@ from shared.tables.queries import GuardJob, QueryJob
 
 _PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG, prctl(2)
 OPENING_CHARS = 6000
+MAX_PIECES = 50_000  # ten thousand dense pages; a file of 1 MB can hold five times as many empty ones
 MAX_WARNINGS = 20  # a workbook may have thousands of hidden sheets, and all is held in one row of a table
 MAX_WARNING_CHARS = 500
 
@@ -48,7 +49,7 @@ class ParseJob(Model):
         page_texts: what a service read of pages without text, by page number, as yet perhaps nothing; None =
             Tesseract reads them.
         layout: what a parser service found; None = our own parsers find out.
-        reading: where the document's elements go, a Reading as JSON; None = they are not kept.
+        reading: a folder for the parts that people read (shared/documents/page_files.py); None = not kept.
         tables: a folder for the rows of its sheets; None = they are not kept.
         hints: what its owner says about them, as YAML.
     """
@@ -188,9 +189,17 @@ def parse_file(job: ParseJob) -> ParsedFile:
     with open_context(job.figures, job.max_figures, job.recognition_budget_s, pages, tables) as context:
         document = _parse(known, job, context)
     elements = document.elements
+    if len(elements) > MAX_PIECES:
+        raise BadDocumentError(
+            f"The document has {len(elements):,} paragraphs, tables and figures; at most {MAX_PIECES:,} are "
+            "read.",
+            "Split the file.",
+            failure="too_large",
+        )
     if job.reading is not None:
-        reading = Reading(elements=elements, page_count=document.page_count)
-        job.reading.write_text(reading.model_dump_json(), encoding="utf-8", errors="replace")
+        outline, parts = encode(elements, document.page_count)
+        (job.reading / PARTS_FILE).write_bytes(parts)
+        (job.reading / OUTLINE_FILE).write_text(outline.model_dump_json(), encoding="utf-8")
     count_tokens = token_counter(job.tokenizer_path)
     chunks = chunk_elements(elements, job.max_tokens, count_tokens)
     if len(chunks) > job.max_blocks:

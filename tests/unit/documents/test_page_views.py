@@ -2,25 +2,38 @@
 
 import base64
 import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from html.parser import HTMLParser
+from typing import Any
 
 import pytest
 
 from shared.documents.models import Caption, Element, Picture
 from shared.documents.page_html import BY_MODEL, POLICY, STYLE, page_html, readable_html, readable_markdown
-from shared.documents.page_models import PageSheet, ReadableQuery, ViewedPicture
+from shared.documents.page_models import PageSheet, PageView, ReadableQuery, ReadableView, ViewedPicture
 from shared.documents.page_views import (
-    PART_CHARS,
     Cited,
     Material,
-    element_at,
     page_number_of,
     page_view,
-    part_starts,
+    passage_places,
     readable_view,
+    searched_pieces,
+    shown_parts,
+    wanted_part,
+)
+from shared.documents.reading import (
+    PART_CHARS,
+    decode,
+    encode,
+    part_at_moment,
+    part_starts,
+    parts_of_page,
 )
 from shared.evidence.models import Citation, PageArea, PageWord
+from shared.evidence.quote_places import Place
 from shared.platform.errors import NotFoundError
 from shared.retrieval.models import DocumentRecord
 
@@ -46,10 +59,30 @@ def test_a_part_that_is_half_full_ends_before_a_heading_and_before_a_page() -> N
     assert part_starts([]) == [0]
 
 
-def test_a_moment_leads_to_what_is_being_said() -> None:
-    said = [Element(kind="paragraph", text="x", start_seconds=second) for second in (0.0, 5.5, 83.2)]
-    assert [element_at(said, second) for second in (0, 5, 6, 83.2, 900)] == [0, 0, 1, 2, 2]
-    assert element_at([piece(3)], 60) == 0
+def test_a_part_holds_so_many_pieces_however_short_they_are() -> None:
+    starts = part_starts([piece(0)] * 2500)
+    assert starts == [0, 1000, 2000]
+
+
+def test_a_moment_leads_to_the_part_that_is_being_said() -> None:
+    said = [Element(kind="paragraph", text="x" * 15_000, start_seconds=second) for second in (0.0, 5.5, 83.2)]
+    outline = encode(said, None)[0]
+    assert [part_at_moment(outline, second) for second in (0, 5, 6, 83.2, 900)] == [0, 0, 1, 2, 2]
+    assert part_at_moment(encode([piece(3)], None)[0], 60) == 0
+
+
+def test_parts_are_stored_one_by_one() -> None:
+    pieces = tuple(piece(15_000, page) for page in (1, 2, 2, 5))
+    outline, content = encode(pieces, 9)
+    decoded = [decode(content[one.first_byte : one.first_byte + one.size_bytes]) for one in outline.parts]
+    assert [one for part in decoded for one in part] == list(pieces)
+    assert (outline.piece_count, outline.page_count, outline.last_page) == (4, 9, 5)
+    assert [parts_of_page(outline, page) for page in (1, 2, 3, 5)] == [
+        range(1),
+        range(1, 3),
+        range(0),
+        range(3, 4),
+    ]
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "1.0", "x", "", "٣", "99999999", "1 "])
@@ -99,10 +132,44 @@ def cited(quote: str, page: int | None = 1) -> Cited:
     return Cited("r1", citation)
 
 
+def of(
+    elements: Sequence[Element],
+    quoted: Cited | None = None,
+    page_count: int | None = None,
+    captions: Mapping[str, Caption] | None = None,
+    record: DocumentRecord = RECORD,
+) -> Material:
+    """A document without what one of its views shows."""
+    known = CAPTIONS if captions is None else captions
+    return Material(record, encode(elements, page_count)[0], tuple(elements), known, quoted)
+
+
+def page_of(made: Material, number: int, *drawn: Any) -> PageView:
+    """The view of a page, with the parts that it asks for."""
+    return page_view(_narrowed(made, shown_parts(made.outline, number)), number, *drawn)
+
+
+def text_of(made: Material, **query: Any) -> ReadableView:
+    """The view of the part that a query asks for."""
+    wanted: list[tuple[int, str]] = []
+    if made.cited is not None:
+        wanted = searched_pieces(made.elements, 0, made.cited.citation)
+    places = [
+        Place(wanted[place.index][0], place.start, place.end)
+        for place in passage_places([text for _, text in wanted], made.cited)
+    ]
+    number = wanted_part(made.outline, ReadableQuery(**query), places)
+    return readable_view(_narrowed(made, range(number, number + 1)), number, places)
+
+
+def _narrowed(made: Material, parts: range) -> Material:
+    starts = [*(part.start for part in made.outline.parts), len(made.elements)]
+    elements = made.elements[starts[parts.start] : starts[parts.stop]] if parts else ()
+    return replace(made, elements=elements)
+
+
 def material(quote: str | None = None, elements: tuple[Element, ...] = ELEMENTS) -> Material:
-    pages = 3 if elements is ELEMENTS else None
-    found = cited(quote) if quote else None
-    return Material(RECORD, elements, page_count=pages, captions=CAPTIONS, cited=found)
+    return of(elements, cited(quote) if quote else None, 3 if elements is ELEMENTS else None)
 
 
 class Tags(HTMLParser):
@@ -125,7 +192,7 @@ def test_a_page_shows_its_own_pieces_and_marks_the_passage_in_text_and_picture()
     words = tuple(PageWord(text=text, area=area) for text in ("The", "pump", "runs", "at", "15", "bar."))
     sheet = PageSheet(width_px=100, height_px=200, words=words)
     picture = ViewedPicture(path="/api/documents/d1/pages/1/image")
-    view = page_view(material("runs at 15 bar"), 1, picture, sheet)
+    view = page_of(material("runs at 15 bar"), 1, picture, sheet)
     assert [one.kind for one in view.elements] == ["heading", "paragraph", "list_item", "list_item"]
     (mark,) = view.elements[1].marks
     assert view.elements[1].text[mark.start : mark.end] == "runs at 15 bar"
@@ -143,26 +210,26 @@ def test_a_page_shows_its_own_pieces_and_marks_the_passage_in_text_and_picture()
 
 
 def test_a_passage_of_another_page_is_told_of_with_its_address() -> None:
-    view = page_view(material("runs at 15 bar"), 2)
+    view = page_of(material("runs at 15 bar"), 2)
     assert view.cited is not None
     assert not view.cited.is_marked
     assert 'href="/api/documents/d1/pages/1?run=r1&amp;n=2"' in page_html(view)
 
 
 def test_pages_lead_to_their_neighbours_and_there_are_no_others() -> None:
-    first, last = page_html(page_view(material(), 1)), page_html(page_view(material(), 3))
+    first, last = page_html(page_of(material(), 1)), page_html(page_of(material(), 3))
     assert 'rel="next" href="/api/documents/d1/pages/2"' in first
     assert 'rel="prev"' not in first
     assert 'rel="prev" href="/api/documents/d1/pages/2"' in last
     assert 'rel="next"' not in last
     assert "No text was found on this page." in last
     with pytest.raises(NotFoundError):
-        page_view(material(), 4)
+        page_of(material(), 4)
 
 
 def test_nothing_of_a_document_becomes_markup() -> None:
-    pages = [page_html(page_view(material("runs at 15 bar"), number)) for number in (1, 2)]
-    pages.append(readable_html(readable_view(material("runs at 15 bar"), ReadableQuery())))
+    pages = [page_html(page_of(material("runs at 15 bar"), number)) for number in (1, 2)]
+    pages.append(readable_html(text_of(material("runs at 15 bar"))))
     for page in pages:
         tags = Tags(page)
         assert not {"script", "b", "i", "iframe", "object", "form"} & set(tags.names)
@@ -174,7 +241,7 @@ def test_nothing_of_a_document_becomes_markup() -> None:
 
 
 def test_the_policy_allows_the_style_of_the_page_and_nothing_that_runs() -> None:
-    page = page_html(page_view(material(), 1))
+    page = page_html(page_of(material(), 1))
     style = page.partition("<style>")[2].partition("</style>")[0]
     assert style == STYLE
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
@@ -185,7 +252,7 @@ def test_the_policy_allows_the_style_of_the_page_and_nothing_that_runs() -> None
 
 
 def test_a_table_is_a_table_and_a_model_is_named_where_it_described_a_picture() -> None:
-    page = page_html(page_view(material(), 2))
+    page = page_html(page_of(material(), 2))
     assert '<th scope="col">Model</th><th scope="col">Weight</th>' in page
     assert "<td>P1 | P2</td><td>40 &lt;b&gt;kg&lt;/b&gt;</td>" in page
     assert page.count("<tr>") == 2
@@ -196,41 +263,39 @@ def test_a_table_is_a_table_and_a_model_is_named_where_it_described_a_picture() 
 
 def test_a_figure_whose_caption_says_its_name_says_it_once() -> None:
     captions = {KEY: Caption(text="Figure 1: A pump.", by_model=False)}
-    page = page_html(page_view(Material(RECORD, ELEMENTS, page_count=3, captions=captions), 2))
+    page = page_html(page_of(of(ELEMENTS, page_count=3, captions=captions), 2))
     assert '<figcaption dir="auto">Figure 1: A pump.</figcaption>' in page
 
 
 def test_an_item_of_a_list_has_one_bullet() -> None:
-    page = page_html(page_view(material(), 1))
+    page = page_html(page_of(material(), 1))
     assert "<ul>\n<li>first</li>\n<li>second</li>\n</ul>" in page
 
 
 def test_a_passage_in_a_table_is_marked_in_its_cells() -> None:
-    found = Material(
-        RECORD, ELEMENTS, page_count=3, captions=CAPTIONS, cited=cited("| P1 \\| P2 | 40 <b>kg</b> |", 2)
-    )
-    page = page_html(page_view(found, 2))
+    found = of(ELEMENTS, cited("| P1 \\| P2 | 40 <b>kg</b> |", 2), 3)
+    page = page_html(page_of(found, 2))
     assert '<td><mark id="cited">P1 | P2</mark></td>' in page
 
 
 def test_the_whole_text_opens_where_the_passage_stands() -> None:
     many = tuple(Element(kind="paragraph", text=f"Number {n}. " + "x" * 3000) for n in range(30))
-    opened = readable_view(Material(RECORD, many, cited=cited("Number 20.", None)), ReadableQuery())
+    opened = text_of(of(many, cited("Number 20.", None)))
     assert any(element.marks for element in opened.elements)
     assert (opened.previous_cursor, opened.cursor) == ("12", "24")
-    first = readable_view(Material(RECORD, many), ReadableQuery())
+    first = text_of(of(many))
     assert (first.previous_cursor, first.elements[0].text[:9]) == (None, "Number 0.")
     seen = [first]
     while seen[-1].cursor:
-        seen.append(readable_view(Material(RECORD, many), ReadableQuery(cursor=seen[-1].cursor)))
+        seen.append(text_of(of(many), cursor=seen[-1].cursor))
     assert [one.text for view in seen for one in view.elements] == [one.text for one in many]
 
 
 def test_the_whole_text_opens_at_a_page_and_at_a_moment() -> None:
     paged = tuple(Element(kind="paragraph", text="x" * 15_000, page_number=n) for n in (1, 2, 3))
-    assert readable_view(Material(RECORD, paged), ReadableQuery(page=3)).elements[0].page_number == 3
+    assert text_of(of(paged), page=3).elements[0].page_number == 3
     said = tuple(Element(kind="paragraph", text="x" * 15_000, start_seconds=n * 60.0) for n in range(3))
-    view = readable_view(Material(RECORD, said), ReadableQuery(t=61))
+    view = text_of(of(said), t=61)
     assert view.elements[0].start_seconds == 60.0
     assert 'id="t-60"' in readable_html(view)
 
@@ -238,21 +303,21 @@ def test_the_whole_text_opens_at_a_page_and_at_a_moment() -> None:
 def test_a_moment_leads_to_the_recording_if_somebody_said_where_it_is() -> None:
     said = (Element(kind="paragraph", text="Hello.", start_seconds=83.4),)
     record = RECORD.model_copy(update={"source_url": "https://video.example/talk"})
-    page = readable_html(readable_view(Material(record, said), ReadableQuery()))
+    page = readable_html(text_of(of(said, record=record)))
     assert 'href="https://video.example/talk#t=83">01:23</a>' in page
     hostile = RECORD.model_copy(update={"source_url": "javascript:alert(1)"})
-    assert "javascript" not in readable_html(readable_view(Material(hostile, said), ReadableQuery()))
+    assert "javascript" not in readable_html(text_of(of(said, record=hostile)))
 
 
 def test_a_document_without_pages_is_read_in_parts() -> None:
     many = tuple(Element(kind="paragraph", text="x" * 3000) for _ in range(30))
-    view = page_view(Material(RECORD, many), 2)
+    view = page_of(of(many), 2)
     assert (view.has_pages, view.page_count, view.readable_url) == (False, 5, "/api/documents/d1/readable")
     assert "Part 2 of 5" in page_html(view)
 
 
 def test_markdown_keeps_what_was_written_and_reads_no_sign_into_it() -> None:
-    text = readable_markdown(readable_view(material(), ReadableQuery()))
+    text = readable_markdown(text_of(material()))
     assert text.startswith("# Pumps \\<script>")
     assert "## 1 Setup" in text
     assert "- first\n- second\n" in text
@@ -282,5 +347,5 @@ def test_a_heading_that_repeats_the_title_is_written_once() -> None:
     ],
 )
 def test_a_line_that_looks_like_markup_stays_text(written: str, escaped: str) -> None:
-    found = readable_view(Material(RECORD, (Element(kind="paragraph", text=written),)), ReadableQuery())
+    found = text_of(of((Element(kind="paragraph", text=written),)))
     assert readable_markdown(found).endswith(f"\n\n{escaped}\n")

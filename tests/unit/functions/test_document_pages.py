@@ -2,9 +2,11 @@
 
 import asyncio
 import io
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import BoundedSemaphore
+from typing import Any
 
 import httpx
 import pytest
@@ -18,11 +20,11 @@ from shared.platform.names import DOCUMENTS, RUN_LOG, WORK
 from shared.runs.models import RunAnswer, RunRecord
 from shared.runs.working_memory import answer_path
 from shared.wiring import Services
-from tests.contract.ingestion.models import CountingEmbedder
+from tests.contract.ingestion.models import DIMENSIONS, CountingEmbedder
 from tests.fakes.background import background_done
 from tests.fakes.stores_quality import InMemoryQualityStore
 from tests.unit.functions.conftest import AsUser
-from tests.unit.functions.http_app import IngestingClient, problem_of
+from tests.unit.functions.http_app import IngestingClient, problem_of, settings_of_tests
 from tests.unit.ingestion.pdf_files import PdfMaker
 
 pytestmark = pytest.mark.attack("scripts in pages")
@@ -256,6 +258,60 @@ async def test_one_person_who_asks_for_many_pages_leaves_places_for_others(
     assert {one.status_code for one in await asyncio.gather(*many)} == {200}
 
 
+@pytest.mark.attack("exhaustion")
+async def test_views_of_a_long_document_read_what_they_show_two_at_a_time(
+    services: Services, user: AsUser, durable: IngestingClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = "".join(f"<p>Line {number}. {'x' * 100}</p>" for number in range(1500))
+    doc_id = await ingested(user, durable, "long.html", page.encode())  # of nine parts
+    anna, chunks, read = user("anna"), services.blobs.chunks, services.blobs.read
+    at_work, most, sizes, may_continue = 0, 0, list[int](), asyncio.Event()
+
+    async def counted(container: str, name: str, **span: Any) -> AsyncIterator[bytes]:
+        async for piece in chunks(container, name, **span):
+            sizes.append(len(piece))
+            yield piece
+
+    async def slow(container: str, name: str) -> bytes:
+        nonlocal at_work, most
+        if container == WORK:
+            at_work += 1
+            most = max(most, at_work)
+            await may_continue.wait()
+            at_work -= 1
+        return await read(container, name)
+
+    monkeypatch.setattr(services.blobs, "chunks", counted)
+    monkeypatch.setattr(services.blobs, "read", slow)
+    paths = [f"/documents/{doc_id}/{view}" for view in ("readable", "readable?cursor=900", "pages/3")]
+    views = [asyncio.create_task(anna.get(path)) for path in paths * 5]
+    await asyncio.wait(views, timeout=1, return_when=asyncio.FIRST_COMPLETED)
+    may_continue.set()
+    answers = [one.status_code for one in await asyncio.gather(*views)]
+    assert (answers.count(200), answers.count(429)) == (8, 7)
+    assert most == 2
+    assert sum(sizes) < 8 * 60_000  # a part for each; the whole text is 300 KB
+    assert (await anna.get(paths[0])).status_code == 200
+
+
+@pytest.mark.attack("exhaustion")
+async def test_a_document_of_too_many_pieces_is_refused(
+    services: Services, user: AsUser, durable: IngestingClient
+) -> None:
+    services.settings = settings_of_tests(max_document_bytes=300_000, embedding_dimensions=DIMENSIONS)
+    doc_id = await ingested(user, durable, "pieces.html", b"<p>a" * 50_001)
+    shown = (await user("anna").get(f"/documents/{doc_id}")).json()
+    assert (shown["status"], shown["failure"]) == ("failed", "too_large")
+
+
+async def test_views_count_as_calls(services: Services, ben: httpx.AsyncClient, doc_id: str) -> None:
+    services.settings = settings_of_tests(rate_limit_per_minute=2)
+    paths = [f"/documents/{doc_id}/readable", f"/documents/{doc_id}/pages/1"]
+    first, second, third = [await ben.get(path) for path in (*paths, paths[0])]
+    assert [first.headers["ratelimit-remaining"], second.headers["ratelimit-remaining"]] == ["1", "0"]
+    assert problem_of(third) == (429, "TooManyRequestsError")
+
+
 async def test_what_may_not_be_read_is_told_from_what_is_not_there_by_nothing(
     user: AsUser, ben: httpx.AsyncClient, doc_id: str
 ) -> None:
@@ -322,10 +378,10 @@ async def test_pieces_and_pictures_go_with_their_version_and_their_document(
             blob.name.rpartition("/")[2] async for blob in services.blobs.list_blobs(WORK, f"views/{doc_id}/")
         ]
 
-    assert await kept() == ["page-1.json", "page-1.png", "reading.json"]
+    assert await kept() == ["outline.json", "page-1.json", "page-1.png", "reading.json"]
     made = PdfMaker().page().paragraph("A new version.")
     await ingested(user, durable, "birds.pdf", bytes(made.pdf.output()))
-    assert await kept() == ["reading.json"]
+    assert await kept() == ["outline.json", "reading.json"]
     assert "A new version." in (await ben.get(f"/documents/{doc_id}/readable")).text
     assert (await user("anna").delete(f"/documents/{doc_id}")).status_code == 202
     await durable.run()
@@ -342,7 +398,8 @@ async def test_a_new_version_that_fails_leaves_the_old_one_to_be_read(
     assert state is not None
     assert state.status == "failed"
     kept = [blob.name async for blob in services.blobs.list_blobs(WORK, f"views/{doc_id}/")]
-    assert kept == [f"views/{doc_id}/{state.content_hash}/reading.json"]
+    folder = f"views/{doc_id}/{state.content_hash}"
+    assert kept == [f"{folder}/outline.json", f"{folder}/reading.json"]
     assert QUOTE in (await ben.get(f"/documents/{doc_id}/pages/2")).text
 
 
