@@ -1,16 +1,18 @@
-"""What every suite shares: free ports, patience for tests that start a whole stack, the order of files."""
+"""What every suite shares: servers, patience for tests that start a whole stack, the order of files."""
 
-import itertools
-import os
-import socket
-from collections.abc import Callable, Iterator
+import gc
+from collections.abc import Generator
 
 import pytest
 from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
+from tests import shared_servers
+from tests.free_ports import free_port
+from tests.servers import azurite, model_server, search_server
+
+__all__ = ["azurite", "free_port", "model_server", "search_server"]
+
 PATIENCE_S = 600.0  # of a test, with the stack that it may be the first to start; a hang guard, nothing more
-_LOWEST_PORT = 12_000
-_PORTS_OF_A_WORKER = 2_500
 # Packages whose fixtures take longer than their tests: one worker has all of their files.
 _TOGETHER = ("tests/e2e/access", "tests/e2e/teams")
 # What takes longest of `make e2e` is begun first, so that no worker is left alone with it at the end.
@@ -32,6 +34,29 @@ _LONGEST = (
     "tests/contract/ingestion/test_access_races.py",
     "tests/e2e/test_faulty_model.py",
 )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Open the folder of the servers that this run shares, unless this is a worker of it."""
+    if not hasattr(config, "workerinput"):
+        shared_servers.begin_run()
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Stop the shared servers, after the last worker has ended."""
+    if not hasattr(config, "workerinput"):
+        shared_servers.end_run()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Pause the garbage collector, which takes a fifth of the time and frees nothing."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -61,34 +86,3 @@ def _unit_of(nodeid: str) -> str:
     """What of a test must be one worker's: its file, or its package."""
     file = nodeid.partition("::")[0]
     return next((package for package in _TOGETHER if file.startswith(f"{package}/")), file)
-
-
-def find_free_port() -> int:
-    """A loopback port that nothing listens on, and that nobody else is given until it is used.
-
-    Below the range from which a system chooses ports by itself, and never one of another worker's: what is
-    found now is opened seconds later, and after a crash again, by a process that must have this very port.
-    """
-    return next(_free_ports)
-
-
-def _find_ports() -> Iterator[int]:
-    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % 8
-    first = _LOWEST_PORT + worker * _PORTS_OF_A_WORKER
-    # Suites that run side by side begin at different places.
-    for number in itertools.count(os.getpid() * 31):
-        port = first + number % _PORTS_OF_A_WORKER
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-        yield port
-
-
-_free_ports = _find_ports()
-
-
-@pytest.fixture
-def free_port() -> Callable[[], int]:
-    return find_free_port

@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 from shared.platform.database_sources import DatabaseSource
-from tests.conftest import find_free_port
+from tests.free_ports import find_free_port
 
 SECRET = "secret-4711"
 SHOP = f"""

@@ -14,7 +14,7 @@ from local.run_all.app_settings import ENDPOINT_NAMES
 from local.run_all.demo import ProgressBar, bring_samples
 from local.run_all.stack import LocalStack
 from local.run_all.stack_settings import Ports, StackSettings
-from tests.conftest import find_free_port
+from tests.free_ports import find_free_port
 
 # A run that is out of time answers with less, which tests that are not about time must not see.
 PATIENT = {"MAX_TOTAL_LATENCY_MS": "90000", "PLAN_TIMEOUT_S": "30"}

@@ -14,13 +14,12 @@ from local.run_all.stack import LocalStack
 from samples.acl import ANNA
 from tests.e2e.stack_client import client_of, drop, wait_until_ended
 from tests.e2e.sub_agents.hosts import MODEL, answer_of, ask, configured, decision_of
-from tests.servers_fixture import ModelServer, model_server
+from tests.servers import ModelServer
 from tests.unit.ingestion.figure_files import FigureMaker
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["model_server"]
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 

@@ -10,10 +10,10 @@ from shared.platform.language_models.chat_model import OpenAIChatModel
 from shared.wiring import Connections
 from tests.contract.clients.conftest import to_models
 from tests.fakes.services import fake_settings
-from tests.servers_fixture import ModelServer, model_server
+from tests.servers import ModelServer
 from tests.unit.subagents.child_world import ChildWorld, child_world
 
-__all__ = ["model_server", "to_models"]
+__all__ = ["to_models"]
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(120)]
 

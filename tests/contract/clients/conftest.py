@@ -5,18 +5,14 @@ from typing import Any
 
 import pytest
 
-from local.azurite.server import AzuriteServer
 from shared.platform.blobs import BlobStore
 from shared.platform.settings import Settings
 from shared.platform.tables import Table
 from shared.wiring import Connections
-from tests.azurite_fixture import azurite, unique_name
 from tests.fakes.blob_store import InMemoryBlobStore
 from tests.fakes.services import fake_settings
 from tests.fakes.table import InMemoryTable
-from tests.servers_fixture import ModelServer, SearchServer, model_server, search_server
-
-__all__ = ["azurite", "model_server", "search_server"]
+from tests.servers import Azurite, ModelServer, SearchServer, unique_name
 
 BOTH = ["in memory", pytest.param("azurite", marks=pytest.mark.contract)]
 NOWHERE = "http://127.0.0.1:9"  # the discard port: nothing listens
@@ -45,7 +41,7 @@ def connect_search(server: SearchServer, connect: Connect) -> Connections:
 
 
 @pytest.fixture
-def to_storage(azurite: AzuriteServer, connect: Connect) -> Connections:
+def to_storage(azurite: Azurite, connect: Connect) -> Connections:
     return connect(DocumentsStorage=azurite.connection_string)
 
 

@@ -7,7 +7,7 @@ from azure.core.credentials import AccessToken
 
 from shared.platform.connections import Credentials
 from tests.fakes.services import fake_settings
-from tests.servers_fixture import ModelServer
+from tests.servers import ModelServer
 
 
 class StaticIdentity:

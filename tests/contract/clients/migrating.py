@@ -12,7 +12,7 @@ from shared.retrieval.migration import IndexMigration
 from shared.retrieval.mirrored_index import MirroredIndex, WriteTargets
 from shared.wiring import Connections
 from tests.contract.clients.test_search_index import definition
-from tests.servers_fixture import unique_index
+from tests.servers import unique_name
 
 KEPT_S = 0.03
 SETTLE_S = 0.1  # longer than what is kept; where writes go on meanwhile, a write must fit in, too
@@ -74,8 +74,8 @@ class World:
     """An alias with its index, as a running app sees it."""
 
     to: Connections
-    alias: str = field(default_factory=lambda: unique_index("alias"))
-    old: str = field(default_factory=lambda: unique_index("old"))
+    alias: str = field(default_factory=lambda: unique_name("alias"))
+    old: str = field(default_factory=lambda: unique_name("old"))
 
     @property
     def new(self) -> str:

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from local.azurite.server import AzuriteServer
 from shared.platform.blobs import BlobStore
 from shared.platform.errors import AuthenticationError, ConflictError, DependencyError, NotFoundError
-from tests.azurite_fixture import unique_name
 from tests.contract.clients.conftest import NOWHERE, Connect
+from tests.servers import Azurite, unique_name
 
 if TYPE_CHECKING:
     pass
@@ -132,7 +131,7 @@ async def test_a_prefix_takes_its_blobs_along_and_no_others(store: BlobStore, co
 
 @contract
 async def test_a_wrong_account_key_names_the_setting_and_shows_nothing_of_it(
-    azurite: AzuriteServer, connect: Connect
+    azurite: Azurite, connect: Connect
 ) -> None:
     wrong = azurite.connection_string.replace("AccountKey=Eby8", "AccountKey=AAAA")
     with pytest.raises(AuthenticationError) as refused:
@@ -142,7 +141,7 @@ async def test_a_wrong_account_key_names_the_setting_and_shows_nothing_of_it(
 
 
 @contract
-async def test_storage_out_of_reach_names_the_setting(azurite: AzuriteServer, connect: Connect) -> None:
+async def test_storage_out_of_reach_names_the_setting(azurite: Azurite, connect: Connect) -> None:
     blob_port = f"http://127.0.0.1:{azurite.blob_port}"
     nowhere = azurite.connection_string.replace(blob_port, NOWHERE)
     with pytest.raises(DependencyError) as unreachable:

@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 from azure.storage.blob import BlobClient, ContentSettings
 
-from local.azurite.server import AzuriteServer
 from shared.platform.blobs import BlobStore
 from shared.platform.errors import ConflictError, NotFoundError
 from shared.wiring import Connections
-from tests.azurite_fixture import unique_name
+from tests.servers import Azurite, unique_name
 
 contract = pytest.mark.contract
 
@@ -169,7 +168,7 @@ def _put(url: str, content: bytes) -> int:
 @contract
 @pytest.mark.parametrize("content", [b"plain words", gzip.compress(bytes(1_000_000))], ids=["a lie", "true"])
 async def test_a_blob_is_read_as_it_is_stored_whatever_its_encoding_says(
-    azurite: AzuriteServer, to_storage: Connections, tmp_path: Path, content: bytes
+    azurite: Azurite, to_storage: Connections, tmp_path: Path, content: bytes
 ) -> None:
     store, container = BlobStore(to_storage.blobs), unique_name("encoded")
     await store.ensure_containers([container])

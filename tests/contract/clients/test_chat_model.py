@@ -25,7 +25,7 @@ from shared.runs.plan import QuestionPlan
 from shared.wiring import Connections
 from tests.contract.clients.conftest import NOWHERE, Connect
 from tests.fakes.services import fake_settings
-from tests.servers_fixture import ModelServer
+from tests.servers import ModelServer
 
 pytestmark = pytest.mark.contract
 

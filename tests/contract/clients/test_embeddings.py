@@ -10,7 +10,7 @@ from shared.platform.language_models.embeddings import BATCH_TEXTS, OpenAIEmbedd
 from shared.platform.language_models.models import CallLimits
 from shared.wiring import Connections
 from tests.fakes.services import fake_settings
-from tests.servers_fixture import ModelServer
+from tests.servers import ModelServer
 
 pytestmark = pytest.mark.contract
 

@@ -23,7 +23,7 @@ from shared.runs.plan import QuestionPlan
 from shared.subagents.profiles import EvidenceReport
 from tests.contract.clients.endpoint_shapes import KINDS, SHAPES, StaticCredentials, shape
 from tests.fakes.services import fake_settings
-from tests.servers_fixture import MODEL_TOKEN, ModelServer
+from tests.servers import MODEL_TOKEN, ModelServer
 
 pytestmark = pytest.mark.contract
 

@@ -6,7 +6,7 @@ from scripts.index_migration import main
 from shared.retrieval.schema import content_index
 from tests.contract.clients.conftest import Connect, connect_search
 from tests.contract.clients.migrating import World
-from tests.servers_fixture import SearchServer
+from tests.servers import SearchServer
 
 pytestmark = pytest.mark.contract
 

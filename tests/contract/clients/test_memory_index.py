@@ -9,9 +9,9 @@ from shared.platform.language_models.models import CallLimits
 from shared.retrieval.index_admin import AzureSearchAdmin
 from shared.retrieval.schema import memory_index
 from shared.wiring import Connections
-from tests.azurite_fixture import unique_name
 from tests.fakes.models import HashingEmbedder
 from tests.fakes.services import fake_services
+from tests.servers import unique_name
 
 pytestmark = pytest.mark.contract
 

@@ -6,12 +6,12 @@ import json
 import pytest
 from azure.core.exceptions import ResourceExistsError
 
-from local.azurite.server import AzuriteServer
 from shared.platform.errors import DependencyError
 from shared.platform.names import POISON_QUEUES
 from shared.platform.queues import PoisonQueues, TaskQueues
 from shared.wiring import Connections
 from tests.contract.clients.conftest import NOWHERE, Connect
+from tests.servers import Azurite
 
 pytestmark = pytest.mark.contract
 
@@ -64,7 +64,7 @@ async def test_messages_tell_which_file_they_are_about_and_stay(to_storage: Conn
     assert "sig" not in "".join(message.model_dump_json() for message in await poison.peek())
 
 
-async def test_queues_out_of_reach_name_the_setting(azurite: AzuriteServer, connect: Connect) -> None:
+async def test_queues_out_of_reach_name_the_setting(azurite: Azurite, connect: Connect) -> None:
     nowhere = azurite.connection_string.replace(f"http://127.0.0.1:{azurite.queue_port}", NOWHERE)
     with pytest.raises(DependencyError) as unreachable:
         await PoisonQueues(connect(DocumentsStorage=nowhere).queues).peek()

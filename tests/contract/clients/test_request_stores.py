@@ -6,7 +6,6 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from local.azurite.server import AzuriteServer
 from shared.access.idempotency import Claim, IdempotencyStore, claim_key
 from shared.access.limits import admit, slot_of_run
 from shared.access.models import UserContext
@@ -16,6 +15,7 @@ from shared.platform.tables import Table
 from shared.wiring import Connections, Services
 from tests.contract.clients.conftest import Connect, table_name
 from tests.fakes.services import fake_services, fake_settings
+from tests.servers import Azurite
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 ANNA = UserContext(user_id="anna")
@@ -112,7 +112,7 @@ async def test_a_row_that_is_not_understood_is_said_and_lets_in(to_storage: Conn
 
 
 @pytest.fixture
-def instances(azurite: AzuriteServer, connect: Connect, monkeypatch: pytest.MonkeyPatch) -> list[Services]:
+def instances(azurite: Azurite, connect: Connect, monkeypatch: pytest.MonkeyPatch) -> list[Services]:
     """Three processes' worth of services over one storage account, which may be slow here."""
     monkeypatch.setattr("shared.access.user_limit_store.LIMIT_S", 100.0)
     names = table_name("limits"), table_name("claims")

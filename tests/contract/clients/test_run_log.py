@@ -4,22 +4,21 @@ import asyncio
 
 import pytest
 
-from local.azurite.server import AzuriteServer
 from shared.platform.blobs import BlobStore
 from shared.platform.errors import ConflictError, NotFoundError
 from shared.runs.blob_run_log import BlobRunLog
 from shared.runs.events import RunEvent, TokenEvent, parse_event
 from shared.runs.run_log import RunLog
-from tests.azurite_fixture import unique_name
 from tests.contract.clients.conftest import Connect
 from tests.fakes.run_log import InMemoryRunLog
+from tests.servers import Azurite, unique_name
 
 
 @pytest.fixture(params=["in memory", pytest.param("azurite", marks=pytest.mark.contract)])
 async def log(request: pytest.FixtureRequest, connect: Connect) -> RunLog:
     made: RunLog = InMemoryRunLog()
     if request.param == "azurite":
-        azurite: AzuriteServer = request.getfixturevalue("azurite")
+        azurite: Azurite = request.getfixturevalue("azurite")
         connections = connect(DocumentsStorage=azurite.connection_string)
         container = unique_name("run-log")
         await BlobStore(connections.blobs).ensure_containers([container])
@@ -103,7 +102,7 @@ async def test_a_deleted_log_is_gone_and_deleting_it_again_is_no_error(log: RunL
 
 
 @pytest.fixture
-async def blob_log(azurite: AzuriteServer, connect: Connect) -> BlobRunLog:
+async def blob_log(azurite: Azurite, connect: Connect) -> BlobRunLog:
     connections = connect(DocumentsStorage=azurite.connection_string)
     container = unique_name("run-log")
     await BlobStore(connections.blobs).ensure_containers([container])

@@ -12,7 +12,7 @@ from shared.platform.search import FacetValue, SearchIndex, SearchRequest, Vecto
 from shared.retrieval.index_admin import AzureSearchAdmin
 from tests.contract.clients.conftest import Connect, connect_search
 from tests.fakes.search_index import InMemorySearchIndex
-from tests.servers_fixture import unique_index
+from tests.servers import unique_name
 
 ROWS: list[dict[str, Any]] = [
     {
@@ -72,7 +72,7 @@ async def index(request: pytest.FixtureRequest, connect: Connect) -> SearchIndex
         made: SearchIndex = InMemorySearchIndex("block_id")
     else:
         connections = connect_search(request.getfixturevalue("search_server"), connect)
-        name = unique_index("blocks")
+        name = unique_name("blocks")
         await AzureSearchAdmin(connections.search_admin, timeout_s=30).ensure_index(definition(name))
         made = AzureSearchIndex(connections.search_index(name), name, timeout_s=30, key_field="block_id")
     await made.upload(ROWS)

@@ -17,7 +17,7 @@ from shared.retrieval.index_admin import AzureSearchAdmin
 from shared.wiring import Connections
 from tests.contract.clients.conftest import NOWHERE, Connect
 from tests.contract.clients.test_search_index import definition
-from tests.servers_fixture import SearchServer, unique_index
+from tests.servers import SearchServer, unique_name
 
 pytestmark = pytest.mark.contract
 
@@ -32,7 +32,7 @@ def admin_of(connections: Connections) -> AzureSearchAdmin:
 
 @pytest.fixture
 async def index(to_search: Connections) -> AzureSearchIndex:
-    name = unique_index("limits")
+    name = unique_name("limits")
     await admin_of(to_search).ensure_index(definition(name))
     return index_of(to_search, name)
 
@@ -87,7 +87,7 @@ async def test_a_service_out_of_reach_names_the_endpoints_setting(connect: Conne
 
 
 async def test_ensuring_an_index_twice_changes_nothing_the_second_time(to_search: Connections) -> None:
-    wanted = definition(unique_index("ensured"))
+    wanted = definition(unique_name("ensured"))
     assert await admin_of(to_search).ensure_index(wanted) is True
     assert await admin_of(to_search).ensure_index(wanted) is False
 
@@ -95,7 +95,7 @@ async def test_ensuring_an_index_twice_changes_nothing_the_second_time(to_search
 async def test_a_new_field_is_added_and_rows_keep_what_they_have(
     to_search: Connections, index: AzureSearchIndex
 ) -> None:
-    name = unique_index("grown")
+    name = unique_name("grown")
     await admin_of(to_search).ensure_index(definition(name))
     grown = index_of(to_search, name)
     await grown.upload([{"block_id": "a", "kind": "manual"}])
@@ -108,7 +108,7 @@ async def test_a_new_field_is_added_and_rows_keep_what_they_have(
 
 
 async def test_processes_that_extend_an_index_at_the_same_moment_all_succeed(to_search: Connections) -> None:
-    name = unique_index("raced")
+    name = unique_name("raced")
     await admin_of(to_search).ensure_index(definition(name))
     wanted: dict[str, Any] = definition(name)
     wanted["fields"].append({"name": "language", "type": "Edm.String", "filterable": True})
@@ -118,7 +118,7 @@ async def test_processes_that_extend_an_index_at_the_same_moment_all_succeed(to_
 
 
 async def test_processes_that_create_an_index_at_the_same_moment_all_succeed(to_search: Connections) -> None:
-    wanted = definition(unique_index("raced"))
+    wanted = definition(unique_name("raced"))
     changed = await asyncio.gather(*(admin_of(to_search).ensure_index(wanted) for _ in range(6)))
     assert changed.count(True) == 1
 
@@ -126,7 +126,7 @@ async def test_processes_that_create_an_index_at_the_same_moment_all_succeed(to_
 async def test_other_vector_dimensions_need_a_new_index_and_the_message_says_so(
     to_search: Connections,
 ) -> None:
-    name = unique_index("dimensions")
+    name = unique_name("dimensions")
     await admin_of(to_search).ensure_index(definition(name))
     with pytest.raises(ConfigurationError, match="content_vector: dimensions 3, not 5") as changed:
         await admin_of(to_search).ensure_index(definition(name, dimensions=5))
@@ -134,6 +134,6 @@ async def test_other_vector_dimensions_need_a_new_index_and_the_message_says_so(
 
 
 async def test_a_definition_that_makes_no_sense_is_a_configuration_error(to_search: Connections) -> None:
-    nonsense = {"name": unique_index("bad"), "fields": [{"name": "a", "type": "Edm.Colour"}]}
+    nonsense = {"name": unique_name("bad"), "fields": [{"name": "a", "type": "Edm.Colour"}]}
     with pytest.raises(ConfigurationError, match="refused the index definition"):
         await admin_of(to_search).ensure_index(nonsense)

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from local.azurite.server import AzuriteServer
 from shared.documents.state import DocumentState, Rights
 from shared.documents.state_store import DocumentStore
 from shared.platform.errors import ConflictError, DependencyError, NotFoundError
@@ -14,6 +13,7 @@ from shared.runs.models import Feedback, RunRecord
 from shared.runs.plan import TodoItem
 from shared.runs.run_store import RunStore
 from tests.contract.clients.conftest import NOWHERE, Connect
+from tests.servers import Azurite
 
 if TYPE_CHECKING:
     pass
@@ -169,7 +169,7 @@ async def test_without_a_table_there_are_no_documents(documents: DocumentStore) 
 
 
 @pytest.mark.contract
-async def test_tables_out_of_reach_name_the_setting(azurite: AzuriteServer, connect: Connect) -> None:
+async def test_tables_out_of_reach_name_the_setting(azurite: Azurite, connect: Connect) -> None:
     nowhere = azurite.connection_string.replace(f"http://127.0.0.1:{azurite.table_port}", NOWHERE)
     store = RunStore(Table(connect(DocumentsStorage=nowhere).tables, "runs"))
     with pytest.raises(DependencyError) as unreachable:

@@ -23,7 +23,7 @@ from shared.wiring import Connections
 from tests.contract.clients.conftest import Connect
 from tests.contract.clients.scripted_server import Answer, ScriptedServer
 from tests.fakes.services import fake_settings
-from tests.servers_fixture import ModelServer
+from tests.servers import ModelServer
 
 pytestmark = pytest.mark.contract
 

@@ -6,7 +6,6 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from local.azurite.server import AzuriteServer
 from shared.platform.errors import ConflictError, DependencyError, GroundworkError
 from shared.platform.tables import MAX_TEXT_CHARS, Table
 from shared.subagents.control import ControlState, ControlStore, Lease, begin, grant, read_control, settle
@@ -15,6 +14,7 @@ from shared.subagents.models import SubagentEnd
 from shared.wiring import Connections, Services
 from tests.contract.clients.conftest import NOWHERE, Connect, table_name
 from tests.fakes.services import fake_services, fake_settings
+from tests.servers import Azurite
 
 HOUR = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -162,7 +162,7 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
 class Instances:
     """Processes that share one table: each has connections of its own."""
 
-    def __init__(self, azurite: AzuriteServer, connect: Connect, count: int, **limits: int) -> None:
+    def __init__(self, azurite: Azurite, connect: Connect, count: int, **limits: int) -> None:
         name = table_name("control")
         self.settings = fake_settings(**limits)
         self.services = [
@@ -182,7 +182,7 @@ class Instances:
 
 @pytest.mark.contract
 async def test_instances_that_race_never_have_more_at_work_than_allowed(
-    azurite: AzuriteServer, connect: Connect
+    azurite: Azurite, connect: Connect
 ) -> None:
     instances = Instances(azurite, connect, 4, subagents_max_active=5)
     at_work: set[str] = set()
@@ -225,7 +225,7 @@ async def test_instances_that_race_never_have_more_at_work_than_allowed(
 
 @pytest.mark.contract
 async def test_of_instances_that_race_exactly_one_tries_a_paused_circuit(
-    azurite: AzuriteServer, connect: Connect
+    azurite: Azurite, connect: Connect
 ) -> None:
     instances = Instances(azurite, connect, 4, circuit_breaker_cooldown_seconds=1)
     long_ago = datetime.now(UTC) - timedelta(seconds=5)

@@ -5,7 +5,6 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from local.azurite.server import AzuriteServer
 from shared.conversations.models import Thread, ThreadTurn
 from shared.conversations.thread_store import MAX_TURNS_AT_ONCE, ThreadStore
 from shared.conversations.window import ANSWER_CHARS, QUESTION_CHARS
@@ -15,9 +14,9 @@ from shared.platform.tables import Table
 from shared.runs.models import RunRecord
 from shared.runs.run_store import RunStore
 from shared.wiring import Connections
-from tests.azurite_fixture import unique_name
 from tests.contract.clients.conftest import Connect, table_name
 from tests.fakes.stores import InMemoryThreadStore
+from tests.servers import Azurite, unique_name
 
 NOW = datetime(2026, 3, 1, 12, 30, 15, 123456, tzinfo=UTC)
 STRANGE_OWNER = "a/b\\c#d?e'f%20ü"
@@ -195,7 +194,7 @@ async def test_runs_are_found_by_when_they_ended_and_deleted_for_good(runs: RunS
 
 @pytest.mark.contract
 async def test_tables_of_another_account_are_reached_by_their_own_endpoint_and_key(
-    azurite: AzuriteServer, connect: Connect
+    azurite: Azurite, connect: Connect
 ) -> None:
     parts = dict(part.split("=", 1) for part in azurite.connection_string.strip(";").split(";"))
     settings = {"tables_endpoint": parts["TableEndpoint"], "tables_key": parts["AccountKey"]}

@@ -21,11 +21,11 @@ from shared.runs.blob_run_log import BlobRunLog
 from shared.runs.events import ThoughtEvent
 from shared.tools.web_search import SearxngWebSearch
 from shared.wiring import Connections
-from tests.azurite_fixture import unique_name
 from tests.contract.agents.completions import words
 from tests.contract.clients.conftest import NOWHERE, Connect
 from tests.contract.clients.scripted_server import Answer, ScriptedServer
 from tests.fakes.services import fake_settings
+from tests.servers import unique_name
 from tests.tracing_fixture import Recorded, recorded, start_recording
 
 __all__ = ["recorded", "start_recording"]

@@ -23,7 +23,7 @@ from cryptography.x509.oid import NameOID
 from local.azurite.server import ACCOUNT, DEFAULT_PREFIX, HOST, find_node, install
 from shared.platform.blobs import BlobStore
 from shared.platform.connections import Connection
-from tests.conftest import find_free_port
+from tests.free_ports import find_free_port
 
 pytestmark = pytest.mark.contract
 START_TIMEOUT_S = 120.0

@@ -2,7 +2,6 @@
 
 import pytest
 
-from local.azurite.server import AzuriteServer
 from shared.platform.language_models.models import CallLimits, Prompt
 from shared.platform.names import CONTAINERS, WORK
 from shared.platform.search import SearchRequest, VectorQuery
@@ -10,18 +9,18 @@ from shared.runs.events import TokenEvent
 from shared.wiring import build_services
 from tests.contract.clients.test_search_index import definition
 from tests.fakes.services import fake_settings
-from tests.servers_fixture import ModelServer, SearchServer, unique_index
+from tests.servers import Azurite, ModelServer, SearchServer, unique_name
 
 pytestmark = pytest.mark.contract
 
 
 async def test_a_block_is_embedded_written_and_found_again(
-    azurite: AzuriteServer, search_server: SearchServer, model_server: ModelServer
+    azurite: Azurite, search_server: SearchServer, model_server: ModelServer
 ) -> None:
     settings = fake_settings(
         azure_search_endpoint=search_server.endpoint,
         azure_search_api_key=search_server.api_key,
-        azure_search_content_index=unique_index("wired"),
+        azure_search_content_index=unique_name("wired"),
         DocumentsStorage=azurite.connection_string,
         openai_base_url=model_server.base_url,
         openai_api_key=model_server.api_key,

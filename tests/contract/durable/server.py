@@ -15,9 +15,9 @@ from starlette.routing import Mount
 
 from local.durable.executor import DurableExecutor
 from local.durable.protocol import TimerLimits
-from tests.conftest import find_free_port
 from tests.contract.durable.sdk_functions import SdkFunctions
 from tests.contract.durable.stage import stage
+from tests.free_ports import find_free_port
 
 HANG_GUARD_S = 90.0
 ENDED = ("Completed", "Failed", "Terminated")

@@ -5,19 +5,15 @@ from dataclasses import replace
 
 import pytest
 
-from local.azurite.server import AzuriteServer
 from shared.ingestion.parser_process import parsers
 from shared.platform.names import BOT_TURNS_TABLE
 from shared.platform.tables import Table
 from shared.teams.store import BotTurnStore
 from shared.wiring import Connections, Services, build_services
-from tests.azurite_fixture import own_azurite
 from tests.fakes.models import HashingEmbedder
 from tests.fakes.services import fake_settings
-from tests.servers_fixture import SearchServer, search_server, unique_index
+from tests.servers import Azurite, SearchServer, own_azurite, unique_name
 from tests.unit.erasure.lives import fill, model_of_lives
-
-__all__ = ["search_server"]
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -27,21 +23,21 @@ def workers_end() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def azurite() -> Iterator[AzuriteServer]:
+def azurite() -> Iterator[Azurite]:
     """No other test writes to it: what is left is looked for in all that it holds."""
     with own_azurite() as server:
         yield server
 
 
 @pytest.fixture
-async def services(azurite: AzuriteServer, search_server: SearchServer) -> AsyncIterator[Services]:
+async def services(azurite: Azurite, search_server: SearchServer) -> AsyncIterator[Services]:
     """Everything that is kept lies in the two servers."""
     settings = fake_settings(
         azure_search_endpoint=search_server.endpoint,
         azure_search_api_key=search_server.api_key,
-        azure_search_content_index=unique_index("blocks"),
-        azure_search_documents_index=unique_index("documents"),
-        azure_search_memory_index=unique_index("memory"),
+        azure_search_content_index=unique_name("blocks"),
+        azure_search_documents_index=unique_name("documents"),
+        azure_search_memory_index=unique_name("memory"),
         DocumentsStorage=azurite.connection_string,
         subagents_enabled=False,
     )

@@ -8,14 +8,14 @@ from azure.data.tables.aio import TableServiceClient
 from azure.storage.blob.aio import BlobServiceClient
 from azure.storage.queue.aio import QueueServiceClient
 
-from local.azurite.server import AzuriteServer
 from shared.platform.search import SearchRequest
 from shared.wiring import Services
+from tests.servers import Azurite
 
 Stored = dict[str, str]
 
 
-async def everything(azurite: AzuriteServer, services: Services) -> Stored:
+async def everything(azurite: Azurite, services: Services) -> Stored:
     """Each row, blob, message and row of an index, with its name and keys."""
     found = {place: text async for place, text in _rows(azurite)}
     found.update({place: text async for place, text in _blobs(azurite)})
@@ -37,14 +37,14 @@ def telling(stored: Stored, marks: Sequence[str]) -> Stored:
     }
 
 
-async def _rows(azurite: AzuriteServer) -> AsyncIterator[tuple[str, str]]:
+async def _rows(azurite: Azurite) -> AsyncIterator[tuple[str, str]]:
     async with TableServiceClient.from_connection_string(azurite.connection_string) as service:
         async for table in service.list_tables():
             async for row in service.get_table_client(table.name).list_entities():
                 yield f"table {table.name} {row['PartitionKey']} {row['RowKey']}", str(dict(row))
 
 
-async def _blobs(azurite: AzuriteServer) -> AsyncIterator[tuple[str, str]]:
+async def _blobs(azurite: Azurite) -> AsyncIterator[tuple[str, str]]:
     async with BlobServiceClient.from_connection_string(azurite.connection_string) as service:
         async for container in service.list_containers():
             client = service.get_container_client(container.name)
@@ -54,7 +54,7 @@ async def _blobs(azurite: AzuriteServer) -> AsyncIterator[tuple[str, str]]:
                 yield f"blob {container.name}/{blob.name}", text
 
 
-async def _messages(azurite: AzuriteServer) -> AsyncIterator[tuple[str, str]]:
+async def _messages(azurite: Azurite) -> AsyncIterator[tuple[str, str]]:
     async with QueueServiceClient.from_connection_string(azurite.connection_string) as service:
         async for queue in service.list_queues():
             for message in await service.get_queue_client(queue.name).peek_messages(32):

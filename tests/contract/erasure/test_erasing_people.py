@@ -16,7 +16,6 @@ import pytest
 from azure.core.exceptions import ResourceExistsError
 from azure.storage.queue.aio import QueueClient
 
-from local.azurite.server import AzuriteServer
 from shared.access.models import UserContext
 from shared.answering.models import TurnResults
 from shared.conversations.models import RememberTask
@@ -38,6 +37,7 @@ from shared.wiring import Services
 from tests.architecture.source_tree import ROOT
 from tests.contract.erasure.stored import everything, telling
 from tests.contract.ingestion.driving import ingest
+from tests.servers import Azurite
 from tests.unit.erasure.erasing_fakes import Orchestrations
 from tests.unit.erasure.lives import Life, live
 
@@ -57,7 +57,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threads, "_READERS_S", 0.0)
 
 
-async def messages(azurite: AzuriteServer, queue: str) -> AsyncIterator[bytes]:
+async def messages(azurite: Azurite, queue: str) -> AsyncIterator[bytes]:
     """Take the messages of a queue, as its function would."""
     async with QueueClient.from_connection_string(azurite.connection_string, queue) as client:
         async for message in client.receive_messages():
@@ -65,12 +65,12 @@ async def messages(azurite: AzuriteServer, queue: str) -> AsyncIterator[bytes]:
             await client.delete_message(message)
 
 
-async def empty(azurite: AzuriteServer, queue: str) -> None:
+async def empty(azurite: Azurite, queue: str) -> None:
     async with QueueClient.from_connection_string(azurite.connection_string, queue) as client:
         await client.clear_messages()
 
 
-async def give_up(azurite: AzuriteServer, user_id: str) -> None:
+async def give_up(azurite: Azurite, user_id: str) -> None:
     """A message about a turn of theirs that failed for good."""
     task = RememberTask(owner_id=user_id, thread_id="t", run_id="r")
     async with QueueClient.from_connection_string(
@@ -82,7 +82,7 @@ async def give_up(azurite: AzuriteServer, user_id: str) -> None:
 
 
 async def whole_life(
-    user_id: str, words: str, azurite: AzuriteServer, services: Services
+    user_id: str, words: str, azurite: Azurite, services: Services
 ) -> tuple[Life, UploadTicket]:
     """A life with documents: one written, one imported, neither for anybody else; an address for one that
     did not come yet; and a page of the web that an answer quotes.
@@ -143,7 +143,7 @@ class Hands(Orchestrations):
             assert (await ingest(self._services, self.gone.pop(), "removing")).outcome == "removed"
 
 
-async def make_passes(azurite: AzuriteServer, services: Services, hands: Hands) -> None:
+async def make_passes(azurite: Azurite, services: Services, hands: Hands) -> None:
     """Handle messages until none is left."""
     made = -1
     while made:
@@ -155,7 +155,7 @@ async def make_passes(azurite: AzuriteServer, services: Services, hands: Hands) 
             made += 1
 
 
-async def break_off(azurite: AzuriteServer, services: Services) -> None:
+async def break_off(azurite: Azurite, services: Services) -> None:
     """A first pass whose worker dies when threads and runs have gone, and whose message is lost as well."""
     dying = Hands(services)
 
@@ -170,7 +170,7 @@ async def break_off(azurite: AzuriteServer, services: Services) -> None:
 
 
 async def test_nothing_of_the_one_is_left_anywhere_and_everything_of_the_other(
-    azurite: AzuriteServer, services: Services
+    azurite: Azurite, services: Services
 ) -> None:
     anna, address = await whole_life("anna-who-leaves", "heliotrope zebra", azurite, services)
     ben, _ = await whole_life("ben-who-stays", "vermilion lynx", azurite, services)
@@ -226,7 +226,7 @@ async def send_late(address: UploadTicket, services: Services) -> None:
 
 
 async def test_of_a_person_of_whom_nothing_is_kept_nothing_is_counted(
-    azurite: AzuriteServer, services: Services
+    azurite: Azurite, services: Services
 ) -> None:
     await ask_for_erasure("nobody'; or 1 eq 1 or owner_id eq 'x", "delete", services)
     shared = UserContext(user_id="dora-who-stays")

@@ -5,12 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from local.azurite.server import AzuriteServer
-from tests.azurite_fixture import azurite, unique_name
-from tests.conftest import find_free_port
 from tests.contract.host.host_process import HostProcess
-
-__all__ = ["azurite"]
+from tests.free_ports import find_free_port
+from tests.servers import Azurite, unique_name
 
 
 def sample_settings(storage: str) -> dict[str, str]:
@@ -26,7 +23,7 @@ def sample_settings(storage: str) -> dict[str, str]:
 
 
 @pytest.fixture(scope="session")
-def settings(azurite: AzuriteServer) -> dict[str, str]:
+def settings(azurite: Azurite) -> dict[str, str]:
     return sample_settings(azurite.connection_string)
 
 
@@ -37,7 +34,7 @@ def host(settings: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 @pytest.fixture
-def new_host(azurite: AzuriteServer, tmp_path: Path) -> Callable[..., HostProcess]:
+def new_host(azurite: Azurite, tmp_path: Path) -> Callable[..., HostProcess]:
     """Makes a host of the test's own, with settings of its own; the test starts and ends it."""
 
     def make(**changes: str) -> HostProcess:

@@ -11,9 +11,9 @@ import httpx
 import pytest
 from azure.storage.blob import BlobServiceClient
 
-from tests.conftest import find_free_port
 from tests.contract.host.conftest import sample_settings
 from tests.contract.host.host_process import ROOT, SAMPLE_APP, HostProcess
+from tests.free_ports import find_free_port
 
 pytestmark = pytest.mark.contract
 NewHost = Callable[..., HostProcess]

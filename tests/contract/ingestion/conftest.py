@@ -1,18 +1,14 @@
 """Ingestion's services: Azurite and the local search server through the real SDKs, counting model doubles."""
 
-import itertools
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 
 import pytest
 
-from local.azurite.server import AzuriteServer
 from shared.ingestion import acceptance
 from shared.ingestion.parser_process import parsers
 from shared.platform.settings import Settings
 from shared.wiring import Services, build_services
-from tests.azurite_fixture import azurite
-from tests.conftest import find_free_port
 from tests.contract.ingestion.driving import unique
 from tests.contract.ingestion.models import (
     DIMENSIONS,
@@ -20,18 +16,7 @@ from tests.contract.ingestion.models import (
     CountingEmbedder,
     CountingVisionModel,
 )
-from tests.contract.search_server.server_process import SearchServerProcess
-
-__all__ = ["azurite"]
-_numbers = itertools.count()
-
-
-@pytest.fixture(scope="session")
-def ingestion_search(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SearchServerProcess]:
-    server = SearchServerProcess(find_free_port(), tmp_path_factory.mktemp("search"))
-    server.start()
-    yield server
-    server.stop()
+from tests.servers import Azurite, SearchServer, unique_name
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -69,18 +54,17 @@ def embedder() -> CountingEmbedder:
 
 @pytest.fixture
 async def services(
-    azurite: AzuriteServer,
-    ingestion_search: SearchServerProcess,
+    azurite: Azurite,
+    search_server: SearchServer,
     chat_model: CountingChatModel,
     vision_model: CountingVisionModel,
     embedder: CountingEmbedder,
 ) -> AsyncIterator[Services]:
-    number = next(_numbers)
     settings = Settings.of(
-        azure_search_endpoint=ingestion_search.endpoint,
-        azure_search_api_key=ingestion_search.key,
-        azure_search_content_index=f"blocks-{number}",
-        azure_search_documents_index=f"documents-{number}",
+        azure_search_endpoint=search_server.endpoint,
+        azure_search_api_key=search_server.api_key,
+        azure_search_content_index=unique_name("blocks"),
+        azure_search_documents_index=unique_name("documents"),
         DocumentsStorage=azurite.connection_string,
         openai_base_url="http://127.0.0.1:9/v1",
         chat_model="double",

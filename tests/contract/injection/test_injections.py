@@ -24,9 +24,9 @@ from tests.contract.injection import shown
 from tests.contract.injection.hostile_world import PASSAGES, READER, SECRET, Outcome, ask
 from tests.contract.injection.obedient_model import PLAIN_ANSWER, ObedientModel
 from tests.fakes.services import fake_settings
-from tests.servers_fixture import ModelServer, model_server
+from tests.servers import ModelServer
 
-__all__ = ["connect", "model_server"]
+__all__ = ["connect"]
 
 pytestmark = [
     pytest.mark.contract,

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 import pytest
 from openai import AsyncOpenAI
 
-from tests.conftest import find_free_port
+from tests.free_ports import find_free_port
 
 KEY = "local-model-key"
 CHAT = "groundwork-extractive"

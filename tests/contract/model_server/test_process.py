@@ -7,8 +7,8 @@ from contextlib import suppress
 import httpx
 import pytest
 
-from tests.conftest import find_free_port
 from tests.contract.model_server.conftest import CHAT, EMBEDDING, KEY, start_server, stop_server
+from tests.free_ports import find_free_port
 
 pytestmark = pytest.mark.contract
 

@@ -1,6 +1,5 @@
-"""One server process for all contract tests, and an index of its own for each test."""
+"""The shared search server, and an index of its own for each test."""
 
-import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -12,31 +11,19 @@ from azure.search.documents import SearchClient
 from azure.search.documents.indexes import SearchIndexClient
 from azure.search.documents.indexes.models import SearchIndex
 
-from tests.conftest import find_free_port
 from tests.contract.search_server.library import BOOKS, FIELDS, PARTS
-from tests.contract.search_server.server_process import SearchServerProcess
+from tests.servers import SearchServer, unique_name
 
 Document = dict[str, Any]
-_numbers = itertools.count()
-
-
-@pytest.fixture(scope="session")
-def search_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SearchServerProcess]:
-    server = SearchServerProcess(find_free_port(), tmp_path_factory.mktemp("search"))
-    server.start()
-    yield server
-    assert server.stop() == 0
 
 
 @pytest.fixture
-def credential(search_server: SearchServerProcess) -> AzureKeyCredential:
-    return AzureKeyCredential(search_server.key)
+def credential(search_server: SearchServer) -> AzureKeyCredential:
+    return AzureKeyCredential(search_server.api_key)
 
 
 @pytest.fixture
-def indexes(
-    search_server: SearchServerProcess, credential: AzureKeyCredential
-) -> Iterator[SearchIndexClient]:
+def indexes(search_server: SearchServer, credential: AzureKeyCredential) -> Iterator[SearchIndexClient]:
     with SearchIndexClient(search_server.endpoint, credential) as client:
         yield client
 
@@ -52,13 +39,13 @@ MakeIndex = Callable[..., MadeIndex]
 
 @pytest.fixture
 def make_index(
-    search_server: SearchServerProcess, credential: AzureKeyCredential, indexes: SearchIndexClient
+    search_server: SearchServer, credential: AzureKeyCredential, indexes: SearchIndexClient
 ) -> Iterator[MakeIndex]:
     """A new index with these fields, documents and other parts, and its client."""
     made: list[MadeIndex] = []
 
     def make(fields: list[Document], documents: list[Document] | None = None, **parts: Any) -> MadeIndex:
-        name = f"test-{next(_numbers)}"
+        name = unique_name("test")
         indexes.create_index(SearchIndex({"name": name, "fields": fields, **parts}))
         made.append(MadeIndex(name, SearchClient(search_server.endpoint, name, credential)))
         if documents:
@@ -78,8 +65,8 @@ def books(make_index: MakeIndex) -> MadeIndex:
 
 
 @pytest.fixture
-def http(search_server: SearchServerProcess) -> Iterator[httpx.Client]:
+def http(search_server: SearchServer) -> Iterator[httpx.Client]:
     """Requests that the SDK would never send."""
-    headers = {"api-key": search_server.key, "content-type": "application/json"}
+    headers = {"api-key": search_server.api_key, "content-type": "application/json"}
     with httpx.Client(base_url=search_server.endpoint, headers=headers, timeout=30) as client:
         yield client

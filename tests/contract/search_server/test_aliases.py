@@ -19,6 +19,8 @@ from azure.search.documents.indexes.models import AnalyzeTextOptions, SearchAlia
 
 from tests.contract.search_server.conftest import MadeIndex, MakeIndex
 from tests.contract.search_server.server_process import SearchServerProcess
+from tests.free_ports import find_free_port
+from tests.servers import SearchServer
 
 FIELDS = [
     {"name": "id", "type": "Edm.String", "key": True},
@@ -27,9 +29,18 @@ FIELDS = [
 ALIAS = "shelf"
 
 
+@pytest.fixture(scope="module")
+def search_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SearchServer]:
+    """A server of their own: they list and delete all aliases."""
+    server = SearchServerProcess(find_free_port(), tmp_path_factory.mktemp("search"))
+    server.start()
+    yield SearchServer(server.endpoint, server.key)
+    assert server.stop() == 0
+
+
 @pytest.fixture
 def by_alias(
-    search_server: SearchServerProcess,
+    search_server: SearchServer,
     credential: AzureKeyCredential,
     indexes: SearchIndexClient,
     old: MadeIndex,

@@ -8,11 +8,11 @@ from azure.search.documents.indexes.aio import SearchIndexClient
 from azure.search.documents.indexes.models import SearchIndex
 
 from tests.contract.search_server.library import FIELDS, PARTS
-from tests.contract.search_server.server_process import SearchServerProcess
+from tests.servers import SearchServer
 
 
 async def test_readers_and_writers_at_once_see_whole_documents(
-    search_server: SearchServerProcess, credential: AzureKeyCredential
+    search_server: SearchServer, credential: AzureKeyCredential
 ) -> None:
     """A document is rewritten while it is searched: text, filter and stored fields always belong together."""
     async with (

@@ -10,7 +10,7 @@ from azure.search.documents import IndexDocumentsBatch, SearchClient
 
 from tests.contract.search_server.conftest import MadeIndex, MakeIndex
 from tests.contract.search_server.library import BOOKS, DIMENSIONS, FIELDS, PARTS
-from tests.contract.search_server.server_process import SearchServerProcess
+from tests.servers import SearchServer
 
 
 def test_each_action_is_answered_per_key(books: MadeIndex) -> None:
@@ -131,7 +131,7 @@ def test_a_batch_over_the_limit_is_413_and_the_sdk_splits_it(
     assert made.client.get_document_count() == 1001
 
 
-def test_a_wrong_key_is_403(search_server: SearchServerProcess, make_index: MakeIndex) -> None:
+def test_a_wrong_key_is_403(search_server: SearchServer, make_index: MakeIndex) -> None:
     name = make_index(FIELDS, **PARTS).name
     with SearchClient(search_server.endpoint, name, AzureKeyCredential("wrong")) as client:
         with pytest.raises(HttpResponseError) as refused:
@@ -139,6 +139,6 @@ def test_a_wrong_key_is_403(search_server: SearchServerProcess, make_index: Make
         assert refused.value.status_code == 403
 
 
-def test_only_health_needs_no_key(search_server: SearchServerProcess) -> None:
+def test_only_health_needs_no_key(search_server: SearchServer) -> None:
     assert httpx.get(search_server.endpoint + "/health", timeout=60).json() == {"status": "ok"}
     assert httpx.get(search_server.endpoint + "/indexes", timeout=60).status_code == 403

@@ -12,8 +12,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.conftest import find_free_port
 from tests.contract.search_server.server_process import SearchServerProcess
+from tests.free_ports import find_free_port
 
 FIELDS = [
     {"name": "id", "type": "Edm.String", "key": True},

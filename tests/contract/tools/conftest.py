@@ -26,9 +26,9 @@ from tests.contract.clients.conftest import Connect, connect, to_models
 from tests.contract.tools.corpus import DIMENSIONS, block_rows, document_rows
 from tests.fakes.models import HashingEmbedder, ScriptedChatModel
 from tests.fakes.services import fake_services, fake_settings
-from tests.servers_fixture import SearchServer, model_server, search_server
+from tests.servers import SearchServer
 
-__all__ = ["connect", "model_server", "search_server", "to_models"]
+__all__ = ["connect", "to_models"]
 
 _SETTLED_S = 60.0  # the service shows what was written after some seconds
 

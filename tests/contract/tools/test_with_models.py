@@ -12,7 +12,7 @@ from tests.contract.clients.conftest import Connect
 from tests.contract.tools.conftest import Corpus, World
 from tests.contract.tools.corpus import ANNA, BEN
 from tests.fakes.services import fake_settings
-from tests.servers_fixture import ModelServer
+from tests.servers import ModelServer
 
 pytestmark = pytest.mark.contract
 

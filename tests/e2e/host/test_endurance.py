@@ -12,9 +12,9 @@ import pytest
 from azure.storage.blob import BlobServiceClient, ContainerClient
 
 from local.azurite.server import connection_string, start_azurite
-from tests.conftest import find_free_port
 from tests.contract.host.conftest import sample_settings
 from tests.contract.host.host_process import HostProcess, wait_until
+from tests.free_ports import find_free_port
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 NewHost = Callable[..., HostProcess]

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.search_server.server_process import SearchServerProcess
 from tests.e2e.search_sdk.hotels import write_hotels
+from tests.servers import SearchServer
 
 SDK = "azure-search-documents"
 SDK_VERSION = "12.0.0"
@@ -40,7 +40,7 @@ def sdk_tests(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tests
 
 
-def test_the_live_tests_of_the_sdk_pass(sdk_tests: Path, search_server: SearchServerProcess) -> None:
+def test_the_live_tests_of_the_sdk_pass(sdk_tests: Path, search_server: SearchServer) -> None:
     report = sdk_tests / "report.xml"
     files = [
         path
@@ -55,7 +55,7 @@ def test_the_live_tests_of_the_sdk_pass(sdk_tests: Path, search_server: SearchSe
             **os.environ,
             "PYTHONPATH": str(STAND_IN),
             "SEARCH_SERVICE_ENDPOINT": search_server.endpoint,
-            "SEARCH_SERVICE_KEY": search_server.key,
+            "SEARCH_SERVICE_KEY": search_server.api_key,
         },
         capture_output=True,
         text=True,

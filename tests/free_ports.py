@@ -1,0 +1,42 @@
+"""Loopback ports for the servers that tests start."""
+
+import itertools
+import os
+import socket
+from collections.abc import Callable, Iterator
+
+import pytest
+
+_LOWEST_PORT = 12_000
+_PORTS_PER_WORKER = 2_500
+
+
+def find_free_port() -> int:
+    """Return a loopback port that is free and that no other call returns.
+
+    The port lies below the ephemeral range, in a range of this worker's own, because it may be opened only
+    seconds later, and reopened after a crash.
+    """
+    return next(_free_ports)
+
+
+@pytest.fixture
+def free_port() -> Callable[[], int]:
+    return find_free_port
+
+
+def _find_ports() -> Iterator[int]:
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % 8
+    first = _LOWEST_PORT + worker * _PORTS_PER_WORKER
+    # Two test runs side by side start at different offsets.
+    for number in itertools.count(os.getpid() * 31):
+        port = first + number % _PORTS_PER_WORKER
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        yield port
+
+
+_free_ports = _find_ports()

@@ -1,0 +1,79 @@
+"""Servers that all workers of a pytest run share.
+
+The first worker that asks for a server starts it, behind a lock file; the others read its ports from a record
+in the folder of the run. The controller stops the servers after its workers have ended, so a server may
+outlive the worker that started it.
+"""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from filelock import FileLock
+
+from local.child_process import ChildProcess
+
+STOP_TIMEOUT_S = 10.0
+_FOLDER = "GROUNDWORK_TEST_RUN"  # the environment variable through which workers learn the folder
+_started: list[ChildProcess] = []  # keeps Popen objects alive: one that is collected early warns
+
+Start = Callable[[Path], tuple[ChildProcess, list[int]]]
+"""Starts a server with its data in a folder; returns it with its ports once they accept connections."""
+
+
+def begin_run() -> None:
+    """Create the folder of this run. For the controller, before it starts workers."""
+    os.environ[_FOLDER] = tempfile.mkdtemp(prefix="groundwork-tests-")
+
+
+def end_run() -> None:
+    """Stop every server of this run and delete the folder."""
+    folder = Path(os.environ.pop(_FOLDER))
+    for record in folder.glob("*.json"):
+        _stop(**json.loads(record.read_text()))
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def ports_of(name: str, start: Start) -> list[int]:
+    """Return the ports of the run's server of that name, which is started if no worker has done so."""
+    folder = Path(os.environ[_FOLDER])
+    record = folder / f"{name}.json"
+    with FileLock(folder / f"{name}.lock"):
+        if not record.exists():
+            data = folder / name
+            data.mkdir()
+            process, opened = start(data)
+            _started.append(process)
+            record.write_text(json.dumps({"pid": process.pid, "ports": opened}))
+    ports: list[int] = json.loads(record.read_text())["ports"]
+    return ports
+
+
+def _stop(pid: int, ports: list[int]) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGTERM)
+    deadline = time.monotonic() + STOP_TIMEOUT_S
+    # Its ports close when it ends. Its id says less: the parent that would reap it may be gone.
+    while any(accepts_connections(port) for port in ports):
+        if time.monotonic() > deadline:
+            os.kill(pid, signal.SIGKILL)
+        time.sleep(0.02)
+    for process in _started:
+        if process.pid == pid:
+            with suppress(subprocess.TimeoutExpired):
+                process.stop()
+
+
+def accepts_connections(port: int) -> bool:
+    """Return whether a server listens on a loopback port."""
+    with socket.socket() as probe:
+        probe.settimeout(1.0)
+        return probe.connect_ex(("127.0.0.1", port)) == 0
