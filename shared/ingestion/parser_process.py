@@ -13,6 +13,7 @@ import asyncio
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections import deque
@@ -24,8 +25,11 @@ from functools import cache
 from typing import IO, cast
 
 from shared.ingestion.fair_turns import FairOrder, NoPlaceFreeError, Waiter
-from shared.ingestion.parser_worker import Job, WorkerReply
+from shared.ingestion.landlock import landlock_version
+from shared.ingestion.parser_worker import Job, ParseJob, WorkerReply
 from shared.platform.errors import BadDocumentError
+from shared.platform.process_memory import hide_memory
+from shared.platform.telemetry import get_logger
 
 _APP_MB = 768  # the host (300 MB), its Python worker (250 MB), uploads that it holds whole (16 MB each)
 _TEXT_MB = 192  # texts of up to 32 KB; an idle worker takes 45 MB
@@ -40,7 +44,8 @@ _FILE_NICENESS = 5  # a third of the processor where the app, which answers ques
 _JOBS_PER_WORKER = 200  # then a fresh one: what a library leaks is given back
 _START = (
     "import sys; sys.path[:] = {path!r}; "
-    "from shared.ingestion.parser_worker import main; main({memory_bytes}, {niceness})"
+    "from shared.ingestion.parser_worker import main; "
+    "main({memory_bytes}, {niceness}, {folder!r}, {readable!r})"
 )
 # Everything else may be a secret. The last two keep address space small, which is what is limited.
 _ENVIRONMENT = ("PATH", "LD_LIBRARY_PATH", "SYSTEMROOT", "TESSDATA_PREFIX", "TMPDIR")
@@ -150,7 +155,7 @@ class _Worker:
     def ask(self, job: Job, timeout_s: float) -> WorkerReply:
         """The reply of the process; if it crashes or takes too long, a reply that says so."""
         if self._process is None or self._process.poll() is not None or self._jobs >= _JOBS_PER_WORKER:
-            self._restart()
+            self._restart(readable=_further_files(job))
         self._jobs += 1
         late = threading.Event()
         timer = threading.Timer(timeout_s, self._kill, [late])
@@ -183,10 +188,18 @@ class _Worker:
                 process.kill()
         self._process = None
 
-    def _restart(self) -> None:
+    def _restart(self, readable: tuple[str, ...]) -> None:
         self.end()
+        hide_memory()
+        _report_missing_landlock()
         # The host's import path, as it is: in Azure packages lie in a folder that no variable names.
-        start = _START.format(path=list(sys.path), memory_bytes=self._memory_bytes, niceness=self._niceness)
+        start = _START.format(
+            path=list(sys.path),
+            memory_bytes=self._memory_bytes,
+            niceness=self._niceness,
+            folder=tempfile.gettempdir(),
+            readable=readable,
+        )
         kept = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
         self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
             [sys.executable, "-X", "utf8", "-c", start],
@@ -202,6 +215,18 @@ class _Worker:
         late.set()
         if self._process is not None:
             self._process.kill()
+
+
+@cache
+def _report_missing_landlock() -> None:
+    """Warn once per process that parsers can read the app's files and other processes."""
+    if not landlock_version():
+        get_logger().warning("parser.landlock_missing")
+
+
+def _further_files(job: Job) -> tuple[str, ...]:
+    """Files outside the job's folder that it reads; the same for all jobs of a pool."""
+    return (job.tokenizer_path,) if isinstance(job, ParseJob) and job.tokenizer_path else ()
 
 
 @dataclass(frozen=True)

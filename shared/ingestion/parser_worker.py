@@ -20,9 +20,9 @@ from shared.documents.models import Chunk, Element, ParsedDocument
 from shared.documents.reading import OUTLINE_FILE, PARTS_FILE, encode
 from shared.ingestion.chunking import chunk_elements, figures_of
 from shared.ingestion.models import Layout, ParsedFile
-from shared.ingestion.no_network import close_network
 from shared.ingestion.parsers.context import ParseContext, ServicePages, open_context
 from shared.ingestion.registry import MAGIC_BYTES, Format, LayoutParser, Parser, check_content
+from shared.ingestion.sandbox import enter_sandbox
 from shared.platform.errors import BadDocumentError, FileFailure, GroundworkError
 from shared.platform.models import Model
 from shared.platform.tokens import token_counter
@@ -108,8 +108,8 @@ class WorkerReply(Model):
     failure: FileFailure = "damaged"
 
 
-def main(memory_bytes: int, niceness: int) -> None:
-    """Serve until the input ends, within so much address space."""
+def main(memory_bytes: int, niceness: int, folder: str, readable: Sequence[str]) -> None:
+    """Serve until the input ends, within so much address space and these files (see `enter_sandbox`)."""
     _end_with_parent()
     if sys.platform != "win32":
         os.nice(niceness)
@@ -117,7 +117,7 @@ def main(memory_bytes: int, niceness: int) -> None:
     replies = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     _limit_memory(memory_bytes)
-    close_network()
+    enter_sandbox(folder, readable)
     jobs: TypeAdapter[Job] = TypeAdapter(Annotated[Job, Field(discriminator="kind")])
     for line in sys.stdin:
         replies.write(_reply(jobs.validate_json(line), memory_bytes).model_dump_json() + "\n")

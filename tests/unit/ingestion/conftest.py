@@ -1,4 +1,4 @@
-"""What tests of parsers share: a file of known content, parsed; and a stand-in for Tesseract."""
+"""What tests of parsers share: a file of known content, parsed; stand-ins for Tesseract and a parser."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from shared.documents.models import ParsedDocument
+from shared.ingestion import parser_process
+from shared.ingestion.parser_process import ParserPool
 from shared.ingestion.parsers import ocr
 from shared.ingestion.registry import format_of
 
@@ -17,6 +19,29 @@ Parse = Callable[[Any, str], ParsedDocument]
 
 Tesseract = Callable[[str], None]
 """Takes lines of Python that stand in for the program from now on; its input is read already."""
+
+MarkdownRuns = Callable[..., None]
+"""Has workers run a line of Python in place of the Markdown parser, and `at_start` when they start."""
+
+
+@pytest.fixture
+def pool() -> Iterator[ParserPool]:
+    pool = ParserPool(workers=1, memory_mb=384)
+    yield pool
+    pool.close()
+
+
+@pytest.fixture
+def markdown_runs(monkeypatch: pytest.MonkeyPatch) -> MarkdownRuns:
+    def install(line: str, at_start: str = "") -> None:
+        before, main = parser_process._START.split("from ")
+        stand_in = f"def parse_markdown(path, context):\n    import os, time; {line}\n"
+        module = "import shared.ingestion.parsers.markdown as module; module.parse_markdown = parse_markdown"
+        added = f"{stand_in}{module}\n{at_start}".replace("{", "{{").replace("}", "}}")
+        start = f"{before}\n{added}\nfrom {main}"
+        monkeypatch.setattr(parser_process, "_START", start)
+
+    return install
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ import asyncio
 import io
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,22 +16,9 @@ from shared.ingestion.models import ParsedFile
 from shared.ingestion.parser_process import ParserPool
 from shared.ingestion.parser_worker import ParseJob
 from shared.platform.errors import BadDocumentError
+from tests.unit.ingestion.conftest import MarkdownRuns
 
 PATIENCE_S = 60
-
-
-def _can_close_network() -> bool:
-    script = (
-        "import sys; from shared.ingestion.no_network import close_network; sys.exit(not close_network())"
-    )
-    return subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
-
-
-@pytest.fixture
-def pool() -> Iterator[ParserPool]:
-    pool = ParserPool(workers=1, memory_mb=384)
-    yield pool
-    pool.close()
 
 
 def job(folder: Path, filename: str, content: bytes = b"A sentence.") -> ParseJob:
@@ -41,19 +27,6 @@ def job(folder: Path, filename: str, content: bytes = b"A sentence.") -> ParseJo
     return ParseJob(
         source=source, target=folder / "target", filename=filename, max_tokens=100, max_blocks=1000
     )
-
-
-@pytest.fixture
-def markdown_runs(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Makes workers run a line of Python in place of the Markdown parser."""
-
-    def install(line: str) -> None:
-        before, main = parser_process._START.split("from ")
-        stand_in = f"def parse_markdown(path, context):\n    import os, time; {line}\n"
-        module = "import shared.ingestion.parsers.markdown as module; module.parse_markdown = parse_markdown"
-        monkeypatch.setattr(parser_process, "_START", f"{before}\n{stand_in}{module}\nfrom {main}")
-
-    return install
 
 
 async def test_a_file_is_parsed_and_the_worker_is_used_again(pool: ParserPool, tmp_path: Path) -> None:
@@ -70,30 +43,6 @@ async def test_a_refusal_crosses_the_border_with_its_hint(pool: ParserPool, tmp_
     assert refused.value.hints
 
 
-@pytest.mark.attack("outgoing addresses")
-@pytest.mark.skipif(not _can_close_network(), reason="this kernel takes no filter")
-@pytest.mark.parametrize(
-    "line",
-    [
-        "import socket; socket.create_connection(('127.0.0.1', 9))",
-        "import socket; socket.socket(socket.AF_UNIX)",
-        "import socket; socket.getaddrinfo('example.invalid', 80); socket.socket()",
-        "import subprocess, sys; subprocess.run([sys.executable, '-c', 'import socket; socket.socket()'], "
-        "check=True)",
-        "import ctypes; libc = ctypes.CDLL(None, use_errno=True); "
-        "assert libc.ptrace(16, os.getppid(), 0, 0) == 0 or ctypes.get_errno() != 13",
-    ],
-    ids=["tcp", "unix", "dns", "child", "ptrace"],
-)
-async def test_a_parser_reaches_neither_the_network_nor_its_host(
-    pool: ParserPool, tmp_path: Path, markdown_runs: Callable[[str], None], line: str
-) -> None:
-    markdown_runs(line)
-    reason = r"not understood \((PermissionError|gaierror|CalledProcessError|AssertionError)\)"
-    with pytest.raises(BadDocumentError, match=reason):
-        await pool.run(job(tmp_path, "a.md"), PATIENCE_S)
-
-
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
@@ -104,7 +53,7 @@ async def test_a_parser_reaches_neither_the_network_nor_its_host(
     ],
 )
 async def test_whatever_a_parser_does_the_next_file_is_parsed(
-    pool: ParserPool, tmp_path: Path, markdown_runs: Callable[[str], None], line: str, reason: str
+    pool: ParserPool, tmp_path: Path, markdown_runs: MarkdownRuns, line: str, reason: str
 ) -> None:
     markdown_runs(line)
     with pytest.raises(BadDocumentError, match=reason):
@@ -113,7 +62,7 @@ async def test_whatever_a_parser_does_the_next_file_is_parsed(
 
 
 async def test_a_parser_that_hangs_is_ended(
-    pool: ParserPool, tmp_path: Path, markdown_runs: Callable[[str], None]
+    pool: ParserPool, tmp_path: Path, markdown_runs: MarkdownRuns
 ) -> None:
     markdown_runs("time.sleep(3600)")
     with pytest.raises(BadDocumentError, match="took longer than 2 s"):
@@ -121,7 +70,7 @@ async def test_a_parser_that_hangs_is_ended(
 
 
 async def test_files_that_wait_for_a_worker_hold_no_thread_of_the_event_loop(
-    pool: ParserPool, tmp_path: Path, markdown_runs: Callable[[str], None]
+    pool: ParserPool, tmp_path: Path, markdown_runs: MarkdownRuns
 ) -> None:
     markdown_runs("time.sleep(3)")
     slow = job(tmp_path, "a.md")
@@ -134,7 +83,7 @@ async def test_files_that_wait_for_a_worker_hold_no_thread_of_the_event_loop(
 
 
 async def test_a_caller_that_gives_up_keeps_no_worker_from_others(
-    pool: ParserPool, tmp_path: Path, markdown_runs: Callable[[str], None]
+    pool: ParserPool, tmp_path: Path, markdown_runs: MarkdownRuns
 ) -> None:
     markdown_runs("time.sleep(1)")
     given_up = asyncio.create_task(pool.run(job(tmp_path, "a.md"), PATIENCE_S))
@@ -243,7 +192,7 @@ async def test_a_picture_that_unfolds_is_refused_within_the_memory_of_a_small_in
 
 
 async def test_a_persons_second_file_waits_for_somebody_elses_first(
-    tmp_path: Path, markdown_runs: Callable[[str], None]
+    tmp_path: Path, markdown_runs: MarkdownRuns
 ) -> None:
     markdown_runs("time.sleep(0.5)")
     pool, order = ParserPool(workers=2, memory_mb=384), list[str]()

@@ -1,0 +1,42 @@
+"""The sandbox of a parser worker: no network, no other process, and only the files it needs. Linux only.
+
+There are several layers because kernels and containers differ; docs/operate.md says what each one is for.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from shared.ingestion.landlock import restrict_files
+from shared.ingestion.seccomp import refuse_system_calls
+from shared.platform.process_memory import drop_capabilities, hide_memory
+
+_APP = Path(__file__).parents[2]
+_PACKAGE = Path(__file__).parents[1]
+# Shared libraries, fonts and time zones: nothing else of /etc, and nothing of /proc.
+_SYSTEM = (
+    "/usr", "/bin", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache", "/etc/fonts", "/etc/localtime",
+    "/etc/mime.types", "/dev/urandom",
+)  # fmt: skip
+
+
+def enter_sandbox(folder: str, readable: Sequence[str]) -> None:
+    """Confine this process, for good.
+
+    Args:
+        folder: below which the files of all jobs lie; may be written.
+        readable: further files and folders.
+    """
+    hide_memory()
+    drop_capabilities()
+    libraries = os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep)
+    packages = [os.path.abspath(path) for path in sys.path]  # noqa: PTH100 - Path() would follow links
+    # The app's folder may hold secrets and local settings: only its package is read.
+    inside = [path for path in packages if path != str(_APP)]
+    restrict_files(
+        readable=(*_SYSTEM, sys.base_prefix, str(_PACKAGE), *inside, *filter(None, libraries), *readable),
+        listable=(str(_APP),),
+        writable=(folder, "/dev/null"),
+    )
+    refuse_system_calls()
