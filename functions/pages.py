@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING
 
 import azure.functions as func
@@ -11,7 +12,6 @@ import azure.functions as func
 from functions.http.conditions import preferred
 from functions.http.requests import admitted, caller_of, note_act, ready_services
 from functions.http.responses import Request, Response, json_response, picture_response, read_query, route
-from shared.access.personal_places import PersonalPlaces
 from shared.platform.errors import (
     BadDocumentError,
     ConflictError,
@@ -24,6 +24,7 @@ from shared.platform.telemetry import get_logger
 
 if TYPE_CHECKING:
     from shared.access.models import UserContext
+    from shared.access.personal_places import PersonalPlaces
     from shared.documents.models import Element
     from shared.documents.page_models import CitationQuery, PageSheet, ViewedElement, ViewedPicture
     from shared.documents.page_views import Cited, Material
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 
 blueprint = func.Blueprint()
 _HTML, _JSON, _MARKDOWN = "text/html", "application/json", "text/markdown"
-_views = PersonalPlaces(2, max_waiting=6)  # a part takes up to 1 MB; browsers open six connections to a host
 _VARYING = {"Vary": "Accept", "Cache-Control": "private, no-store"}
 
 
@@ -116,6 +116,13 @@ async def _open(reader: Reader, query: "CitationQuery") -> _Opened:
     return _Opened(reader, Material(found.record, outline, captions=captions, cited=cited), found.state)
 
 
+@cache
+def _views() -> "PersonalPlaces":
+    from shared.access.personal_places import PersonalPlaces
+
+    return PersonalPlaces(2, max_waiting=6)  # browsers open six connections to a host
+
+
 @asynccontextmanager
 async def _viewing(request: Request, reader: Reader) -> "AsyncIterator[None]":
     """Count a view as a call, and hold one of the reader's places for it.
@@ -124,7 +131,7 @@ async def _viewing(request: Request, reader: Reader) -> "AsyncIterator[None]":
         TooManyRequestsError: the rate limit is reached, or too many views of theirs wait already.
     """
     await admitted(request, reader.user, reader.services)
-    async with _views.take(reader.user.user_id):
+    async with _views().take(reader.user.user_id):
         yield
 
 
