@@ -137,7 +137,7 @@ async def with_choice(
     taken = with_rights(_with_choice(stored, choice), request, choice, resumed_at)
     await event_log.write(
         _thought(stored, choice),
-        AnsweredStatus(choice=choice.numbers, timed_out=not choice.said),
+        AnsweredStatus.of(choice),
         *warning_events(taken.warnings[len(stored.warnings) :]),
     )
     return taken

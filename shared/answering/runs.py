@@ -81,6 +81,7 @@ async def begin_run(
         timezone=chat.timezone or services.settings.answering.default_timezone,
         created_at=arrived_at or datetime.now(UTC),
         origin=origin,
+        replaces=chat.replaces,
     )
     note_fields(run_id=request.run_id, thread_id=request.thread_id)
     turn = await _open(request, services, admit, is_new=chat.thread_id is None)

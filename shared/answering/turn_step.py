@@ -107,7 +107,7 @@ async def _resumed(
     renewed = with_rights(stored, await attempt.memory.request(), before.choice, resumed_at)
     if is_answered_now:
         choice = before.choice
-        first.append(AnsweredStatus(choice=choice.numbers, timed_out=not choice.said))
+        first.append(AnsweredStatus.of(choice))
         first += warning_events(renewed.warnings[len(stored.warnings) :])
     return renewed
 

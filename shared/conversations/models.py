@@ -48,6 +48,7 @@ class ThreadTurn(Model):
         answer: excerpt of the answer's text; empty until there is one.
         status: "erased" when the thread was cleared or deleted: no answer is taken any more.
         is_remembered: episodic memory has it, or doesn't want it: an abstention says nothing worth recalling.
+        replaces: the run whose question this turn asks again.
     """
 
     thread_id: str
@@ -61,6 +62,7 @@ class ThreadTurn(Model):
     filenames: tuple[str, ...] = ()
     block_ids: tuple[str, ...] = ()
     is_remembered: bool = False
+    replaces: str | None = None
     revision: str | None = None
 
 
@@ -143,8 +145,24 @@ class RunList(Model):
     cursor: str | None = None
 
 
+class AnsweredClarification(Model):
+    """A clarifying question of a run and its owner's reply.
+
+    Attributes:
+        answer: the labels of the chosen options, or the owner's own words; empty if no reply came in time.
+    """
+
+    question: str
+    answer: str
+
+
 class ThreadMessage(Model):
-    """One turn as its owner sees it: the question, and the answer once it is committed."""
+    """One turn as its owner sees it: the question, and the answer once it is committed.
+
+    Attributes:
+        clarification: the run's last clarifying question, once it is answered and while its log is kept.
+        replaces: the run whose question this run asks again: an earlier version of the turn.
+    """
 
     run_id: str
     number: int
@@ -155,6 +173,8 @@ class ThreadMessage(Model):
     error: str | None = None
     error_type: str | None = None
     answer: RunAnswer | None = None
+    clarification: AnsweredClarification | None = None
+    replaces: str | None = None
     feedback: Feedback | None = None
 
 

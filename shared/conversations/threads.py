@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from shared.access.models import UserContext
 from shared.conversations.models import (
     ActiveRun,
+    AnsweredClarification,
     EraseTask,
     MessageList,
     RememberTask,
@@ -22,7 +23,14 @@ from shared.conversations.models import (
 )
 from shared.conversations.services import ConversationServices
 from shared.conversations.thread_store import ThreadStore
-from shared.conversations.window import QUESTION_CHARS, answered, conversation_from, excerpt, title_of
+from shared.conversations.window import (
+    QUESTION_CHARS,
+    answered,
+    conversation_from,
+    excerpt,
+    title_of,
+    without_replaced,
+)
 from shared.platform.blobs import BlobStore
 from shared.platform.concurrency import run_together
 from shared.platform.errors import ConflictError, GroundworkError, NotFoundError
@@ -31,9 +39,17 @@ from shared.platform.queues import TaskQueues
 from shared.platform.telemetry import get_logger
 from shared.runs.event_log import RunClosedError
 from shared.runs.fresh_urls import refresh_answers
-from shared.runs.models import ID_PATTERN, Conversation, RunAnswer, RunRecord, RunRequest
+from shared.runs.models import (
+    ID_PATTERN,
+    Choice,
+    Clarification,
+    Conversation,
+    RunAnswer,
+    RunRecord,
+    RunRequest,
+)
 from shared.runs.run_store import RunStore
-from shared.runs.working_memory import committed_answer
+from shared.runs.working_memory import WorkingMemory, committed_answer
 
 TURNS_READ = 30  # for a question: more than the setting CONVERSATION_TURNS lets be left unsummarised
 Check = Callable[[ThreadView], None]
@@ -142,6 +158,7 @@ async def thread_with(questions: Sequence[str], user: UserContext, threads: Thre
     for turn in await threads.all_turns(user.user_id, _MOST_TURNS):
         if turn.status != "erased":
             asked[turn.thread_id].append(turn)
+    asked = defaultdict(list, {thread_id: without_replaced(turns) for thread_id, turns in asked.items()})
     wanted = [question.strip() for question in questions]
     found: list[list[ThreadTurn]] = []
     for turns in asked.values():
@@ -283,16 +300,19 @@ async def open_turn(request: RunRequest, threads: ThreadStore, *, is_new: bool) 
 
     Raises:
         NotFoundError: the user has no such thread.
-        ConflictError: too many questions at once.
+        ConflictError: too many questions at once, or `replaces` isn't the thread's newest run.
     """
     if is_new:
         return await _begin_thread(request, threads)
     for attempt in range(_TRIES):
         thread, turns = await thread_and_turns(request.thread_id, request.user, threads)
         own = next((turn for turn in turns if turn.run_id == request.run_id), None)
-        conversation = conversation_from(thread, [turn for turn in turns if turn is not own])
+        others = [turn for turn in turns if turn is not own and turn.run_id != request.replaces]
+        conversation = conversation_from(thread, others)
         if own is not None:
             return OpenedTurn(own.number, conversation)
+        if request.replaces and (not turns or turns[0].run_id != request.replaces):
+            raise ConflictError("Only the thread's newest question can be replaced.", "Branch the thread.")
         number = thread.turn_count + 1
         changed = thread.model_copy(
             update={
@@ -372,6 +392,7 @@ def _asked(request: RunRequest, number: int) -> ThreadTurn:
         run_id=request.run_id,
         question=excerpt(request.question, QUESTION_CHARS),
         asked_at=request.created_at,
+        replaces=request.replaces,
     )
 
 
@@ -412,7 +433,24 @@ async def _message(
     if record is None or record.owner_id != user.user_id:
         return None
     known = record.model_dump(include=set(ThreadMessage.model_fields))
-    return ThreadMessage(**known, number=turn.number, answer=await _answer(record, blobs))
+    answer, clarification = await run_together(_answer(record, blobs), _clarification(record, blobs))
+    return ThreadMessage(
+        **known, number=turn.number, answer=answer, clarification=clarification, replaces=turn.replaces
+    )
+
+
+async def _clarification(record: RunRecord, blobs: BlobStore) -> AnsweredClarification | None:
+    if not record.ask_step or not record.has_log:
+        return None  # most runs: no read
+    memory = WorkingMemory(blobs, record.run_id)
+    asked, choice = await run_together(
+        memory.find(record.ask_step, Clarification, "asked"),
+        memory.find(record.ask_step, Choice, "answered"),
+    )
+    if asked is None or choice is None:
+        return None
+    labels = [option.label for option in asked.options if option.number in choice.numbers]
+    return AnsweredClarification(question=asked.question, answer=", ".join(labels) or choice.said)
 
 
 async def _answer(record: RunRecord, blobs: BlobStore) -> RunAnswer | None:

@@ -74,16 +74,22 @@ def plain_answer(text: str) -> str:
     return _REMARK.sub("", _REFERENCE.sub("", _PICTURE.sub(r"\1", text))).strip()
 
 
+def without_replaced(turns: Sequence[ThreadTurn]) -> list[ThreadTurn]:
+    """Return the turns whose question was not asked again by a later one of them."""
+    replaced = {turn.replaces for turn in turns}
+    return [turn for turn in turns if turn.run_id not in replaced]
+
+
 def conversation_from(thread: Thread, turns: Sequence[ThreadTurn]) -> Conversation:
     """The summary and the newest turns that fit, oldest first.
 
     Args:
-        turns: of the thread, in any order; summarised, cleared and erased ones are left out.
+        turns: of the thread, in any order; summarised, replaced, cleared and erased ones are left out.
     """
     known = max(thread.summarised_count, thread.cleared_count)
     left = CONVERSATION_CHARS - len(thread.summary)
     chosen: list[Turn] = []
-    for turn in sorted(turns, key=lambda turn: -turn.number):
+    for turn in sorted(without_replaced(turns), key=lambda turn: -turn.number):
         left -= len(turn.question) + len(turn.answer)
         if turn.number <= known or turn.status == "erased" or left < 0:
             break
@@ -97,7 +103,8 @@ def turns_to_fold(thread: Thread, turns: Sequence[ThreadTurn], most: int) -> lis
     Half of `most` stay as they are: so the model is asked once in a few turns, not after each.
     """
     known = max(thread.summarised_count, thread.cleared_count)
-    waiting = sorted((turn for turn in turns if turn.number > known), key=lambda turn: turn.number)
+    unknown = (turn for turn in without_replaced(turns) if turn.number > known)
+    waiting = sorted(unknown, key=lambda turn: turn.number)
     if len(waiting) <= most:
         return []
     return waiting[: min(len(waiting) - max(most // 2, 1), MAX_FOLDED)]

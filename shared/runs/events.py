@@ -16,7 +16,7 @@ from shared.evidence.models import Citation, Omittable
 from shared.platform.errors import DependencyError
 from shared.platform.models import Model
 from shared.runs.log_lines import TERMINAL_EVENTS, EventName, LogSlice
-from shared.runs.models import ClarificationOption, ProfileName, ReasonCode, RunAnswer
+from shared.runs.models import Choice, ClarificationOption, ProfileName, ReasonCode, RunAnswer
 from shared.runs.plan import QueryIntent, QueryType, TodoItem
 
 
@@ -216,11 +216,21 @@ class TodoListStatus(StatusEvent):
 
 
 class AnsweredStatus(TimedEvent, StatusEvent):
-    """The owner's choice, by number; none after a timeout."""
+    """The owner's choice, by number; none after a timeout.
+
+    Attributes:
+        words: the owner's reply where it names none of the options.
+    """
 
     state: Literal["answered"] = "answered"
     choice: tuple[int, ...]
     timed_out: bool
+    words: Omittable[str] = None
+
+    @classmethod
+    def of(cls, choice: Choice) -> "AnsweredStatus":
+        """Return the event that reports a choice."""
+        return cls(choice=choice.numbers, timed_out=not choice.said, words=choice.extra_words or None)
 
 
 class DelegationStatus(TimedEvent, StatusEvent):

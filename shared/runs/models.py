@@ -150,6 +150,11 @@ class ClarificationOption(Model):
     details: tuple[str, ...] = ()
 
     @property
+    def label(self) -> str:
+        """Title and filename: titles alone may be the same."""
+        return f"{self.title} ({self.filename})" if self.title and self.filename else self.title or self.filename
+
+    @property
     def name(self) -> str:
         """What a person chooses by: `Travel policy (travel.pdf, 2026-01-01)`, or the words of an answer."""
         details = ", ".join(filter(None, (self.filename, *self.details, self.date)))
@@ -260,6 +265,7 @@ class RunRequest(Model):
         timezone: IANA name of where the asker is.
         origin: address of the asker's client, or the channel, for the audit trail.
         agent: that was asked, as it was then; None = the one that answers from all documents.
+        replaces: the run whose question is asked again; later questions don't see that run's turn.
     """
 
     run_id: str
@@ -274,6 +280,7 @@ class RunRequest(Model):
     timezone: str = "UTC"
     origin: str = ""
     agent: AgentDefinition | None = None
+    replaces: str | None = None
 
     @property
     def today(self) -> date:
@@ -362,6 +369,11 @@ class ChatRequest(Model):
         description="The question, in any language."
     )
     thread_id: str | None = Field(default=None, pattern=ID_PATTERN, description="Thread to continue.")
+    replaces: str | None = Field(
+        default=None,
+        pattern=ID_PATTERN,
+        description="The thread's newest run, if this asks its question again: later questions ignore it.",
+    )
     project_id: str | None = Field(default=None, max_length=128, description="Limit to one project.")
     doc_ids: tuple[str, ...] = Field(default=(), max_length=100, description="Limit to these documents.")
     deep: bool = Field(default=False, description="Allow deeper work by sub-agents.")

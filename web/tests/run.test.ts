@@ -85,20 +85,21 @@ test("a cancelled run is no failure", () => {
   assert.equal(whole([{ id: 1, event: "error", data: { type: "NetworkError" } }]).status, "failed");
 });
 
-test("budgets and times are those of the events", () => {
+test("times and the reply to a clarifying question are those of the events", () => {
   const at = (second: number) => `2026-01-01T00:00:0${second}Z`;
-  const told: [string, object][] = [
-    ["status", { state: "accepted", run_id: "r", thread_id: "t", latency_budget_ms: 25000, token_budget: 24000 }],
-    ["tool_started", { step: 1, tool: "x", at: at(1) }],
-    ["tool_result", { step: 1, tool: "x", success: true, at: at(3) }],
-    ["status", { step: 1, state: "sub_agent", child: 0, phase: "started", at: at(4) }],
-    ["status", { step: 1, state: "sub_agent", child: 0, phase: "ended", tokens: 900, at: at(6) }],
-    ["status", { step: 2, state: "resumed", at: at(7) }],
+  const options = [{ number: 1, title: "2023" }, { number: 2, title: "2024" }];
+  const frames: [string, object][] = [
+    ["status", { state: "accepted", run_id: "r", thread_id: "t" }],
+    ["tool_started", { step: 1, tool: "search", at: at(1) }],
+    ["tool_result", { step: 1, tool: "search", success: true, at: at(3) }],
+    ["ask_user", { step: 1, question: "Which?", options }],
+    ["status", { step: 1, state: "answered", choice: [2], at: at(7) }],
   ];
-  const run = whole(told.map(([event, data], index) => ({ id: index + 1, event, data })));
-  assert.deepEqual(run.budget, { latencyMs: 25000, tokens: 24000 });
+  const run = whole(frames.map(([event, data], index) => ({ id: index + 1, event, data })));
   assert.deepEqual([run.activities[0]!.startedAt, run.activities[0]!.endedAt], [at(1), at(3)]);
-  const child = run.children[0]!;
-  assert.deepEqual([child.startedAt, child.endedAt, child.tokens], [at(4), at(6), 900]);
   assert.equal(run.resumedAt, at(7));
+  assert.deepEqual(run.clarified, { question: "Which?", answer: "2024" });
+  const words = { step: 1, state: "answered", choice: [], words: "the one from Kiel", at: at(7) };
+  const other = whole([...frames.slice(0, 4), ["status", words] as [string, object]].map(([event, data], index) => ({ id: index + 1, event, data })));
+  assert.equal(other.clarified!.answer, "the one from Kiel");
 });

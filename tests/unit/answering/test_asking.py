@@ -19,6 +19,7 @@ from shared.answering.steps import (
     StepInput,
     TakeTurn,
 )
+from shared.conversations.threads import read_messages
 from shared.platform.errors import CallerError
 from shared.platform.language_models.models import ModelTurn, ToolCall
 from shared.runs.events import RunEvent
@@ -106,6 +107,11 @@ async def test_the_model_goes_on_with_the_answer(body: dict[str, Any], result: d
     assert told(services) == {"success": True, **result}
     (status,) = [event.data for event in events(services, run_id) if event.data.get("state") == "answered"]
     assert status["timed_out"] == (not body)
+    assert status.get("words") == (body.get("text") if body and not status["choice"] else None)
+    (message,) = (await read_messages(view.thread_id, ANNA, services, 20)).messages
+    assert message.clarification is not None
+    assert message.clarification.question == "Which pump?"
+    assert message.clarification.answer == (", ".join(result.get("chosen", ())) or body.get("text", ""))
 
 
 async def test_a_question_without_options_takes_any_words_and_no_number() -> None:

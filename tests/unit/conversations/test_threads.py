@@ -20,7 +20,7 @@ from shared.conversations.threads import (
     thread_and_turns,
 )
 from shared.conversations.window import conversation_from
-from shared.platform.errors import CallerError, NotFoundError
+from shared.platform.errors import CallerError, ConflictError, NotFoundError
 from shared.runs.models import ChatRequest, Conversation, RunRequest
 from shared.runs.working_memory import WorkingMemory
 from shared.wiring import Services
@@ -63,6 +63,30 @@ async def test_a_follow_up_is_told_what_was_said_before() -> None:
     assert (turn.doc_ids, turn.filenames) == (("manual",), ("manual.pdf",))
     stored = await WorkingMemory(services.blobs, second.run_id).request()
     assert stored.conversation == second.conversation
+
+
+async def test_a_replaced_turn_is_shown_but_not_told_to_later_questions() -> None:
+    services = await world()
+    first = await ask(services, "At what pressure does the pump run?")
+    again = ChatRequest(
+        question="At what pressure does it run?", thread_id=first.thread_id, replaces=first.run_id
+    )
+    second = await begin_run(again, ANNA, services)
+    assert second.conversation.turns == ()
+    await run_to_end(second.run_id, services)
+    third = await begin(services, "And why?", first.thread_id)
+    assert [turn.question for turn in third.conversation.turns] == ["At what pressure does it run?"]
+    shown = (await read_messages(first.thread_id, ANNA, services, 20)).messages
+    assert [message.replaces for message in shown] == [None, first.run_id, None]
+
+
+async def test_only_the_newest_turn_is_replaced() -> None:
+    services = await world()
+    first = await ask(services, "At what pressure does the pump run?")
+    await ask(services, "And why?", first.thread_id)
+    again = ChatRequest(question="How?", thread_id=first.thread_id, replaces=first.run_id)
+    with pytest.raises(ConflictError):
+        await begin_run(again, ANNA, services)
 
 
 async def test_a_thread_with_a_title_of_its_own_keeps_it() -> None:

@@ -38,17 +38,6 @@ export interface Child {
   passages: number;
   findings: number;
   proved: number;
-  tokens: number;
-  costUsd: number;
-  /** ISO times; empty = not told, or still at work. */
-  startedAt: string;
-  endedAt: string;
-}
-
-/** Of a run, or of one sub-agent; 0 = not told. */
-export interface Budget {
-  latencyMs: number;
-  tokens: number;
 }
 
 export interface RunState {
@@ -60,11 +49,11 @@ export interface RunState {
   todo: readonly TodoItem[];
   activities: readonly Activity[];
   children: readonly Child[];
-  delegation: { decision: string; reasons: readonly string[]; codes: readonly string[]; budget: Budget } | null;
-  budget: Budget;
   /** From when on its time counts again, after a question back or a crash; empty = from when it was asked. */
   resumedAt: string;
   ask: Clarification | null;
+  /** The last clarifying question that was answered, with the answer in words; empty = none came in time. */
+  clarified: { question: string; answer: string } | null;
   warnings: readonly string[];
   answer: RunAnswer | null;
   error: { type: string; message: string; hints: readonly string[] } | null;
@@ -85,15 +74,10 @@ interface EventData {
   passages?: number;
   findings?: number;
   proved?: number;
-  tokens?: number;
-  cost_usd?: number;
-  latency_budget_ms?: number | null;
-  token_budget?: number;
   at?: string;
-  decision?: string;
-  reasons?: string[];
-  reason_codes?: string[];
   code?: string;
+  choice?: number[];
+  words?: string;
   documents?: number;
   filenames?: string[];
   run_id?: string;
@@ -114,10 +98,9 @@ export function newRun(runId: string, threadId: string): RunState {
     todo: [],
     activities: [],
     children: [],
-    delegation: null,
-    budget: { latencyMs: 0, tokens: 0 },
     resumedAt: "",
     ask: null,
+    clarified: null,
     warnings: [],
     answer: null,
     error: null,
@@ -174,22 +157,18 @@ const STATES: Record<string, (run: RunState, data: EventData) => RunState> = {
     ...run,
     runId: data.run_id ?? run.runId,
     threadId: data.thread_id ?? run.threadId,
-    budget: budgetOf(data),
   }),
   resumed: (run, data) => ({ ...run, resumedAt: data.at ?? run.resumedAt }),
   restarted: drop,
   discarded: drop,
-  answered: (run, data) => ({ ...run, status: "running", ask: null, resumedAt: data.at ?? run.resumedAt }),
-  warning: (run, data) => ({ ...run, warnings: [...run.warnings, data.text ?? ""] }),
-  delegation: (run, data) => ({
+  answered: (run, data) => ({
     ...run,
-    delegation: {
-      decision: data.decision ?? "",
-      reasons: data.reasons ?? [],
-      codes: data.reason_codes ?? [],
-      budget: budgetOf(data),
-    },
+    status: "running",
+    ask: null,
+    clarified: run.ask && { question: run.ask.question, answer: data.words ?? labelsOf(run.ask, data.choice ?? []) },
+    resumedAt: data.at ?? run.resumedAt,
   }),
+  warning: (run, data) => ({ ...run, warnings: [...run.warnings, data.text ?? ""] }),
   sub_agent: (run, data) => {
     const key = `${data.step}-${data.child}`;
     const before = run.children.find((child) => child.key === key);
@@ -203,22 +182,20 @@ const STATES: Record<string, (run: RunState, data: EventData) => RunState> = {
       passages: data.passages ?? before?.passages ?? 0,
       findings: data.findings ?? before?.findings ?? 0,
       proved: data.proved ?? before?.proved ?? 0,
-      tokens: data.tokens ?? before?.tokens ?? 0,
-      costUsd: data.cost_usd ?? before?.costUsd ?? 0,
-      startedAt: before?.startedAt || (data.at ?? ""),
-      endedAt: hasEnded(data.phase) ? (data.at ?? "") : "",
     };
     const children = before ? run.children.map((child) => (child === before ? after : child)) : [...run.children, after];
     return { ...run, children };
   },
 };
 
-export function hasEnded(phase?: string): boolean {
-  return phase === "ended" || phase === "failed";
+/** Title and filename of the options with these numbers: titles alone may be the same. */
+export function labelsOf(ask: Clarification, numbers: readonly number[]): string {
+  const chosen = ask.options.filter((option) => numbers.includes(option.number));
+  return chosen.map(({ title, filename }) => (title && filename ? `${title} (${filename})` : title || filename)).join(", ");
 }
 
-function budgetOf(data: EventData): Budget {
-  return { latencyMs: data.latency_budget_ms ?? 0, tokens: data.token_budget ?? 0 };
+export function hasEnded(phase?: string): boolean {
+  return phase === "ended" || phase === "failed";
 }
 
 function progress(run: RunState, data: EventData): RunState {

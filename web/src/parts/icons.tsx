@@ -1,6 +1,7 @@
 // Pictograms, drawn by paths of a 24 grid. Always beside words or on a button that has a name.
 const PATHS = {
   add: "M12 5v14M5 12h14",
+  again: "M19 12a7 7 0 11-2-5M19 3v4.500h-4.500",
   back: "M15 5l-7 7 7 7",
   book: "M7 3h7l5 5v13H7zM14 3v5h5",
   check: "M5 12.5l4.5 4.5L19 7.5",

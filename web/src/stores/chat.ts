@@ -1,11 +1,11 @@
 // The open thread: its turns, the runs at work in it, and the question that is being written.
-import { signal, type Signal } from "@preact/signals";
+import { computed, signal, type Signal } from "@preact/signals";
 import { CallError, change, read, send } from "../api/request";
-import { follow, type Frame } from "../api/stream";
 import type { Citation, Feedback, MessageList, RunView, ThreadMessage, ThreadView } from "../api/types";
-import { citationsOf, isOver, newRun, reduce, type RunState } from "../model/run";
+import { citationsOf, isOver, newRun, type RunState } from "../model/run";
 import { route, turn as turnAddress } from "../routes";
 import { t } from "../words/words";
+import { attach, leaving, readRecord, stopFollowing } from "./following";
 import { announce, wordsOf } from "./notices";
 import { loadThreads, noteStatus } from "./threads";
 
@@ -16,8 +16,13 @@ export interface Turn {
   askedAt: string;
   /** Empty while the question is being sent. */
   runId: string;
+  /** The run whose question this one asks again; empty = none. */
+  replaces: string;
   message: ThreadMessage | null;
+  /** As its events tell it: of a run at work, and of one that ended without an answer. */
   run: Signal<RunState> | null;
+  /** The events of an answered run, once somebody asks how it was answered; null = not read, or kept no more. */
+  record: Signal<RunState | null>;
   feedback: Signal<Feedback | null>;
 }
 
@@ -29,13 +34,13 @@ export interface Scope {
 
 export const NO_SCOPE: Scope = { agent: "", project: "", documents: [] };
 const DRAFT = "groundwork.draft"; // of this tab; one's own words, kept while signing in again
+const QUEUE = "groundwork.queue"; // of this tab, by thread
 const TURNS = 20;
 
 export const turns = signal<readonly Turn[]>([]);
 export const openThread = signal("");
 export const isLoading = signal(false);
 export const loadError = signal("");
-export const isConnected = signal(true);
 export const hasOlder = signal(false);
 export const draft = signal(sessionStorage.getItem(DRAFT) ?? "");
 export const isDeep = signal(false);
@@ -44,8 +49,8 @@ export const sendError = signal("");
 /** An earlier question is being asked otherwise: in a new thread with the turns before it, through this run. */
 export const editing = signal<{ through: string } | null>(null);
 
+const queues = signal<Readonly<Record<string, readonly string[]>>>(JSON.parse(sessionStorage.getItem(QUEUE) ?? "{}"));
 let cursor: string | null = null;
-let streams = new AbortController();
 let isBranching = false;
 let idempotencyKey = ""; // of the draft until its run is known: sent twice, it is asked once
 
@@ -58,8 +63,7 @@ export function write(text: string): void {
 /** Shows a thread; the empty one begins with its first question. */
 export async function showThread(threadId: string): Promise<void> {
   if (threadId === openThread.value && (threadId || !turns.value.length)) return;
-  streams.abort();
-  streams = new AbortController();
+  stopFollowing();
   openThread.value = threadId;
   turns.value = [];
   loadError.value = sendError.value = "";
@@ -68,14 +72,15 @@ export async function showThread(threadId: string): Promise<void> {
   scope.value = NO_SCOPE;
   if (!threadId) return;
   isLoading.value = true;
-  const { signal: leaving } = streams;
+  const stopped = leaving();
   try {
-    const page = await read<MessageList>(`/api/threads/${threadId}/messages?limit=${TURNS}`, { signal: leaving });
+    const page = await read<MessageList>(`/api/threads/${threadId}/messages?limit=${TURNS}`, { signal: stopped });
     receive(page);
   } catch (error) {
-    if (openThread.value === threadId && !leaving.aborted) loadError.value = wordsOf(error);
+    if (openThread.value === threadId && !stopped.aborted) loadError.value = wordsOf(error);
   } finally {
     if (openThread.value === threadId) isLoading.value = false;
+    askQueued();
   }
 }
 
@@ -99,21 +104,48 @@ function turnOf(message: ThreadMessage): Turn {
     question: message.question,
     askedAt: message.created_at,
     runId: message.run_id,
+    replaces: message.replaces ?? "",
     message: isLive ? null : message,
     run: isLive ? signal(newRun(message.run_id, openThread.value)) : null,
+    record: signal(null),
     feedback: signal(message.feedback),
   };
-  if (turn.run) void attach(turn.run);
+  if (turn.run) void attachTo(turn.run);
+  else if (!message.answer) void loadRecord(turn); // the text that was streamed before it ended
   return turn;
 }
 
-/** Puts a question into the composer. The newest is asked again below; an earlier one begins a new thread. */
+/** Reads the events of a turn's run that has ended. */
+export async function loadRecord(turn: Turn): Promise<void> {
+  if (!turn.run && !turn.record.value) turn.record.value = await readRecord(turn.runId, openThread.value);
+}
+
+/** Follows a run, and then asks what is queued. */
+async function attachTo(run: Signal<RunState>): Promise<void> {
+  await attach(run);
+  if (isOver(run.value.status)) askQueued();
+}
+
+/** The versions of each turn: a question that was asked again in its place comes after what it replaces. */
+export const versions = computed(() => {
+  const byRun = new Map<string, Turn[]>();
+  const all: Turn[][] = [];
+  for (const turn of turns.value) {
+    const before = byRun.get(turn.replaces);
+    if (before) before.push(turn);
+    else all.push([turn]);
+    if (turn.runId) byRun.set(turn.runId, before ?? all.at(-1)!);
+  }
+  return all;
+});
+
+/** Puts a question into the composer: sent again, it begins a new thread with the turns before it. */
 export async function edit(turn: Turn): Promise<void> {
   write(turn.question);
-  if (turns.value[0] === turn && hasOlder.value) await loadOlder();
-  const at = turns.value.indexOf(turn);
-  const isNewest = at === turns.value.length - 1;
-  editing.value = isNewest ? null : { through: turns.value[at - 1]?.runId ?? "" };
+  const isVersion = (one: Turn[]) => one.includes(turn);
+  if (hasOlder.value && isVersion(versions.value[0]!)) await loadOlder();
+  const at = versions.value.findIndex(isVersion);
+  editing.value = { through: versions.value[at - 1]?.at(-1)?.runId ?? "" };
 }
 
 /** Opens the thread in which an earlier question is asked otherwise; no turn of this one is lost. */
@@ -130,59 +162,137 @@ async function branch(through: string): Promise<void> {
   scope.value = kept;
 }
 
-/** Asks what stands in the composer. */
-export async function ask(): Promise<void> {
-  const question = draft.value.trim();
-  if (!question || isBranching || turns.value.some((turn) => !turn.runId)) return;
-  idempotencyKey ||= crypto.randomUUID();
-  const from = editing.value;
-  if (from) {
-    isBranching = true;
-    sendError.value = "";
-    try {
-      await branch(from.through);
-    } catch (error) {
-      sendError.value = wordsOf(error);
-      return announce(sendError.value);
-    } finally {
-      isBranching = false;
-    }
-  }
-  const threadId = openThread.value;
-  const pending = pendingTurn(question);
-  turns.value = [...turns.value, pending];
+/** The turn that waits for its owner's reply: what is sent from the composer answers it. */
+export const waitingTurn = computed(() => turns.value.findLast((turn) => turn.run?.value.ask));
+
+/** The newest turn that is being answered. */
+export const workingTurn = computed(() => turns.value.findLast((turn) => turn.run?.value.status === "running"));
+
+/** Replies to the clarifying question with what stands in the composer: the number of an option, or words. */
+async function reply(turn: Turn): Promise<void> {
+  const text = draft.value.trim();
+  const option = turn.run!.value.ask!.options.find(({ number }) => String(number) === text);
   sendError.value = "";
   try {
-    const run = await begin(question, threadId);
+    await choose(turn.runId, option ? { choice: option.number } : { text });
     write("");
-    if (openThread.value !== threadId) return;
-    openThread.value = run.thread_id;
-    const asked: Turn = { ...pending, runId: run.run_id, run: signal(newRun(run.run_id, run.thread_id)) };
-    turns.value = turns.value.map((turn) => (turn === pending ? asked : turn));
-    if (!threadId && route.value.view === "chat") turnAddress({ thread: run.thread_id, run: "", cite: 0 }, from ? "pushState" : "replaceState");
-    noteStatus(run.thread_id, "running");
-    announce(t("announce.started"));
-    void attach(asked.run!);
-    if (!threadId || from) void loadThreads().catch(() => {});
   } catch (error) {
-    turns.value = turns.value.filter((turn) => turn !== pending);
-    if (from && !threadId) turnAddress({ thread: "", run: "", cite: 0 });
     sendError.value = wordsOf(error);
     announce(sendError.value);
   }
 }
 
-async function begin(question: string, threadId: string): Promise<RunView> {
+/** Sends what stands in the composer: a question, or the reply to a clarifying one. */
+export async function ask(): Promise<void> {
+  const question = draft.value.trim();
+  if (!question || isSending()) return;
+  if (editing.value) return askOtherwise(question, editing.value.through);
+  if (waitingTurn.value) return reply(waitingTurn.value);
+  if (workingTurn.value) return enqueue(question);
+  idempotencyKey ||= crypto.randomUUID();
+  if (await submit(question, idempotencyKey)) write("");
+}
+
+const isSending = () => isBranching || turns.value.some((turn) => !turn.runId);
+
+/** Asks the newest question again. Its earlier answers stay, as versions to page through. */
+export async function askAgain(turn: Turn): Promise<void> {
+  if (!isSending() && !workingTurn.value) await submit(turn.question, crypto.randomUUID(), turn);
+}
+
+/** Asks an edited question in a thread of its own. */
+async function askOtherwise(question: string, through: string): Promise<void> {
+  idempotencyKey ||= crypto.randomUUID();
+  isBranching = true;
+  sendError.value = "";
+  try {
+    await branch(through);
+  } catch (error) {
+    return fail(error);
+  } finally {
+    isBranching = false;
+  }
+  if (await submit(question, idempotencyKey, null, "pushState")) write("");
+  else if (!through) turnAddress({ thread: "", run: "", cite: 0 });
+}
+
+function fail(error: unknown): void {
+  sendError.value = wordsOf(error);
+  announce(sendError.value);
+}
+
+/** Sends a question to the open thread, as a version of `replaced` if given. Returns whether it was taken. */
+async function submit(
+  question: string,
+  key: string,
+  replaced: Turn | null = null,
+  how: "pushState" | "replaceState" = "replaceState",
+): Promise<boolean> {
+  const threadId = openThread.value;
+  const pending = pendingTurn(question, replaced?.runId ?? "");
+  turns.value = [...turns.value, pending];
+  sendError.value = "";
+  try {
+    const run = await begin(pending, threadId, key);
+    if (openThread.value !== threadId) return true;
+    openThread.value = run.thread_id;
+    const asked: Turn = { ...pending, runId: run.run_id, run: signal(newRun(run.run_id, run.thread_id)) };
+    turns.value = turns.value.map((turn) => (turn === pending ? asked : turn));
+    if (!threadId && route.value.view === "chat") turnAddress({ thread: run.thread_id, run: "", cite: 0 }, how);
+    noteStatus(run.thread_id, "running");
+    announce(t("announce.started"));
+    void attachTo(asked.run!);
+    if (turns.value.length === 1 || how === "pushState") void loadThreads().catch(() => {});
+    return true;
+  } catch (error) {
+    turns.value = turns.value.filter((turn) => turn !== pending);
+    fail(error);
+    return false;
+  }
+}
+
+/** Questions that wait until the one before is answered. They stay in this tab, also while another thread is open. */
+export const queued = computed(() => queues.value[openThread.value] ?? []);
+
+function setQueue(questions: readonly string[]): void {
+  const { [openThread.value]: _, ...others } = queues.value;
+  queues.value = questions.length ? { ...others, [openThread.value]: questions } : others;
+  sessionStorage.setItem(QUEUE, JSON.stringify(queues.value));
+}
+
+function enqueue(question: string): void {
+  setQueue([...queued.value, question]);
+  write("");
+  announce(t("announce.queued"));
+}
+
+/** Takes a question out of the queue. */
+export function unqueue(question: string): void {
+  setQueue(queued.value.filter((one) => one !== question));
+}
+
+/** Asks the first of the queue, unless something is at work or waits for a reply. */
+function askQueued(): void {
+  const [next, ...rest] = queued.value;
+  if (next === undefined || isSending() || workingTurn.value || waitingTurn.value) return;
+  setQueue(rest);
+  void submit(next, crypto.randomUUID()).then((isTaken) => {
+    if (!isTaken && !draft.value) write(next);
+  });
+}
+
+async function begin(turn: Turn, threadId: string, key: string): Promise<RunView> {
   const body = {
-    question,
+    question: turn.question,
     thread_id: threadId || null,
+    replaces: turn.replaces || null,
     agent: scope.value.agent || null,
     project_id: scope.value.project || null,
     doc_ids: scope.value.documents.map((document) => document.id),
     deep: isDeep.value,
     timezone: timezone(),
   };
-  const headers = { prefer: "respond-async", "idempotency-key": idempotencyKey };
+  const headers = { prefer: "respond-async", "idempotency-key": key };
   return change<RunView>("POST", "/api/chat", body, headers);
 }
 
@@ -192,66 +302,18 @@ function timezone(): string | null {
   return name && name !== "Etc/Unknown" ? name : null;
 }
 
-function pendingTurn(question: string): Turn {
+function pendingTurn(question: string, replaces: string): Turn {
   return {
     key: crypto.randomUUID(),
     question,
     askedAt: new Date().toISOString(),
     runId: "",
+    replaces,
     message: null,
     run: null,
+    record: signal(null),
     feedback: signal(null),
   };
-}
-
-/** Follows a run to its end. Events are shown once a frame of the screen, however fast they come. */
-async function attach(run: Signal<RunState>): Promise<void> {
-  const { signal: stopped } = streams;
-  let waiting: Frame[] = [];
-  let isScheduled = false;
-  const flush = () => {
-    isScheduled = false;
-    if (!waiting.length || stopped.aborted) return;
-    const before = run.value;
-    run.value = waiting.reduce(reduce, before);
-    waiting = [];
-    tell(before, run.value);
-  };
-  try {
-    await follow({
-      path: `/api/runs/${run.value.runId}/events`,
-      after: run.value.lastId,
-      gapless: true,
-      signal: stopped,
-      onConnection: (connected) => (isConnected.value = connected),
-      onFrame: (frame) => {
-        waiting.push(frame);
-        if (!isScheduled) {
-          isScheduled = true;
-          // A hidden tab draws no frames.
-          if (document.hidden) setTimeout(flush);
-          else requestAnimationFrame(flush);
-        }
-        return frame.event === "complete" || frame.event === "error";
-      },
-    });
-    flush();
-  } catch (error) {
-    flush();
-    if (stopped.aborted) return;
-    const message = wordsOf(error);
-    const type = error instanceof CallError ? error.code : "Error";
-    run.value = { ...run.value, status: "failed", ask: null, error: { type, message, hints: [] } };
-  }
-}
-
-function tell(before: RunState, after: RunState): void {
-  if (before.status === after.status) return;
-  noteStatus(after.threadId, after.status);
-  if (after.status === "waiting") announce(after.ask?.question ?? "");
-  if (after.status === "completed") announce(t("announce.completed", { count: citationsOf(after).length }));
-  if (after.status === "failed") announce(t("announce.failed"));
-  if (after.status === "cancelled") announce(t("announce.cancelled"));
 }
 
 export async function cancel(runId: string): Promise<void> {
@@ -277,8 +339,7 @@ export async function rate(turn: Turn, body: Omit<Feedback, "given_at"> | null):
 
 /** After its turns were cleared. */
 export function forgetTurns(): void {
-  streams.abort();
-  streams = new AbortController();
+  stopFollowing();
   turns.value = [];
   hasOlder.value = false;
 }
@@ -292,5 +353,5 @@ export function leaveThread(): void {
 /** The citation of a turn that is loaded. */
 export function citationsOfTurn(turn: Turn): readonly Citation[] {
   if (turn.run) return citationsOf(turn.run.value);
-  return turn.message?.answer?.citations ?? [];
+  return turn.message?.answer?.citations ?? (turn.record.value ? citationsOf(turn.record.value) : []);
 }

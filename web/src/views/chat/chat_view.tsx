@@ -1,13 +1,14 @@
 // The conversation: turns from the oldest that is loaded to the newest, and the composer below.
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { route } from "../../routes";
-import { hasOlder, isConnected, isLoading, loadError, loadOlder, showThread, turns } from "../../stores/chat";
+import { hasOlder, isLoading, loadError, loadOlder, showThread, turns, versions, type Turn } from "../../stores/chat";
+import { isConnected } from "../../stores/following";
 import { attempt } from "../../stores/notices";
 import { threads } from "../../stores/threads";
 import { t } from "../../words/words";
 import { IconButton } from "../../parts/button";
 import { Composer } from "./composer";
-import { TurnView } from "./turn";
+import { NO_VERSION, TurnView } from "./turn";
 import { Welcome } from "./welcome";
 
 const NEAR_END_PX = 60;
@@ -32,8 +33,8 @@ export function ChatView() {
           {isLoading.value && <p class="quiet">{t("loading")}</p>}
           {loadError.value && <p role="alert">{loadError.value}</p>}
           {isEmpty && <Welcome />}
-          {turns.value.map((turn) => (
-            <TurnView key={turn.key} turn={turn} />
+          {versions.value.map((all) => (
+            <Versions key={all[0]!.key} all={all} />
           ))}
         </div>
       </div>
@@ -46,6 +47,15 @@ export function ChatView() {
       <Composer onSend={follow} />
     </div>
   );
+}
+
+/** A turn, of which earlier versions can be paged through. */
+function Versions({ all }: { all: readonly Turn[] }) {
+  const [chosen, choose] = useState(-1);
+  useEffect(() => choose(-1), [all.length]); // a new version is shown
+  const at = chosen < 0 ? all.length - 1 : chosen;
+  const turn = all[at]!;
+  return <TurnView key={turn.key} turn={turn} version={all.length > 1 ? { at, count: all.length, choose } : NO_VERSION} />;
 }
 
 /** Keeps the end in view while it grows, until somebody scrolls up. */

@@ -1,43 +1,54 @@
-// What a run asks back: numbered documents to choose from, or an answer in one's own words.
-import { useLayoutEffect, useState } from "preact/hooks";
+// A run's clarifying question: numbered options to choose from. The composer takes a number or words as the reply.
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Clarification as Ask, ClarificationOption as Option } from "../../api/types";
-import { choose } from "../../stores/chat";
+import { cancel, choose, draft } from "../../stores/chat";
 import { attempt } from "../../stores/notices";
 import { dateTime, day, t } from "../../words/words";
 
 function detailsOf({ details = [], date }: Option): string[] {
-  const told = details.map((one) => (/^\d{4}-\d\d-\d\d$/.test(one) ? day(one) : one));
-  return date ? [...told, `${t("added")}: ${day(date)}`] : told;
+  const shown = details.map((one) => (/^\d{4}-\d\d-\d\d$/.test(one) ? day(one) : one));
+  return date ? [...shown, `${t("added")}: ${day(date)}`] : shown;
 }
 
+const composer = () => document.getElementById("question");
+
 export function Clarification({ runId, ask }: { runId: string; ask: Ask }) {
-  const [text, setText] = useState("");
   const [isSent, setSent] = useState(false);
-  const answer = async (choice: { choice: number } | { text: string }) => {
+  const card = useRef<HTMLDivElement>(null);
+  const answer = async (number: number) => {
     setSent(true);
-    if (!(await attempt(() => choose(runId, choice)))) setSent(false);
+    if (!(await attempt(() => choose(runId, { choice: number })))) setSent(false);
   };
   useLayoutEffect(() => {
+    // From the composer, unless something is being written there; never from anywhere else.
+    const active = document.activeElement;
+    const isFree = active === document.body || (active === composer() && !draft.value);
+    if (isFree) card.current!.focus({ preventScroll: true });
+    return () => {
+      const now = document.activeElement;
+      if (now === document.body || card.current?.contains(now)) composer()?.focus({ preventScroll: true });
+    };
+  }, []);
+  useLayoutEffect(() => {
     const onKey = (event: KeyboardEvent) => {
-      const isWriting = (event.target as Element).closest("input, textarea, select, dialog") !== null;
-      const isPlain = !event.ctrlKey && !event.metaKey && !event.altKey;
+      const target = event.target as Element;
+      if (target.closest("input, textarea, select, dialog") || event.ctrlKey || event.metaKey || event.altKey) return;
       const option = ask.options.find((one) => String(one.number) === event.key);
-      if (option && isPlain && !isWriting && !isSent) void answer({ choice: option.number });
+      if (option && !isSent) {
+        event.preventDefault();
+        void answer(option.number);
+      } else if (target === card.current && event.key.length === 1 && /[\p{L}\p{N}]/u.test(event.key)) composer()?.focus(); // the letter goes there
     };
     document.addEventListener("keydown", onKey);
     return () => document.removeEventListener("keydown", onKey);
   }, [ask, isSent]);
-  const submit = (event: Event) => {
-    event.preventDefault();
-    if (text.trim()) void answer({ text: text.trim() });
-  };
   return (
-    <div class="clarification" role="group" aria-label={t("clarification")}>
+    <div class="clarification" role="group" aria-label={t("clarification")} tabIndex={-1} ref={card}>
       <p>{ask.question}</p>
       <ol>
         {ask.options.map((option) => (
           <li key={option.number}>
-            <button type="button" class="option" disabled={isSent} onClick={() => answer({ choice: option.number })}>
+            <button type="button" class="option" disabled={isSent} onClick={() => answer(option.number)}>
               <kbd>{option.number}</kbd>
               <span>
                 <strong>{option.title || option.filename}</strong>
@@ -51,20 +62,22 @@ export function Clarification({ runId, ask }: { runId: string; ask: Ask }) {
           </li>
         ))}
       </ol>
-      <form class="row" onSubmit={submit}>
-        <input
-          aria-label={t("ownWords")}
-          placeholder={t("ownWords")}
-          value={text}
-          maxLength={500}
-          disabled={isSent}
-          onInput={(event) => setText(event.currentTarget.value)}
-        />
-        <button type="submit" class="button" disabled={isSent || !text.trim()}>
-          {t("answer")}
+      <p class="quiet small">
+        {t("ownWords")} {t("waitsUntil", { time: dateTime(ask.expires_at) })}{" "}
+        <button type="button" class="link-button" disabled={isSent} onClick={() => attempt(() => cancel(runId))}>
+          {t("askOther")}
         </button>
-      </form>
-      <p class="quiet small">{t("waitsUntil", { time: dateTime(ask.expires_at) })}</p>
+      </p>
+    </div>
+  );
+}
+
+/** What was asked back, and what was replied. */
+export function Clarified({ question, answer }: { question: string; answer: string }) {
+  return (
+    <div class="clarified" role="group" aria-label={t("clarification")}>
+      <p class="quiet">{question}</p>
+      <p>{answer ? t("youChose", { answer }) : t("nothingChosen")}</p>
     </div>
   );
 }

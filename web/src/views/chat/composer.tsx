@@ -2,16 +2,34 @@
 import { useState } from "preact/hooks";
 import { IconButton } from "../../parts/button";
 import { Icon } from "../../parts/icons";
-import { ask, draft, editing, isDeep, scope, sendError, turns, write } from "../../stores/chat";
+import {
+  ask,
+  cancel,
+  draft,
+  editing,
+  isDeep,
+  queued,
+  scope,
+  sendError,
+  turns,
+  unqueue,
+  waitingTurn,
+  workingTurn,
+  write,
+} from "../../stores/chat";
+import { attempt } from "../../stores/notices";
 import { site } from "../../stores/session";
 import { t } from "../../words/words";
 import { ScopeDialog } from "./scope_dialog";
 
 const NEAR_LIMIT = 0.9;
+const MAX_REPLY_CHARS = 500; // as the API takes
 
 export function Composer({ onSend }: { onSend(): void }) {
   const [isChoosing, setChoosing] = useState(false);
-  const limit = site.value.max_question_chars;
+  const isReply = waitingTurn.value !== undefined && !editing.value;
+  const working = workingTurn.value;
+  const limit = isReply ? MAX_REPLY_CHARS : site.value.max_question_chars;
   const isTooLong = draft.value.length > limit;
   const isSending = turns.value.some((turn) => !turn.runId);
   const isReady = draft.value.trim() !== "" && !isTooLong && !isSending;
@@ -40,15 +58,16 @@ export function Composer({ onSend }: { onSend(): void }) {
           </li>
         </ul>
       )}
+      {queued.value.length > 0 && <Queue />}
       <Scoped />
       <div class="composer-box">
         <label class="unseen" for="question">
-          {t("question")}
+          {t(isReply ? "replyLabel" : "question")}
         </label>
         <textarea
           id="question"
           rows={1}
-          placeholder={t("question")}
+          placeholder={t(isReply ? "replyHint" : "question")}
           value={draft.value}
           aria-invalid={isTooLong}
           onInput={(event) => write(event.currentTarget.value)}
@@ -67,13 +86,41 @@ export function Composer({ onSend }: { onSend(): void }) {
             </span>
           )}
           <span class="grow" />
-          <button type="submit" class="send" aria-label={t("send")} title={t("send")} disabled={!isReady}>
-            <Icon name="send" />
-          </button>
+          {(!working || isReady) && (
+            <button type="submit" class="send" aria-label={t(working ? "sendLater" : "send")} title={t(working ? "sendLater" : "send")} disabled={!isReady}>
+              <Icon name="send" />
+            </button>
+          )}
+          {working && (
+            <button type="button" class="send" aria-label={t("stop")} title={t("stop")} onClick={() => stop(working.runId)}>
+              <Icon name="stop" />
+            </button>
+          )}
         </div>
       </div>
       {isChoosing && <ScopeDialog onClose={() => setChoosing(false)} />}
     </form>
+  );
+}
+
+function stop(runId: string): void {
+  void attempt(() => cancel(runId));
+  document.getElementById("question")?.focus();
+}
+
+/** Questions that are asked once the answer before is complete. */
+function Queue() {
+  return (
+    <ul class="scoped" aria-label={t("queue")}>
+      {queued.value.map((question) => (
+        <li key={question}>
+          <span>
+            {t("next")}: {question}
+          </span>
+          <IconButton icon="close" name={t("remove")} onClick={() => unqueue(question)} />
+        </li>
+      ))}
+    </ul>
   );
 }
 

@@ -3,11 +3,8 @@ import { useEffect, useState } from "preact/hooks";
 import { read } from "../../api/request";
 import type { RunView, SubagentView, TodoItem } from "../../api/types";
 import { hasEnded, isOver, textOf, type Activity, type RunState } from "../../model/run";
-import { cancel, type Turn } from "../../stores/chat";
-import { attempt } from "../../stores/notices";
-import { said } from "../../words/server";
+import { loadRecord, type Turn } from "../../stores/chat";
 import { t, tOf } from "../../words/words";
-import { IconButton } from "../../parts/button";
 import { secondsBetween, SubAgents } from "./sub_agents";
 
 const LOOK_MS = 2000;
@@ -15,7 +12,6 @@ const LOOK_MS = 2000;
 export function Progress({ turn, run }: { turn: Turn; run: RunState | null }) {
   const [isOpen, setOpen] = useState(false);
   const isWorking = !turn.runId || (run !== null && !isOver(run.status));
-  const kept = useKept(turn.runId, isOpen && turn.runId !== "", isWorking);
   const isWaiting = run?.status === "waiting";
   const isDone = !isWorking && turn.message === null && run?.status === "completed";
   return (
@@ -24,38 +20,49 @@ export function Progress({ turn, run }: { turn: Turn; run: RunState | null }) {
         <summary>
           {isWorking && <span class={isWaiting ? "dot waiting" : "dot running"} />}
           <span class="progress-text">{isWorking ? (isWaiting ? t("status.waiting") : whatGoesOn(run)) : t("how")}</span>
-          {isWorking && !isWaiting && turn.runId && (
-            <Elapsed since={run?.resumedAt || turn.askedAt} budgetMs={run?.budget.latencyMs ?? 0} />
-          )}
+          {isWorking && !isWaiting && turn.runId && <Elapsed since={run?.resumedAt || turn.askedAt} />}
         </summary>
-        {isOpen && (
-          <div class="plan">
-            <Plan todo={run?.todo.length ? run.todo : (kept?.todo ?? [])} isWorking={isWorking} />
-            {run?.delegation && <Reasons codes={run.delegation.codes} english={run.delegation.reasons} />}
-            {run && <Trail activities={run.activities} />}
-            <SubAgents live={run?.children ?? []} told={agentsOf(turn, run, kept)} budget={run?.delegation?.budget ?? null} />
-          </div>
-        )}
+        {isOpen && turn.runId && <How turn={turn} run={run} isWorking={isWorking} />}
       </details>
-      {isWorking && turn.runId && (
-        <IconButton icon="stop" name={t("stop")} onClick={() => attempt(() => cancel(turn.runId))} />
-      )}
       {isDone && textOf(run) === "" && <span class="quiet">{t("emptyAnswer")}</span>}
     </div>
   );
 }
 
-/** What the run's own record says: asked for when somebody looks, and again while it works. */
-function useKept(runId: string, isWanted: boolean, isWorking: boolean): RunView | null {
+/** The plan, the steps and the sub-agents: as they come, and later from the events that are kept. */
+function How({ turn, run, isWorking }: { turn: Turn; run: RunState | null; isWorking: boolean }) {
+  const [isRead, setRead] = useState(run !== null);
+  useEffect(() => void loadRecord(turn).then(() => setRead(true)), [turn]);
+  const kept = useKept(turn.runId, isWorking);
+  const told = run ?? turn.record.value;
+  const todo = told?.todo.length ? told.todo : (kept?.todo ?? []);
+  const agents = agentsOf(turn, told, kept);
+  const isEmpty = !todo.length && !told?.activities.length && !agents.length;
+  return (
+    <div class="plan">
+      <Plan todo={todo} isWorking={isWorking} />
+      {told && <Trail activities={told.activities} isWorking={isWorking} />}
+      <SubAgents live={told?.children ?? []} told={agents} />
+      {[...new Set(told?.warnings)].map((warning) => (
+        <p key={warning} class="small warning-text">
+          {warning}
+        </p>
+      ))}
+      {isEmpty && <p class="quiet">{t(isRead && !isWorking ? "howGone" : "loading")}</p>}
+    </div>
+  );
+}
+
+/** The run's own record: read when somebody looks, and again while it works. */
+function useKept(runId: string, isWorking: boolean): RunView | null {
   const [kept, setKept] = useState<RunView | null>(null);
   useEffect(() => {
-    if (!isWanted) return;
     const look = () => read<RunView>(`/api/runs/${runId}`).then(setKept, () => {});
     void look();
     if (!isWorking) return;
     const timer = setInterval(look, LOOK_MS);
     return () => clearInterval(timer);
-  }, [runId, isWanted, isWorking]);
+  }, [runId, isWorking]);
   return kept;
 }
 
@@ -78,22 +85,13 @@ function wordsOf(activity: Activity): string {
   return tOf("tool", activity.tool);
 }
 
-/** Seconds, and of how many; the bar tells the same. */
-function Elapsed({ since, budgetMs }: { since: string; budgetMs: number }) {
+function Elapsed({ since }: { since: string }) {
   const [now, setNow] = useState(Date.now());
   useEffect(() => {
     const timer = setInterval(() => setNow(Date.now()), 1000);
     return () => clearInterval(timer);
   }, []);
-  const seconds = Math.max(0, Math.round((now - Date.parse(since)) / 1000));
-  if (!budgetMs) return <span class="quiet">{t("seconds", { seconds })}</span>;
-  const budget = Math.round(budgetMs / 1000);
-  return (
-    <>
-      <span class="quiet time">{t("secondsOf", { seconds, budget })}</span>
-      <progress class="budget" max={budget} value={seconds} aria-label={t("agent.time")} />
-    </>
-  );
+  return <span class="quiet time">{t("seconds", { seconds: Math.max(0, Math.round((now - Date.parse(since)) / 1000)) })}</span>;
 }
 
 function Plan({ todo, isWorking }: { todo: readonly TodoItem[]; isWorking: boolean }) {
@@ -106,28 +104,20 @@ function Plan({ todo, isWorking }: { todo: readonly TodoItem[]; isWorking: boole
         <li key={item.position} data-status={statusOf(item)}>
           <span class="unseen">{tOf("todo", statusOf(item))}: </span>
           {item.description}
-          <small>{item.acceptance_criteria}</small>
         </li>
       ))}
     </ol>
   );
 }
 
-function Reasons({ codes, english }: { codes: readonly string[]; english: readonly string[] }) {
-  return (
-    <ul class="quiet small reasons">
-      {english.map((reason, index) => (
-        <li key={reason}>{said("REASONS", codes[index] ?? "", reason)}</li>
-      ))}
-    </ul>
-  );
-}
-
-function Trail({ activities }: { activities: readonly Activity[] }) {
+function Trail({ activities, isWorking }: { activities: readonly Activity[]; isWorking: boolean }) {
+  if (!activities.length) return null;
+  // A thought lasts until the next one.
+  const statusOf = (one: Activity) => (isWorking && one.kind === "thought" && one === activities.at(-1) ? "running" : one.status);
   return (
     <ul class="trail">
       {activities.map((activity, index) => (
-        <li key={index} data-status={activity.status} class={activity.child < 0 ? "" : "of-child"}>
+        <li key={index} data-status={statusOf(activity)} class={activity.child < 0 ? "" : "of-child"}>
           {wordsOf(activity)}
           {activity.kind === "tool" && activity.status === "done" && (
             <span class="quiet">

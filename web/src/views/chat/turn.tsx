@@ -2,24 +2,32 @@
 import { useState } from "preact/hooks";
 import type { RunAnswer } from "../../api/types";
 import { isOver, textOf, type RunState } from "../../model/run";
-import { ask, citationsOfTurn, draft, edit, editing, type Turn, write } from "../../stores/chat";
+import { askAgain, citationsOfTurn, edit, turns, workingTurn, type Turn } from "../../stores/chat";
 import { attempt } from "../../stores/notices";
 import { said } from "../../words/server";
 import { dateTime, t } from "../../words/words";
 import { IconButton } from "../../parts/button";
 import { memo } from "../../parts/memo";
-import { Clarification } from "./clarification";
+import { Clarification, Clarified } from "./clarification";
 import { Markdown } from "./markdown";
 import { Progress } from "./progress";
 import { Rating } from "./rating";
 import { CitationList } from "./citation_list";
 import { copyAnswer, saveAnswer } from "./take_away";
 
-export const TurnView = memo(function TurnView({ turn }: { turn: Turn }) {
+/** Which of the versions of a turn this is, counted from 0. The same object where there is only one. */
+export interface Version {
+  at: number;
+  count: number;
+  choose(at: number): void;
+}
+export const NO_VERSION: Version = { at: 0, count: 1, choose: () => {} };
+
+export const TurnView = memo(function TurnView({ turn, version }: { turn: Turn; version: Version }) {
   return (
     <article class="turn" aria-label={t("questionAnswer")}>
       <Question turn={turn} />
-      <Answer turn={turn} />
+      <Answer turn={turn} version={version} />
     </article>
   );
 });
@@ -40,54 +48,53 @@ function Question({ turn }: { turn: Turn }) {
   );
 }
 
-function Answer({ turn }: { turn: Turn }) {
+function Answer({ turn, version }: { turn: Turn; version: Version }) {
   const run = turn.run?.value ?? null;
+  const told = run ?? turn.record.value; // by its events
   const answer = run ? run.answer : (turn.message?.answer ?? null);
-  const text = run ? textOf(run) : (answer?.text ?? "");
+  const text = run ? textOf(run) : (answer?.text ?? (told ? textOf(told) : ""));
   const status = run?.status ?? turn.message?.status ?? "running";
   const citations = citationsOfTurn(turn);
+  const clarified = told?.clarified ?? turn.message?.clarification;
   return (
     <div class="answer" data-status={turn.runId ? status : "sending"} data-run={turn.runId}>
       <Progress turn={turn} run={run} />
       {run?.ask && <Clarification runId={turn.runId} ask={run.ask} />}
+      {clarified && !run?.ask && <Clarified question={clarified.question} answer={clarified.answer} />}
       {text && (
-        <div class={answer?.abstained ? "gap" : ""}>
+        <div class={answer?.abstained ? "gap" : status === "cancelled" ? "stopped" : ""}>
           {answer?.abstained && <strong>{t("gap")}</strong>}
           <Markdown text={text} citations={citations} runId={turn.runId} />
         </div>
       )}
-      <Failure turn={turn} run={run} />
-      {answer && <CitationList citations={citations} runId={turn.runId} />}
-      {isOver(status) && turn.runId && <Actions turn={turn} answer={answer} />}
+      <Failure turn={turn} told={told} status={status} />
+      {citations.length > 0 && isOver(status) && <CitationList citations={citations} runId={turn.runId} />}
+      {isOver(status) && turn.runId && <Actions turn={turn} answer={answer} version={version} />}
     </div>
   );
 }
 
-function Failure({ turn, run }: { turn: Turn; run: RunState | null }) {
-  const status = run?.status ?? turn.message?.status;
+function Failure({ turn, told, status }: { turn: Turn; told: RunState | null; status: string }) {
   if (status === "cancelled") return <p class="quiet">{t("cancelled")}</p>;
   if (status !== "failed") return null;
-  const english = run?.error?.message || turn.message?.error || t("error.unknown");
-  const message = said("ERRORS", run?.error?.type || turn.message?.error_type || "", english);
-  const again = async () => {
-    const unsent = draft.value;
-    editing.value = null;
-    write(turn.question);
-    await ask();
-    if (!draft.value) write(unsent);
-  };
+  const english = told?.error?.message || turn.message?.error || t("error.unknown");
+  const message = said("ERRORS", told?.error?.type || turn.message?.error_type || "", english);
   return (
     <div class="failure" role="alert">
       <p>{message}</p>
-      {message === english && run?.error?.hints.map((hint) => <p key={hint}>{hint}</p>)}
-      <button type="button" class="button" onClick={again}>
-        {t("tryAgain")}
-      </button>
+      {message === english && told?.error?.hints.map((hint) => <p key={hint}>{hint}</p>)}
+      {isNewest(turn) && (
+        <button type="button" class="button" onClick={() => askAgain(turn)}>
+          {t("tryAgain")}
+        </button>
+      )}
     </div>
   );
 }
 
-function Actions({ turn, answer }: { turn: Turn; answer: RunAnswer | null }) {
+const isNewest = (turn: Turn) => turns.value.at(-1)?.runId === turn.runId;
+
+function Actions({ turn, answer, version }: { turn: Turn; answer: RunAnswer | null; version: Version }) {
   const [isCopied, setCopied] = useState(false);
   const copy = async () => {
     await copyAnswer(turn.question, answer!);
@@ -96,13 +103,25 @@ function Actions({ turn, answer }: { turn: Turn; answer: RunAnswer | null }) {
   };
   return (
     <div class="actions">
-      <Rating turn={turn} />
+      {answer && <Rating turn={turn} />}
+      {isNewest(turn) && !workingTurn.value && <IconButton icon="again" name={t("askAgain")} onClick={() => askAgain(turn)} />}
       {answer && (
         <>
           <IconButton icon={isCopied ? "check" : "copy"} name={t("copy")} onClick={copy} />
           <IconButton icon="download" name={t("export")} onClick={() => saveAnswer(turn.question, answer)} />
         </>
       )}
+      {version.count > 1 && <Pager {...version} />}
     </div>
+  );
+}
+
+function Pager({ at, count, choose }: Version) {
+  return (
+    <span class="pager" role="group" aria-label={t("versions")}>
+      <IconButton icon="back" name={t("previousVersion")} disabled={at === 0} onClick={() => choose(at - 1)} />
+      <span class="small">{t("versionOf", { at: at + 1, count: String(count) })}</span>
+      <IconButton icon="next" name={t("nextVersion")} disabled={at === count - 1} onClick={() => choose(at + 1)} />
+    </span>
   );
 }
