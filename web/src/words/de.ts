@@ -160,7 +160,6 @@ export const words: Words = {
   origin: "Herkunft",
   outside: "externe Quelle",
   owner: "Eigentümer",
-  ownWords: "Wählen Sie eine Möglichkeit, oder schreiben Sie unten ihre Nummer oder eigene Worte.",
   page: "S. {page}",
   pageOf: "Seite {page} von {count}",
   previousVersion: "Vorige Fassung",

@@ -157,7 +157,6 @@ export const words = {
   origin: "Where it comes from",
   outside: "external source",
   owner: "Owner",
-  ownWords: "Click an option, or type its number or your own words below.",
   page: "p. {page}",
   pageOf: "Page {page} of {count}",
   previousVersion: "Previous version",

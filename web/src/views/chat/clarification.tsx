@@ -63,7 +63,7 @@ export function Clarification({ runId, ask }: { runId: string; ask: Ask }) {
         ))}
       </ol>
       <p class="quiet small">
-        {t("ownWords")} {t("waitsUntil", { time: dateTime(ask.expires_at) })}{" "}
+        {t("waitsUntil", { time: dateTime(ask.expires_at) })}{" "}
         <button type="button" class="link-button" disabled={isSent} onClick={() => attempt(() => cancel(runId))}>
           {t("askOther")}
         </button>

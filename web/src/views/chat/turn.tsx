@@ -41,8 +41,8 @@ function Question({ turn }: { turn: Turn }) {
     <div class="question">
       <h2 class="question-text">{turn.question}</h2>
       <div class="question-more">
-        <time dateTime={turn.askedAt}>{dateTime(turn.askedAt)}</time>
         <IconButton icon="edit" name={t("editResend")} onClick={change} />
+        <time dateTime={turn.askedAt}>{dateTime(turn.askedAt)}</time>
       </div>
     </div>
   );
