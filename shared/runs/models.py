@@ -152,7 +152,9 @@ class ClarificationOption(Model):
     @property
     def label(self) -> str:
         """Title and filename: titles alone may be the same."""
-        return f"{self.title} ({self.filename})" if self.title and self.filename else self.title or self.filename
+        if self.title and self.filename:
+            return f"{self.title} ({self.filename})"
+        return self.title or self.filename
 
     @property
     def name(self) -> str:
