@@ -157,22 +157,25 @@ class _Worker:
         if self._process is None or self._process.poll() is not None or self._jobs >= _JOBS_PER_WORKER:
             self._restart(readable=_further_files(job))
         self._jobs += 1
-        late = threading.Event()
-        timer = threading.Timer(timeout_s, self._kill, [late])
+        process, line = cast("subprocess.Popen[str]", self._process), ""
+        deadline = _Deadline(process)
+        timer = threading.Timer(timeout_s, deadline.expire)
         timer.daemon = True
         timer.start()
-        process, line = cast("subprocess.Popen[str]", self._process), ""
         try:
             with suppress(OSError):  # the process died: the pipe is broken
                 cast("IO[str]", process.stdin).write(job.model_dump_json() + "\n")
                 cast("IO[str]", process.stdin).flush()
                 line = cast("IO[str]", process.stdout).readline()
         finally:
+            is_late = deadline.withdraw()
             timer.cancel()
+        if line and is_late:  # it replied in time, but was killed all the same
+            self.end()
         if line:
             return WorkerReply.model_validate_json(line)
         self.end()
-        if late.is_set():
+        if is_late:
             reason = f"Reading the file took longer than {timeout_s:g} s."
             return WorkerReply(ok=False, reason=reason, hint="Split the file.", failure="too_large")
         return WorkerReply(
@@ -211,10 +214,28 @@ class _Worker:
         )
         self._jobs, self.started = 0, self.started + 1
 
-    def _kill(self, late: threading.Event) -> None:
-        late.set()
-        if self._process is not None:
-            self._process.kill()
+
+class _Deadline:
+    """The end of one job's time. It kills the process during that job and never during the next one."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self._process = process
+        self._lock = threading.Lock()
+        self._is_running = True
+        self._has_expired = False
+
+    def expire(self) -> None:
+        """Kill the process if the job still runs."""
+        with self._lock:
+            if self._is_running:
+                self._has_expired = True
+                self._process.kill()
+
+    def withdraw(self) -> bool:
+        """Let the process live from now on. Returns whether it has been killed."""
+        with self._lock:
+            self._is_running = False
+            return self._has_expired
 
 
 @cache

@@ -4,6 +4,7 @@ import asyncio
 import io
 import subprocess
 import sys
+import threading
 from contextlib import suppress
 from pathlib import Path
 
@@ -67,6 +68,22 @@ async def test_a_parser_that_hangs_is_ended(
     markdown_runs("time.sleep(3600)")
     with pytest.raises(BadDocumentError, match="took longer than 2 s"):
         await pool.run(job(tmp_path, "a.md"), 2)
+
+
+async def test_a_timer_that_fires_as_a_job_ends_does_not_kill_the_next_one(
+    pool: ParserPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class LateTimer(threading.Timer):
+        """Fires just before it is cancelled."""
+
+        def cancel(self) -> None:
+            super().cancel()
+            self.function(*self.args)
+
+    monkeypatch.setattr(parser_process.threading, "Timer", LateTimer)
+    for _ in range(3):
+        await pool.run(job(tmp_path, "a.txt"), PATIENCE_S)
+    assert pool.started == 1
 
 
 async def test_files_that_wait_for_a_worker_hold_no_thread_of_the_event_loop(
