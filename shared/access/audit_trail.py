@@ -17,12 +17,15 @@ from shared.access.admission import ORGANISATION
 from shared.access.models import AuditAction, AuditEntry, AuditPage
 from shared.access.security_filter import PUBLIC
 from shared.platform.errors import ConflictError, GroundworkError
+from shared.platform.hashing import digest
 from shared.platform.odata import quote
 from shared.platform.tables import Entity, Table
 from shared.platform.telemetry import get_logger, pseudonym
 
 _ADD_LIMIT_S = 2.0  # some milliseconds are usual, and a reader waits
 _MAX_SCANNED = 5000  # rows of one page: a document that nobody read is looked for in all of them
+# Written by steps of a run, which may be repeated: equal entries have equal keys.
+_OF_STEPS: frozenset[AuditAction] = frozenset({"answer", "cancel", "fail"})
 _HOUR_KEYS = 10**8
 _MICROSECOND_KEYS = 10**17
 
@@ -45,7 +48,7 @@ class AuditTrail:
         self._table = table
 
     async def add(self, entry: AuditEntry) -> None:
-        """Keep it. An answer's is kept once, however often its commit is repeated."""
+        """Store an entry. That of a run's step is stored once, however often the step is repeated."""
         try:
             await self._table.insert(_to_entity(entry))
         except ConflictError:
@@ -106,7 +109,9 @@ def _hour_key(moment: datetime) -> str:
 def _to_entity(entry: AuditEntry) -> Entity:
     at = entry.at.astimezone(UTC)
     microseconds = int(at.timestamp()) * 1_000_000 + at.microsecond
-    unique = entry.run_id if entry.action == "answer" else uuid.uuid4().hex
+    unique = uuid.uuid4().hex
+    if entry.action in _OF_STEPS:
+        unique = f"{entry.run_id}-{digest(entry.action, *entry.doc_ids)[:8]}"
     return {
         "PartitionKey": _hour_key(at),
         "RowKey": f"{_MICROSECOND_KEYS - microseconds:017d}-{unique}",

@@ -79,8 +79,12 @@ class Me(Model):
 
 AuditAction = Literal[
     "answer",
+    "cancel",
+    "fail",
     "summary",
     "search",
+    "list",
+    "describe",
     "page",
     "download",
     "upload",
@@ -91,6 +95,8 @@ AuditAction = Literal[
     "delete",
     "write_file",
     "erase_person",
+    "read_audit",
+    "refused",
 ]
 
 AUDIT_CURSOR = r"^([0-9]{8}\.[0-9]{17}-[0-9A-Za-z_-]{1,64})?$"

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from shared.answering.models import Gap
 from shared.answering.number_gate import NumberGate, Withheld
+from shared.answering.shown_answer import RecordDocuments
 from shared.evidence.citations import CitationBook, marker
 from shared.evidence.cite_parser import CiteParser, CiteTag, FigureTag, GapTag, Piece, Text
 from shared.evidence.figures import FigurePlacer, figure_markdown
@@ -73,6 +74,7 @@ class AnswerWriter:
     their citation events follow then.
 
     Attributes:
+        record: called with the ids of documents before they are shown.
         needs_proof: statements without any citation are marked.
         may_look: gaps are searched for before they are shown: what stands behind one in this turn is dropped.
         not_searched: gaps whose search failed: whether the documents hold them is not known.
@@ -85,6 +87,7 @@ class AnswerWriter:
     event_log: EventLog
     book: CitationBook
     repairer: QuoteRepairer
+    record: RecordDocuments
     words: Messages = ENGLISH
     needs_proof: bool = True
     may_look: bool = False
@@ -361,6 +364,8 @@ class AnswerWriter:
         self._move_pending()
         if self._waiting:
             waiting, self._waiting = self._waiting, []
+            cited = [event.doc_id for event in waiting if isinstance(event, CitationEvent)]
+            await self.record([*cited, *(figure.doc_id for figure in self.figures.placed)])
             await self.event_log.write(*waiting)
         # Counted from the end of the append: where appends are slow, what the model writes meanwhile goes
         # into one, and is not held up by one for each word.

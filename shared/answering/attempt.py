@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from shared.answering.services import AnsweringServices
+from shared.answering.shown_answer import show_stored
+from shared.answering.shown_documents import ShownDocuments
 from shared.answering.steps import CommitAnswer, StepAction, StepInput
 from shared.platform.errors import GroundworkError
 from shared.platform.meters import counter
@@ -14,7 +16,7 @@ from shared.runs.event_log import EventLog, open_event_log
 from shared.runs.events import DiscardedStatus, RunEvent, TodoListStatus, UnknownEvent, events_of
 from shared.runs.evidence import StoredPlan
 from shared.runs.log_lines import LogSlice
-from shared.runs.models import RunRequest
+from shared.runs.models import RunAnswer, RunRequest
 from shared.runs.step_time import StepTime
 from shared.runs.working_memory import WorkingMemory
 from shared.tools.searches import StepSearches
@@ -26,6 +28,7 @@ class StepAttempt:
     Attributes:
         tokens: used by the run before this step.
         written: the log as it was before this attempt; None = it was not read, or could not be.
+        shown: records which documents the run shows.
     """
 
     def __init__(self, services: AnsweringServices, step_input: StepInput) -> None:
@@ -36,6 +39,7 @@ class StepAttempt:
         self.action: StepAction = step_input.action
         self.tokens = step_input.tokens
         self.written: LogSlice | None = None
+        self.shown = ShownDocuments(services, self.memory)
         self._event_log: EventLog | None = None
         self._time: StepTime | None = None
 
@@ -66,6 +70,7 @@ class StepAttempt:
         with suppress(GroundworkError):
             self.written = await self.services.run_log.read(self.run_id)
         events = events_of(self.written) if self.written else ()
+        self.shown.add_recorded(events)
         if unknown := sum(isinstance(event, UnknownEvent) for event in events):
             counter("groundwork.runs", "groundwork.run.unknown_events", "{event}", "Unknown events read").add(
                 unknown
@@ -84,6 +89,10 @@ class StepAttempt:
             self.services.run_log, self.run_id, self.action.step, self.written, first
         )
         return self._event_log
+
+    async def show_stored(self, answer: RunAnswer, step: int) -> None:
+        """Make what readers have of the answer equal the stored one, as `shown_answer.show_stored`."""
+        await show_stored(self.services.run_log, answer, step, self.shown.record)
 
     async def discard(self, error_type: str) -> None:
         """Have readers drop what this step sent."""

@@ -15,7 +15,6 @@ from shared.answering.models import Preparation, Turn
 from shared.answering.planning import default_plan, names_documents, plan_or_default, todo_items
 from shared.answering.prompt import DOCUMENT_QUESTIONS
 from shared.answering.retrieval import QuestionSearch, resolve_documents
-from shared.answering.shown_answer import show_stored
 from shared.answering.steps import AnswerWritten, Observation, Prepare, Prepared, TakeAnswer, UserAsked
 from shared.conversations.window import cited_before
 from shared.evidence.messages import messages_in
@@ -55,7 +54,7 @@ async def known(attempt: StepAttempt) -> Observation | None:
     """What an earlier attempt at the step brought."""
     answered = await attempt.memory.find(attempt.action.step, Turn, "turn")
     if answered is not None:
-        await show_stored(attempt.services.run_log, answered.answer, attempt.action.step)
+        await attempt.show_stored(answered.answer, attempt.action.step)
         return AnswerWritten(abstained=False)
     stored = await attempt.memory.find(attempt.action.step, Preparation)
     return None if stored is None else _observed(attempt, stored)
@@ -126,7 +125,7 @@ async def _reply(attempt: StepAttempt, plan: QuestionPlan, event_log: EventLog) 
     turn = Turn(said=text, answer=answer, is_last=True)
     kept = await attempt.memory.put(attempt.action.step, turn, "turn")
     if kept.answer != answer:
-        await show_stored(attempt.services.run_log, kept.answer, attempt.action.step)
+        await attempt.show_stored(kept.answer, attempt.action.step)
     return AnswerWritten(abstained=False)
 
 

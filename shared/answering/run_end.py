@@ -7,13 +7,12 @@ nothing follows it: the log decides how a run ended, and the record is made to a
 from collections.abc import Coroutine, Sequence
 from datetime import UTC, datetime
 
-from shared.access.audit_trail import record_act
 from shared.access.limits import release
-from shared.access.models import AuditEntry
 from shared.answering.attempt import StepAttempt
 from shared.answering.models import Turn
 from shared.answering.services import AnsweringServices
-from shared.answering.shown_answer import show_stored, shown_text
+from shared.answering.shown_answer import shown_text
+from shared.answering.shown_documents import ShownDocuments, record_unanswered
 from shared.answering.steps import CommitAnswer, ReportFailure, RunClosed
 from shared.conversations.thread_store import ThreadStore
 from shared.conversations.threads import ask_to_remember, close_turn
@@ -24,7 +23,7 @@ from shared.platform.names import RUN_LOG
 from shared.quality.run_quality import note_end
 from shared.runs.event_log import EventLog, RunClosedError, StaleAttemptError, open_event_log
 from shared.runs.events import CompleteEvent, ErrorEvent, events_of, is_terminal
-from shared.runs.models import RunAnswer, RunRecord, RunRequest
+from shared.runs.models import RunAnswer, RunRecord
 from shared.runs.plan import TodoItem
 from shared.runs.run_log import RunLog
 from shared.runs.run_store import RunStore
@@ -42,9 +41,9 @@ async def commit_step(attempt: StepAttempt, action: CommitAnswer) -> RunClosed:
     # That nobody wrote between the reading of the log and the mark of this attempt, the mark's append proves.
     shown = attempt.written and shown_text(events_of(attempt.written))
     if event_log.met_others or shown != turn.answer.text:
-        await show_stored(attempt.services.run_log, turn.answer, action.answer_step)
+        await attempt.show_stored(turn.answer, action.answer_step)
     answer = turn.answer.model_copy(update={"tokens": attempt.tokens})
-    await commit_answer(answer, action, attempt.services, event_log)
+    await commit_answer(answer, action, attempt.services, event_log, attempt.shown)
     return RunClosed()
 
 
@@ -59,6 +58,7 @@ async def commit_answer(
     action: CommitAnswer,
     services: AnsweringServices,
     event_log: EventLog,
+    shown: ShownDocuments,
 ) -> None:
     """Store the answer and the run's record, then send COMPLETE. Doing it twice changes nothing."""
     content = answer.model_dump_json().encode()
@@ -75,9 +75,7 @@ async def commit_answer(
         await _commit_record(record, answer, services.blobs, services.runs, services.threads)
     # COMPLETE is sent last: by then the answer can be read everywhere. Remembering comes later anyway.
     complete = event_log.write(_complete(answer, request.thread_id, action.todo))
-    background_writes: list[Coroutine[None, None, None]] = [
-        record_act(services.audit, _reading(answer, request))
-    ]
+    background_writes: list[Coroutine[None, None, None]] = [shown.record_end(answer)]
     if record is not None:
         background_writes += [
             ask_to_remember(record, services.queues),
@@ -88,19 +86,6 @@ async def commit_answer(
     except NotFoundError:
         raise await _withdrawn(answer.run_id, services.blobs) from None
     await note_end(record, services, answer, action.answer_step)
-
-
-def _reading(answer: RunAnswer, request: RunRequest) -> AuditEntry:
-    """Which documents the answer shows to whom."""
-    shown = (*(one.doc_id for one in answer.citations if one.doc_id), *(one.doc_id for one in answer.figures))
-    return AuditEntry(
-        at=request.created_at,
-        user_id=request.user.user_id,
-        action="answer",
-        doc_ids=tuple(dict.fromkeys(shown)),
-        run_id=answer.run_id,
-        origin=request.origin,
-    )
 
 
 async def report_failure(
@@ -126,11 +111,14 @@ async def report_failure(
         record = record.model_copy(update=ended)
         await services.runs.replace(record)
     told = event_log.write(ErrorEvent(type=action.error_type, message=action.message, hints=action.hints))
-    await (
-        run_together(told, release(record.owner_id, run_id, services.settings, services.user_limits))
-        if record is not None
-        else told
-    )
+    if record is None:
+        await told
+    else:
+        await run_together(
+            told,
+            release(record.owner_id, run_id, services.settings, services.user_limits),
+            record_unanswered(record, "fail", services),
+        )
     await note_end(record, services)
 
 
@@ -153,7 +141,10 @@ async def cancel_run(run_id: str, services: AnsweringServices) -> RunRecord:
     record = await keep_cancelled(run_id, services.run_log, services.runs)
     if record is None:
         raise ConflictError(*_HAS_ENDED)
-    await release(record.owner_id, run_id, services.settings, services.user_limits)
+    await run_together(
+        release(record.owner_id, run_id, services.settings, services.user_limits),
+        record_unanswered(record, "cancel", services),
+    )
     run_in_background(note_end(record, services))
     return record
 

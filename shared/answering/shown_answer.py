@@ -6,7 +6,7 @@ the right one, all in one append.
 """
 
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from shared.evidence.models import Citation
 from shared.platform.errors import ConflictError
@@ -24,9 +24,15 @@ from shared.runs.events import (
 from shared.runs.models import RunAnswer
 from shared.runs.run_log import RunLog
 
+RecordDocuments = Callable[[Iterable[str]], Awaitable[None]]
+"""Records the ids of documents in the audit trail. Never raises for a failing trail."""
 
-async def show_stored(log: RunLog, answer: RunAnswer, step: int) -> None:
+
+async def show_stored(log: RunLog, answer: RunAnswer, step: int, record: RecordDocuments) -> None:
     """Make what readers have of the answer equal the stored one; what differs is shown again by `step`.
+
+    Args:
+        record: called with the ids of the cited documents before they are shown.
 
     Raises:
         RunClosedError: the run has ended.
@@ -38,6 +44,7 @@ async def show_stored(log: RunLog, answer: RunAnswer, step: int) -> None:
             raise RunClosedError("The run has ended.")
         if shown_text(events) == answer.text:
             return
+        await record(citation.doc_id for citation in answer.citations)
         others = [other for other, text in _texts(events).items() if text and other != step]
         try:
             announced = _announcement(answer, step, others)

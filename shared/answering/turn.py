@@ -19,7 +19,6 @@ from shared.answering.loop import retry_delay_s
 from shared.answering.models import HeldResult, Turn
 from shared.answering.number_gate import NumberGate
 from shared.answering.prompt import DOCUMENT_QUESTIONS, documents_xml, first_messages
-from shared.answering.shown_answer import show_stored
 from shared.answering.steps import (
     TakeTurn,
     step_failed,
@@ -111,7 +110,7 @@ class TurnAttempt:
         )
         # The first to be stored is what this attempt has shown; should another show its own, it repairs it.
         if kept is not turn or not is_shown:
-            await show_stored(self._services.run_log, kept.answer, self._action.step)
+            await self._attempt.show_stored(kept.answer, self._action.step)
         return kept, event_log
 
     async def _look_up(self, event_log: EventLog) -> None:
@@ -188,6 +187,7 @@ class TurnAttempt:
         evidence = question.shown
         writer = AnswerWriter(
             event_log=event_log,
+            record=self._attempt.shown.record,
             book=CitationBook(
                 hits=(*evidence.blocks, *question.collected.proofs),
                 records={record.doc_id: record for record in evidence.records},

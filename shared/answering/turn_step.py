@@ -13,7 +13,6 @@ from shared.answering.clarification_steps import (
     with_rights,
 )
 from shared.answering.models import HeldResult, Preparation, Turn
-from shared.answering.shown_answer import show_stored
 from shared.answering.steps import (
     AnswerWritten,
     DelegationDeferred,
@@ -53,7 +52,7 @@ async def known(attempt: StepAttempt, action: TakeTurn) -> Observation | None:
     stored = await attempt.memory.find(action.step, Turn, "turn")
     if stored is None or held_call(stored) is not None:
         return None
-    await show_stored(attempt.services.run_log, stored.answer, action.step)
+    await attempt.show_stored(stored.answer, action.step)
     return _observed(attempt, stored)
 
 

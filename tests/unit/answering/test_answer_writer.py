@@ -17,6 +17,7 @@ from shared.runs.event_log import open_event_log
 from shared.runs.memory_run_log import MemoryRunLog
 from tests.fakes.models import NoConversations
 from tests.unit.answering.figure_world import picture
+from tests.unit.answering.recording import record_nothing
 
 UNSUPPORTED = ENGLISH.unsupported
 NOT_PROVED = ENGLISH.unproved.format("[1]")
@@ -58,6 +59,7 @@ async def write(
         event_log=await open_event_log(log, "r", 3),
         book=CitationBook(hits),
         repairer=QuoteRepairer(model, lambda: CallLimits(timeout_s=1), "How much?"),
+        record=record_nothing,
         needs_proof=needs_proof,
     )
     for start in range(0, len(text), size):
@@ -284,7 +286,9 @@ async def test_a_gap_that_is_searched_for_is_not_shown_and_ends_the_turn() -> No
     log = MemoryRunLog()
     await log.create("r")
     repairer = QuoteRepairer(RepairingModel(None), lambda: CallLimits(timeout_s=1))
-    writer = AnswerWriter(await open_event_log(log, "r", 3), CitationBook((HIT,)), repairer, may_look=True)
+    writer = AnswerWriter(
+        await open_event_log(log, "r", 3), CitationBook((HIT,)), repairer, record_nothing, may_look=True
+    )
     await writer.feed(text)
     await writer.finish()
     assert writer.text.strip() == f"A {MARK}"

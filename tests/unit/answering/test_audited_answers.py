@@ -1,19 +1,26 @@
 """An answer is on record with the documents that it shows, and served if it cannot be recorded."""
 
+from collections.abc import Sequence
 from datetime import timedelta
 
 import pytest
 
 from shared.access.audit_trail import AuditFilter, AuditTrail
 from shared.access.models import AuditEntry
+from shared.answering.effects import perform
 from shared.answering.inline import run_to_end
-from shared.answering.runs import begin_run
+from shared.answering.loop import next_action, observe, start
+from shared.answering.runs import begin_run, close_dead_run
+from shared.answering.steps import EndRun, Step, StepInput
 from shared.platform.errors import DependencyError
 from shared.platform.tables import Entity
+from shared.runs.events import CitationEvent, RunEvent
 from shared.runs.models import ChatRequest, RunRequest
+from shared.runs.working_memory import WorkingMemory
 from shared.wiring import Services
+from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.table import InMemoryTable
-from tests.unit.answering.world import ANNA, world
+from tests.unit.answering.world import ANNA, Model, plan, world
 
 pytestmark = pytest.mark.attack("audit trail")
 
@@ -41,6 +48,60 @@ async def test_an_answer_leaves_one_entry_with_the_documents_that_it_cites() -> 
     assert (entry.user_id, entry.action, entry.run_id) == (ANNA.user_id, "answer", request.run_id)
     assert (entry.at, entry.origin) == (request.created_at, "192.0.2.1")
     assert entry.doc_ids
+
+
+TWO_DOCUMENTS = (
+    'It runs at 15 bar. <cite doc_id="manual" quote="The pump runs at 15 bar."/> '
+    'Revenue was 53 million euros. <cite doc_id="report-2024" quote="Revenue was 53 million euros."/>'
+)
+
+
+async def test_each_cited_document_is_recorded_before_readers_see_its_citation() -> None:
+    recorded: list[frozenset[str]] = []
+
+    class Watched(InMemoryRunLog):
+        async def append(
+            self, run_id: str, events: Sequence[RunEvent], *, at_offset: int | None = None
+        ) -> int:
+            cited = {event.doc_id for event in events if isinstance(event, CitationEvent)}
+            if cited:
+                found = await entries(services.audit, await WorkingMemory(services.blobs, run_id).request())
+                recorded.append(frozenset(cited - {doc_id for one in found for doc_id in one.doc_ids}))
+            return await super().append(run_id, events, at_offset=at_offset)
+
+    services = await world(Model(plan(), answer=TWO_DOCUMENTS), run_log=Watched())
+    request = await answered(services)
+    assert recorded
+    assert not frozenset().union(*recorded), "cited before it was recorded"
+    found = await entries(services.audit, request)
+    assert sorted(doc_id for one in found for doc_id in one.doc_ids) == ["manual", "report-2024"]
+    assert {one.run_id for one in found} == {request.run_id}
+
+
+async def test_repeated_steps_add_no_entry() -> None:
+    services = await world()
+    request = await begin_run(ChatRequest(question=QUESTION), ANNA, services)
+    state = start()
+    while not isinstance(action := next_action(state), EndRun):
+        assert isinstance(action, Step)
+        step_input = StepInput.model_validate({"run_id": request.run_id, "action": action.model_dump()})
+        await perform(step_input, services)
+        state = observe(state, await perform(step_input, services))
+    assert [one.action for one in await entries(services.audit, request)] == ["answer"]
+
+
+async def test_answer_that_cites_nothing_is_recorded_too() -> None:
+    services = await world(Model(plan(query_type="CONVERSATION", reply="Hello.", todo=())))
+    request = await answered(services)
+    assert [(one.action, one.doc_ids) for one in await entries(services.audit, request)] == [("answer", ())]
+
+
+async def test_failed_run_is_recorded() -> None:
+    services = await world()
+    request = await begin_run(ChatRequest(question=QUESTION), ANNA, services)
+    for _ in range(2):
+        await close_dead_run(request.run_id, "The worker died.", services)
+    assert [(one.action, one.doc_ids) for one in await entries(services.audit, request)] == [("fail", ())]
 
 
 async def test_an_answer_is_served_while_the_trail_is_down(caplog: pytest.LogCaptureFixture) -> None:

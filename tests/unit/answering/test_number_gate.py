@@ -16,6 +16,7 @@ from shared.runs.event_log import open_event_log
 from shared.runs.events import CitationEvent, TokenEvent, events_of
 from shared.runs.memory_run_log import MemoryRunLog
 from tests.fakes.models import ScriptedChatModel
+from tests.unit.answering.recording import record_nothing
 
 LEFT_OUT = ENGLISH.withheld
 MARK = "(Source: sales.csv, computed)[1]"
@@ -43,6 +44,7 @@ async def write(text: str, size: int = 7, *, is_computed: bool = True) -> tuple[
         event_log=await open_event_log(log, "r", 3),
         book=CitationBook((HIT,)),
         repairer=QuoteRepairer(ScriptedChatModel(), lambda: None),
+        record=record_nothing,
         gate=NumberGate(
             [SALES],
             computed,
@@ -114,7 +116,7 @@ async def test_text_in_other_answers_is_not_held_back() -> None:
     log = MemoryRunLog()
     await log.create("r")
     book, repairer = CitationBook((HIT,)), QuoteRepairer(ScriptedChatModel(), lambda: CallLimits(timeout_s=1))
-    writer = AnswerWriter(await open_event_log(log, "r", 3), book, repairer)
+    writer = AnswerWriter(await open_event_log(log, "r", 3), book, repairer, record_nothing)
     await writer.feed("It is 5 or ")
     assert writer.text == "It is 5 or "
 

@@ -20,6 +20,7 @@ from shared.runs.memory_run_log import MemoryRunLog
 from shared.runs.models import RunRequest
 from shared.runs.plan import QueryType
 from tests.fakes.models import ScriptedChatModel
+from tests.unit.answering.recording import record_nothing
 from tests.unit.answering.world import plan
 
 PROMPTS = Path(__file__).parents[3] / "shared" / "answering" / "prompts"
@@ -60,7 +61,7 @@ async def written(text: str) -> AnswerWriter:
     log = MemoryRunLog()
     await log.create("r")
     repairer = QuoteRepairer(ScriptedChatModel(), lambda: CallLimits(timeout_s=1))
-    writer = AnswerWriter(await open_event_log(log, "r", 1), CitationBook(hits()), repairer)
+    writer = AnswerWriter(await open_event_log(log, "r", 1), CitationBook(hits()), repairer, record_nothing)
     await writer.feed(text)
     await writer.finish()
     return writer

@@ -1,4 +1,4 @@
-"""Model calls are charged to the person who asked, once, however the run ends."""
+"""However a run ends, its model calls are charged once and what it showed is on record."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
@@ -6,8 +6,9 @@ from typing import Any
 
 import httpx
 import pytest
+from starlette.applications import Starlette
 
-from functions import runs, users
+from functions import audit, runs, users
 from shared.answering.effects import perform_metered
 from shared.answering.inline import run_to_end
 from shared.answering.loop import LoopState, next_action, observe, start
@@ -41,13 +42,14 @@ class Client:
 class Pausing(ScriptedChatModel):
     """A model that stops in the middle of its answer until it is told to continue."""
 
-    def __init__(self) -> None:
+    def __init__(self, beginning: str = ANSWER) -> None:
         super().__init__(plan())
+        self._beginning = beginning
         self.is_paused = asyncio.Event()
         self.goes_on = asyncio.Event()
 
     async def stream(self, prompt: Prompt, limits: CallLimits) -> AsyncGenerator[str, None]:
-        yield ANSWER
+        yield self._beginning
         await asyncio.sleep(0.2)  # longer than text is held back
         yield "So much "
         self.is_paused.set()
@@ -86,6 +88,42 @@ async def test_run_cancelled_while_its_answer_is_read_is_charged(
         model.goes_on.set()
         await run
         assert 1000 < await charged(http) < 10_000, "what the call didn't use is given back"
+
+
+async def acts(app: Starlette) -> list[tuple[str, list[str]]]:
+    async with as_user(app, "olga", roles=["admin"]) as olga:
+        entries = (await olga.get("/audit?user_id=anna")).json()["entries"]
+    return [(one["action"], one["doc_ids"]) for one in reversed(entries)]
+
+
+@pytest.mark.parametrize(
+    "quoting", ['<cite doc_id="manual" quote="The pump runs at 15 bar."/> ', "And so on. "]
+)
+async def test_answer_read_from_the_stream_of_a_cancelled_run_is_on_record(
+    monkeypatch: pytest.MonkeyPatch, quoting: str
+) -> None:
+    model = Pausing(f"<answer>It runs at 15 bar. {quoting}")
+    services = await world(chat_model=model, settings=settings_of_tests(subagents_enabled=False))
+    connect(monkeypatch, services)
+    app = make_app([audit, runs, users], Client())
+    assert isinstance(services.run_log, InMemoryRunLog)
+    request = await begin_run(ChatRequest(question=QUESTION), ANNA, services)
+    run = asyncio.create_task(run_to_end(request.run_id, services))
+    await model.is_paused.wait()
+    shown = "".join(
+        event.data["text"] for event in services.run_log.events(request.run_id) if event.name == "TOKEN"
+    )
+    assert "15 bar" in shown
+    async with as_user(app, ANNA.user_id, groups=["engineering"]) as anna:
+        for _ in range(2):
+            assert (await anna.post(f"/runs/{request.run_id}/cancel")).status_code == 200
+    model.goes_on.set()
+    await run
+    found = await acts(app)
+    cited = [("answer", ["manual"])] if "<cite" in quoting else []
+    assert found[:-1] == cited
+    action, doc_ids = found[-1]
+    assert (action, "manual" in doc_ids) == ("cancel", True)
 
 
 async def driven(services: Services, run_id: str, perform: Callable[[StepInput], Any]) -> LoopState:

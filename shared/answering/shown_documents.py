@@ -1,0 +1,102 @@
+"""The audit trail's record of what an answer shows: each document is recorded before readers see it cited.
+
+An entry at the commit alone would be missing if the reader cancels the run, deletes its thread or kills the
+connection as soon as the answer has been streamed.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+from shared.access.audit_trail import record_act
+from shared.access.models import AuditAction, AuditEntry
+from shared.answering.models import Preparation, TurnResults
+from shared.answering.services import AnsweringServices
+from shared.platform.errors import GroundworkError
+from shared.runs.events import CitationEvent, RunEvent, TokenEvent, events_of
+from shared.runs.models import RunAnswer, RunRecord, RunRequest
+from shared.runs.working_memory import WorkingMemory
+
+
+class ShownDocuments:
+    """Documents that a run has shown so far, as one attempt at a step knows them.
+
+    A document that an earlier step cited isn't recorded again.
+    """
+
+    def __init__(self, services: AnsweringServices, memory: WorkingMemory) -> None:
+        self._trail = services.audit
+        self._memory = memory
+        self._recorded: set[str] = set()
+
+    def add_recorded(self, events: Iterable[RunEvent]) -> None:
+        """Take the citations in the run's log as recorded."""
+        self._recorded.update(
+            event.doc_id for event in events if isinstance(event, CitationEvent) and event.doc_id
+        )
+
+    async def record(self, doc_ids: Iterable[str]) -> None:
+        """Record documents that are about to be shown. A trail that fails raises an alert, and no error."""
+        if new := {doc_id for doc_id in doc_ids if doc_id} - self._recorded:
+            await self._write(sorted(new))
+
+    async def record_end(self, answer: RunAnswer) -> None:
+        """Record what an answer shows beyond its citations, or that it cites nothing."""
+        new = set(documents_of(answer)) - self._recorded
+        if new or not self._recorded:
+            await self._write(sorted(new))
+
+    async def _write(self, doc_ids: Sequence[str]) -> None:
+        request = await self._memory.request()
+        self._recorded.update(doc_ids)
+        await record_act(self._trail, _entry(request, "answer", doc_ids, request.created_at))
+
+
+def documents_of(answer: RunAnswer) -> tuple[str, ...]:
+    """Return the ids of the documents that an answer cites or shows pictures of."""
+    shown = (*(one.doc_id for one in answer.citations), *(one.doc_id for one in answer.figures))
+    return tuple(dict.fromkeys(doc_id for doc_id in shown if doc_id))
+
+
+async def record_unanswered(record: RunRecord, action: AuditAction, services: AnsweringServices) -> None:
+    """Record that a run ended without an answer, and which documents its text was written from.
+
+    Text that was streamed may repeat any document that the model had read, cited or not. A run that streamed
+    no text is recorded without documents. Never raises.
+    """
+    memory = WorkingMemory(services.blobs, record.run_id)
+    try:
+        request = await memory.request()
+        events = events_of(await services.run_log.read(record.run_id))
+        has_text = any(isinstance(event, TokenEvent) for event in events)
+        doc_ids = await _read_documents(memory, {event.step for event in events}) if has_text else ()
+    except GroundworkError:
+        return  # the run was erased meanwhile, and its documents with it
+    at = record.finished_at or request.created_at  # the same for every repetition, which adds no entry
+    await record_act(services.audit, _entry(request, action, doc_ids, at))
+
+
+async def _read_documents(memory: WorkingMemory, steps: Iterable[int]) -> tuple[str, ...]:
+    """Return the ids of the documents that the model was given in these steps."""
+    doc_ids: set[str] = set()
+    for step in steps:
+        prepared = await memory.find(step, Preparation)
+        if prepared is not None and prepared.evidence is not None:
+            evidence = prepared.evidence
+            doc_ids.update(hit.doc_id for hit in evidence.blocks)
+            doc_ids.update(record.doc_id for record in evidence.records)
+        results = await memory.find(step, TurnResults, "results")
+        if results is not None:
+            doc_ids.update(hit.doc_id for hit in (*results.hits, *results.figures))
+            doc_ids.update((*(record.doc_id for record in results.records), *results.table_doc_ids))
+    return tuple(sorted(doc_ids))
+
+
+def _entry(request: RunRequest, action: AuditAction, doc_ids: Sequence[str], at: datetime) -> AuditEntry:
+    return AuditEntry(
+        at=at,
+        user_id=request.user.user_id,
+        action=action,
+        doc_ids=tuple(doc_ids),
+        run_id=request.run_id,
+        origin=request.origin,
+    )
