@@ -3,8 +3,8 @@
 import asyncio
 import logging
 from collections.abc import Callable, Collection
-from datetime import UTC, datetime
 
+from local.durable.clock import Clock
 from local.durable.episode import Completion, Episode, conclude, failed, framed
 from local.durable.episode_writer import Committed
 from local.durable.functions import AppFunctions
@@ -30,11 +30,13 @@ class EpisodeRunner:
         store: Store,
         functions: AppFunctions,
         limits: TimerLimits,
+        clock: Clock,
         on_commit: Callable[[Committed], None],
     ) -> None:
         self._store = store
         self._functions = functions
         self._limits = limits
+        self._clock = clock
         self._on_commit = on_commit
         self._running: dict[str, asyncio.Task[None]] = {}
         self._news: set[str] = set()
@@ -88,7 +90,7 @@ class EpisodeRunner:
         self._on_commit(self._store.commit(instance, [item.position for item in waiting], episode))
 
     async def _decide(self, instance: Instance, taken: list[HistoryEvent]) -> Episode:
-        timestamp = utc_text(datetime.now(UTC))
+        timestamp = utc_text(self._clock.now())
         kinds = [event.event_type for event in taken]
         try:
             if EventType.EXECUTION_TERMINATED not in kinds:

@@ -8,11 +8,12 @@ import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from starlette.routing import BaseRoute
 
+from local.durable.clock import Clock, SystemClock, Timer
 from local.durable.episode_runner import EpisodeRunner
 from local.durable.episode_writer import Committed
 from local.durable.functions import ActivityFailed, AppFunctions
@@ -28,16 +29,17 @@ _MAX_WAIT_S = 60.0
 
 
 class TimerSet:
-    """Fires each timer once, not before its time by the wall clock."""
+    """Fires each timer once, not before its time by the clock."""
 
-    def __init__(self, on_fire: Callable[[TaskKey, HistoryEvent], None]) -> None:
+    def __init__(self, clock: Clock, on_fire: Callable[[TaskKey, HistoryEvent], None]) -> None:
+        self._clock = clock
         self._on_fire = on_fire
-        self._handles: dict[TaskKey, asyncio.TimerHandle] = {}
+        self._handles: dict[TaskKey, Timer] = {}
 
     def arm(self, timer: TimerWork) -> None:
-        remaining_s = (timer.fire_at - datetime.now(UTC)).total_seconds()
+        remaining_s = (timer.fire_at - self._clock.now()).total_seconds()
         wait_s = min(max(0.0, remaining_s), _MAX_WAIT_S)
-        self._handles[timer.key] = asyncio.get_running_loop().call_later(wait_s, self._look, timer)
+        self._handles[timer.key] = self._clock.call_later(wait_s, partial(self._look, timer))
 
     def cancel(self, key: TaskKey) -> None:
         """Forget a timer; one that is not armed is ignored."""
@@ -50,7 +52,7 @@ class TimerSet:
 
     def _look(self, timer: TimerWork) -> None:
         del self._handles[timer.key]
-        now = datetime.now(UTC)
+        now = self._clock.now()
         if now < timer.fire_at:
             self.arm(timer)
             return
@@ -67,6 +69,7 @@ class ActivityPool:
     """Runs activities and hands over the event that ends each.
 
     Args:
+        clock: for the timestamps of these events.
         limit: how many run at once; the others wait in the order of their submission.
         is_open: asked just before an activity begins; False skips it (its instance has ended meanwhile).
         on_end: called with TaskCompleted or TaskFailed.
@@ -75,12 +78,14 @@ class ActivityPool:
     def __init__(
         self,
         functions: AppFunctions,
+        clock: Clock,
         *,
         limit: int,
         is_open: Callable[[TaskKey], bool],
         on_end: Callable[[TaskKey, HistoryEvent], None],
     ) -> None:
         self._functions = functions
+        self._clock = clock
         self._slots = asyncio.Semaphore(limit)
         self._is_open = is_open
         self._on_end = on_end
@@ -104,32 +109,30 @@ class ActivityPool:
 
     async def _execute(self, work: ActivityWork) -> HistoryEvent:
         if work.name not in self._functions.activities():
-            return _failed(work, f"Activity function '{work.name}' does not exist.", "")
+            return self._failed(work, f"Activity function '{work.name}' does not exist.", "")
         try:
             result = await self._functions.run_activity(work.name, work.input, work.key.instance_id)
         except ActivityFailed as failure:
-            return _failed(work, failure.reason, failure.details)
+            return self._failed(work, failure.reason, failure.details)
         except Exception as error:  # noqa: BLE001  # a fault of the host must end the activity, not hang its instance
-            return _failed(
-                work, f"{type(error).__name__}: {error}", "raised by the host, not by the activity"
-            )
+            reason = f"{type(error).__name__}: {error}"
+            return self._failed(work, reason, "raised by the host, not by the activity")
         return HistoryEvent(
             event_type=EventType.TASK_COMPLETED,
-            timestamp=utc_text(datetime.now(UTC)),
+            timestamp=utc_text(self._clock.now()),
             task_scheduled_id=work.key.task_id,
             result=result,
         )
 
-
-def _failed(work: ActivityWork, reason: str, details: str) -> HistoryEvent:
-    return HistoryEvent(
-        event_type=EventType.TASK_FAILED,
-        timestamp=utc_text(datetime.now(UTC)),
-        task_scheduled_id=work.key.task_id,
-        # The words of TaskActivityShim.cs.
-        reason=_storable(f"Activity function '{work.name}' failed: {reason}"),
-        details=_storable(details),
-    )
+    def _failed(self, work: ActivityWork, reason: str, details: str) -> HistoryEvent:
+        return HistoryEvent(
+            event_type=EventType.TASK_FAILED,
+            timestamp=utc_text(self._clock.now()),
+            task_scheduled_id=work.key.task_id,
+            # The words of TaskActivityShim.cs.
+            reason=_storable(f"Activity function '{work.name}' failed: {reason}"),
+            details=_storable(details),
+        )
 
 
 def _storable(text: str) -> str:
@@ -167,6 +170,7 @@ class DurableExecutor:
         max_parallel_activities: how many activities run at once; at least 1.
         timer_limits: from which length on the SDK splits a timer.
         delays: after a crash; none for a process that stopped in order.
+        clock: of timers and timestamps; not of the delays after a crash.
 
     Raises:
         ValueError: max_parallel_activities is not positive.
@@ -181,6 +185,7 @@ class DurableExecutor:
         task_hub: str = "local",
         timer_limits: TimerLimits | None = None,
         delays: CrashDelays = NO_DELAYS,
+        clock: Clock | None = None,
     ) -> None:
         if max_parallel_activities < 1:
             raise ValueError(f"max_parallel_activities must be positive, not {max_parallel_activities}")
@@ -190,6 +195,7 @@ class DurableExecutor:
         self._task_hub = task_hub
         self._timer_limits = timer_limits or TimerLimits()
         self._delays = delays
+        self._clock = clock or SystemClock()
         self._running: _Running | None = None
 
     async def start(self) -> None:
@@ -204,8 +210,9 @@ class DurableExecutor:
         """
         if self._running is not None:
             raise RuntimeError("The durable executor is running already.")
-        store = Store(self._store_path)
-        self._running = _Running(store, self._functions, self._max_parallel_activities, self._timer_limits)
+        store = Store(self._store_path, self._clock)
+        pool_size = self._max_parallel_activities
+        self._running = _Running(store, self._functions, pool_size, self._timer_limits, self._clock)
         self._running.recover(self._delays)
 
     async def stop(self) -> None:
@@ -230,15 +237,15 @@ class _Running:
     """The moving parts between start and stop."""
 
     def __init__(
-        self, store: Store, functions: AppFunctions, max_parallel_activities: int, limits: TimerLimits
+        self, store: Store, functions: AppFunctions, pool_size: int, limits: TimerLimits, clock: Clock
     ) -> None:
         self._store = store
-        self._timers = TimerSet(self._timer_fired)
+        self._timers = TimerSet(clock, self._timer_fired)
         self._activities = ActivityPool(
-            functions, limit=max_parallel_activities, is_open=store.is_open, on_end=self._activity_ended
+            functions, clock, limit=pool_size, is_open=store.is_open, on_end=self._activity_ended
         )
-        self._episodes = EpisodeRunner(store, functions, limits, self._dispatch)
-        self.hub = TaskHub(store, functions, wake=self._episodes.wake)
+        self._episodes = EpisodeRunner(store, functions, limits, clock, self._dispatch)
+        self.hub = TaskHub(store, functions, clock, wake=self._episodes.wake)
         self._background: list[asyncio.Task[None]] = []
 
     def recover(self, delays: CrashDelays) -> None:

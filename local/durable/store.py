@@ -2,10 +2,10 @@
 
 import sqlite3
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 
 from local.durable import instance_table
+from local.durable.clock import Clock
 from local.durable.database import Database
 from local.durable.episode import Episode
 from local.durable.episode_writer import NOTHING, Committed, EpisodeWriter
@@ -17,8 +17,9 @@ from local.durable.work import ActivityWork, TaskKey, TimerWork
 class Store:
     """Durable state of one task hub. Not for several threads: the event loop's thread owns it."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, clock: Clock) -> None:
         self.database = Database(path)
+        self._clock = clock
 
     def close(self) -> None:
         self.database.close()
@@ -120,7 +121,7 @@ class Store:
             current = instance_table.find(self.database, instance.instance_id)
             if current is None or current.execution_id != instance.execution_id:
                 return NOTHING
-            return EpisodeWriter(connection, instance, datetime.now(UTC)).write(taken, episode)
+            return EpisodeWriter(connection, instance, self._clock.now()).write(taken, episode)
 
 
 def _key(row: sqlite3.Row) -> TaskKey:

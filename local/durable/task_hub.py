@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Callable
-from datetime import UTC, datetime
 from uuid import uuid4
 
 from local.durable import instance_table
+from local.durable.clock import Clock
 from local.durable.functions import AppFunctions, unknown_function
 from local.durable.history import EventType, HistoryEvent, utc_text
 from local.durable.instance_table import InstanceFilter, InstancePage
@@ -27,9 +27,12 @@ class TaskHub:
         wake: tells the runner that an instance has news.
     """
 
-    def __init__(self, store: Store, functions: AppFunctions, wake: Callable[[str], None]) -> None:
+    def __init__(
+        self, store: Store, functions: AppFunctions, clock: Clock, wake: Callable[[str], None]
+    ) -> None:
         self._store = store
         self._functions = functions
+        self._clock = clock
         self._wake = wake
 
     def start_new(self, name: str, instance_id: str | None, input_json: str | None, version: str) -> str:
@@ -42,7 +45,7 @@ class TaskHub:
         known = self._functions.orchestrators()
         if name not in known:
             raise InvalidRequest(unknown_function(name, "orchestrator", known))
-        now = utc_text(datetime.now(UTC))
+        now = utc_text(self._clock.now())
         instance = Instance(
             instance_id=_valid_id(instance_id) if instance_id else uuid4().hex,
             execution_id=uuid4().hex,
@@ -94,7 +97,7 @@ class TaskHub:
     ) -> bool:
         event = HistoryEvent(
             event_type=event_type,
-            timestamp=utc_text(datetime.now(UTC)),
+            timestamp=utc_text(self._clock.now()),
             name=name,
             input=data,
             reason=reason,

@@ -54,7 +54,7 @@ def sleeps(context: Context) -> Any:
 
 @waits.orchestration_trigger(context_name="context")
 def leaves_timer_open(context: Context) -> Any:
-    timer = context.create_timer(context.current_utc_datetime + timedelta(seconds=4))
+    timer = context.create_timer(context.current_utc_datetime + timedelta(hours=1))
     yield context.task_any([context.call_activity("square", 2), timer])
     context.set_custom_status("returned")
     return "done"
@@ -109,7 +109,7 @@ def continues_without_awaiting(context: Context) -> Any:
 def continues_with_open_timer(context: Context) -> Any:
     if context.get_input() == "second":
         return "second execution"
-    timer = context.create_timer(context.current_utc_datetime + timedelta(seconds=4))
+    timer = context.create_timer(context.current_utc_datetime + timedelta(hours=1))
     yield context.task_any([context.call_activity("square", 1), timer])
     context.set_custom_status("asked to continue")
     context.continue_as_new("second")

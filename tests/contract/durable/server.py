@@ -15,6 +15,7 @@ from starlette.routing import Mount
 
 from local.durable.executor import DurableExecutor
 from local.durable.protocol import TimerLimits
+from tests.contract.durable.moving_clock import MovingClock
 from tests.contract.durable.sdk_functions import SdkFunctions
 from tests.contract.durable.stage import stage
 from tests.free_ports import find_free_port
@@ -62,8 +63,13 @@ class DurableServer:
         timer_limits: TimerLimits | None = None,
     ) -> None:
         self.base_url = f"http://127.0.0.1:{find_free_port()}"
+        self.clock = MovingClock()
         self.executor = DurableExecutor(
-            store_path, functions, max_parallel_activities=max_parallel_activities, timer_limits=timer_limits
+            store_path,
+            functions,
+            max_parallel_activities=max_parallel_activities,
+            timer_limits=timer_limits,
+            clock=self.clock,
         )
         binding = self.executor.client_binding(self.base_url)
         functions.client_binding = binding
@@ -126,14 +132,14 @@ class DurableServer:
 
         await eventually(is_set, f"custom status {wanted!r} of {instance_id}")
 
-    async def until_recorded(self, instance_id: str, *wanted: str) -> None:
-        """Until the activity has ended and these events, no more and no fewer, were taken."""
+    async def until_recorded(self, instance_id: str, *kinds: str) -> None:
+        """Wait until the history holds exactly these events of their kinds, in this order."""
 
         async def are_recorded() -> bool:
-            kinds = [event["EventType"] for event in await self.history(instance_id) or []]
-            return [kind for kind in kinds if kind in ("TaskCompleted", "EventRaised")] == [*wanted]
+            history = [event["EventType"] for event in await self.history(instance_id) or []]
+            return [kind for kind in history if kind in kinds] == [*kinds]
 
-        await eventually(are_recorded, f"{wanted} in the history of {instance_id}")
+        await eventually(are_recorded, f"{kinds} in the history of {instance_id}")
 
     async def until_begun(self, activity: str, runs: int = 1) -> None:
         """Until the activity of that name has begun so many times."""

@@ -1,24 +1,34 @@
 """Timers, events, the open-task rule, continue-as-new, terminate, children that race a deadline."""
 
 import asyncio
-import time
 from pathlib import Path
 
 import pytest
 
 from local.durable.protocol import TimerLimits
+from orchestrations.fan_out import MAX_RESTARTS, RESTART_PAUSE
 from tests.contract.durable.sdk_functions import SdkFunctions
 from tests.contract.durable.server import DurableServer
 from tests.contract.durable.stage import stage
 
 pytestmark = pytest.mark.contract
 
+HOUR_S = 3600  # no test waits for a timer of this length: it moves the clock
+
 # The SDK's own remark when an event comes before it is awaited; warnings are errors here.
 early_event = pytest.mark.filterwarnings("ignore:Potential duplicate Task completion")
 
 
 async def test_a_timer_fires_not_before_its_time(server: DurableServer) -> None:
-    assert (await server.run("sleeps", 0.1)).output is True
+    instance_id = await server.start("sleeps", HOUR_S)
+    await server.until_recorded(instance_id, "TimerCreated")
+    server.clock.advance(HOUR_S - 60)
+    await server.run("echo_input", "something else meanwhile")
+    assert (await server.status(instance_id)).runtime_status.value == "Running"
+
+    server.clock.advance(60)
+
+    assert (await server.until(instance_id, "Completed")).output is True
 
 
 async def test_a_timer_longer_than_the_limit_is_split(functions: SdkFunctions, tmp_path: Path) -> None:
@@ -32,7 +42,7 @@ async def test_a_timer_longer_than_the_limit_is_split(functions: SdkFunctions, t
 
 
 async def test_an_event_wins_over_a_timer_which_is_cancelled(server: DurableServer) -> None:
-    instance_id = await server.start("event_or_timer", 3600)
+    instance_id = await server.start("event_or_timer", HOUR_S)
     await server.until(instance_id, "Running")
 
     await server.client.raise_event(instance_id, "go", {"approved": True})
@@ -42,7 +52,10 @@ async def test_an_event_wins_over_a_timer_which_is_cancelled(server: DurableServ
 
 
 async def test_a_timer_wins_over_an_event(server: DurableServer) -> None:
-    assert (await server.run("event_or_timer", 0.05)).output == ["timer", None, 81]
+    instance_id = await server.start("event_or_timer", HOUR_S)
+    await server.until_recorded(instance_id, "TimerCreated")
+    server.clock.advance(HOUR_S)
+    assert (await server.until(instance_id, "Completed")).output == ["timer", None, 81]
 
 
 async def test_the_client_encodes_event_data_twice_so_an_orchestrator_gets_text(
@@ -99,6 +112,8 @@ async def test_an_open_timer_holds_the_instance_open(server: DurableServer) -> N
     instance_id = await server.start("leaves_timer_open")
     await server.until_custom_status(instance_id, "returned")
     assert (await server.status(instance_id)).runtime_status.value == "Running"
+
+    server.clock.advance(HOUR_S)
 
     assert (await server.until(instance_id, "Completed")).output == "done"
 
@@ -196,22 +211,29 @@ async def test_continue_as_new_waits_for_open_tasks(server: DurableServer) -> No
     await server.until_custom_status(instance_id, "asked to continue")
     assert (await server.status(instance_id)).input_ == '"first"'
 
+    server.clock.advance(HOUR_S)
     status = await server.until(instance_id, "Completed")
 
     assert (status.output, status.input_) == ("second execution", '"second"')
 
 
 async def test_children_in_time_leave_no_timer_behind(server: DurableServer) -> None:
-    begun = time.monotonic()
-    status = await server.run("races_children", {"gates": ["", "raises", ""], "at_once": 2, "seconds": 60})
-    assert status.output == ["done", "failed", "done", 49]
-    assert time.monotonic() - begun < 30  # an open timer would have held the parent for its minute
+    given = {"gates": ["", "raises", ""], "at_once": 2, "seconds": HOUR_S}
+    instance_id = await server.start("races_children", given)
+    for restart in range(1, MAX_RESTARTS + 1):  # a child that raised is started again after a pause
+        # Each start has a timer for the deadline, each pause one of its own.
+        await server.until_recorded(instance_id, *["TimerCreated"] * 2 * restart)
+        server.clock.advance(RESTART_PAUSE.total_seconds())
+    # An open timer would hold the parent for its hour.
+    assert (await server.until(instance_id, "Completed")).output == ["done", "failed", "done", 49]
 
 
 async def test_late_children_are_terminated_and_the_parent_ends(server: DurableServer) -> None:
-    given = {"gates": ["", "slow child", "slower child"], "at_once": 3, "seconds": 5.0}
-    status = await server.run("races_children", given, instance_id="parent")
-    assert status.output == ["done", "late", "late", 49]
+    given = {"gates": ["", "slow child", "slower child"], "at_once": 3, "seconds": HOUR_S}
+    await server.start("races_children", given, instance_id="parent")
+    await server.until_recorded("parent", "SubOrchestrationInstanceCompleted")
+    server.clock.advance(HOUR_S)
+    assert (await server.until("parent", "Completed")).output == ["done", "late", "late", 49]
     for child in ("parent:c1", "parent:c2"):
         assert (await server.status(child)).runtime_status.value == "Terminated"
     stage.gate("slow child").set()
@@ -219,7 +241,9 @@ async def test_late_children_are_terminated_and_the_parent_ends(server: DurableS
 
 
 async def test_the_deadline_holds_in_a_later_wave_too(server: DurableServer) -> None:
-    given = {"gates": ["", "", "slow child", ""], "at_once": 2, "seconds": 6.0}
-    status = await server.run("races_children", given, instance_id="waves")
-    assert status.output == ["done", "done", "late", "done", 49]
+    given = {"gates": ["", "", "slow child", ""], "at_once": 2, "seconds": HOUR_S}
+    await server.start("races_children", given, instance_id="waves")
+    await server.until_recorded("waves", *["SubOrchestrationInstanceCompleted"] * 3)
+    server.clock.advance(HOUR_S)
+    assert (await server.until("waves", "Completed")).output == ["done", "done", "late", "done", 49]
     stage.gate("slow child").set()
