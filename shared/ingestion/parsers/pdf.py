@@ -10,24 +10,18 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shared.documents.models import Element, ParsedDocument
 from shared.ingestion.parsers.context import ParseContext
 from shared.ingestion.parsers.ocr import DPI, Recognised
-from shared.ingestion.parsers.pdf_drawings import has_covering_picture
-from shared.ingestion.parsers.pdf_figures import PageFigure, page_figures, render_region
-from shared.ingestion.parsers.pdf_forms import filled_in, open_form, with_filled
-from shared.ingestion.parsers.pdf_geometry import Region, page_objects, page_region, region_of, rendered
-from shared.ingestion.parsers.pdf_headings import (
-    HeadingRule,
-    Outline,
-    TaggedHeading,
-    folded,
-    tagged_headings,
-)
+from shared.ingestion.parsers.pdf_content import HYPHEN_MARK, PageContent, TaggedHeading
+from shared.ingestion.parsers.pdf_drawings import Drawing, covering_picture
+from shared.ingestion.parsers.pdf_figures import PageFigure, line_region, page_figures, render_region
+from shared.ingestion.parsers.pdf_forms import with_filled
+from shared.ingestion.parsers.pdf_geometry import Region, region_of, rendered
+from shared.ingestion.parsers.pdf_headings import HeadingRule, Outline, folded
 from shared.ingestion.parsers.pdf_lines import (
-    HYPHEN_MARK,
     HyphenRule,
     Line,
     ParagraphRule,
@@ -38,6 +32,10 @@ from shared.ingestion.parsers.pdf_lines import (
     without_furniture,
 )
 from shared.ingestion.parsers.pdf_tables import Table, place_tables, ruled_tables
+from shared.ingestion.parsers.pdfium_forms import open_form
+from shared.ingestion.parsers.pdfium_objects import has_hidden_text
+from shared.ingestion.parsers.pdfium_page import read_page
+from shared.ingestion.parsers.scanned_drawings import scanned_drawings
 from shared.ingestion.parsers.tables import table_elements
 from shared.ingestion.parsers.text import meaningful_author, meaningful_title, page_ranges, text_paragraphs
 from shared.platform.errors import BadDocumentError
@@ -175,7 +173,7 @@ class _Reader:
         self.pictures = PdfPictures(context)
         self._is_tagged = bool(pdfium.FPDFCatalog_IsTagged(document.raw))
         self.tables: dict[int, list[Table]] = {}
-        self.tags: dict[int, list[TaggedHeading]] = {}
+        self.tags: dict[int, Sequence[TaggedHeading]] = {}
 
     def read_pages(self) -> list[list[Line]]:
         pages = [self._read_page(number) for number in range(1, len(self._document) + 1)]
@@ -191,14 +189,16 @@ class _Reader:
             self._unreadable.append(page_number)
             return []
         try:
-            lines = page_lines(page, page_number)
-            if filled := list(filled_in(page)):
-                lines = with_filled(lines, filled, page_number)
-            self.tables[page_number] = ruled_tables(page)
-            if self._is_tagged and (found := tagged_headings(page)):
-                self.tags[page_number] = found
+            content = read_page(page, is_tagged=self._is_tagged)
+            sheet = Sheet(page, page_number, content)
+            lines = page_lines(content.lines, page_number)
+            self.tables[page_number] = ruled_tables(content, lines)
+            if content.fields:
+                lines = with_filled(lines, content.fields, page_number)
+            if content.headings:
+                self.tags[page_number] = content.headings
             tables = [table.box for table in self.tables[page_number]]
-            self.pictures.read(page, page_number, lines, tables)
+            self.pictures.read(sheet, lines, tables)
         except pypdfium2.PdfiumError:
             self._unreadable.append(page_number)
             return []
@@ -240,6 +240,14 @@ def _pages(numbers: Sequence[int]) -> str:
     return f"{'Pages' if len(numbers) > 1 else 'Page'} {named}{more}"
 
 
+class Sheet(NamedTuple):
+    """An open pypdfium2 page, and what stands on it."""
+
+    page: Any
+    number: int
+    content: PageContent
+
+
 @dataclass
 class _Page:
     """What was found on a page. `figures`: each with the line before which it belongs, None = at the end."""
@@ -257,20 +265,21 @@ class PdfPictures:
         self._pages: defaultdict[int, _Page] = defaultdict(_Page)
         self.unread: list[int] = []
 
-    def read(self, page: Any, page_number: int, lines: Sequence[Line], tables: Sequence[Region]) -> None:
+    def read(self, sheet: Sheet, lines: Sequence[Line], tables: Sequence[Region]) -> None:
         """Keep the figures of a page that has text, and have one that has none recognised.
 
         Raises:
             pypdfium2.PdfiumError: the page cannot be rendered.
         """
         chars = sum(len(line.text) for line in lines)
-        is_empty = chars < MIN_PAGE_CHARS and _is_drawn(page, has_text=chars > 0)
+        content = sheet.content
+        is_empty = chars < MIN_PAGE_CHARS and (bool(content.drawn) if chars else content.has_objects)
         is_scan_read = self._context.service_pages is not None or self._context.recognition.is_available
         may_be_stamp = chars < _STAMP_CHARS and is_scan_read
-        if is_empty or (may_be_stamp and has_covering_picture(page)):
-            self._recognise(page, page_number)
+        if is_empty or (may_be_stamp and covering_picture(content) is not None):
+            self._recognise(sheet.page, sheet.number)
         elif not self._context.figures.is_full:
-            self._keep_figures(page, page_number, lines, tables)
+            self._keep_figures(sheet, lines, tables)
 
     def finish(self, document: Any) -> None:
         """Wait for the recognised pages, and keep their figures. One that shows no words is a figure."""
@@ -324,8 +333,7 @@ class PdfPictures:
 
     def _keep_figures(
         self,
-        page: Any,
-        page_number: int,
+        sheet: Sheet,
         lines: Sequence[Line],
         tables: Sequence[Region],
         scanned_words: Sequence[Region] | None = None,
@@ -333,11 +341,12 @@ class PdfPictures:
         import pypdfium2
 
         try:
-            for figure in page_figures(page, lines, tables, scanned_words):
-                self._keep(page, page_number, figure, is_read=scanned_words is not None)
+            scanned = _scanned(sheet, lines, scanned_words)
+            for figure in page_figures(sheet.content, lines, tables, scanned):
+                self._keep(sheet.page, sheet.number, figure, is_read=scanned_words is not None)
         except (pypdfium2.PdfiumError, ValueError):
             # What cannot be drawn costs its page the figures, never the text.
-            get_logger().warning("figure.unreadable", page_number=page_number)
+            get_logger().warning("figure.unreadable", page_number=sheet.number)
 
     def _keep(self, page: Any, page_number: int, figure: PageFigure, *, is_read: bool) -> None:
         """`is_read`: recognition has seen this part of the page already."""
@@ -358,20 +367,25 @@ class PdfPictures:
         if self._context.figures.is_full:
             return
         with closing(document[page_number - 1]) as page:  # it was read before: it can be opened
+            content = read_page(page)
             if len(recognised.text) >= MIN_PAGE_CHARS:
                 words = [region_of(page, box, recognised.size) for box in recognised.words]
-                self._keep_figures(page, page_number, _placed_lines(page, page_number, recognised), (), words)
-            elif has_covering_picture(page):
-                whole = PageFigure(region=page_region(page), label="", words="", anchor=None)
+                lines = _placed_lines(page, page_number, recognised)
+                self._keep_figures(Sheet(page, page_number, content), lines, (), words)
+            elif covering_picture(content) is not None:
+                whole = PageFigure(region=content.region, label="", words="", anchor=None)
                 self._keep(page, page_number, whole, is_read=False)
 
 
-def _is_drawn(page: Any, *, has_text: bool) -> bool:
-    """Whether the page shows more than was read: something beside its words, or letters that say nothing."""
-    import pypdfium2.raw as pdfium
+def _scanned(sheet: Sheet, lines: Sequence[Line], words: Sequence[Region] | None) -> list[Drawing]:
+    """What is drawn in the picture of a scanned page.
 
-    kinds = (pdfium.FPDFPageObj_GetType(drawn) for drawn in page_objects(page))
-    return any(not has_text or kind != pdfium.FPDF_PAGEOBJ_TEXT for kind in kinds)
+    Args:
+        words: places of the words that were recognised on it; None = the file tells.
+    """
+    if words is None and covering_picture(sheet.content) is not None and has_hidden_text(sheet.page):
+        words = [line_region(line) for line in lines]
+    return [] if words is None else scanned_drawings(sheet.page, words)
 
 
 def _placed_lines(page: Any, page_number: int, recognised: Recognised) -> list[Line]:

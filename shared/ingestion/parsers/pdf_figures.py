@@ -11,11 +11,11 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from shared.ingestion.parsers.context import MAX_SIDE_PX
+from shared.ingestion.parsers.pdf_content import PageContent
 from shared.ingestion.parsers.pdf_drawings import Drawing, joined_drawings, page_drawings
-from shared.ingestion.parsers.pdf_geometry import Region, page_region, pixels_of, rendered
+from shared.ingestion.parsers.pdf_geometry import Region, pixels_of, rendered
 from shared.ingestion.parsers.pdf_lines import Line
 from shared.ingestion.parsers.pdf_tables import joined_rules, page_rules
-from shared.ingestion.parsers.scanned_drawings import has_hidden_text, scanned_drawings
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -178,29 +178,24 @@ class PageFigure:
 
 
 def page_figures(
-    page: Any, lines: Sequence[Line], tables: Sequence[Region], scanned_words: Sequence[Region] | None = None
+    page: PageContent, lines: Sequence[Line], tables: Sequence[Region], scanned: Sequence[Drawing] = ()
 ) -> list[PageFigure]:
-    """The figures of a pypdfium2 page, from the top.
+    """Return the figures of a page, from the top.
 
     Args:
         lines: the page's text.
         tables: what was read as tables: it is no figure.
-        scanned_words: places of the words that were recognised on a scanned page; None = the file tells.
+        scanned: what is drawn in the picture of a scanned page.
     """
-    text = FigureText(lines)
-    drawn, ground = page_drawings(page)
-    if scanned_words is None and ground is not None and has_hidden_text(page):
-        scanned_words = [line_region(line) for line in lines]
-    if scanned_words is not None:
-        drawn += scanned_drawings(page, scanned_words)
+    drawn, _ = page_drawings(page)
     drawings = [
         drawing
-        for drawing in drawn
+        for drawing in [*drawn, *scanned]
         if not any(_covers(table, drawing.region, _SAME_SHARE) for table in tables)
     ]
     if not drawings:
         return []
-    figures = _Finder(page, text).find(drawings)
+    figures = _Finder(page, FigureText(lines)).find(drawings)
     return sorted(figures, key=lambda figure: -figure.region.top)[:MAX_PAGE_FIGURES]
 
 
@@ -220,9 +215,9 @@ def render_region(page: Any, region: Region) -> "Image":
 class _Finder:
     """Finds the figures of one page. Drawings that a caption names come first; they need less to count."""
 
-    def __init__(self, page: Any, text: FigureText) -> None:
+    def __init__(self, page: PageContent, text: FigureText) -> None:
         self._page = page
-        self._whole = page_region(page)
+        self._whole = page.region
         self._text = text
         self._left: list[Drawing] = []
 

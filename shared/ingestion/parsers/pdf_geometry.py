@@ -5,8 +5,7 @@ be turned. Pixels are those of the page as it is shown: y grows downwards from t
 converts. Runs in the worker process only.
 """
 
-from collections.abc import Iterator
-from ctypes import byref, c_double, c_float, c_int
+from ctypes import byref, c_double, c_int
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -96,33 +95,6 @@ def sorted_region(rectangle: Any) -> Region:
 def page_region(page: Any) -> Region:
     """The visible part of a pypdfium2 page."""
     return Region(*page.get_cropbox())
-
-
-def page_objects(page: Any) -> Iterator[Any]:
-    """The objects of a page in content order; those within forms are left to the caller."""
-    import pypdfium2.raw as pdfium
-
-    return (pdfium.FPDFPage_GetObject(page, index) for index in range(pdfium.FPDFPage_CountObjects(page)))
-
-
-def object_region(drawn: Any) -> Region | None:
-    """The bounds of an object; None when PDFium does not know."""
-    import pypdfium2.raw as pdfium
-
-    left, bottom, right, top = c_float(), c_float(), c_float(), c_float()
-    if not pdfium.FPDFPageObj_GetBounds(drawn, byref(left), byref(bottom), byref(right), byref(top)):
-        return None
-    return Region(left.value, bottom.value, right.value, top.value)
-
-
-def object_matrix(drawn: Any) -> Matrix:
-    """The transformation of a path or form."""
-    import pypdfium2.raw as pdfium
-
-    found = pdfium.FS_MATRIX()
-    if not pdfium.FPDFPageObj_GetMatrix(drawn, byref(found)):
-        return IDENTITY
-    return found.a, found.b, found.c, found.d, found.e, found.f
 
 
 def product(inner: Matrix, outer: Matrix) -> Matrix:

@@ -6,19 +6,11 @@ A document whose headings are tagged throughout needs no guess by look.
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from ctypes import create_string_buffer
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
 
-from shared.ingestion.parsers.pdf_geometry import Region, object_region, page_objects
+from shared.ingestion.parsers.pdf_content import TaggedHeading
 from shared.ingestion.parsers.pdf_lines import Line
 
-_HEADING = re.compile(r"H([1-6])?\Z")
-_TYPE_BYTES = 64
-_MAX_DEPTH = 30
-_MAX_ELEMENTS = 20_000
-_BLANK = 3.0  # points between words: each may be a separate object, and its box is tight
 _LARGER = 1.15
 _MAX_CHARS = 150
 _MAX_BOLD_CHARS = 90
@@ -31,85 +23,11 @@ _MIN_TAGGED = 3
 _FOLDED = re.compile(r"[\W_]+")
 
 
-@dataclass(frozen=True)
-class TaggedHeading:
-    """The place of a heading's text, or of a part of it, and its level (1-6)."""
-
-    box: Region
-    level: int
-
-
 Outline = Mapping[int, Mapping[str, int]]
 """Page number -> folded title -> level of the document's outline (bookmarks)."""
 
 Tags = Mapping[int, Sequence[TaggedHeading]]
 """Page number -> the headings that the structure tree names; pages without any are left out."""
-
-
-def tagged_headings(page: Any) -> list[TaggedHeading]:
-    """The headings of a pypdfium2 page."""
-    import pypdfium2.raw as pdfium
-
-    tree = pdfium.FPDF_StructTree_GetForPage(page.raw)
-    if not tree:
-        return []
-    try:
-        levels = _Tree(pdfium).levels(tree)
-    finally:
-        pdfium.FPDF_StructTree_Close(tree)
-    return list(_places(page.raw, levels)) if levels else []
-
-
-class _Tree:
-    """Walks the structure tree of one page."""
-
-    def __init__(self, pdfium: Any) -> None:
-        self._pdfium = pdfium
-        self._elements_left = _MAX_ELEMENTS
-        self._levels: dict[int, int] = {}
-
-    def levels(self, tree: Any) -> dict[int, int]:
-        """Marked content id -> level, for all content that stands in a heading."""
-        for index in range(self._pdfium.FPDF_StructTree_CountChildren(tree)):
-            self._walk(self._pdfium.FPDF_StructTree_GetChildAtIndex(tree, index), None, 0)
-        return self._levels
-
-    def _walk(self, element: Any, level: int | None, depth: int) -> None:
-        self._elements_left -= 1
-        if not element or depth > _MAX_DEPTH or self._elements_left < 0:
-            return
-        level = level or self._level(element)
-        if level is not None:
-            self._note_content(element, level)
-        for index in range(self._pdfium.FPDF_StructElement_CountChildren(element)):
-            self._walk(self._pdfium.FPDF_StructElement_GetChildAtIndex(element, index), level, depth + 1)
-
-    def _level(self, element: Any) -> int | None:
-        buffer = create_string_buffer(_TYPE_BYTES)
-        length = self._pdfium.FPDF_StructElement_GetType(element, buffer, _TYPE_BYTES)
-        if not 0 < length <= _TYPE_BYTES:
-            return None
-        name = buffer.raw[: length - 2].decode("utf-16-le", "replace")
-        found = _HEADING.match(name)
-        return int(found[1] or 1) if found else None
-
-    def _note_content(self, element: Any, level: int) -> None:
-        for index in range(self._pdfium.FPDF_StructElement_GetMarkedContentIdCount(element)):
-            content_id = self._pdfium.FPDF_StructElement_GetMarkedContentIdAtIndex(element, index)
-            if content_id >= 0:
-                self._levels[content_id] = level
-
-
-def _places(page: Any, levels: dict[int, int]) -> Iterator[TaggedHeading]:
-    import pypdfium2.raw as pdfium
-
-    for drawn in page_objects(page):
-        level = levels.get(pdfium.FPDFPageObj_GetMarkedContentID(drawn))
-        if level is None or pdfium.FPDFPageObj_GetType(drawn) != pdfium.FPDF_PAGEOBJ_TEXT:
-            continue
-        if region := object_region(drawn):
-            box = Region(region.left - _BLANK, region.bottom - 1, region.right + _BLANK, region.top + 1)
-            yield TaggedHeading(box, level)
 
 
 def folded(text: str) -> str:

@@ -6,27 +6,16 @@ is dropped where the typesetter wrapped the text.
 Over 500 lines: where a line ends and where a paragraph ends are decided by the same measurements.
 """
 
-import ctypes
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from math import hypot
 from statistics import median
-from typing import Any
 
 from shared.documents.models import Element
+from shared.ingestion.parsers.pdf_content import HYPHEN_MARK, TextLine, Word
 
-HYPHEN_MARK = "\ufffe"
-_BOLD_NAME = re.compile(r"bold|black|heavy|demi|-medi(?:ital)?\Z", re.IGNORECASE)
-_FORCE_BOLD = 1 << 18  # PDF 32000-1, table 123: font descriptor flag 19
-_FONT_NAME_BYTES = 128
-_LIGATURES = {code: unicodedata.normalize("NFKC", chr(code)) for code in range(0xFB00, 0xFB07)}
-_DROPPED = dict.fromkeys([*range(9), 11, *range(14, 32), 127, 0xAD, 0x200B, 0xFEFF, 0xFFFF])
-_CHARACTERS = _LIGATURES | _DROPPED | {0xA0: " ", 9: " "}
-_BLANK = re.compile(r"(?<=\S)[ \xa0\t]+(?=\S)")
 _WORD = re.compile(r"\w+(?:-\w+)*")
 _BROKEN = re.compile(rf"((?<!\w)\w+|){HYPHEN_MARK}\s*(\w*)")
 _BULLET = re.compile(r"(?:[•·▪◦‣●○■□]|[*–—-](?=\s)|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)](?=\s))\s*")
@@ -53,11 +42,10 @@ class Line:
     """A line of text on a page. Lengths are points; y grows upwards.
 
     Attributes:
-        size: font size of the middle letter, as drawn: the first may be a large number or bullet, the last a
-            small footnote mark.
-        bold: first and middle letter are; a bold word at the begin of a paragraph does not count.
-        left, top: of the first letter.
-        right, bottom: of the last letter, which stands lower when the line holds hyphen marks.
+        left, top: of the first word.
+        right, bottom: of the last word.
+        words: in the order of the text; empty where their places are not known.
+        column: number of the column that it stands in, where two columns face each other; else 0.
     """
 
     text: str
@@ -68,162 +56,39 @@ class Line:
     right: float
     top: float
     bottom: float
-    gaps: "tuple[Gap, ...]" = ()
+    words: tuple[Word, ...] = field(default=(), compare=False, repr=False)
+    column: int = field(default=0, compare=False)
+
+    @property
+    def middle(self) -> float:
+        return (self.top + self.bottom) / 2
 
 
-@dataclass(frozen=True)
-class Gap:
-    """A wide blank within a line: from where the word before it ends to where the next one begins.
-
-    Attributes:
-        position: of the word behind it, in the line's text.
-    """
-
-    position: int
-    left: float
-    right: float
+def page_lines(lines: Iterable[TextLine], page_number: int) -> list[Line]:
+    """Return the lines of a page, columns one after the other."""
+    return in_columns([line_of(line, page_number) for line in lines])
 
 
-def page_lines(page: Any, page_number: int) -> list[Line]:
-    """The lines of a pypdfium2 page that are not blank, in content order, columns one after the other.
-
-    Raises:
-        pypdfium2.PdfiumError: the page's text cannot be read.
-    """
-    text_page = page.get_textpage()
-    try:
-        return in_columns(list(_lines(text_page, page_number)))
-    finally:
-        text_page.close()
-
-
-def clean_text(raw: str) -> str:
-    """PDFium's text on one line: ligatures as letters, no control characters. Hyphen marks stay."""
-    return " ".join(unicodedata.normalize("NFC", raw.translate(_CHARACTERS)).split())
+def line_of(line: TextLine, page_number: int) -> Line:
+    """Return a line with the text and the bounds of its words."""
+    first, last = line.words[0], line.words[-1]
+    return Line(
+        text=" ".join([word.text for word in line.words]),
+        page_number=page_number,
+        size=line.size,
+        bold=line.is_bold,
+        left=first.left,
+        right=last.right,
+        top=first.top,
+        bottom=last.bottom,
+        words=line.words,
+    )
 
 
-def _lines(text_page: Any, page_number: int) -> Iterator[Line]:
-    text: str = text_page.get_text_range()
-    reader = _LookReader(text_page)
-    start = 0
-    for raw in text.split("\r\n"):
-        for offset, piece in reader.pieces(raw, start):
-            line = _line(reader, piece, start + offset, page_number)
-            if line is not None:
-                yield line
-        start += len(raw) + 2
-
-
-def _line(reader: "_LookReader", raw: str, start: int, page_number: int) -> Line | None:
-    """The line of `raw`, which begins at `start` in the page's text; None of a blank one."""
-    clean = clean_text(raw)
-    if not clean:
-        return None
-    first = start + len(raw) - len(raw.lstrip())
-    last = start + len(raw.rstrip()) - 1
-    line = reader.line(clean, page_number, (first, _middle(raw, start, first, last), last))
-    return replace(line, gaps=tuple(reader.gaps(raw, start, line.size))) if _may_be_two(clean) else line
-
-
-def _may_be_two(text: str) -> bool:
-    return text.count(" ") >= 2 * _MIN_COLUMN_WORDS - 1
-
-
-def _middle(raw: str, start: int, first: int, last: int) -> int:
-    """The position of the letter nearest to the middle: blanks may be PDFium's own, and have no look."""
-    middle = (first + last) // 2
-    while raw[middle - start].isspace():
-        middle += 1
-    return middle
-
-
-class _LookReader:
-    """Asks PDFium how single letters look. Few calls a line: one a letter would be ten times slower."""
-
-    def __init__(self, text_page: Any) -> None:
-        import pypdfium2.raw as pdfium
-
-        self._pdfium = pdfium
-        self._text_page = text_page
-        self._box = pdfium.FS_RECTF()
-        self._matrix = pdfium.FS_MATRIX()
-        self._name = ctypes.create_string_buffer(_FONT_NAME_BYTES)
-        self._flags = ctypes.c_int()
-        self._last_index: int = text_page.count_chars() - 1
-
-    def line(self, text: str, page_number: int, letters: tuple[int, int, int]) -> Line:
-        """The line, looked at by its first, middle and last letter (positions in the page's text)."""
-        first_index, middle_index, last_index = (self._char_index(letter) for letter in letters)
-        left, _, top, bottom_of_first = self._bounds(first_index)
-        _, right, _, bottom = self._bounds(last_index)
-        return Line(
-            text=text,
-            page_number=page_number,
-            size=self._size(middle_index),
-            bold=self._is_bold(first_index) and self._is_bold(middle_index),
-            left=left,
-            right=right,
-            top=top,
-            bottom=bottom or bottom_of_first,
-        )
-
-    def pieces(self, raw: str, start: int) -> Iterator[tuple[int, str]]:
-        """The text of a line and where it begins in `raw`; several where it leaps back to another column.
-
-        A program may write a word of the right column before the left one's words on the same base line.
-        """
-        begin = 0
-        if _may_be_two(raw.strip()):
-            edge = self._bounds(self._char_index(start + len(raw) - len(raw.lstrip())))[0]
-            for end, before, after in self._blanks(raw, start):
-                left, _, top, bottom = self._bounds(before)
-                next_left, next_right, _, _ = self._bounds(after)
-                # Arabic and Hebrew go leftwards, too, but by one blank.
-                if next_left < edge and left - next_right > _COLUMN_SPACING * (top - bottom) > 0:
-                    yield begin, raw[begin:end]
-                    begin, edge = end, next_left
-        yield begin, raw[begin:]
-
-    def gaps(self, raw: str, start: int, size: float) -> Iterator[Gap]:
-        """The wide blanks of a line, which begins at `start` in the page's text."""
-        for end, before, after in self._blanks(raw, start):
-            left = self._bounds(before)[1]
-            right = self._bounds(after)[0]
-            if right - left > _WIDE_GAP * size:
-                yield Gap(len(clean_text(raw[:end])) + 1, left, right)
-
-    def _blanks(self, raw: str, start: int) -> Iterator[tuple[int, int, int]]:
-        """The end of each blank of a line, and the letters before and behind it."""
-        shift = self._char_index(start) - start
-        is_even = self._char_index(start + len(raw.rstrip()) - 1) == start + len(raw.rstrip()) - 1 + shift
-        place = (lambda index: index + shift) if is_even else self._char_index
-        for blank in _BLANK.finditer(raw):
-            yield blank.end(), place(start + blank.start() - 1), place(start + blank.end())
-
-    def _char_index(self, text_index: int) -> int:
-        index: int = self._pdfium.FPDFText_GetCharIndexFromTextIndex(self._text_page, text_index)
-        return max(0, min(index, self._last_index))
-
-    def _bounds(self, index: int) -> tuple[float, float, float, float]:
-        """Left, right, top, bottom; zeros when PDFium does not know."""
-        box = self._box
-        if not self._pdfium.FPDFText_GetLooseCharBox(self._text_page, index, box):
-            return 0.0, 0.0, 0.0, 0.0
-        return box.left, box.right, box.top, box.bottom
-
-    def _size(self, index: int) -> float:
-        nominal: float = self._pdfium.FPDFText_GetFontSize(self._text_page, index)
-        # The nominal size is often 1, and the text matrix does the scaling.
-        if self._pdfium.FPDFText_GetMatrix(self._text_page, index, self._matrix):
-            nominal *= hypot(self._matrix.c, self._matrix.d)
-        return round(nominal, 1)
-
-    def _is_bold(self, index: int) -> bool:
-        length = self._pdfium.FPDFText_GetFontInfo(
-            self._text_page, index, self._name, _FONT_NAME_BYTES, self._flags
-        )
-        name = self._name.value.decode("utf-8", "replace") if 0 < length <= _FONT_NAME_BYTES else ""
-        return bool(_BOLD_NAME.search(name)) or bool(self._flags.value & _FORCE_BOLD)
+def with_words(line: Line, words: Sequence[Word]) -> Line:
+    """Return the line cut down to some of its words."""
+    cut = line_of(TextLine(tuple(words), line.size, line.bold), line.page_number)
+    return replace(cut, column=line.column)
 
 
 def in_columns(lines: Sequence[Line]) -> list[Line]:
@@ -233,8 +98,8 @@ def in_columns(lines: Sequence[Line]) -> list[Line]:
     several lines of prose stand next to each other with the same strip free between them.
     """
     ordered = list(lines)
-    for band in _bands(ordered):
-        ordered = _column_by_column(ordered, _grown(band, ordered))
+    for number, band in enumerate(_bands(ordered), start=1):
+        ordered = _column_by_column(ordered, _grown(band, ordered), number)
     return ordered
 
 
@@ -279,13 +144,13 @@ def _grown(band: _Band, lines: Sequence[Line]) -> _Band:
     top, bottom = band.top, band.bottom
     grown_top, grown_bottom = top, bottom
     for line in sorted(lines, key=lambda one: one.bottom):
-        if _middle_height(line) > band.top:
+        if line.middle > band.top:
             if line.bottom - grown_top > _COLUMN_SPACING * line.size or not _leaves_free(line, band):
                 break
             grown_top = max(grown_top, line.top)
             top = grown_top if line.left < band.left else top
     for line in sorted(lines, key=lambda one: -one.top):
-        if _middle_height(line) < band.bottom:
+        if line.middle < band.bottom:
             if grown_bottom - line.top > _COLUMN_SPACING * line.size or not _leaves_free(line, band):
                 break
             grown_bottom = min(grown_bottom, line.bottom)
@@ -297,25 +162,34 @@ def _leaves_free(line: Line, band: _Band) -> bool:
     return all(part.right <= band.left or part.left >= band.right for part in _cut(line, band))
 
 
-def _middle_height(line: Line) -> float:
-    return (line.top + line.bottom) / 2
-
-
 def _strips(lines: Sequence[Line]) -> Iterator[tuple[_Band, float, tuple[str, str]]]:
     """Blanks with prose on either side of them, within a line or between two that were written in turn.
 
     Each with the font size and the texts on both sides.
     """
     for before, line in zip([None, *lines], lines, strict=False):
-        borders = [0, *(gap.position for gap in line.gaps), len(line.text)]
-        for place, gap in enumerate(line.gaps):
-            sides = (line.text[borders[place] : gap.position], line.text[gap.position : borders[place + 2]])
-            if all(_is_prose(side) for side in sides):
-                yield _Band(gap.left, gap.right, line.top, line.bottom), line.size, sides
+        if len(line.words) >= 2 * _MIN_COLUMN_WORDS:
+            yield from _strips_within(line)
         is_next_to = before is not None and _on_one_line(before, line) and line.left > before.right
         if before is not None and is_next_to and _is_prose(before.text) and _is_prose(line.text):
             band = _Band(before.right, line.left, line.top, line.bottom)
             yield band, line.size, (before.text, line.text)
+
+
+def _strips_within(line: Line) -> Iterator[tuple[_Band, float, tuple[str, str]]]:
+    least = _WIDE_GAP * line.size
+    words = line.words
+    gaps = [place for place in range(1, len(words)) if words[place].left - words[place - 1].right > least]
+    borders = [0, *gaps, len(words)]
+    for position, place in enumerate(gaps):
+        sides = words[borders[position] : place], words[place : borders[position + 2]]
+        before, behind = (" ".join([word.text for word in side]) for side in sides)
+        if _is_prose(before) and _is_prose(behind):
+            yield (
+                _Band(words[place - 1].right, words[place].left, line.top, line.bottom),
+                line.size,
+                (before, behind),
+            )
 
 
 def _is_prose(text: str) -> bool:
@@ -328,14 +202,14 @@ def _on_one_line(one: Line, other: Line) -> bool:
     return abs(one.bottom - other.bottom) < 0.3 * other.size
 
 
-def _column_by_column(lines: Sequence[Line], band: _Band) -> list[Line]:
+def _column_by_column(lines: Sequence[Line], band: _Band, number: int) -> list[Line]:
     """The lines with those of the band's right column behind those of its left one."""
-    inside = [place for place, line in enumerate(lines) if band.bottom <= _middle_height(line) <= band.top]
+    inside = [place for place, line in enumerate(lines) if band.bottom <= line.middle <= band.top]
     parts = [part for place in inside for part in _cut(lines[place], band)]
     if any(part.left < band.left and part.right > band.right for part in parts):
         return list(lines)  # something runs over the strip: it is none
-    left = [part for part in parts if part.left < band.left]
-    right = [part for part in parts if part.left >= band.left]
+    left = [replace(part, column=2 * number) for part in parts if part.left < band.left]
+    right = [replace(part, column=2 * number + 1) for part in parts if part.left >= band.left]
     kept = set(inside)
     before = [line for place, line in enumerate(lines) if place < inside[0]]
     after = [line for place, line in enumerate(lines) if place > inside[0] and place not in kept]
@@ -343,21 +217,16 @@ def _column_by_column(lines: Sequence[Line], band: _Band) -> list[Line]:
 
 
 def _cut(line: Line, band: _Band) -> Iterator[Line]:
-    """A line, in two if it runs over the strip."""
-    gap = next((gap for gap in line.gaps if gap.left <= band.left and gap.right >= band.right), None)
-    if gap is None:
-        yield line
-        return
-    moved = tuple(
-        replace(other, position=other.position - gap.position) for other in line.gaps if other.left > gap.left
-    )
-    yield replace(
-        line,
-        text=line.text[: gap.position].rstrip(),
-        right=gap.left,
-        gaps=tuple(other for other in line.gaps if other.left < gap.left),
-    )
-    yield replace(line, text=line.text[gap.position :], left=gap.right, gaps=moved)
+    """The parts of a line on both sides of the strip; the line itself where it has no blank there."""
+    for place, (before, word) in enumerate(pairwise(line.words), start=1):
+        if (
+            word.left - before.right > _WIDE_GAP * line.size
+            and before.right <= band.left <= band.right <= word.left
+        ):
+            yield with_words(line, line.words[:place])
+            yield with_words(line, line.words[place:])
+            return
+    yield line
 
 
 class HyphenRule:
@@ -365,7 +234,7 @@ class HyphenRule:
 
     def __init__(self, texts: Iterable[str]) -> None:
         """`texts` is the whole document, marks and all."""
-        whole = "\n".join(_BROKEN.sub(" ", text) if HYPHEN_MARK in text else text for text in texts)
+        whole = _BROKEN.sub(" ", "\n".join(texts))
         self._words = set(_WORD.findall(whole.lower()))
         self._words.update([part for word in self._words if "-" in word for part in word.split("-")])
 
@@ -425,11 +294,11 @@ class ParagraphRule:
 
     def starts_paragraph(self, before: Line, line: Line) -> bool:
         """Whether `line` belongs to another paragraph than the line before it."""
+        if before.text[-1] == HYPHEN_MARK:
+            return False  # the word goes on, wherever that is
         if _BULLET.match(line.text) or abs(before.size - line.size) > 0.1 * line.size:
             return True
-        # A line with a hyphen mark may end in the next column: what follows is compared with its end.
-        top = before.top if before.top > before.bottom else before.bottom + before.size
-        if line.top > top:  # the next column: a sentence may continue there
+        if line.top > before.top:  # the next column: a sentence may continue there
             goes_on = line.text[0].islower() and not _SENTENCE_END.search(before.text)
             return not goes_on or line.left < before.right or not self._tops_column(line)
         if _on_one_line(before, line) and line.left - before.right > _COLUMN_SPACING * line.size:

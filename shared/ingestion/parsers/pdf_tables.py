@@ -1,31 +1,21 @@
-"""Tables with ruling lines on a PDF page. Others stay lines of text: nothing local reads them well.
+"""Tables with ruling lines on a PDF page, and how tables take the place of lines of text.
 
-A table replaces the lines of text within it, and only if it holds their words: none is lost or doubled.
+A table owns its words: each stands in one cell, and leaves the line that it was read in.
 """
 
 import re
-from collections import Counter
+from bisect import bisect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from ctypes import c_float, c_int
 from dataclasses import dataclass
 from itertools import groupby, pairwise
-from typing import Any
+from operator import neg
 
-from shared.ingestion.parsers.pdf_geometry import (
-    IDENTITY,
-    Matrix,
-    Region,
-    object_matrix,
-    page_objects,
-    product,
-)
-from shared.ingestion.parsers.pdf_lines import HYPHEN_MARK, Line, clean_text, is_row
+from shared.ingestion.parsers.pdf_content import PageContent, Word
+from shared.ingestion.parsers.pdf_geometry import Region
+from shared.ingestion.parsers.pdf_lines import Line, is_row, with_words
 
-_MAX_OBJECTS = 3000  # a page with more is a drawing; looking at it would cost more than its tables are worth
-_MAX_SEGMENTS = 2000  # of one path: above, a map or a plot
-_MAX_FORM_DEPTH = 3
-_STRAIGHT = 1.0  # points that a line may lean
-_MIN_LENGTH = 3.0  # points; shorter are the ends of thin rectangles
+_MAX_EDGES = 12_000  # a page with more is a drawing; looking at it would cost more than its tables are worth
+_SAME_LINE = 0.5  # of a word's height
 _SAME = 3.0  # points: lines nearer than this are one, and lines that miss each other by less do cross
 _MAX_RULES = 250  # in each direction, after joining; more is a drawing
 _MIN_CELL = 5.0  # points
@@ -43,10 +33,6 @@ _FIGURE = re.compile(r"[-+−–—(]?\s*(?:[$€£]\s*)?\d[\d.,]*\s*[)%]*\Z")
 _LEADING_FIGURE = re.compile(r"[-+−–—(]?\s*(?:[$€£]\s*)?\d|(?:nil|n/?a|[-–—])\b|[-–—]\Z", re.IGNORECASE)
 _YEAR = re.compile(r"(?:19|20)\d\d\Z")
 _CUT_SENTENCE = re.compile(r"[,.;](?:\s|\Z)")
-_MIN_WORDS_KEPT = 0.97  # of the lines that the table replaces; a word cut by a line counts as lost
-_INSET = 1.0  # points: a letter that touches the line belongs to one side of it only
-_MAX_WORDS_ADDED = 1.03
-_WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True)
@@ -63,74 +49,17 @@ class Rule:
     end: float
 
 
-def page_rules(page: Any) -> tuple[list[Rule], list[Rule]]:
-    """Horizontal and vertical rules of a pypdfium2 page; none of a page that is turned."""
-    if page.get_rotation():
+def page_rules(page: PageContent) -> tuple[list[Rule], list[Rule]]:
+    """Return the horizontal and vertical rules of a page; none of a page that is turned, or a drawing."""
+    edges = [edge for drawn in page.drawn for edge in drawn.edges]
+    if page.is_turned or len(edges) > _MAX_EDGES:
         return [], []
-    edges = _Edges()
-    objects = list(page_objects(page))
-    if len(objects) <= _MAX_OBJECTS:
-        edges.read(objects)
-    return edges.horizontal, edges.vertical
-
-
-class _Edges:
-    """Collects rules from a page's objects and from the forms among them."""
-
-    def __init__(self) -> None:
-        import pypdfium2.raw as pdfium
-
-        self._pdfium = pdfium
-        self._objects_left = _MAX_OBJECTS
-        self._x, self._y = c_float(), c_float()
-        self._fill, self._stroke = c_int(), c_int()
-        self.horizontal: list[Rule] = []
-        self.vertical: list[Rule] = []
-
-    def read(self, drawn: Iterable[Any], outer: Matrix = IDENTITY, depth: int = 0) -> None:
-        """Look at paths and forms. Most objects of a page are text: they cost one call each."""
-        pdfium = self._pdfium
-        kind_of, path, form = pdfium.FPDFPageObj_GetType, pdfium.FPDF_PAGEOBJ_PATH, pdfium.FPDF_PAGEOBJ_FORM
-        for one in drawn:
-            kind = kind_of(one)
-            if kind == path:
-                self._path(one, outer)
-            elif kind == form and depth < _MAX_FORM_DEPTH:
-                count = min(pdfium.FPDFFormObj_CountObjects(one), self._objects_left)
-                self._objects_left -= count
-                parts = [pdfium.FPDFFormObj_GetObject(one, index) for index in range(count)]
-                self.read(parts, product(object_matrix(one), outer), depth + 1)
-
-    def _path(self, path: Any, outer: Matrix) -> None:
-        if not self._pdfium.FPDFPath_GetDrawMode(path, self._fill, self._stroke):
-            return
-        is_drawn = self._fill.value or self._stroke.value
-        if not is_drawn or self._pdfium.FPDFPath_CountSegments(path) > _MAX_SEGMENTS:
-            return
-        for x0, y0, x1, y1 in self._lines(path, product(object_matrix(path), outer)):
-            if abs(y1 - y0) <= _STRAIGHT and abs(x1 - x0) >= _MIN_LENGTH:
-                self.horizontal.append(Rule((y0 + y1) / 2, min(x0, x1), max(x0, x1)))
-            elif abs(x1 - x0) <= _STRAIGHT and abs(y1 - y0) >= _MIN_LENGTH:
-                self.vertical.append(Rule((x0 + x1) / 2, min(y0, y1), max(y0, y1)))
-
-    def _lines(self, path: Any, matrix: Matrix) -> Iterator[tuple[float, float, float, float]]:
-        """The straight segments of a path, closing ones included, in the page's coordinates."""
-        pdfium, x, y = self._pdfium, self._x, self._y
-        a, b, c, d, e, f = matrix
-        begin = before = (0.0, 0.0)
-        for index in range(pdfium.FPDFPath_CountSegments(path)):
-            segment = pdfium.FPDFPath_GetPathSegment(path, index)
-            pdfium.FPDFPathSegment_GetPoint(segment, x, y)
-            point = a * x.value + c * y.value + e, b * x.value + d * y.value + f
-            kind = pdfium.FPDFPathSegment_GetType(segment)
-            if kind == pdfium.FPDF_SEGMENT_MOVETO:
-                begin = point
-            elif kind == pdfium.FPDF_SEGMENT_LINETO:
-                yield (*before, *point)
-            before = point
-            if pdfium.FPDFPathSegment_GetClose(segment):
-                yield (*before, *begin)
-                before = begin
+    horizontal = [edge for edge in edges if edge.top - edge.bottom <= edge.right - edge.left]
+    vertical = [edge for edge in edges if edge.top - edge.bottom > edge.right - edge.left]
+    return (
+        [Rule((edge.bottom + edge.top) / 2, edge.left, edge.right) for edge in horizontal],
+        [Rule((edge.left + edge.right) / 2, edge.bottom, edge.top) for edge in vertical],
+    )
 
 
 @dataclass(frozen=True)
@@ -139,10 +68,19 @@ class Grid:
 
     Attributes:
         cells: row by row from the top, the box of the cell that covers each place; merged ones repeat.
+        xs, ys: the borders of columns, ascending, and of rows, descending.
     """
 
     box: Region
     cells: tuple[tuple[Region, ...], ...]
+    xs: Sequence[float]
+    ys: Sequence[float]
+
+    def cell_at(self, x: float, y: float) -> Region:
+        """Return the cell of a point within the box."""
+        column = min(max(bisect(self.xs, x) - 1, 0), len(self.xs) - 2)
+        row = min(max(bisect(self.ys, -y, key=neg) - 1, 0), len(self.ys) - 2)
+        return self.cells[row][column]
 
 
 def find_grids(horizontal: Sequence[Rule], vertical: Sequence[Rule]) -> list[Grid]:
@@ -193,6 +131,8 @@ def _groups(rows: Sequence[Rule], columns: Sequence[Rule]) -> Iterator[tuple[lis
             if _spans(row, column.at) and _spans(column, row.at):
                 nodes.unite(row_number, len(rows) + column_number)
     for members in nodes.all():
+        if len(members) < 4:
+            continue  # too few lines for two rows and two columns
         group_rows = [rows[node] for node in members if node < len(rows)]
         group_columns = [columns[node - len(rows)] for node in members if node >= len(rows)]
         if len(group_rows) >= 2 and group_columns:
@@ -221,7 +161,7 @@ def _grid(rows: Sequence[Rule], columns: Sequence[Rule]) -> Grid:
         box = Region(xs[min(across)], ys[max(down) + 1], xs[max(across) + 1], ys[min(down)])
         boxes.update(dict.fromkeys(members, box))
     cells = tuple(tuple(boxes[row * width + column] for column in range(width)) for row in range(height))
-    return Grid(Region(xs[0], ys[-1], xs[-1], ys[0]), cells)
+    return Grid(Region(xs[0], ys[-1], xs[-1], ys[0]), cells, xs, ys)
 
 
 def _places(rules: Sequence[Rule], crossing: Sequence[Rule]) -> list[float]:
@@ -363,94 +303,87 @@ class Table:
 
     Attributes:
         rows: texts from the top, the header first.
-        word_count: of its cells, each counted once.
+        words: those of its cells.
     """
 
     box: Region
     rows: tuple[tuple[str, ...], ...]
-    word_count: int
+    words: frozenset[Word]
 
 
-def ruled_tables(page: Any) -> list[Table]:
-    """The tables of a pypdfium2 page that are drawn with lines.
+def ruled_tables(page: PageContent, lines: Sequence[Line]) -> list[Table]:
+    """Return the tables that are drawn with lines.
 
-    Raises:
-        pypdfium2.PdfiumError: the page's text cannot be read.
+    Args:
+        lines: of the page, with their words.
     """
     grids = find_grids(*page_rules(page))
-    if not grids:
-        return []
-    text_page = page.get_textpage()
-    try:
-        tables = [_table(grid, text_page) for grid in grids]
-    finally:
-        text_page.close()
-    return [table for table in tables if table is not None]
+    tables = []
+    for grid in grids:
+        inside = [word for line in lines for word in line.words if grid.box.holds(*_centre(word))]
+        if (table := _table(grid, inside)) is not None:
+            tables.append(table)
+    return tables
 
 
 def place_tables(lines: Sequence[Line], tables: Sequence[Table]) -> Iterator[list[Line] | Table]:
-    """Runs of a page's lines, and each table in place of the first of the lines that it holds."""
-    owners = _owners(lines, tables)
+    """Return runs of a page's lines, and each table in place of the first line that holds its words.
+
+    Words that no table owns stay: a line that is in part a table's is cut.
+    """
+    owners = {word: table for table in tables for word in table.words}
     seen: list[Table] = []
     run: list[Line] = []
-    for line, owner in zip(lines, owners, strict=True):
-        if owner is None:
+    for line in lines:
+        for table, group in groupby(line.words, key=owners.get):
+            if table is None:
+                words = tuple(group)
+                run.append(line if len(words) == len(line.words) else with_words(line, words))
+            elif table not in seen:
+                if run:
+                    yield run
+                run = []
+                seen.append(table)
+                yield table
+        if not line.words:
             run.append(line)
-        elif owner not in seen:
-            if run:
-                yield run
-            run = []
-            seen.append(owner)
-            yield owner
     if run:
         yield run
 
 
-def _owners(lines: Sequence[Line], tables: Sequence[Table]) -> list[Table | None]:
-    """The table that holds each line, if one does."""
-    owners: list[Table | None] = [None] * len(lines)
-    for table in tables:
-        inside = [
-            position
-            for position, line in enumerate(lines)
-            if owners[position] is None and table.box.holds(*_middle(line))
-        ]
-        if _holds_words(table, [lines[position] for position in inside]):
-            for position in inside:
-                owners[position] = table
-    return owners
+def _centre(word: Word) -> tuple[float, float]:
+    return (word.left + word.right) / 2, word.middle
 
 
-def _table(grid: Grid, text_page: Any) -> Table | None:
+def _table(grid: Grid, words: Sequence[Word]) -> Table | None:
     """The grid with its texts; None when it is no table of words."""
-    lines = {box: _cell_lines(text_page, box) for box in grid.cells[0]}
+    boxes = dict.fromkeys(box for row in grid.cells for box in row)
+    if len(boxes) > _MAX_BOXES:
+        return None
+    cells: dict[Region, list[Word]] = {box: [] for box in boxes}
+    for word in words:
+        cells[grid.cell_at(*_centre(word))].append(word)
+    lines = {box: _cell_lines(found) for box, found in cells.items()}
     if not could_be_table(grid, [" ".join(lines[box]) for box in grid.cells[0]]):
         return None
-    lines |= {box: _cell_lines(text_page, box) for row in grid.cells[1:] for box in row if box not in lines}
     rows = table_rows(grid, lines)
-    if rows is None or any(sum(map(is_row, found)) > 1 for found in lines.values()):
-        return None  # or rows without lines between them in one cell: as lines of text they stay apart
-    return Table(grid.box, rows, sum(_words(found).total() for found in lines.values()))
+    if rows is None or any(_holds_rows(found) for found in lines.values()):
+        return None
+    return Table(grid.box, rows, frozenset(words))
 
 
-def _cell_lines(text_page: Any, box: Region) -> list[str]:
-    raw: str = text_page.get_text_bounded(
-        box.left + _INSET, box.bottom + _INSET, box.right - _INSET, box.top - _INSET
-    )
-    return [text for line in raw.splitlines() if (text := clean_text(line))]
+def _holds_rows(lines: Sequence[str]) -> bool:
+    """Whether rows without lines between them stand in one cell: as lines of text they stay apart."""
+    count = sum(map(is_row, lines))
+    return count > 1 and 2 * count > len(lines)
 
 
-def _middle(line: Line) -> tuple[float, float]:
-    return (line.left + line.right) / 2, (line.top + line.bottom) / 2
-
-
-def _holds_words(table: Table, lines: Sequence[Line]) -> bool:
-    """Whether the table says what the lines say, and no more: a word cut by a border is in two cells."""
-    wanted = _words(line.text for line in lines)
-    held = _words(cell for row in table.rows for cell in row)
-    is_whole = (wanted & held).total() >= _MIN_WORDS_KEPT * wanted.total()
-    return bool(wanted) and is_whole and table.word_count <= _MAX_WORDS_ADDED * wanted.total() + 1
-
-
-def _words(texts: Iterable[str]) -> Counter[str]:
-    return Counter(word for text in texts for word in _WORD.findall(text.replace(HYPHEN_MARK, "")))
+def _cell_lines(words: Sequence[Word]) -> list[str]:
+    """The words of a cell in lines, in the order of the content."""
+    lines: list[list[Word]] = []
+    for word in words:
+        before = lines[-1][-1] if lines else None
+        if before is None or abs(before.bottom - word.bottom) > _SAME_LINE * max(word.height, before.height):
+            lines.append([])
+        lines[-1].append(word)
+    return [" ".join([word.text for word in line]) for line in lines]

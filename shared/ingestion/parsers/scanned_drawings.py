@@ -7,12 +7,11 @@ tables.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from shared.ingestion.parsers.ocr import Box
 from shared.ingestion.parsers.pdf_drawings import Drawing, joined_drawings
-from shared.ingestion.parsers.pdf_geometry import Region, page_objects, pixels_of, region_of, rendered
+from shared.ingestion.parsers.pdf_geometry import Region, pixels_of, region_of, rendered
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -29,7 +28,6 @@ _MIN_SIDE_PT = 60.0
 _MIN_INK_SHARE = 0.02  # of the piece's cells: less is a frame, or a rule
 _MAX_TEXT_SHARE = 0.5  # of the area: lines of labels run across drawings, up to 0.45 on the pages looked at
 _MIN_BORDERS, _BORDER_SHARE, _TABLE_TEXT_SHARE = 3, 0.75, 0.05
-_SAMPLE = 50  # text objects
 _MAX_PIECES = 500  # more is noise: the page's figures are then left
 
 
@@ -74,20 +72,6 @@ def scanned_drawings(page: Any, words: Sequence[Region]) -> list[Drawing]:
         for drawing in joined_drawings(drawings, 0.0)
         if min(drawing.region.width, drawing.region.height) >= _MIN_SIDE_PT
     ]
-
-
-def has_hidden_text(page: Any) -> bool:
-    """Whether the page's text is not to be seen, as that which a scanner writes behind its picture."""
-    import pypdfium2.raw as pdfium
-
-    texts = islice(
-        (text for text in page_objects(page) if pdfium.FPDFPageObj_GetType(text) == pdfium.FPDF_PAGEOBJ_TEXT),
-        _SAMPLE,
-    )
-    hidden: list[bool] = [
-        pdfium.FPDFTextObj_GetTextRenderMode(text) == pdfium.FPDF_TEXTRENDERMODE_INVISIBLE for text in texts
-    ]
-    return sum(hidden) * 2 > len(hidden)
 
 
 class _Scan:

@@ -1,25 +1,25 @@
 """The rules behind the PDF parser, each on lines made by hand."""
 
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import pypdfium2
 import pytest
 from fpdf import FPDF
 
+from shared.ingestion.parsers.pdf_content import HYPHEN_MARK, TextLine, Word
 from shared.ingestion.parsers.pdf_lines import (
-    HYPHEN_MARK,
-    Gap,
     HyphenRule,
     Line,
     ParagraphRule,
     in_columns,
     is_row,
+    line_of,
     page_lines,
     paragraph_text,
     split_groups,
 )
+from shared.ingestion.parsers.pdfium_text import text_lines
 
 
 @pytest.mark.parametrize(
@@ -104,12 +104,17 @@ def test_columns_that_were_written_in_turns_come_one_after_the_other() -> None:
     assert texts == [f"{side} column line {row}" for side in ("left", "right") for row in range(3)]
 
 
+def crossing_line(top: float) -> Line:
+    """Eight words, four on either side of a gap from 240 to 270."""
+    lefts = [80, 120, 160, 200, 270, 310, 350, 390]
+    texts = "left prose goes on right prose goes on".split()
+    words = [Word(text, left, top - 10, left + 40, top) for text, left in zip(texts, lefts, strict=True)]
+    return line_of(TextLine(tuple(words), 10, is_bold=False), 1)
+
+
 def test_a_line_that_runs_over_two_columns_is_cut() -> None:
     heading = line("A heading over both of the columns", 730)
-    crossing = [
-        replace(line("left prose goes on right prose goes on", 700 - 12 * row), gaps=(Gap(19, 240, 270),))
-        for row in range(4)
-    ]
+    crossing = [crossing_line(700 - 12 * row) for row in range(4)]
     ordered = in_columns([heading, *crossing, line("Below all of it", 600)])
     sides = ["left prose goes on"] * 4 + ["right prose goes on"] * 4
     assert [one.text for one in ordered] == [heading.text, *sides, "Below all of it"]
@@ -192,7 +197,7 @@ def test_a_line_that_leaps_back_to_the_other_column_is_two(tmp_path: Path) -> No
     document.text(50, 102, "town planning, Main Street often began at")
     (tmp_path / "a.pdf").write_bytes(bytes(document.output()))
     with closing(pypdfium2.PdfDocument(tmp_path / "a.pdf")) as opened:
-        lines = page_lines(opened[0], 1)
+        lines = page_lines(text_lines(opened[0]), 1)
     assert [(one.text, round(one.left)) for one in lines] == [
         ("1888).", 300),
         ("town planning, Main Street often began at", 50),

@@ -11,6 +11,7 @@ from shared.ingestion.chunking import figures_of
 from shared.ingestion.parsers.context import open_context
 from shared.ingestion.parsers.pdf import parse_pdf
 from shared.ingestion.parsers.pdf_lines import page_lines
+from shared.ingestion.parsers.pdfium_text import text_lines
 from tests.unit.ingestion.figure_files import TEXT, FigureMaker
 
 _SCAN_DPI = 150
@@ -27,7 +28,7 @@ def scanned(original: Path, scan: Path, *, hidden: bool = True) -> Path:
         picture = page.render(scale=_SCAN_DPI / 72, grayscale=True).to_pil()
         copy.image(picture, 0, 0, width, height)
         copy.text_mode = TextMode.INVISIBLE if hidden else TextMode.FILL
-        for line in page_lines(page, number):
+        for line in page_lines(text_lines(page), number):
             copy.set_font("Helvetica", "", line.size)
             copy.text(line.left, height - line.bottom, line.text)
     document.close()

@@ -1,0 +1,117 @@
+"""What people filled into a PDF: form fields and typed notes. Reads PDFium's annotations.
+
+Runs in the worker process only.
+"""
+
+import ctypes
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from shared.ingestion.parsers.pdf_content import TICKED, UNTICKED, FieldKind, FormField
+from shared.ingestion.parsers.pdf_geometry import sorted_region
+from shared.ingestion.parsers.pdfium_text import clean_text
+
+_HIDDEN_FLAGS = 0x02 | 0x20  # PDF 32000-1, table 165: hidden, no view
+_PASSWORD_FLAG = 1 << 13  # table 228
+_MAX_ANNOTATIONS = 5000  # of a page; a page of links has hundreds
+_MAX_VALUE_CHARS = 20_000
+_LAST_PART = re.compile(r"(?:.*\.)?([^.]+)\Z", re.DOTALL)
+_FOR_PEOPLE = re.compile(r"[^\W\d_]{2,}(?:[ _-][^\W\d_]+)*:?\Z")  # words; none of a program's numbered names
+
+
+def open_form(document: Any) -> None:
+    """Have PDFium read the fields of a pypdfium2 document that has some; before any page is opened."""
+    import pypdfium2
+
+    try:
+        document.init_forms()
+    except pypdfium2.PdfiumError:
+        return  # a broken form costs its values, not the document
+
+
+def flatten(document: Any, index: int) -> Any:
+    """Return the page as its readers see it: what was filled in is part of what is drawn."""
+    import pypdfium2.raw as pdfium
+
+    page = document[index]
+    if not any(True for _ in form_fields(page)):
+        return page
+    pdfium.FPDFPage_Flatten(page, pdfium.FLAT_NORMALDISPLAY)
+    page.close()  # its handles are of the page as it was
+    return document[index]
+
+
+def form_fields(page: Any) -> Iterator[FormField]:
+    """Read the fields and notes of a pypdfium2 page that say something."""
+    import pypdfium2.raw as pdfium
+
+    for index in range(min(pdfium.FPDFPage_GetAnnotCount(page), _MAX_ANNOTATIONS)):
+        annotation = pdfium.FPDFPage_GetAnnot(page, index)
+        if not annotation:
+            continue
+        try:
+            if not pdfium.FPDFAnnot_GetFlags(annotation) & _HIDDEN_FLAGS:
+                yield from _fields_of(annotation, page.formenv)
+        finally:
+            pdfium.FPDFPage_CloseAnnot(annotation)
+
+
+def _fields_of(annotation: Any, form: Any) -> Iterator[FormField]:
+    import pypdfium2.raw as pdfium
+
+    kind = pdfium.FPDFAnnot_GetSubtype(annotation)
+    if kind == pdfium.FPDF_ANNOT_FREETEXT:
+        contents = _value(
+            lambda buffer, size: pdfium.FPDFAnnot_GetStringValue(annotation, b"Contents", buffer, size)
+        )
+        yield from _boxed(annotation, contents, "note")
+    elif kind == pdfium.FPDF_ANNOT_WIDGET and form:
+        yield from _field(annotation, form)
+
+
+def _field(annotation: Any, form: Any) -> Iterator[FormField]:
+    import pypdfium2.raw as pdfium
+
+    def text(read: Callable[..., int]) -> str:
+        return _value(lambda buffer, size: read(form, annotation, buffer, size))
+
+    kind = pdfium.FPDFAnnot_GetFormFieldType(form, annotation)
+    is_text = kind in (
+        pdfium.FPDF_FORMFIELD_TEXTFIELD,
+        pdfium.FPDF_FORMFIELD_COMBOBOX,
+        pdfium.FPDF_FORMFIELD_LISTBOX,
+    )
+    label = text(pdfium.FPDFAnnot_GetFormFieldAlternateName)
+    name = label or _name_for_people(text(pdfium.FPDFAnnot_GetFormFieldName))
+    if kind in (pdfium.FPDF_FORMFIELD_CHECKBOX, pdfium.FPDF_FORMFIELD_RADIOBUTTON):
+        sign = TICKED if pdfium.FPDFAnnot_IsChecked(form, annotation) else UNTICKED
+        yield from _boxed(annotation, sign, "tick", name)
+    elif is_text and not pdfium.FPDFAnnot_GetFormFieldFlags(form, annotation) & _PASSWORD_FLAG:
+        yield from _boxed(annotation, text(pdfium.FPDFAnnot_GetFormFieldValue), "value", name)
+
+
+def _name_for_people(name: str) -> str:
+    """The last part of a name such as "form.page 1.Family name"; nothing of "f1_01[0]"."""
+    match = _LAST_PART.match(name)
+    return match[1] if match is not None and _FOR_PEOPLE.match(match[1]) else ""
+
+
+def _boxed(annotation: Any, text: str, kind: FieldKind, name: str = "") -> Iterator[FormField]:
+    import pypdfium2.raw as pdfium
+
+    box = pdfium.FS_RECTF()
+    if text and pdfium.FPDFAnnot_GetRect(annotation, box):
+        yield FormField(text, kind, name, sorted_region(box))
+
+
+def _value(read: Callable[[Any, int], int]) -> str:
+    """What a function of PDFium writes into a buffer, in UTF-16: asked once for its size."""
+    import pypdfium2.raw as pdfium
+
+    size = min(read(None, 0), 2 * _MAX_VALUE_CHARS)
+    if size <= 2:  # the final zero
+        return ""
+    buffer = ctypes.create_string_buffer(size)
+    read(ctypes.cast(buffer, ctypes.POINTER(pdfium.FPDF_WCHAR)), size)
+    return clean_text(buffer.raw.decode("utf-16-le", "ignore").replace("\x00", ""))

@@ -1,0 +1,263 @@
+"""What is drawn on a PDF page beside its text, and its tagged headings. Walks PDFium's objects and tags.
+
+Runs in the worker process only.
+"""
+
+import ctypes
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from ctypes import byref, c_float, c_int, c_uint
+from itertools import islice
+from typing import Any
+
+from shared.ingestion.parsers.pdf_content import Drawn, Edge, TaggedHeading
+from shared.ingestion.parsers.pdf_geometry import IDENTITY, Matrix, Region, product
+
+_MAX_OBJECTS = 20_000  # of a page, letters apart; a map may hold a million, and is one drawing long before
+_MAX_FORM_DEPTH = 5
+_MAX_SEGMENTS = 2000  # of a path: above, a map or a plot, whose edges are no ruling lines
+_MAX_CLIP_POINTS = 12  # of a clip path; a rectangle has 4 or 5, others are not worth their bounds
+_MIN_EDGE = 3.0  # points; shorter are the ends of thin rectangles
+_THIN = 2.0  # points: bars thinner than this are lines
+_STRAIGHT = 1.0  # points that an edge may lean
+_WHITE = 250  # of 255
+_HIDDEN_SAMPLE = 50  # text objects
+
+_HEADING = re.compile(r"H([1-6])?\Z")
+_TYPE_BYTES = 64
+_MAX_TAG_DEPTH = 30
+_MAX_TAGS = 20_000
+_BLANK = 3.0  # points between words: each may be a separate object, and its box is tight
+
+
+def page_objects(page: Any) -> Iterator[Any]:
+    """The objects of a page in content order; those within forms are left to the caller."""
+    import pypdfium2.raw as pdfium
+
+    get = pdfium.FPDFPage_GetObject
+    return (get(page, index) for index in range(pdfium.FPDFPage_CountObjects(page)))
+
+
+def drawn_objects(objects: Sequence[Any], region: Region) -> Iterator[Drawn]:
+    """Read the paths, pictures and shadings among a page's objects, and within its forms.
+
+    Args:
+        region: the visible part of the page.
+    """
+    return _Objects(region).read(objects)
+
+
+class _Objects:
+    """Reads the drawn objects of one page, and of the forms among them."""
+
+    def __init__(self, region: Region) -> None:
+        import pypdfium2.raw as pdfium
+
+        self._pdfium = pdfium
+        self._region = region
+        self._left = _MAX_OBJECTS
+        self._x, self._y = c_float(), c_float()
+        self._sides = [c_float() for _ in range(4)]
+        self._fill, self._stroke = c_int(), c_int()
+        self._colour = [c_uint() for _ in range(4)]
+
+    def read(self, objects: Sequence[Any]) -> Iterator[Drawn]:
+        get_type, text = self._pdfium.FPDFPageObj_GetType, self._pdfium.FPDF_PAGEOBJ_TEXT
+        for drawn in objects:
+            # Some programs write each letter as a separate object: thousands a page.
+            kind = get_type(drawn)
+            if kind != text:
+                yield from self._object(drawn, kind, IDENTITY, 0)
+
+    def _object(self, drawn: Any, kind: int, outer: Matrix, depth: int) -> Iterator[Drawn]:
+        pdfium = self._pdfium
+        self._left -= 1
+        if self._left <= 0 or kind == pdfium.FPDF_PAGEOBJ_TEXT:
+            return
+        if kind == pdfium.FPDF_PAGEOBJ_PATH:
+            yield from self._path(drawn, outer)
+        elif kind == pdfium.FPDF_PAGEOBJ_IMAGE:
+            yield Drawn("picture", self._visible_region(drawn, self._bounds(drawn, outer), outer))
+        elif kind != pdfium.FPDF_PAGEOBJ_FORM:
+            yield Drawn("shading", self._visible_region(drawn, self._bounds(drawn, outer), outer))
+        elif depth < _MAX_FORM_DEPTH:
+            matrix = product(self._matrix(drawn), outer)
+            for index in range(pdfium.FPDFFormObj_CountObjects(drawn)):
+                part = pdfium.FPDFFormObj_GetObject(drawn, index)
+                yield from self._object(part, pdfium.FPDFPageObj_GetType(part), matrix, depth + 1)
+
+    def _path(self, path: Any, outer: Matrix) -> Iterator[Drawn]:
+        if not self._pdfium.FPDFPath_GetDrawMode(path, self._fill, self._stroke):
+            return
+        is_stroked = bool(self._stroke.value)
+        if not is_stroked and not self._fill.value:
+            return
+        bounds = self._bounds(path, outer)
+        count = self._pdfium.FPDFPath_CountSegments(path)
+        edges: tuple[Edge, ...] = ()
+        if bounds is not None and min(bounds.width, bounds.height) <= _THIN:
+            edges = _middle_line(bounds)
+        elif count <= _MAX_SEGMENTS:
+            edges = tuple(self._edges(path, count, product(self._matrix(path), outer)))
+        is_inked = is_stroked or not self._is_white(path)
+        region = self._visible_region(path, bounds, outer) if is_inked else None
+        if region is not None or edges:
+            yield Drawn("path", region, max(count, 1), edges)
+
+    def _edges(self, path: Any, count: int, matrix: Matrix) -> Iterator[Edge]:
+        """The long straight segments of a path along an axis, closing ones included."""
+        pdfium, x, y = self._pdfium, self._x, self._y
+        a, b, c, d, e, f = matrix
+        begin = before = (0.0, 0.0)
+        for index in range(count):
+            segment = pdfium.FPDFPath_GetPathSegment(path, index)
+            pdfium.FPDFPathSegment_GetPoint(segment, x, y)
+            point = a * x.value + c * y.value + e, b * x.value + d * y.value + f
+            kind = pdfium.FPDFPathSegment_GetType(segment)
+            if kind == pdfium.FPDF_SEGMENT_MOVETO:
+                begin = point
+            elif kind == pdfium.FPDF_SEGMENT_LINETO and _is_edge(before, point):
+                yield _edge(before, point)
+            before = point
+            if pdfium.FPDFPathSegment_GetClose(segment):
+                if _is_edge(before, begin):
+                    yield _edge(before, begin)
+                before = begin
+
+    def _matrix(self, drawn: Any) -> Matrix:
+        matrix = self._pdfium.FS_MATRIX()
+        if not self._pdfium.FPDFPageObj_GetMatrix(drawn, byref(matrix)):
+            return IDENTITY
+        values = (matrix.a, matrix.b, matrix.c, matrix.d, matrix.e, matrix.f)
+        return IDENTITY if values == IDENTITY else values
+
+    def _bounds(self, drawn: Any, outer: Matrix) -> Region | None:
+        left, bottom, right, top = self._sides
+        if not self._pdfium.FPDFPageObj_GetBounds(drawn, left, bottom, right, top):
+            return None
+        return Region(left.value, bottom.value, right.value, top.value).moved(outer)
+
+    def _visible_region(self, drawn: Any, bounds: Region | None, outer: Matrix) -> Region | None:
+        """Its bounds on the page, as far as not clipped; None for what is not seen."""
+        if bounds is None:
+            return None
+        region = bounds.common(self._region)
+        clip = self._clip(drawn)
+        if clip is not None:
+            region = region.common(clip.moved(outer))
+        return region if region.width >= 0 and region.height >= 0 else None
+
+    def _clip(self, drawn: Any) -> Region | None:
+        """Bounds of its clip path where that is a simple one."""
+        pdfium = self._pdfium
+        clip = pdfium.FPDFPageObj_GetClipPath(drawn)
+        if not clip or pdfium.FPDFClipPath_CountPaths(clip) != 1:
+            return None
+        count = pdfium.FPDFClipPath_CountPathSegments(clip, 0)
+        if not 3 <= count <= _MAX_CLIP_POINTS:
+            return None
+        xs, ys = [], []
+        for index in range(count):
+            segment = pdfium.FPDFClipPath_GetPathSegment(clip, 0, index)
+            pdfium.FPDFPathSegment_GetPoint(segment, self._x, self._y)
+            xs.append(self._x.value)
+            ys.append(self._y.value)
+        return Region(min(xs), min(ys), max(xs), max(ys))
+
+    def _is_white(self, path: Any) -> bool:
+        red, green, blue, alpha = self._colour
+        is_known = self._pdfium.FPDFPageObj_GetFillColor(path, red, green, blue, alpha)
+        return bool(is_known) and min(red.value, green.value, blue.value) >= _WHITE
+
+
+Point = tuple[float, float]
+
+
+def _middle_line(bounds: Region) -> tuple[Edge, ...]:
+    """A thin bar as the line that it is meant to be."""
+    x, y = (bounds.left + bounds.right) / 2, (bounds.bottom + bounds.top) / 2
+    if bounds.width >= max(bounds.height, _MIN_EDGE):
+        return (Edge(bounds.left, y, bounds.right, y),)
+    return (Edge(x, bounds.bottom, x, bounds.top),) if bounds.height >= _MIN_EDGE else ()
+
+
+def _is_edge(start: Point, end: Point) -> bool:
+    width, height = abs(end[0] - start[0]), abs(end[1] - start[1])
+    return (height <= _STRAIGHT and width >= _MIN_EDGE) or (width <= _STRAIGHT and height >= _MIN_EDGE)
+
+
+def _edge(start: Point, end: Point) -> Edge:
+    return Edge(min(start[0], end[0]), min(start[1], end[1]), max(start[0], end[0]), max(start[1], end[1]))
+
+
+def has_hidden_text(page: Any) -> bool:
+    """Return whether the page's text is invisible, as that which a scanner writes behind its picture."""
+    import pypdfium2.raw as pdfium
+
+    texts = islice(
+        (text for text in page_objects(page) if pdfium.FPDFPageObj_GetType(text) == pdfium.FPDF_PAGEOBJ_TEXT),
+        _HIDDEN_SAMPLE,
+    )
+    hidden: list[bool] = [
+        pdfium.FPDFTextObj_GetTextRenderMode(text) == pdfium.FPDF_TEXTRENDERMODE_INVISIBLE for text in texts
+    ]
+    return sum(hidden) * 2 > len(hidden)
+
+
+def tagged_headings(page: Any, objects: Sequence[Any]) -> Iterator[TaggedHeading]:
+    import pypdfium2.raw as pdfium
+
+    tree = pdfium.FPDF_StructTree_GetForPage(page)
+    if not tree:
+        return
+    try:
+        levels = _Tree(pdfium).levels(tree)
+    finally:
+        pdfium.FPDF_StructTree_Close(tree)
+    sides = [c_float() for _ in range(4)]
+    for drawn in objects if levels else ():
+        level = levels.get(pdfium.FPDFPageObj_GetMarkedContentID(drawn))
+        if level is None or pdfium.FPDFPageObj_GetType(drawn) != pdfium.FPDF_PAGEOBJ_TEXT:
+            continue
+        if pdfium.FPDFPageObj_GetBounds(drawn, *sides):
+            left, bottom, right, top = (side.value for side in sides)
+            yield TaggedHeading(Region(left - _BLANK, bottom - 1, right + _BLANK, top + 1), level)
+
+
+class _Tree:
+    """Walks the structure tree of one page."""
+
+    def __init__(self, pdfium: Any) -> None:
+        self._pdfium = pdfium
+        self._elements_left = _MAX_TAGS
+        self._levels: dict[int, int] = {}
+
+    def levels(self, tree: Any) -> Mapping[int, int]:
+        """Return the heading level of each marked content id that stands in a heading."""
+        for index in range(self._pdfium.FPDF_StructTree_CountChildren(tree)):
+            self._walk(self._pdfium.FPDF_StructTree_GetChildAtIndex(tree, index), None, 0)
+        return self._levels
+
+    def _walk(self, element: Any, level: int | None, depth: int) -> None:
+        self._elements_left -= 1
+        if not element or depth > _MAX_TAG_DEPTH or self._elements_left < 0:
+            return
+        level = level or self._level(element)
+        if level is not None:
+            self._note_content(element, level)
+        for index in range(self._pdfium.FPDF_StructElement_CountChildren(element)):
+            self._walk(self._pdfium.FPDF_StructElement_GetChildAtIndex(element, index), level, depth + 1)
+
+    def _level(self, element: Any) -> int | None:
+        buffer = ctypes.create_string_buffer(_TYPE_BYTES)
+        length = self._pdfium.FPDF_StructElement_GetType(element, buffer, _TYPE_BYTES)
+        if not 0 < length <= _TYPE_BYTES:
+            return None
+        match = _HEADING.match(buffer.raw[: length - 2].decode("utf-16-le", "replace"))
+        return int(match[1] or 1) if match else None
+
+    def _note_content(self, element: Any, level: int) -> None:
+        for index in range(self._pdfium.FPDF_StructElement_GetMarkedContentIdCount(element)):
+            content_id = self._pdfium.FPDF_StructElement_GetMarkedContentIdAtIndex(element, index)
+            if content_id >= 0:
+                self._levels[content_id] = level
