@@ -78,6 +78,7 @@ _POSTGRES_NAMES = frozenset(
     }
 )  # fmt: skip
 _POSTGRES_PARTS = frozenset({exp.AtTimeZone, exp.DataTypeParam, exp.ILike, exp.Interval, exp.WithinGroup})
+_INTEGERS = frozenset({exp.DType.BIGINT, exp.DType.INT, exp.DType.SMALLINT})
 _TYPES = frozenset({
     exp.DType.BIGINT, exp.DType.BOOLEAN, exp.DType.CHAR, exp.DType.DATE, exp.DType.DECIMAL, exp.DType.DOUBLE,
     exp.DType.FLOAT, exp.DType.INT, exp.DType.INTERVAL, exp.DType.SMALLINT, exp.DType.TEXT, exp.DType.TIME,
@@ -145,6 +146,9 @@ def guarded(sql: str, tables: Mapping[str, tuple[str, QueryTable]], dialect: Dia
     rules = _RULES[dialect]
     tree = _parsed(sql, rules)
     _check_parts(tree, rules)
+    if dialect == "postgres":
+        for call in tree.find_all(exp.Substring):
+            _check_positions(call)
     known = {name.casefold(): place for name, place in tables.items()}
     _check_tables(tree, known)
     _limit(tree)
@@ -193,6 +197,28 @@ def _check_parts(tree: exp.Query, rules: _Rules) -> None:
     # Each may double the columns of the one below it.
     if sum(not isinstance(star.parent, exp.Count) for star in tree.find_all(exp.Star)) > _MAX_STARS:
         raise _refused(f"There are more than {_MAX_STARS} times *.", "Name the columns.")
+
+
+def _check_positions(call: exp.Substring) -> None:
+    """PostgreSQL reads a text in place of a position as a regular expression, whose steps have no limit."""
+    places = [place for name in ("start", "length") if (place := call.args.get(name)) is not None]
+    if not all(map(_is_number, places)):
+        raise _refused(
+            "SUBSTRING takes numbers as its position and length.", "CAST a column or text to INT there."
+        )
+
+
+def _is_number(node: exp.Expr) -> bool:
+    """Whether an expression is a number whatever its columns hold."""
+    if isinstance(node, exp.Literal):
+        return not node.is_string
+    if isinstance(node, exp.Cast):
+        return node.to.this in _INTEGERS
+    if isinstance(node, exp.Paren | exp.Neg):
+        return _is_number(node.this)
+    if isinstance(node, exp.Add | exp.Sub | exp.Mul):
+        return _is_number(node.this) and _is_number(node.expression)
+    return isinstance(node, exp.Length | exp.StrPosition)
 
 
 def _not_allowed(node: exp.Expr, rules: _Rules) -> InvalidQueryError:

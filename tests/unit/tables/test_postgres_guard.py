@@ -110,6 +110,16 @@ _STATEMENTS = (
     "-- nothing",
 )
 _EXPRESSIONS = (
+    "substring(region from '(a+)+$')",  # a regular expression, as all that follow
+    "substring(region, '(a+)+$')",
+    "substr(region, '(a+)+$')",
+    "substring(region from region)",
+    "substring(region from ('(a' || '+)+$'))",
+    "substring(region from coalesce(region, ''))",
+    "substring(region from cast('(a+)+$' as text))",
+    "substring(region from (select region from orders_1))",
+    "substring(region from case when paid then region else region end)",
+    "substring(region from '%#\"a#\"%' for '#')",
     "pg_sleep(10)",
     "pg_catalog.pg_sleep(10)",
     '"pg_sleep"(10)',
@@ -230,6 +240,8 @@ ALLOWED = (
     "WITH big AS (SELECT region FROM orders_1 WHERE amount > 10) SELECT region, count(*) FROM big GROUP BY 1",
     "SELECT region FROM orders_1 WHERE region ILIKE 'n%' AND ordered >= current_date - interval '1 year'",
     "SELECT 100.0 * sum(amount) FILTER (WHERE paid) / nullif(sum(amount), 0) AS share FROM orders_1",
+    "SELECT substring(region from 2 for length(region) - 1), substring(region, 1, 3) FROM orders_1",
+    "SELECT substring(region from cast(amount as int) for strpos(region, '-')) FROM orders_1",
     "SELECT to_char(ordered, 'YYYY-MM') AS month, max(amount) - min(amount) FROM orders_1 GROUP BY 1",
 )
 
