@@ -328,15 +328,16 @@ def fresh_state(blob_name: str) -> DocumentState:
 
 
 def revived(state: DocumentState) -> DocumentState:
-    """The state of the new document that a file makes which was sent again after its deletion.
+    """Return the state of a document whose file was uploaded again while its deletion was at work.
 
-    What the old one left in the indexes is compared with the new one as any other rows are.
+    People's corrections stay: tools that synchronise folders replace a file by deleting it first. Rows of the
+    old version in the indexes are compared with the new one as usual.
     """
     if not state.is_deleted:
         return state
     # Wanted rights stay until the new file's are read: its owner must see it meanwhile. That bytes were read
     # tells `IngestTask.is_first` that something of them may be left.
-    known = {"revision", "pending", "holder", "wanted_rights", "tried_hash"}
+    known = {"revision", "pending", "holder", "wanted_rights", "tried_hash", "corrections"}
     kept = {name: getattr(state, name) for name in known}
     return fresh_state(state.blob_name).model_copy(update=kept)
 

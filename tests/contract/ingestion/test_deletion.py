@@ -11,7 +11,7 @@ from shared.documents.listing import Wanted, get_document, list_documents
 from shared.documents.requests import UploadRequest
 from shared.documents.state import DocumentState
 from shared.ingestion import acceptance, indexing
-from shared.ingestion.changes import delete
+from shared.ingestion.changes import correct, delete
 from shared.ingestion.models import IngestStep, Superseded
 from shared.ingestion.uploads import receive
 from shared.platform.errors import DocumentNotFoundError
@@ -25,8 +25,12 @@ from tests.contract.ingestion.driving import (
     Instances,
     blocks_of,
     documents_of,
+    drop,
+    dropped,
     ingest,
     perform,
+    state_of,
+    unique,
 )
 from tests.contract.ingestion.models import CountingEmbedder
 from tests.fakes.replaced import Replaced
@@ -214,3 +218,21 @@ async def test_a_step_of_the_old_ingestion_does_nothing_after_the_deletion(servi
     await perform(STEPS[0], step, services)
     await delete(state, services)
     assert isinstance(await perform(STEPS[1], step, services), Superseded)
+
+
+async def test_corrections_survive_a_file_that_is_deleted_and_uploaded_again(services: Services) -> None:
+    """Sync tools replace a file in this way."""
+    name = unique()
+    await dropped(services, name, metadata={"acl": "anna"})
+    await correct(await state_of(services, name), {"title": "Our pump"}, services)
+
+    async def upload_again() -> None:
+        await drop(services, name, GUIDE.replace("16 bar", "18 bar"), {"acl": "anna"})
+        assert (await ingest(services, name, "upload")).outcome == "noted"
+
+    await services.blobs.delete(DOCUMENTS, name)
+    removing = interrupted(services, "blobs", "delete_prefix", upload_again)
+    assert (await ingest(removing, name, "deletion")).outcome == "ready"
+    (document,) = await documents_of(services, name)
+    assert document["title"] == "Our pump"
+    assert any("18 bar" in str(block["content"]) for block in await blocks_of(services, name))
