@@ -6,7 +6,7 @@ out of order, and a sidecar's event is its document's.
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import azure.durable_functions as df
 import azure.functions as func
@@ -15,8 +15,12 @@ from azurefunctions.extensions.base import Datum, InConverter, SdkType
 from functions.http.request_scope import consumed
 from shared.platform.errors import CallerError
 from shared.platform.instances import Instances, is_at_work
-from shared.platform.names import BLOB_DELETED_QUEUE, DOCUMENTS
+from shared.platform.names import BLOB_DELETED_QUEUE, DEFERRED_QUEUE, DOCUMENTS
 from shared.platform.tracing import link_to
+
+if TYPE_CHECKING:
+    from shared.ingestion.models import DeferredFile
+    from shared.wiring import Services
 
 
 class BlobReference(SdkType):  # type: ignore[misc]  # the package has no types
@@ -61,7 +65,6 @@ class BlobReferenceConverter(InConverter, binding="blob", trigger="blobTrigger")
 
 blueprint = df.Blueprint()
 CONNECTION = "DocumentsStorage"
-_ROOM_PATIENCE_S = 30.0  # then it is started anyway; other people's events wait behind it meanwhile
 
 
 @blueprint.blob_trigger(
@@ -70,21 +73,53 @@ _ROOM_PATIENCE_S = 30.0  # then it is started anyway; other people's events wait
 @blueprint.durable_client_input(client_name="client")
 async def blob_created(blob: BlobReference, client: df.DurableOrchestrationClient) -> None:
     """A document or a sidecar was written."""
-    from shared.documents.ids import document_of_blob, is_sidecar, sender_of
     from shared.ingestion.acceptance import is_duplicate_event
-    from shared.ingestion.fair_turns import SHARES
+    from shared.ingestion.models import DeferredFile
     from shared.wiring import get_services
 
     services = get_services()
-    if not is_sidecar(blob.name):  # a narrower access list never waits
-        # What has started waits before everything else: a thousand files would hold up questions.
-        await SHARES.wait_for_room(sender_of(blob.name), _ROOM_PATIENCE_S)
     async with consumed("blob_created"):
         properties = await services.blobs.properties(DOCUMENTS, blob.name)
         if properties is not None and await is_duplicate_event(properties, services):
             return
         occasion = properties.etag if properties is not None else "gone"
-        await start_ingestion(client, document_of_blob(blob.name), f"{blob.name} {occasion}")
+        await _start_or_defer(DeferredFile(blob_name=blob.name, occasion=occasion), client, services)
+
+
+@blueprint.queue_trigger(arg_name="message", queue_name=DEFERRED_QUEUE, connection=CONNECTION)
+@blueprint.durable_client_input(client_name="client")
+async def start_deferred(message: func.QueueMessage, client: df.DurableOrchestrationClient) -> None:
+    """A file whose sender had too many others at work: start it, or defer it again."""
+    from shared.documents.ids import sender_of
+    from shared.ingestion.fair_turns import SHARES
+    from shared.ingestion.models import DeferredFile
+    from shared.wiring import get_services
+
+    file = DeferredFile.from_stored(message.get_body())
+    async with consumed("start_deferred"):
+        SHARES.note_return(sender_of(file.blob_name))
+        await _start_or_defer(file, client, get_services())
+
+
+async def _start_or_defer(
+    file: "DeferredFile", client: df.DurableOrchestrationClient, services: "Services"
+) -> None:
+    """Start the ingestion if its sender's share has room; else put the event into a queue for a while.
+
+    Orchestrations that wait are replayed again and again, and a thousand of them would hold up questions. A
+    trigger that waits holds up other people's events.
+    """
+    from shared.documents.ids import document_of_blob, is_sidecar, sender_of
+    from shared.ingestion.fair_turns import SHARES
+
+    delay_s = 0.0
+    if not is_sidecar(file.blob_name):  # a narrower access list never waits
+        delay_s = SHARES.admit(sender_of(file.blob_name), is_new=not file.deferrals)
+    if delay_s:
+        deferred = file.model_copy(update={"deferrals": file.deferrals + 1})
+        await services.queues.send(DEFERRED_QUEUE, deferred.model_dump_json(), delay_s)
+        return
+    await start_ingestion(client, document_of_blob(file.blob_name), f"{file.blob_name} {file.occasion}")
 
 
 @blueprint.queue_trigger(arg_name="message", queue_name=BLOB_DELETED_QUEUE, connection=CONNECTION)

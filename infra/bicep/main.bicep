@@ -354,6 +354,7 @@ module contentStorage 'modules/storage.bicep' = {
       deletedQueue
       'turns'
       'erasures'
+      'deferred-documents'
     ]
     tables: [
       'audit'

@@ -126,6 +126,7 @@ class Shares:
         self._clock = clock
         self._at_work: Counter[str] = Counter()
         self._let_in: dict[str, deque[float]] = {}
+        self._deferred: Counter[str] = Counter()
         self._questions = 0
         self._question_until = -math.inf
 
@@ -185,18 +186,27 @@ class Shares:
             return True
         return any(steps == 1 for other, steps in self._at_work.items() if other != whose)
 
-    async def wait_for_room(self, whose: str, patience_s: float) -> None:
-        """Return when the person's share has room for one more file, or `patience_s` have passed.
+    def admit(self, whose: str, *, is_new: bool) -> float:
+        """Count a file that starts now; or return the seconds after which to ask again.
 
-        It gives way then (`give_way`).
+        Args:
+            is_new: it was not deferred before. A new file of somebody with several at work also gives way to
+                others' short work, once.
         """
-        ends = self._clock() + patience_s
-        while True:
-            if self.has_room(whose) or self._clock() >= ends:
-                break
-            await asyncio.sleep(_POLL_S)
-        await self.give_way(whose)
+        has_many = self._at_work[whose] > 1
+        if not self.has_room(whose) or (is_new and has_many and self.is_busy_for_others(whose)):
+            self._deferred[whose] += 1
+            return min(
+                max(_SHORTEST_DEFERRAL_S, self._deferred[whose] * _BETWEEN_LOOKS_S), _LONGEST_DEFERRAL_S
+            )
         self._let_in.setdefault(whose, deque()).append(self._clock() + _ARRIVAL_S)
+        return 0.0
+
+    def note_return(self, whose: str) -> None:
+        """Count a deferred file as back, before it asks again."""
+        self._deferred[whose] -= 1
+        if self._deferred[whose] <= 0:  # other processes defer, too, and their files may return here
+            del self._deferred[whose]
 
     def has_room(self, whose: str) -> bool:
         """Whether the share has room, also when the files have come that were let in just now."""
@@ -212,7 +222,10 @@ _LEAST_SHARE = 2  # steps
 _GIVE_WAY_S = 1.0  # an upload; no longer, as people ask all day: 60 files a minute is the default limit
 _LOOK_S = 0.02
 _BETWEEN_STEPS_S = 0.05  # from one step of a question to its next, which the host starts
-_POLL_S = 0.1
+# Deferred files of one person look for room ten times a second together: a look is one message of a queue.
+_BETWEEN_LOOKS_S = 0.1
+_SHORTEST_DEFERRAL_S = 1.0  # a queue hides messages for whole seconds
+_LONGEST_DEFERRAL_S = 300.0
 _ARRIVAL_S = 2.0  # from the event of a file to its first long step; 0.3 s on an idle machine
 _PLACES = 12  # of the 32 activities that an instance performs at once (host.json): the rest is for questions
 SHARES = Shares(_PLACES)

@@ -21,6 +21,19 @@ class IngestRequest(Model):
     blob_name: str
 
 
+class DeferredFile(Model):
+    """Message of the queue `deferred-documents`: the event of a blob whose sender has too many files at work.
+
+    Attributes:
+        occasion: what tells this event from others of the same blob, such as its etag.
+        deferrals: how often it was deferred, this time included.
+    """
+
+    blob_name: str
+    occasion: str
+    deferrals: int = 0
+
+
 class IngestStep(Model):
     """Input of every activity of an ingestion.
 

@@ -20,7 +20,8 @@ BOT_TURNS_TABLE = "botturns"
 BLOB_DELETED_QUEUE = "blob-deleted"
 TURNS_QUEUE = "turns"
 ERASURES_QUEUE = "erasures"
-QUEUES = (TURNS_QUEUE, ERASURES_QUEUE)  # those that the app itself writes to
+DEFERRED_QUEUE = "deferred-documents"
+QUEUES = (TURNS_QUEUE, ERASURES_QUEUE, DEFERRED_QUEUE)  # those that the app itself writes to
 # Where the Functions host puts what failed all attempts: of the blob trigger, and of the queues above.
 POISON_QUEUES = (
     "webjobs-blobtrigger-poison",

@@ -165,7 +165,9 @@ def blob_of_event(event: Mapping[str, Any]) -> str | None:
 
 
 def _blob_name(content: Mapping[str, Any]) -> str | None:
-    """From the blob trigger's own message, or from an Event Grid event."""
+    """From the blob trigger's own message, a deferred file, or an Event Grid event."""
+    if isinstance(content.get("blob_name"), str):
+        return str(content["blob_name"])
     if content.get("ContainerName") == DOCUMENTS and "BlobName" in content:
         return str(content["BlobName"])
     return blob_of_event(content)

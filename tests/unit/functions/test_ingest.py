@@ -17,6 +17,7 @@ from functions.ingest import (
     blob_created,
     deleted_blob,
     read_event,
+    start_deferred,
     start_ingestion,
 )
 from shared import wiring
@@ -25,8 +26,10 @@ from shared.ingestion import fair_turns
 from shared.ingestion.claims import fresh_state
 from shared.ingestion.fair_turns import Shares
 from shared.platform.errors import CallerError
-from shared.platform.names import DOCUMENTS
+from shared.platform.names import DEFERRED_QUEUE, DOCUMENTS
+from shared.wiring import Services
 from tests.fakes.services import fake_services
+from tests.fakes.stores import InMemoryTaskQueues
 
 Status = df.OrchestrationRuntimeStatus
 
@@ -127,25 +130,44 @@ def test_the_worker_hands_over_a_place_and_no_content() -> None:
         BlobReferenceConverter.decode(Datum(b"content", "bytes"), trigger_metadata={}, pytype=BlobReference)
 
 
-async def test_a_new_file_waits_while_its_senders_share_is_full_and_an_access_list_never(
+def function_of(builder: object) -> Any:
+    """Return the handler behind the decorators; it takes the client of Durable Functions."""
+    return getattr(builder, "_function").get_user_function().client_function  # noqa: B009
+
+
+async def test_a_file_is_deferred_while_its_senders_share_is_full_and_an_access_list_never(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     shares, client, services = Shares(12), RecordingClient(), fake_services()
     monkeypatch.setattr(fair_turns, "SHARES", shares)
     monkeypatch.setattr(wiring, "get_services", lambda: services)
-    created = getattr(blob_created, "_function").get_user_function().client_function  # noqa: B009
     name = "uploads/anna/a.md"
     for blob in (name, f"{name}.acl.json", "uploads/ben/b.md"):
         await services.blobs.write(DOCUMENTS, blob, b"[]")
     await services.documents.create(fresh_state(name))
+
+    def started() -> list[str]:
+        return [payload["blob_name"] for _, _, payload in client.started]
+
     with ExitStack() as at_work:
         for _ in range(6):
             at_work.enter_context(shares.taken("anna"))
-        waiting = asyncio.create_task(created(BlobReference(container=DOCUMENTS, name=name), client))
-        for blob in (f"{name}.acl.json", "uploads/ben/b.md"):
-            await created(BlobReference(container=DOCUMENTS, name=blob), client)
-        started = [payload["blob_name"] for _, _, payload in client.started]
-        assert started == [name, "uploads/ben/b.md"]
-        assert not waiting.done()
-    await waiting
-    assert len(client.started) == 3
+        # No call waits: a trigger that sleeps holds up the events behind it.
+        async with asyncio.timeout(1):
+            for blob in (name, f"{name}.acl.json", "uploads/ben/b.md"):
+                await function_of(blob_created)(BlobReference(container=DOCUMENTS, name=blob), client)
+        assert started() == [name, "uploads/ben/b.md"]  # the first for its access list
+        await deliver(services, client)
+        assert len(started()) == 2
+    await deliver(services, client)
+    assert started() == [name, "uploads/ben/b.md", name]
+    assert isinstance(services.queues, InMemoryTaskQueues)
+    assert services.queues.take(DEFERRED_QUEUE) == []
+
+
+async def deliver(services: Services, client: RecordingClient) -> None:
+    """Hand over every deferred file, whatever its delay."""
+    assert isinstance(services.queues, InMemoryTaskQueues)
+    for message in services.queues.take(DEFERRED_QUEUE):
+        body = message.encode()
+        await function_of(start_deferred)(SimpleNamespace(get_body=lambda body=body: body), client)

@@ -98,8 +98,8 @@ async def test_one_persons_steps_leave_a_share_for_others_and_for_who_comes_next
             at_work.enter_context(shares.taken("ben"))
         assert shares.is_full("ben")
         assert not shares.is_full("eva")
-        await shares.wait_for_room("eva", patience_s=3600)
-        await shares.wait_for_room("anna", patience_s=0)
+        assert shares.admit("eva", is_new=True) == 0
+        assert shares.admit("anna", is_new=False) > 0
     assert not shares.is_full("anna")
 
 
@@ -108,7 +108,7 @@ async def test_files_that_were_let_in_count_before_their_first_step() -> None:
     shares = Shares(12, clock=lambda: now)
     for _ in range(6):
         assert shares.has_room("anna")
-        await shares.wait_for_room("anna", patience_s=0)
+        assert shares.admit("anna", is_new=True) == 0
     assert not shares.has_room("anna")
     assert shares.has_room("ben")
     with ExitStack() as at_work:
@@ -116,9 +116,34 @@ async def test_files_that_were_let_in_count_before_their_first_step() -> None:
             at_work.enter_context(shares.taken("anna"))
         assert not shares.has_room("anna")
     assert shares.has_room("anna")
-    await shares.wait_for_room("anna", patience_s=0)
+    assert shares.admit("anna", is_new=True) == 0
     now = 60.0  # that file took another way
     assert all(shares.has_room("anna") for _ in range(2))
+
+
+async def test_the_more_files_are_deferred_the_later_each_asks_again() -> None:
+    shares = Shares(12)
+    with ExitStack() as at_work:
+        for _ in range(6):
+            at_work.enter_context(shares.taken("anna"))
+        delays = [shares.admit("anna", is_new=True) for _ in range(100)]
+        assert delays[0] == 1  # a queue hides messages for whole seconds
+        assert delays[99] == 10  # so ten look each second
+        for _ in range(100):
+            shares.note_return("anna")
+        shares.note_return("anna")  # deferred by another process
+        assert shares.admit("anna", is_new=False) == 1
+
+
+async def test_a_new_file_gives_way_once_to_a_question() -> None:
+    shares = Shares(12)
+    with ExitStack() as at_work:
+        for _ in range(2):
+            at_work.enter_context(shares.taken("anna"))
+        at_work.enter_context(shares.answering())
+        assert shares.admit("anna", is_new=True) == 1
+        assert shares.admit("anna", is_new=False) == 0
+        assert shares.admit("ben", is_new=True) == 0
 
 
 async def test_many_files_give_way_for_a_moment_to_a_question_and_to_somebody_elses_only_file(
