@@ -1,4 +1,4 @@
-"""`login`, `logout`, `whoami`: whose token goes with a call."""
+"""`login`, `logout`, `whoami`, `token`: whose token goes with a call."""
 
 import argparse
 import getpass
@@ -36,15 +36,21 @@ def register(tree: Tree) -> None:
     login.add_argument("--client-id", metavar="ID", help="with --azure: the client that requests the token")
     tree.leaf("logout", sign_out, "sign out: delete the token")
     tree.leaf("whoami", who_am_i, "show who you are and what you may do")
+    tree.leaf("token", print_token, "print your token, for other programs")
 
 
 def wanted_url(given: argparse.Namespace) -> str:
-    """The app's address: --url, GROUNDWORK_URL, that of the session, or a local stack's."""
-    said = getattr(given, "url", None) or os.environ.get("GROUNDWORK_URL", "").strip()
-    if said:
-        return checked_url(said)
+    """Return the app's address: --url, GROUNDWORK_URL, that of the session, or a local stack's."""
+    explicit = _explicit_url(given)
+    if explicit:
+        return explicit
     kept = None if os.environ.get("GROUNDWORK_TOKEN", "").strip() else read_session()
     return kept.url if kept else DEFAULT_URL
+
+
+def _explicit_url(given: argparse.Namespace) -> str | None:
+    text = getattr(given, "url", None) or os.environ.get("GROUNDWORK_URL", "").strip()
+    return checked_url(text) if text else None
 
 
 def token_for(url: str) -> TokenSource:
@@ -57,7 +63,7 @@ def token_for(url: str) -> TokenSource:
     if given:
         if not given.isascii() or not given.isprintable():
             raise CommandError(
-                "GROUNDWORK_TOKEN is not a token.", "A local stack prints tokens as it starts."
+                "GROUNDWORK_TOKEN is not a token.", f"`{program_name()} token` prints that of a session."
             )
         return lambda _renew: given
     kept = read_session()
@@ -66,7 +72,7 @@ def token_for(url: str) -> TokenSource:
         raise CommandError(
             f"You are not signed in at {url}.{where}",
             f"Run `{program_name()} login`, or set GROUNDWORK_TOKEN.",
-            "A local stack prints tokens as it starts; `login --dev-user anna` takes one of them.",
+            "Users of a local stack sign in by name: `login --dev-user anna`.",
         )
     return _SessionToken(kept)
 
@@ -90,8 +96,8 @@ class _SessionToken:
 
 def sign_in(api: Api | None, terminal: Terminal, given: argparse.Namespace) -> None:
     """Keep a token, after asking the app whether it is good. One that is refused is not kept."""
-    url = wanted_url(given)
-    session = _session(url, terminal, given)
+    session = _session(given)
+    url = session.url
     try:
         with Api(url, session.token) as app:
             who = identity_of(app)
@@ -130,6 +136,12 @@ def who_am_i(api: Api, terminal: Terminal, given: argparse.Namespace) -> None:
         terminal.say(f"{'token ends:':<17} {moment(ends)}")
 
 
+def print_token(api: Api, terminal: Terminal, given: argparse.Namespace) -> None:
+    """Print the token of this app; a new one if it is Azure's and ends soon."""
+    token = token_for(api.url)(False)
+    terminal.result({"url": api.url, "token": token}, token)
+
+
 def _of(limit: float) -> str:
     return f" of {limit:,.0f}" if limit else ", no limit"
 
@@ -149,19 +161,17 @@ def identity_of(api: Api) -> dict[str, object] | None:
         return None
 
 
-def _session(url: str, terminal: Terminal, given: argparse.Namespace) -> Session:
+def _session(given: argparse.Namespace) -> Session:
+    if given.dev_user:
+        return _session_of_the_stack(_explicit_url(given), given.dev_user)
+    url = wanted_url(given)
     if given.azure or given.browser or given.device_code:
         from cli.azure_login import sign_in as sign_in_to_azure
 
         return sign_in_to_azure(url, _azure_login(given))
-    if given.dev_user:
-        token = _token_of_the_stack(url, given.dev_user)
-    elif given.token:
-        token = given.token.strip()
-    else:
-        token = _asked_token()
+    token = given.token.strip() if given.token else _asked_token()
     if not token or not token.isascii() or not token.isprintable() or " " in token:
-        raise CommandError("That is not a token.", "A local stack prints tokens as it starts.")
+        raise CommandError("That is not a token.", "Users of a local stack sign in with --dev-user.")
     return Session(url, token)
 
 
@@ -186,27 +196,32 @@ def _azure_login(given: argparse.Namespace) -> AzureLogin:
     return AzureLogin(scope, "device-code" if given.device_code else "default", given.tenant, given.client_id)
 
 
-def _token_of_the_stack(url: str, name: str) -> str:
-    """Return a user's token, as the local stack wrote it when it started.
+def _session_of_the_stack(url: str | None, name: str) -> Session:
+    """Return a session with a user's token, as the local stack wrote it when it started.
+
+    Args:
+        url: the address that the stack must have; None = any.
 
     Raises:
         CommandError: there is no such stack here, it has another address, or it has no such user.
     """
     path = _tokens_file()
     try:
-        written = json.loads(path.read_text(encoding="utf-8"))
-        tokens, of = dict(written["tokens"]), str(written["url"])
+        content = json.loads(path.read_text(encoding="utf-8"))
+        tokens, stack_url = dict(content["tokens"]), str(content["url"])
     except (OSError, ValueError, KeyError, TypeError):
         raise CommandError(
             f"There are no tokens in {path}.",
             "Start the stack with `make run`, and run this command in the same folder.",
             "GROUNDWORK_DATA names the data folder of another stack.",
         ) from None
-    if of != url:
-        raise CommandError(f"The tokens in {path} are for {of}, not for {url}.", f"Add --url {of}.")
+    if url not in (None, stack_url):
+        raise CommandError(
+            f"The tokens in {path} are for {stack_url}, not for {url}.", f"Add --url {stack_url}."
+        )
     if name not in tokens:
         raise CommandError(f"The stack has no user {name!r}.", f"It knows {', '.join(sorted(tokens))}.")
-    return str(tokens[name])
+    return Session(stack_url, str(tokens[name]))
 
 
 def _tokens_file() -> Path:

@@ -106,8 +106,13 @@ def test_a_user_of_the_local_stack_signs_in_by_name(
     assert "It knows anna" in capsys.readouterr().err
     assert main(["login", "--dev-user", "anna", "--url", "http://127.0.0.1:8"]) == 2
     assert f"Add --url {URL}" in capsys.readouterr().err
-    assert main(["login", "--dev-user", "anna"]) == 0
+    monkeypatch.delenv("GROUNDWORK_URL")
+    keep_session(Session("http://127.0.0.1:9", "of another stack"))
+    assert main(["login", "--dev-user", "anna"]) == 0  # at whatever address this stack has
     assert read_session() == Session(URL, "t1")
+    capsys.readouterr()
+    assert main(["token"]) == 0
+    assert capsys.readouterr().out == "t1\n"
 
 
 class _Endpoint(BaseHTTPRequestHandler):
