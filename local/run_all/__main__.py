@@ -8,9 +8,12 @@ import time
 from types import FrameType
 
 from local.run_all.api_client import ApiClient
+from local.run_all.app_settings import SETTINGS_FILE
 from local.run_all.demo import ProgressBar, StreamPrinter, bring_samples, print_citations, run_demo
-from local.run_all.stack import LocalStack
+from local.run_all.stack import DOCUMENTS_CONTAINER, LocalStack
 from local.run_all.stack_settings import StackError, read_stack_settings
+from local.run_all.tokens import FILE_NAME as SECRETS_FILE
+from local.run_all.tokens import TOKENS_FILE
 from samples.acl import ANNA, SAMPLE_USERS
 from samples.questions import FIRST_QUESTION
 
@@ -60,17 +63,17 @@ def _ask_first_question(stack: LocalStack) -> None:
 
 
 def _print_addresses(stack: LocalStack) -> None:
-    print(f"\nWeb page {stack.base_url}/   (sign in as one of the sample users)")
-    print(f"API      {stack.base_url}/api   (POST /chat, GET /documents, GET /health)")
-    print(f"Search   {stack.search_url}   (key in {stack.data / 'secrets.json'})")
-    print(f"Storage  {stack.storage_connection_string}")
-    print("         Drop a file (PDF, Office, text, picture, mail, ...) into the container `documents`; its")
-    print("         metadata `acl` (user ids, groups, departments, org:fernhill or *) says who may read it.")
-    for user in SAMPLE_USERS:
-        print(f"Token    {user.name} ({', '.join((user.department, *user.groups))}):")
-        print(f"         {stack.token(user)}")
-    print(f"Command line: .venv/bin/python -m cli login --url {stack.base_url} --dev-user anna")
-    print("              (or ben, or admin)")
+    """Print where to go. Keys and tokens stay in files that their owner alone can read."""
+    users = ", ".join(f"{user.user_id} ({user.department})" for user in SAMPLE_USERS)
+    print(f"""
+  Open  {stack.base_url}/  in a browser, and sign in as one of {len(SAMPLE_USERS)} sample users.
+
+Sample users  {users}, admin
+Command line  .venv/bin/python -m cli login --dev-user anna
+API           {stack.base_url}/api
+Documents     upload them in the web page, or write files into the container `{DOCUMENTS_CONTAINER}`:
+              connection string in {stack.data / SETTINGS_FILE}
+Tokens, keys  {stack.data / TOKENS_FILE}, {stack.data / SECRETS_FILE}""")
 
 
 def _arguments() -> argparse.Namespace:

@@ -55,12 +55,15 @@ class StackSettings:
 
 
 def read_stack_settings(environment: Mapping[str, str]) -> StackSettings:
-    """Settings from environment variables, defaults where they say nothing.
+    """Read ports and the data folder from environment variables.
+
+    If the app's port is not the default one, the other servers take free ports unless theirs are set.
 
     Raises:
         StackError: a port is no number from 0 to 65535, or two servers were given the same.
     """
-    defaults = Ports()
+    is_moved = environment.get(PORT_SETTINGS["http"], "").strip() not in ("", str(Ports.http))
+    defaults = FREE_PORTS if is_moved else Ports()
     chosen = {
         name: _port(setting, environment.get(setting, "").strip() or str(getattr(defaults, name)))
         for name, setting in PORT_SETTINGS.items()
@@ -111,7 +114,7 @@ def _take(name: str, port: int) -> socket.socket:
     except OSError as busy:
         probe.close()
         raise StackError(
-            f"Port {port} is in use: set {PORT_SETTINGS[name]} to another port (0 = choose a free one), "
-            "or stop what listens there."
+            f"Port {port} is in use: stop what listens there, set {PORT_SETTINGS[name]} to another port, "
+            f"or start with {PORT_SETTINGS['http']}=0, which chooses free ports for all servers."
         ) from busy
     return probe

@@ -14,6 +14,13 @@ def test_without_settings_the_documented_ports_are_used() -> None:
     assert settings.data.parts[-2:] == (".local", "data")
 
 
+def test_one_variable_frees_all_ports_but_those_that_are_set() -> None:
+    assert read_stack_settings({"GROUNDWORK_HTTP_PORT": "0"}).ports == FREE_PORTS
+    moved = read_stack_settings({"GROUNDWORK_HTTP_PORT": "9000", "GROUNDWORK_BLOB_PORT": "9001"})
+    assert moved.ports == Ports(9000, 0, 0, 9001, 0, 0)
+    assert read_stack_settings({"GROUNDWORK_HTTP_PORT": "7071"}).ports == Ports()
+
+
 @pytest.mark.parametrize("text", ["eighty", "-1", "70000", "7071.0", "٧٠٧١"])
 def test_a_port_that_is_none_is_refused_by_the_name_of_its_setting(text: str) -> None:
     with pytest.raises(StackError, match="GROUNDWORK_SEARCH_PORT"):
@@ -37,5 +44,5 @@ def test_a_busy_port_is_reported_by_the_name_of_the_setting_to_change() -> None:
         other.bind(("127.0.0.1", 0))
         other.listen()
         taken = other.getsockname()[1]
-        with pytest.raises(StackError, match=f"Port {taken} is in use: set GROUNDWORK_TABLE_PORT"):
+        with pytest.raises(StackError, match=f"Port {taken} is in use.*GROUNDWORK_TABLE_PORT.*HTTP_PORT=0"):
             settle_ports(Ports(0, 0, 0, 0, 0, taken))
