@@ -119,6 +119,7 @@ class AnswerWriter:
         self.figures.placed.extend(answer.figures)
         self._judged = (len(self.text), self.unsupported_claims)
         self._continues = bool(self.text)
+        self._reader = ReaderText.after(self.text)
 
     async def feed(self, delta: str) -> None:
         """Take a piece of the model's output."""
@@ -156,7 +157,7 @@ class AnswerWriter:
         marks = (self.words.unsupported.strip(), self.words.withheld)
         self.unsupported_claims = sum(map(self.text.count, marks)) + unproved
         self.figures.keep(self.text)
-        self._reader = ReaderText()
+        self._reader = ReaderText.after(self.text)
         self._judged = (len(self.text), self.unsupported_claims) if self.gaps else (0, 0)
         if self.text:
             self._close(*notes)

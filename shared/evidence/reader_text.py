@@ -8,12 +8,14 @@ anywhere, hold HTML, or look like one of our proofs ` (Source: manual.pdf, S. 3)
 - whatever could still begin a link, a picture, a reference or HTML is parted by a blank or a backslash.
 
 Code is what every CommonMark reader takes for code: fences at the start of a line, and spans on one line of
-a paragraph in which no earlier backtick is left open. Everything else counts as text.
+a paragraph in which no earlier backtick is left open. Everything else counts as text. The first line of a
+fence keeps the name of a language and nothing else: some readers take it for the head of a table.
 """
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Self
 
 from shared.evidence.untrusted_text import as_seen
 
@@ -82,7 +84,10 @@ def _is_cut_off(window: str, words: Iterable[str]) -> bool:
 _MAX_HELD = 500  # characters; a longer link, code span or fence line is given as text, its signs parted
 _SPECIAL = re.compile(r"[`~!\[\](:\uff1a/.<&]")
 _RUN = re.compile(r"`+|~+")
-_FENCE = re.compile(r"(`{3,})[^`\n]*\n|(~{3,}+)[^\n]*\n")
+_FENCE = re.compile(r"(?:(`{3,})(?P<info>[^`\n]*)|(~{3,}+)(?P<tilde_info>[^\n]*))\n")
+_CODE_LANGUAGE = re.compile(r"[ \t]*([\w+#.-]{1,30})(?=\s|\Z)")
+# A fence in a list or behind blanks. Whether its list still goes on decides what ends it.
+_INNER_FENCE = re.compile(r"(?=[ \t>\d*+-])([ \t>*+-]|\d{1,9}[.)])*(`{3,}(?=[^`]*\Z)|~{3,})")
 _FENCE_CLOSES = re.compile(r" {0,3}(`+|~+)[ \t]*\Z")
 _LABEL = re.compile(r"\[([^\[\]`\\\n]*)\]")
 _OPEN_LABEL = re.compile(r"\[[^\[\]`\\\n]*\Z")
@@ -117,11 +122,20 @@ class ReaderText:
     _tail: str = ""
     _line: list[str] = field(default_factory=list)  # parts: joining as it grows would be quadratic
     _fence: str = ""
+    _inner_fence: "_InnerFence | None" = None
     _has_open_backtick: bool = False
 
     def feed(self, text: str) -> str:
         """What can be shown for certain."""
         return self._read(self._held + text.translate(_SHOWN_AS), at_end=False)
+
+    @classmethod
+    def after(cls, shown: str) -> Self:
+        """Return a reader that continues a text: it knows which code `shown` has left open."""
+        reader = cls()
+        reader.feed(shown)
+        reader.finish()
+        return reader
 
     def note(self, note: str) -> str:
         """What was held back, then `note`: text of our own, shown as it is."""
@@ -195,8 +209,12 @@ class ReaderText:
 
     def _end_line(self, line: str) -> None:
         closing = _FENCE_CLOSES.match(line)
-        if self._fence and closing and closing[1].startswith(self._fence):
-            self._fence = ""
+        if self._fence:
+            self._fence = "" if closing and closing[1].startswith(self._fence) else self._fence
+        elif self._inner_fence is not None:
+            self._inner_fence = self._inner_fence.after(line)
+        elif inner := _INNER_FENCE.match(line):
+            self._inner_fence = _InnerFence(inner[2], inner.start(2), is_certain="\t" not in inner[0])
         if not line.strip(" \t"):
             self._has_open_backtick = False
 
@@ -207,18 +225,24 @@ class ReaderText:
         if may_grow and length == len(window):
             return None
         if not self._line and length >= len("```"):
-            return self._fence_line(window, may_grow=may_grow)
+            return self._fence_line(window, length, may_grow=may_grow)
         return (
             self._plain(window[:length])
             if window[0] == "~"
             else self._span(window, length, may_grow=may_grow)
         )
 
-    def _fence_line(self, window: str, *, may_grow: bool) -> Shown | None:
+    def _fence_line(self, window: str, length: int, *, may_grow: bool) -> Shown | None:
+        if self._inner_fence is not None:
+            # It may end that fence or begin another, so what follows counts as text.
+            self._has_open_backtick = True
+            return self._plain(window[:length])
         if opening := _FENCE.match(window):
-            shown = self._plain(opening[0])
-            self._fence, self._has_open_backtick = opening[1] or opening[2], False
-            return shown
+            fence = opening[1] or opening[3]
+            language = _CODE_LANGUAGE.match(opening["info"] or opening["tilde_info"] or "")
+            shown = self._shown(f"{fence}{language[1] if language else ''}\n")
+            self._fence, self._has_open_backtick = fence, False
+            return shown, opening.end()
         if may_grow and "\n" not in window:
             return None
         # A reader could yet see a fence here that we do not, so it is made to be none.
@@ -274,6 +298,33 @@ class ReaderText:
         return self._shown(
             ("!" if start else "") + (" [" if start or self._tail[-1:] in ("]", "!") else "[")
         ), start + 1
+
+
+@dataclass(frozen=True)
+class _InnerFence:
+    """A fence that a reader sees inside a list or behind blanks, where we count everything as text.
+
+    Attributes:
+        signs: of its first line.
+        column: of `signs`, from 0.
+        is_certain: no line has ended the list meanwhile. Once that is unclear, a fence at the start of a line
+            may begin code or end it, so nothing counts as code any more.
+    """
+
+    signs: str
+    column: int
+    is_certain: bool = True
+
+    def after(self, line: str) -> "_InnerFence | None":
+        """Return what is open after a line; None if a reader is certain to see no fence."""
+        text = line.strip(" ")
+        if not self.is_certain or not text:
+            return self
+        column = len(line) - len(line.lstrip(" "))
+        closing = _FENCE_CLOSES.match(text)
+        if column == self.column and closing and closing[1].startswith(self.signs):
+            return None
+        return self if column >= self.column else replace(self, is_certain=False)
 
 
 def readable(text: str) -> str:
