@@ -214,10 +214,11 @@ def _data(content: Mapping[str, Any]) -> bytes:
 
 def _asked_text(asked: Mapping[str, Any]) -> str:
     """A question back as a message: the person's next one answers it."""
+    from shared.evidence.untrusted_text import markdown_text
     from shared.runs.models import ClarificationOption
 
     options = [one if isinstance(one, str) else ClarificationOption(**one).name for one in asked["options"]]
-    listed = "\n".join(f"{number}. {name}" for number, name in enumerate(options, 1))
+    listed = "\n".join(f"{number}. {markdown_text(name)}" for number, name in enumerate(options, 1))
     return f"{asked['question']}\n\n{listed}".strip()
 
 

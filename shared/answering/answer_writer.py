@@ -16,7 +16,7 @@ from shared.evidence.figures import FigurePlacer, figure_markdown
 from shared.evidence.messages import ENGLISH, Messages
 from shared.evidence.models import Citation
 from shared.evidence.passage_answer import list_documents, quote_passages
-from shared.evidence.reader_text import ReaderText, readable
+from shared.evidence.reader_text import ReaderText, readable_line
 from shared.evidence.repairs import FailedQuotation, RepairedQuotations, repair_input
 from shared.evidence.text import last_claim, whole_sentences
 from shared.evidence.untrusted_text import markdown_name, markdown_text
@@ -233,7 +233,7 @@ class AnswerWriter:
                     self._write(piece.text)
                 case GapTag():
                     await self._take_gap(
-                        Gap(missing=one_line(piece.missing), next_step=one_line(piece.next_step))
+                        Gap(missing=readable_line(piece.missing), next_step=readable_line(piece.next_step))
                     )
                 case FigureTag():
                     self.figures.want(piece.block_id)
@@ -371,11 +371,6 @@ class AnswerWriter:
         # Counted from the end of the append: where appends are slow, what the model writes meanwhile goes
         # into one, and is not held up by one for each word.
         self._flushed_at = time.monotonic()
-
-
-def one_line(text: str) -> str:
-    """What a model wrote into an attribute, safe to show."""
-    return readable(" ".join(text.split()))
 
 
 def nothing_found(words: Messages, evidence: Evidence) -> Gap:

@@ -9,6 +9,7 @@ from shared.answering.clarification import chosen_doc_ids, read_answer
 from shared.answering.services import AnsweringServices
 from shared.answering.steps import TakeAnswer
 from shared.evidence.messages import messages_in
+from shared.evidence.untrusted_text import shown_name
 from shared.platform.blobs import BlobStore
 from shared.platform.concurrency import run_together
 from shared.platform.errors import ConflictError
@@ -176,7 +177,7 @@ def _with_choice(stored: StoredPlan, choice: Choice) -> StoredPlan:
 def _thought(stored: StoredPlan, choice: Choice) -> ThoughtEvent:
     if choice.numbers:
         chosen = [option for option in stored.options if option.number in choice.numbers]
-        names = tuple(option.filename or option.title for option in chosen)
+        names = tuple(shown_name(option.filename or option.title) for option in chosen)
         return ThoughtEvent(text=f"Continuing with {', '.join(names)}.", code="chosen", filenames=names)
     count = len(stored.options)
     if choice.extra_words:

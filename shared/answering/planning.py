@@ -1,11 +1,13 @@
 """The plan of a question: made by a model, or by rule, with a warning, when the model fails."""
 
+import re
 from datetime import date
 
 from shared.answering.loop import retry_delay_s
 from shared.answering.steps import step_failed
 from shared.conversations.window import cited_before, conversation_element, points_back
 from shared.evidence.messages import messages_in
+from shared.evidence.reader_text import readable_line
 from shared.platform.errors import DefectError, GroundworkError, ModelFixableError
 from shared.platform.language_models.models import CallLimits, ChatModel, Prompt
 from shared.platform.prompts import element, load
@@ -20,6 +22,7 @@ _MIN_TODO = 2
 _MAX_TODO = 4
 _MAX_TODO_CHARS = 200  # the todo list travels in the orchestration's status
 _MAX_QUERIES = 6
+_LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*")  # ISO 639, as BCP 47 writes it
 
 
 async def plan_or_default(
@@ -81,6 +84,7 @@ async def plan_question(
         update={
             "standalone_question": plan.standalone_question.strip() or question,
             "search_queries": queries,
+            "language": plan.language if _LANGUAGE.fullmatch(plan.language) else "",
         }
     )
 
@@ -126,8 +130,8 @@ def todo_items(plan: QuestionPlan) -> tuple[TodoItem, ...]:
     return tuple(
         TodoItem(
             position=position,
-            description=item.description[:_MAX_TODO_CHARS],
-            acceptance_criteria=item.acceptance_criteria[:_MAX_TODO_CHARS],
+            description=readable_line(item.description[:_MAX_TODO_CHARS]),
+            acceptance_criteria=readable_line(item.acceptance_criteria[:_MAX_TODO_CHARS]),
             dependencies=tuple(number for number in item.dependencies if 1 <= number < position),
         )
         for position, item in enumerate(plan.todo[:_MAX_TODO], start=1)

@@ -18,6 +18,7 @@ from shared.answering.retrieval import QuestionSearch, resolve_documents
 from shared.answering.steps import AnswerWritten, Observation, Prepare, Prepared, TakeAnswer, UserAsked
 from shared.conversations.window import cited_before
 from shared.evidence.messages import messages_in
+from shared.evidence.reader_text import readable, readable_line
 from shared.platform.concurrency import run_together
 from shared.platform.errors import CallTimeoutError, GroundworkError
 from shared.platform.language_models.models import CallLimits
@@ -86,7 +87,9 @@ async def prepare(attempt: StepAttempt, action: Prepare) -> Observation:
         if names_documents(request, plan):
             stored = await _resolved(attempt, request, stored, time, event_log)
         if stored.options:
-            question = question_back(stored.plan.language, stored.reference, len(stored.options))
+            question = question_back(
+                stored.plan.language, readable_line(stored.reference), len(stored.options)
+            )
             asked = Clarification(question=question, options=stored.options, expires_at=expires_at(attempt))
             await ask_user(attempt, request, asked, event_log)
             return _observed(attempt, await attempt.memory.put(action.step, Preparation(stored=stored)))
@@ -119,7 +122,7 @@ def _search(attempt: StepAttempt, request: RunRequest, time: StepTime) -> Questi
 
 async def _reply(attempt: StepAttempt, plan: QuestionPlan, event_log: EventLog) -> Observation:
     """Answer what is no question to the documents."""
-    text = plan.reply.strip()
+    text = readable(plan.reply.strip())
     answer = RunAnswer(run_id=attempt.run_id, text=text, language=plan.language)
     await event_log.write(TokenEvent(text=text))
     turn = Turn(said=text, answer=answer, is_last=True)

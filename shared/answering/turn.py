@@ -35,6 +35,7 @@ from shared.answering.turn_reader import TurnReader, from_first_gap
 from shared.conversations.window import conversation_element
 from shared.documents.figures import seen_pictures
 from shared.evidence.citations import CitationBook
+from shared.evidence.reader_text import readable
 from shared.platform.concurrency import run_together
 from shared.platform.errors import BudgetExceededError, CallTimeoutError, GroundworkError, ModelFixableError
 from shared.platform.language_models.models import CallLimits, Message, ModelTurn, Picture
@@ -241,8 +242,8 @@ class TurnAttempt:
         turn, said = await self._read(writer, reader)
         calls = self._calls(turn) if self._may_call and not reader.has_answer else ()
         await writer.feed(reader.finish(is_answer=not calls))
-        if reader.thought.strip():
-            await writer.event_log.write(ThoughtEvent(text=reader.thought.strip()[:_MAX_THOUGHT_CHARS]))
+        if thought := readable(reader.thought.strip()[:_MAX_THOUGHT_CHARS]):
+            await writer.event_log.write(ThoughtEvent(text=thought))
         if calls or (writer.gaps and self._may_look):
             await writer.finish(goes_on=True)
             return Turn(said=said, calls=calls, gaps=tuple(writer.gaps), answer=self._answer(writer))

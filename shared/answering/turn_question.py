@@ -14,6 +14,7 @@ from shared.answering.models import HeldResult, Turn, TurnResults
 from shared.answering.steps import TakeTurn
 from shared.documents.figures import readable_documents
 from shared.evidence.messages import Messages, messages_in
+from shared.evidence.reader_text import readable_line
 from shared.retrieval.blocks import BlockLookup
 from shared.retrieval.secured_index import SecuredIndex
 from shared.runs.evidence import Evidence, StoredPlan
@@ -208,7 +209,7 @@ def delegation_of(turn: Turn) -> DelegateParameters | None:
 
 def options_of_question(asked: AskUserParameters) -> tuple[ClarificationOption, ...]:
     """The answers that a model offers, numbered from 1."""
-    options = dict.fromkeys(option.strip() for option in asked.options)
+    options = dict.fromkeys(filter(None, map(readable_line, asked.options)))
     return tuple(ClarificationOption(number=n, title=option) for n, option in enumerate(options, start=1))
 
 

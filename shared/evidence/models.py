@@ -4,9 +4,13 @@ import hashlib
 from datetime import datetime
 from typing import Annotated, Literal, TypeAlias, TypeVar
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
+from shared.evidence.untrusted_text import shown_name
 from shared.platform.models import Model
+
+ShownName = Annotated[str, AfterValidator(shown_name)]
+"""A file name that clients may show as it is: it hides nothing and looks like no citation."""
 
 Cell = str | int | float | None
 
@@ -26,7 +30,7 @@ class QueriedTable(Model):
 
     table_id: str
     doc_id: str
-    filename: str
+    filename: ShownName
     page_number: int | None = None
     content_hash: str
 
@@ -80,7 +84,7 @@ class Citation(Model):
     kind: Literal["quote", "metadata", "table", "web"] = "quote"
     doc_id: str
     block_id: str
-    filename: str
+    filename: ShownName
     page_number: int | None = None
     start_seconds: float | None = None
     published_by: str | None = None
@@ -147,7 +151,7 @@ class AnswerFigure(Model):
 
     block_id: str
     doc_id: str
-    filename: str
+    filename: ShownName
     page_number: int | None = None
     caption: str
     path: str

@@ -23,7 +23,7 @@ TAIL_CHARS = 48  # what the rules see of the text before
 _FORGED_NUMBER = re.compile(r"\[\s*\d{1,3}\s*\\?\Z")
 _FORGED_SOURCE = re.compile(r"\([\s*_\\]*source[\s*_\\]*\Z")
 _WWW = re.compile(r"(?<![^\W_])www\Z", re.IGNORECASE)
-_WORD_OR_CELL = re.compile(r"[\w|]")
+_LETTER_OR_CELL = re.compile(r"[^\W\d_]|\|")
 _LINE_BREAKS = ("<br>", "<br/>", "<br />")
 _HARMLESS_AFTER_LESS_THAN = re.compile(r"[\s\d=]")
 _BRACKET_ENTITIES = ("&#", "&lbrack;", "&lsqb;", "&lpar;")
@@ -64,8 +64,9 @@ def _less_than(window: str, line: Sequence[str], *, may_grow: bool) -> tuple[str
     if may_grow and (len(window) == 1 or _is_cut_off(window.lower(), _LINE_BREAKS)):
         return None
     tag = next((tag for tag in _LINE_BREAKS if window.lower().startswith(tag)), None)
-    # Cells of tables need line breaks; at the start of a line one would begin a block of HTML.
-    if tag is not None and any(_WORD_OR_CELL.search(part) for part in line):
+    # Cells of tables need line breaks; at the start of a line, or behind a list's number, one would begin a
+    # block of HTML.
+    if tag is not None and any(_LETTER_OR_CELL.search(part) for part in line):
         return window[: len(tag)], len(tag)
     return ("<" if _HARMLESS_AFTER_LESS_THAN.match(window, 1) else "&lt;"), 1
 
@@ -280,8 +281,10 @@ class ReaderText:
     def _label(self, window: str, label: re.Match[str], *, may_grow: bool) -> Shown | None:
         end = label.end()
         if window.startswith("(", end):
-            target_end = _closing_parenthesis(window, end)
-            if target_end is None and may_grow and "\n\n" not in window:
+            # A blank line ends the paragraph, whatever comes behind it.
+            paragraph, blank_line, _ = window[end:].partition("\n\n")
+            target_end = _closing_parenthesis(window[:end] + paragraph, end)
+            if target_end is None and may_grow and not blank_line:
                 return None
             if target_end is not None and _TARGET.fullmatch(window, end + 1, target_end):
                 end = target_end + 1
@@ -331,6 +334,14 @@ def readable(text: str) -> str:
     """A whole text of a model, made safe to show."""
     reader = ReaderText()
     return reader.feed(text) + reader.finish()
+
+
+def readable_line(text: str) -> str:
+    """Return a model's words on one line, safe to show between words of ours.
+
+    A backtick that is left open would turn what we write behind it into code, so there are none.
+    """
+    return readable(" ".join(text.replace("`", "'").split()))
 
 
 def _span_end(line: str, length: int) -> int | None:

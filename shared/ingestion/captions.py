@@ -10,6 +10,7 @@ from functools import partial
 from shared.access.daily_use import Usage
 from shared.documents import figure_store
 from shared.documents.models import Caption, Figure
+from shared.evidence.reader_text import readable_line
 from shared.ingestion import copies
 from shared.ingestion.chunking import caption_by_rule
 from shared.ingestion.claims import CHANGES, PARSED, IngestTask, with_model_calls
@@ -82,7 +83,7 @@ async def _by_model(task: IngestTask, figure: Figure, content: bytes) -> str:
             raise
         get_logger().warning("figure.caption_fallback", figure=figure.key[:16], error_type=failed.code)
         return ""
-    return " ".join(written.split())[:MAX_CAPTION_CHARS]
+    return readable_line(written)[:MAX_CAPTION_CHARS]
 
 
 def _prompt(figure: Figure, content: bytes) -> Prompt:

@@ -14,6 +14,7 @@ from textwrap import shorten
 from shared.documents.models import Corrections, DescribedFile, ExtractedFile
 from shared.documents.requests import MetadataCorrection
 from shared.documents.state import DocumentState
+from shared.evidence.reader_text import readable
 from shared.evidence.text import split_sentences
 from shared.ingestion.acceptance import pipeline
 from shared.ingestion.claims import METADATA, PARSED, IngestTask, with_model_calls
@@ -72,13 +73,21 @@ async def describe(task: IngestTask) -> Done:
     if metadata is None:
         metadata = describe_by_rule(state.filename, parsed.title, parsed.first_heading, parsed.opening)
     await task.note(partial(with_model_calls, status="parsing", calls=calls))
-    metadata = with_language_code(metadata, parsed.opening)
+    metadata = _with_readable_summaries(with_language_code(metadata, parsed.opening))
     described = DescribedFile(**metadata.model_dump(), by_model=by_model)
     await task.put(METADATA, described)
     if by_model and task.is_first:
         # Now and not in the last step: no work file saves a repetition the model's call.
         await keep_extracted(task, state, described)
     return Done()
+
+
+def _with_readable_summaries(metadata: DocumentMetadata) -> DocumentMetadata:
+    summaries = {
+        "summary_brief": readable(metadata.summary_brief),
+        "summary_standard": readable(metadata.summary_standard),
+    }
+    return DocumentMetadata.model_validate({**metadata.model_dump(), **summaries})
 
 
 async def _by_earlier(task: IngestTask, state: DocumentState, opening: str) -> DocumentMetadata | None:

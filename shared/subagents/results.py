@@ -11,7 +11,7 @@ from html import escape
 from urllib.parse import quote, urlsplit
 
 from shared.evidence.document_prompt import documents_with_blocks
-from shared.evidence.reader_text import readable
+from shared.evidence.reader_text import readable_line
 from shared.platform.concurrency import run_in_background, wait_briefly
 from shared.platform.models import Model
 from shared.platform.prompts import element
@@ -209,7 +209,7 @@ def web_section(states: Sequence[SubagentState], words: SubagentWords) -> str:
     if not lines:
         return ""
     notes = [text for state in states if _is_web(state) for text in state.uncertainty]
-    lines += [f"- {text}" for note in notes[:_MOST_NOTES] if (text := _one_line(note))]
+    lines += [f"- {text}" for note in notes[:_MOST_NOTES] if (text := readable_line(note))]
     return f"**{words.web_heading}**\n\n" + "\n".join(lines)
 
 
@@ -240,7 +240,7 @@ def _finding(finding: Finding) -> str:
 
 def _web_line(finding: Finding, words: SubagentWords) -> str:
     links = dict(link for proof in finding.proofs if (link := _link(proof)) is not None)
-    text = _one_line(finding.text)
+    text = readable_line(finding.text)
     if not text or not links:
         return ""
     single = f"; {words.one_source}" if len(links) == 1 else ""
@@ -258,8 +258,3 @@ def _link(proof: FoundProof) -> tuple[str, str] | None:
     if not is_plain or not host.isascii() or "." not in host or len(proof.url) > _MOST_URL_CHARS:
         return None
     return host, f"[{host}]({quote(proof.url, safe=_URL_SIGNS)})"
-
-
-def _one_line(text: str) -> str:
-    """A model's words as part of a line of ours; a code span in them could take in what follows."""
-    return readable(" ".join(text.replace("`", "'").split()))

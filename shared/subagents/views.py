@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from shared.evidence.messages import is_german
-from shared.evidence.reader_text import readable
+from shared.evidence.reader_text import readable_line
 from shared.platform.blobs import BlobStore
 from shared.runs.models import ChildStatus, ProfileName, RunRecord, SubagentView
 from shared.subagents.artifacts import Child, children_of, delegations_of
@@ -193,4 +193,4 @@ def _warnings(state: SubagentState, status: ChildStatus, words: SubagentWords) -
 def _sentence(text: str) -> str:
     """A model's words, safe to show in one line."""
     line = " ".join(text.split())
-    return readable(line if len(line) <= _MOST_CHARS else line[:_MOST_CHARS].rstrip() + "…")
+    return readable_line(line if len(line) <= _MOST_CHARS else line[:_MOST_CHARS].rstrip() + "…")

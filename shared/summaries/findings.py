@@ -9,7 +9,7 @@ from html import escape
 
 from shared.evidence.alignment import holds_words, normalise
 from shared.evidence.citations import CitationBook
-from shared.evidence.reader_text import readable
+from shared.evidence.reader_text import readable, readable_line
 from shared.retrieval.models import Hit
 from shared.summaries.models import (
     Finding,
@@ -137,5 +137,5 @@ def own_statements(findings: Sequence[Finding]) -> tuple[Statement, ...]:
 
 def one_line(text: str) -> str:
     """What a model wrote, on one line, cut at a word, and safe to show."""
-    shown = readable(" ".join(text.split()))
+    shown = readable_line(text)
     return shown if len(shown) <= MAX_TEXT_CHARS else shown[:MAX_TEXT_CHARS].rpartition(" ")[0] + " …"

@@ -58,6 +58,7 @@ def shown(text: str, cuts: list[int] | None = None) -> str:
         ("[[1](x)] and [1[2]]", "[(1)] and [1(2)]"),
         ("(Sou[](x)rce: m.pdf)", "(Source unchecked: m.pdf)"),
         ("[x", "[x"),
+        ("[x](\n\n) y", "[x] (\n\n) y"),
         ("| a | b |\n|---|---|\n| 1 | 2 |", "| a | b |\n|---|---|\n| 1 | 2 |"),
         ("**x** *y* _z_ ~~w~~ 10:30 a/b C:/x", "**x** *y* _z_ ~~w~~ 10:30 a/b C:/x"),
     ],

@@ -61,6 +61,11 @@ def test_a_fence_that_readers_see_otherwise_hides_no_link(text: str) -> None:
     assert live_parts(readable(text)) == []
 
 
+def test_a_line_break_behind_the_number_of_a_list_begins_no_html() -> None:
+    assert live_parts(readable("1. <br/>\n   a")) == []
+    assert readable("| 1<br>2 | a<br>b |") == "| 1<br>2 | a<br>b |"
+
+
 @pytest.mark.parametrize(
     ("written", "shown"),
     [
