@@ -21,7 +21,7 @@ import httpx
 from cli.api import Api
 from cli.errors import CommandError
 
-LARGE_BYTES = 16_000_000  # below the app's MAX_UPLOAD_BYTES; larger files go straight to storage
+LARGE_BYTES = 4_000_000  # the app's MAX_UPLOAD_BYTES; larger files go straight to storage
 BLOCK_BYTES = 8_000_000  # 4 s at 16 Mbit/s: that much is lost when a connection breaks
 _TRIES = 6
 _WAITS = 40  # for the app's limit by the minute, which other transfers share

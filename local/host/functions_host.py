@@ -138,7 +138,7 @@ class FunctionsHost:
             for function in enabled
             if function.kind == "timerTrigger"
         ]
-        front = HttpFront(http_routes(enabled), options.route_prefix, worker)
+        front = HttpFront(http_routes(enabled), options, worker)
         self.app = DrainingApp(Guard(self._mount(front), host_key(data_folder)))
         self._tasks: list[asyncio.Task[None]] = []
 

@@ -16,7 +16,7 @@ from multidict import CIMultiDict
 from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
-from local.host.settings import AppError
+from local.host.settings import AppError, HostOptions
 from local.host.wire import CALL_HEADER, INVOCATION_HEADER, FunctionDocument
 from local.host.worker_process import Body, Worker, WorkerLostError
 
@@ -126,9 +126,10 @@ def _refuse_duplicates(routes: list[HttpRoute]) -> None:
 class HttpFront:
     """The ASGI app below the route prefix."""
 
-    def __init__(self, routes: Sequence[HttpRoute], prefix: str, worker: Worker) -> None:
+    def __init__(self, routes: Sequence[HttpRoute], options: HostOptions, worker: Worker) -> None:
         self._routes = routes
-        self._prefix = f"/{prefix}/" if prefix else "/"
+        self._prefix = f"/{options.route_prefix}/" if options.route_prefix else "/"
+        self._max_body_bytes = options.max_body_bytes
         self._worker = worker
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -140,7 +141,10 @@ class HttpFront:
             await PlainTextResponse("", status_code=refusal or 404)(scope, receive, send)
             return
         function, parameters = found
-        request = _IncomingRequest(scope, receive)
+        request = _IncomingRequest(scope, receive, self._max_body_bytes)
+        if request.declared_bytes > self._max_body_bytes:
+            await PlainTextResponse("", status_code=500)(scope, receive, send)
+            return
         call = {"id": str(uuid.uuid4()), "function": function.name, "parameters": parameters}
         await self._pass_on(request, path, call, send)
 
@@ -196,7 +200,7 @@ class HttpFront:
                     has_begun = True
                     await send(start)
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
-        except WorkerLostError as lost:
+        except (WorkerLostError, BodyTooLargeError) as lost:
             log.warning("no answer to %s %s: %s", request.scope["method"], call["function"], lost)
             if not has_begun:
                 await PlainTextResponse("", status_code=500)(request.scope, request.receive, send)
@@ -238,12 +242,17 @@ def _without_dots(path: str) -> str:
     return "/".join(kept)
 
 
+class BodyTooLargeError(Exception):
+    """A chunked body is larger than the host takes."""
+
+
 class _IncomingRequest:
     """A request as it comes in. A body with a length is read whole; a chunked one is passed on in pieces."""
 
-    def __init__(self, scope: Scope, receive: Receive) -> None:
+    def __init__(self, scope: Scope, receive: Receive, max_bytes: int) -> None:
         self.scope = scope
         self.receive = receive
+        self._max_bytes = max_bytes
         self._is_read = asyncio.Event()
         self._has_left = False
 
@@ -255,6 +264,11 @@ class _IncomingRequest:
             for name, value in self.scope["headers"]
             if name not in _HOP_BY_HOP and name != b"content-length"
         )
+
+    @property
+    def declared_bytes(self) -> int:
+        """The Content-Length; 0 without one."""
+        return int(dict(self.scope["headers"]).get(b"content-length", b"0"))
 
     async def body(self) -> Body:
         names = {name for name, _ in self.scope["headers"]}
@@ -272,12 +286,16 @@ class _IncomingRequest:
             self._has_left = message["type"] == "http.disconnect"
 
     async def _pieces(self) -> AsyncIterator[bytes]:
+        size_bytes = 0
         while True:
             message = await self.receive()
             if message["type"] == "http.disconnect":
                 self._has_left = True
                 self._is_read.set()
                 await asyncio.Event().wait()  # this task is cancelled: nobody is left to answer
+            size_bytes += len(message.get("body", b""))
+            if size_bytes > self._max_bytes:
+                raise BodyTooLargeError(f"the body has more than {self._max_bytes:,} bytes")
             yield message.get("body", b"")
             if not message.get("more_body", False):
                 break

@@ -36,6 +36,8 @@ DEFAULT_FUNCTION_TIMEOUT_S = 30 * 60.0  # Flex Consumption's default
 DEFAULT_VISIBILITY_S = 300.0  # of messages of Durable Functions, after the host that had them died
 DEFAULT_LEASE_S = 30.0  # of its partitions; fixed in the real host
 LEASE_SETTING = "LOCAL_HOST_LEASE_S"
+BODY_SETTING = "FUNCTIONS_REQUEST_BODY_SIZE_LIMIT"
+DEFAULT_BODY_BYTES = 104_857_600  # the real host's
 OVERRIDE_PREFIX = "AzureFunctionsJobHost__"
 SETTING_REFERENCE = re.compile(r"%([^%]+)%")
 TIMESPAN = re.compile(r"^(?:(\d+)\.)?(\d{1,2}):(\d{2}):(\d{2}(?:\.\d+)?)$")
@@ -61,6 +63,7 @@ class HostOptions:
     control_visibility_s: float = DEFAULT_VISIBILITY_S
     lease_s: float = DEFAULT_LEASE_S
     max_parallel_activities: int = 16  # the real host's default is 10 for each core
+    max_body_bytes: int = DEFAULT_BODY_BYTES  # of a request
 
 
 def parse_timespan(text: str) -> float:
@@ -101,6 +104,7 @@ def read_host_options(folder: Path, environment: Mapping[str, str] = os.environ)
         control_visibility_s=_span(storage, "controlQueueVisibilityTimeout", DEFAULT_VISIBILITY_S),
         lease_s=float(environment.get(LEASE_SETTING, DEFAULT_LEASE_S)),
         max_parallel_activities=int(durable.get("maxConcurrentActivityFunctions", 16)),
+        max_body_bytes=int(environment.get(BODY_SETTING, DEFAULT_BODY_BYTES)),
     )
 
 

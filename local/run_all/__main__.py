@@ -8,7 +8,7 @@ import time
 from types import FrameType
 
 from local.run_all.api_client import ApiClient
-from local.run_all.app_settings import SETTINGS_FILE
+from local.run_all.app_settings import SETTINGS_FILE, raised_limits
 from local.run_all.demo import ProgressBar, StreamPrinter, bring_samples, print_citations, run_demo
 from local.run_all.stack import DOCUMENTS_CONTAINER, LocalStack
 from local.run_all.stack_settings import StackError, read_stack_settings
@@ -47,6 +47,7 @@ def run(*, once: bool) -> int:
             print("\nDone. Without --once it serves until Ctrl-C.")
             return 0
         _print_addresses(stack)
+        _print_limits()
         print("\nServing until Ctrl-C.", flush=True)
         stack.watch()
     return 0
@@ -74,6 +75,12 @@ API           {stack.base_url}/api
 Documents     upload them in the web page, or write files into the container `{DOCUMENTS_CONTAINER}`:
               connection string in {stack.data / SETTINGS_FILE}
 Tokens, keys  {stack.data / TOKENS_FILE}, {stack.data / SECRETS_FILE}""")
+
+
+def _print_limits() -> None:
+    if raised := raised_limits(os.environ):
+        print(f"""Limits        raised for one person; set these variables to try those of Azure:
+              {", ".join(raised)}""")
 
 
 def _arguments() -> argparse.Namespace:

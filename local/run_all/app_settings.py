@@ -7,6 +7,7 @@ from pathlib import Path
 
 from local.run_all.stack_settings import HOST, Ports, StackError
 from local.run_all.tokens import StackSecrets
+from shared.platform.settings import LimitSettings
 
 LOCAL_CHAT_MODEL = "groundwork-extractive"
 LOCAL_EMBEDDING_MODEL = "all-MiniLM-L6-v2"
@@ -93,6 +94,7 @@ def app_settings(
         "FUNCTIONS_WORKER_RUNTIME": "python",
         "PYTHON_ENABLE_INIT_INDEXING": "1",
         "AZURE_FUNCTIONS_DURABLE_STRICT_TYPING": "1",
+        "FUNCTIONS_REQUEST_BODY_SIZE_LIMIT": "5000000",
         "AzureWebJobsStorage": storage_connection_string,
         "DocumentsStorage": storage_connection_string,
         "AZURE_SEARCH_ENDPOINT": f"http://{HOST}:{ports.search}",
@@ -102,6 +104,16 @@ def app_settings(
         **{name: environment.get(name, wide) for name, wide in _WIDE_LIMITS.items()},
         **model.settings,
     }
+
+
+def raised_limits(environment: Mapping[str, str]) -> list[str]:
+    """Describe the limits that are wider on this machine than in Azure, each with both values."""
+    production = LimitSettings()
+    return [
+        f"{name}={wide} (in Azure {getattr(production, name.lower())})"
+        for name, wide in _WIDE_LIMITS.items()
+        if name not in environment
+    ]
 
 
 def write_settings_file(data: Path, settings: Mapping[str, str]) -> Path:

@@ -31,7 +31,7 @@ from shared.platform.errors import BadDocumentError
 from shared.platform.process_memory import hide_memory
 from shared.platform.telemetry import get_logger
 
-_APP_MB = 768  # the host (300 MB), its Python worker (250 MB), uploads that it holds whole (16 MB each)
+_APP_MB = 768  # the host (300 MB), its Python worker (250 MB), uploads that it holds whole (4 MB each)
 _TEXT_MB = 192  # texts of up to 32 KB; an idle worker takes 45 MB
 _PAGE_MB = 320  # a scanned page of 600 dpi decodes to 140 MB
 _FILE_WORKERS = 2  # parsing is bound by the processor

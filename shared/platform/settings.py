@@ -382,11 +382,10 @@ class IngestionSettings(SettingsGroup):
         description="Maximum number of blocks of one document; ingestion of a longer one fails.",
     )
     max_upload_bytes: int = Field(
-        default=16 * 1024 * 1024,
+        default=4_000_000,  # with its form below the 5,000,000 bytes that the host takes in a request
         gt=0,
-        description=(
-            "Maximum size of a file sent to `POST /documents`, in bytes; larger ones go straight to storage."
-        ),
+        description="Maximum size of a file sent to `POST /documents`, in bytes; larger ones go straight to "
+        "storage. Keep it below `FUNCTIONS_REQUEST_BODY_SIZE_LIMIT`, over which the host answers 500.",
     )
     parse_timeout_s: float = Field(
         default=300,

@@ -1,6 +1,7 @@
 """HTTP functions through the host: what a client sees is what the streaming extension makes of it."""
 
 import socket
+from collections.abc import Callable, Iterator
 from urllib.parse import urlparse
 
 import httpx
@@ -116,3 +117,21 @@ def test_what_the_real_host_refuses_is_refused_and_dots_are_resolved(
         request = f"GET {path} HTTP/1.1\r\nhost: sample\r\nconnection: close\r\n{lines}\r\n"
         connection.sendall(request.encode("latin-1"))
         assert connection.recv(100).split()[1] == str(status).encode()
+
+
+@pytest.mark.attack("exhaustion")
+def test_a_body_over_the_limit_is_refused_before_it_is_read(new_host: Callable[..., HostProcess]) -> None:
+    def sized(pieces: int) -> Iterator[bytes]:
+        for _ in range(pieces):
+            yield b"x" * 100
+
+    with new_host(FUNCTIONS_REQUEST_BODY_SIZE_LIMIT="1000") as small, small.client() as client:
+        assert client.post("/api/echo/a", content=b"x" * 1000).status_code == 200
+        assert client.post("/api/echo/a", content=sized(10)).status_code == 200  # chunked
+        for body in (b"x" * 1001, sized(11)):
+            refused = client.post("/api/echo/a", content=body)
+            assert (refused.status_code, refused.content) == (500, b"")
+        # It says so without waiting for the body.
+        with socket.create_connection(("127.0.0.1", urlparse(small.base_url).port or 0), timeout=10) as raw:
+            raw.sendall(b"POST /api/echo/a HTTP/1.1\r\nHost: x\r\nContent-Length: 90000000\r\n\r\n")
+            assert raw.recv(1000).startswith(b"HTTP/1.1 500")

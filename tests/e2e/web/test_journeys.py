@@ -121,7 +121,7 @@ def test_a_folder_is_dropped_and_what_is_large_goes_to_the_storage(
         "# Omega notes\n\nThe omega press is green.\n"
     )
     (tmp_path / "drop" / "omega-scan.png").write_bytes(
-        bytes(17 * 2**20)
+        bytes(5 * 2**20)
     )  # no picture, and above MAX_UPLOAD_BYTES
     with opened(browser, stack.base_url) as watched:
         page = watched.page

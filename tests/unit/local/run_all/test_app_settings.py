@@ -2,14 +2,15 @@
 
 import json
 import stat
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from local.run_all.app_settings import app_settings, choose_model, write_settings_file
+from local.run_all.app_settings import app_settings, choose_model, raised_limits, write_settings_file
 from local.run_all.stack_settings import Ports, StackError
 from local.run_all.tokens import load_or_make_secrets
-from shared.platform.settings import load_settings
+from shared.platform.settings import LimitSettings, load_settings
 
 REAL_MODEL = {
     "OPENAI_BASE_URL": "https://models.example/v1",
@@ -60,3 +61,22 @@ def test_core_tools_find_the_same_settings_in_a_private_file(tmp_path: Path) -> 
     path = write_settings_file(tmp_path, {"CHAT_MODEL": "small"})
     assert json.loads(path.read_text())["Values"] == {"CHAT_MODEL": "small"}
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_each_limit_that_is_wider_here_than_in_azure_is_printed(tmp_path: Path) -> None:
+    secrets = load_or_make_secrets(tmp_path)
+
+    def lines(environment: Mapping[str, str]) -> dict[str, str]:
+        made = app_settings(Ports(), secrets, "", choose_model({}, 1, "key"), environment)
+        production = LimitSettings().model_dump()
+        return {
+            name: f"{name}={made[name]} (in Azure {default})"
+            for name, default in ((key.upper(), value) for key, value in production.items())
+            if name in made and made[name] != str(default)
+        }
+
+    assert len(lines({})) == 3
+    assert raised_limits({}) == list(lines({}).values())
+    asked = {name: str(getattr(LimitSettings(), name.lower())) for name in lines({})}
+    assert lines(asked) == {}
+    assert raised_limits(asked) == []
