@@ -1,11 +1,12 @@
 """What every suite shares: servers, patience for tests that start a whole stack, the order of files."""
 
 import gc
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 
 import pytest
 from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
+from shared.platform import calls, connections
 from tests import shared_servers
 from tests.free_ports import free_port
 from tests.servers import azurite, model_server, search_server
@@ -34,6 +35,19 @@ _LONGEST = (
     "tests/contract/ingestion/test_access_races.py",
     "tests/e2e/test_faulty_model.py",
 )
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quick_retries() -> Iterator[None]:
+    """Milliseconds between tries instead of seconds: no test waits for a backoff."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(calls, "FIRST_WAIT_S", 0.01)
+        patch.setattr(calls, "DEFAULT_PAUSE_S", 0.02)
+        quick_blobs = {"initial_backoff": 0.01, "increment_base": 0, "random_jitter_range": 0}
+        for name, value in quick_blobs.items():
+            patch.setitem(connections.BLOB_RETRIES, name, value)
+        patch.setitem(connections.TABLE_RETRIES, "retry_backoff_factor", 0.005)
+        yield
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -165,7 +165,7 @@ _TIMEOUTS: dict[str, Any] = {
 }
 
 # The storage SDK's own first wait is 15 s, made for batch work; a person waits for us.
-_BLOB_RETRIES: dict[str, Any] = {
+BLOB_RETRIES: dict[str, Any] = {
     "retry_total": 2,
     "initial_backoff": 0.2,
     "increment_base": 1,  # raised to the number of the try and added: 1.2 s each time
@@ -173,7 +173,7 @@ _BLOB_RETRIES: dict[str, Any] = {
 }
 
 # At once, after 0.8 and 1.6 s: a table that is busy says so for a second or two.
-_TABLE_RETRIES: dict[str, Any] = {"retry_total": 3, "retry_backoff_factor": 0.4}
+TABLE_RETRIES: dict[str, Any] = {"retry_total": 3, "retry_backoff_factor": 0.4}
 
 
 def connect_blobs(settings: Settings, credentials: Credentials) -> "Connection[BlobServiceClient]":
@@ -184,7 +184,7 @@ def connect_blobs(settings: Settings, credentials: Credentials) -> "Connection[B
         "max_chunk_get_size": DOWNLOAD_PIECE_BYTES,
         "max_single_put_size": UPLOAD_PIECE_BYTES,
         "max_block_size": UPLOAD_PIECE_BYTES,
-        **_BLOB_RETRIES,
+        **BLOB_RETRIES,
     }
 
     def make() -> "BlobServiceClient":
@@ -204,7 +204,7 @@ def connect_queues(settings: Settings, credentials: Credentials) -> "Connection[
         from azure.storage.queue.aio import QueueServiceClient
 
         address = (settings.storage.queue_uri, "DocumentsStorage__queueServiceUri")
-        options = {**_TIMEOUTS, **_BLOB_RETRIES}
+        options = {**_TIMEOUTS, **BLOB_RETRIES}
         return _storage_client(QueueServiceClient, settings, credentials, address, options)
 
     modules = ("azure.storage.queue.aio", "aiohttp", *credential_modules(settings.storage.connection_string))
@@ -217,7 +217,7 @@ def connect_tables(settings: Settings, credentials: Credentials) -> "Connection[
     def make() -> "TableServiceClient":
         from azure.data.tables.aio import TableServiceClient
 
-        options = {**_TIMEOUTS, **_TABLE_RETRIES}
+        options = {**_TIMEOUTS, **TABLE_RETRIES}
         if settings.storage.tables_endpoint:
             credential = credentials.for_tables(settings.storage.tables_endpoint)
             return TableServiceClient(settings.storage.tables_endpoint, credential=credential, **options)

@@ -44,7 +44,7 @@ async def answered(services: Services) -> RunAnswer:
 
 async def test_a_query_that_hangs_is_asked_again_on_another_connection(connect: Connect) -> None:
     async with ScriptedServer(HANGING, FOUND) as server:
-        answer = await answered(await services_with(server, connect, 8.0))
+        answer = await answered(await services_with(server, connect, 2.0))
         assert answer.text.startswith("It runs at 15 bar.")
         assert answer.warnings == ()
         assert len(server.requests) > 2
@@ -57,7 +57,7 @@ async def test_a_service_that_sheds_load_is_asked_again(connect: Connect) -> Non
 
 
 async def test_a_service_that_is_slow_is_waited_for(connect: Connect) -> None:
-    slow = Answer(body=FOUND.body, delay_s=0.7)
+    slow = Answer(body=FOUND.body, delay_s=0.2)
     async with ScriptedServer(slow) as server:
         answer = await answered(await services_with(server, connect, 20.0))
         assert answer.text.startswith("It runs at 15 bar.")
@@ -66,7 +66,7 @@ async def test_a_service_that_is_slow_is_waited_for(connect: Connect) -> None:
 
 async def test_a_service_that_never_answers_fails_the_run(connect: Connect) -> None:
     async with ScriptedServer(HANGING) as server:
-        view, events = await ask(await services_with(server, connect, 2.0))
+        view, events = await ask(await services_with(server, connect, 0.5))
         assert (view.status, view.error_type) == ("failed", "TimeoutError")
         assert "tried twice" in events[-1].data["message"]
         assert len(server.requests) == 2

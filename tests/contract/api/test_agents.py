@@ -15,7 +15,7 @@ from samples.questions import FIRST_QUESTION
 from tests.contract.api.test_assistants import assistant, call
 from tests.e2e.test_cli import run_here
 
-pytestmark = pytest.mark.contract
+pytestmark = [pytest.mark.contract, pytest.mark.e2e]  # it starts the whole stack
 PATIENCE_S = 120.0
 QUESTIONS = {
     "engineer": FIRST_QUESTION.text,

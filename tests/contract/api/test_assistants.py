@@ -18,7 +18,7 @@ from local.run_all.stack import LocalStack
 from samples.acl import ANNA, BEN, SampleUser
 from samples.questions import FIRST_QUESTION
 
-pytestmark = pytest.mark.contract
+pytestmark = [pytest.mark.contract, pytest.mark.e2e]  # it starts the whole stack
 Era = Literal["2026-07-28", "legacy"]
 ERAS: tuple[Era, ...] = ("2026-07-28", "legacy")
 PATIENCE_S = 120.0

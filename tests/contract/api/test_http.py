@@ -15,7 +15,7 @@ from tests.contract.api.described import Described
 from tests.contract.api.every_call import call_everything
 from tests.e2e.stack_client import put_in_workspace
 
-pytestmark = pytest.mark.contract
+pytestmark = [pytest.mark.contract, pytest.mark.e2e]  # it starts the whole stack
 HANG_GUARD_S = 120.0
 
 

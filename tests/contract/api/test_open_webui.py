@@ -11,7 +11,7 @@ from local.run_all.stack import LocalStack
 from samples.acl import ANNA
 from samples.questions import FIRST_QUESTION
 
-pytestmark = pytest.mark.contract
+pytestmark = [pytest.mark.contract, pytest.mark.e2e]  # it starts the whole stack
 PATIENCE_S = 120.0
 HEADERS = {  # with ENABLE_FORWARD_USER_INFO_HEADERS; they count for nothing
     "Content-Type": "application/json",

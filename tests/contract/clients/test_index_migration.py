@@ -128,6 +128,7 @@ async def test_a_right_revoked_while_its_row_is_compared_stays_revoked(world: Wo
     assert await world.readers(world.new, 7) == ["boss"]
 
 
+@pytest.mark.e2e  # it settles for seconds, so that writes fit in
 async def test_whatever_is_written_meanwhile_both_indexes_end_equal(world: World) -> None:
     app, chance = world.app(), random.Random(7)
     state: dict[str, IndexRow] = await world.rows_of(world.old)

@@ -97,9 +97,9 @@ async def test_a_wait_that_outlasts_the_limit_is_told_and_not_begun(connect: Con
 
 
 async def test_a_query_ends_at_its_limit(connect: Connect) -> None:
-    async with ScriptedServer(Answer(delay_s=1.0)) as server:
+    async with ScriptedServer(Answer(delay_s=FOR_EVER_S)) as server:
         with pytest.raises(CallTimeoutError, match="search service"):
-            await index(server, connect, timeout_s=0.2).search(SearchRequest(text="valve"))
+            await index(server, connect, timeout_s=0.1).search(SearchRequest(text="valve"))
 
 
 async def test_an_answer_that_is_no_search_result_is_a_dependencys_fault(connect: Connect) -> None:
@@ -310,19 +310,19 @@ async def test_a_download_ends_and_leaves_no_file(connect: Connect, answer: Answ
 
 
 async def test_an_upload_may_take_longer_than_a_piece_as_long_as_pieces_arrive(connect: Connect) -> None:
-    slow = Answer(STORED.status, STORED.body, STORED.headers, delay_s=0.6)
+    slow = Answer(STORED.status, STORED.body, STORED.headers, delay_s=0.1)
     async with ScriptedServer(slow) as server, asyncio.timeout(HANG_GUARD_S):
-        blobs = BlobStore(storage(server, connect).blobs, StorageLimits(call_s=2.0, piece_s=2.0))
-        await blobs.write("c", "a", LARGE)  # three pieces and the commit: 2.4 s
+        blobs = BlobStore(storage(server, connect).blobs, StorageLimits(call_s=0.3, piece_s=0.3))
+        await blobs.write("c", "a", LARGE)  # three pieces and the commit: 0.4 s
         assert len(server.requests) == 4
 
 
 async def test_an_upload_waits_for_its_sender(connect: Connect) -> None:
     async def late() -> AsyncIterator[bytes]:
-        await asyncio.sleep(1.2)
+        await asyncio.sleep(0.4)
         yield b"late"
 
     properties = Answer(headers={**STORED.headers, "x-ms-blob-type": "BlockBlob"}, body=b"")
     async with ScriptedServer(STORED, STORED, properties) as server, asyncio.timeout(HANG_GUARD_S):
-        blobs = BlobStore(storage(server, connect).blobs, StorageLimits(call_s=1.0, piece_s=1.0))
+        blobs = BlobStore(storage(server, connect).blobs, StorageLimits(call_s=0.3, piece_s=0.3))
         assert (await blobs.write_stream("c", "a.txt", late())).etag == "1"

@@ -15,7 +15,7 @@ from tests.contract.host.conftest import sample_settings
 from tests.contract.host.host_process import ROOT, SAMPLE_APP, HostProcess
 from tests.free_ports import find_free_port
 
-pytestmark = pytest.mark.contract
+pytestmark = [pytest.mark.contract, pytest.mark.e2e]
 NewHost = Callable[..., HostProcess]
 
 

@@ -11,7 +11,7 @@ import pytest
 from local.host.worker_process import RESTART_SETTING
 from tests.contract.host.host_process import HostProcess, wait_until
 
-pytestmark = pytest.mark.contract
+pytestmark = [pytest.mark.contract, pytest.mark.e2e]
 NewHost = Callable[..., HostProcess]
 API = "/runtime/webhooks/durabletask"
 

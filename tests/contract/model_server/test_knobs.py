@@ -67,7 +67,7 @@ async def test_time_to_first_token_and_pace_are_kept(client: AsyncOpenAI) -> Non
 
 @pytest.mark.parametrize("after", [0, 1])
 async def test_a_stall_ends_in_the_clients_timeout(open_client: OpenClient, after: int) -> None:
-    client = open_client(timeout=3.0)
+    client = open_client(timeout=1.0)
     received: list[ChatCompletionChunk] = []
     with pytest.raises((openai.APITimeoutError, httpx2.TimeoutException)):
         await receive(client, f"stall={after}", received)

@@ -92,7 +92,7 @@ async def test_programs_know_nothing_of_each_other(python: RunPython) -> None:
 @pytest.mark.attack("sandbox")
 @pytest.mark.parametrize(
     "programs",
-    [REFLECTION, MODULES, OUTSIDE, EXHAUSTION, RESULTS],
+    [REFLECTION, MODULES, OUTSIDE, pytest.param(EXHAUSTION, marks=pytest.mark.e2e), RESULTS],
     ids=["reflection", "modules", "outside", "exhaustion", "results"],
 )
 async def test_nothing_leaves_the_sandbox_and_the_app_goes_on(
