@@ -4,9 +4,10 @@ from datetime import UTC, datetime, timedelta
 
 import azure.functions as func
 
-from functions.http.requests import administrator_of, ready_services
+from functions.http.requests import administrator_of, note_act, ready_services
 from functions.http.responses import Request, Response, json_response, read_query, route
 from shared.platform.errors import CallerError
+from shared.platform.telemetry import pseudonym
 
 blueprint = func.Blueprint()
 
@@ -17,7 +18,7 @@ async def get_audit_trail(req: Request) -> Response:
     from functions.http.models import AuditQuery
     from shared.access.audit_trail import AuditFilter
 
-    await administrator_of(req)
+    administrator = await administrator_of(req)
     asked = read_query(req, AuditQuery)
     until = asked.until or datetime.now(UTC) + timedelta(seconds=1)
     since = asked.since or until - timedelta(days=1)
@@ -25,4 +26,14 @@ async def get_audit_trail(req: Request) -> Response:
         raise CallerError("`since` is not before `until`.", "Give an earlier `since`.")
     wanted = AuditFilter(since, until, asked.user_id, asked.doc_id, asked.action)
     services = await ready_services()
-    return json_response(await services.audit.page(wanted, asked.limit, asked.cursor))
+    page = await services.audit.page(wanted, asked.limit, asked.cursor)
+    await note_act(
+        req,
+        administrator,
+        services,
+        "read_audit",
+        *filter(None, [asked.doc_id]),
+        subject=pseudonym(asked.user_id) if asked.user_id else "",
+        may_repeat=True,
+    )
+    return json_response(page)

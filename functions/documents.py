@@ -7,7 +7,14 @@ import azure.durable_functions as df
 import azure.functions as func
 
 from functions.http.conditions import PASSING, byte_span, etag_of, holds, is_conditional, require_match
-from functions.http.requests import admitted, caller_and_services, caller_of, note_act, ready_services
+from functions.http.requests import (
+    admitted,
+    caller_and_services,
+    caller_of,
+    note_act,
+    note_list,
+    ready_services,
+)
 from functions.http.responses import (
     Request,
     Response,
@@ -45,9 +52,12 @@ async def list_documents(req: Request) -> Response:
     services = await ready_services()
     if query.q and query.status not in ("working", "failed"):
         index = services.documents_index
-        return json_response(await find_documents(query.q, user, index, query.filters, query.limit))
-    wanted = Wanted(query.filters, query.status, query.q)
-    return json_response(await listed(user, services, wanted, query.limit, query.cursor))
+        page = await find_documents(query.q, user, index, query.filters, query.limit)
+    else:
+        wanted = Wanted(query.filters, query.status, query.q)
+        page = await listed(user, services, wanted, query.limit, query.cursor)
+    await note_list(req, user, services, page)
+    return json_response(page)
 
 
 @route(blueprint, "GET", "documents/facets", has_query=True)
@@ -68,6 +78,7 @@ async def get_document(req: Request) -> Response:
 
     user, services = await caller_and_services(req)
     detail = await found(req.path_params["doc_id"], user, services)
+    await note_act(req, user, services, "describe", detail.doc_id, may_repeat=True)
     return tagged_response(req, detail, PASSING)
 
 

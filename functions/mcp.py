@@ -134,7 +134,7 @@ async def _result_of(message: Message, call: "McpCall") -> Mapping[str, Any]:
 
 
 async def _read_page(message: Message, call: "McpCall") -> Mapping[str, Any]:
-    from functions.http.mcp_tools import read_item, text_of
+    from functions.http.mcp_tools import note_refused_tool, read_item, text_of
 
     uri = message.params.get("uri")
     absent = RpcError(
@@ -148,6 +148,7 @@ async def _read_page(message: Message, call: "McpCall") -> Mapping[str, Any]:
     try:
         _, hits = await read_item(uri.removeprefix(scheme), call)
     except NotFoundError:
+        await note_refused_tool(call, "resources/read", uri.removeprefix(scheme))
         raise absent from None
     return {"contents": [{"uri": uri, "mimeType": "text/plain", "text": text_of(hits)}]}
 

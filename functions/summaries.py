@@ -62,6 +62,7 @@ async def create_summary(req: Request, client: df.DurableOrchestrationClient) ->
     if wait:
         await _wait(request, services.blobs, min(int(wait[1]), services.settings.host.stream_seconds))
     view = await view_summary(request, services.documents_index, services.blobs, user)
+    await _note_read(req, user, services, view)
     return json_response(view, _status_of(view), {"Location": view.status_url})
 
 
@@ -90,9 +91,7 @@ async def get_summary(req: Request, client: df.DurableOrchestrationClient) -> Re
                 # It ended between the two looks, and then this changes nothing; or it died, and this says so.
                 await close_dead_summary(request, services)
         view = await view_summary(request, services.documents_index, services.blobs, user)
-    if view.result is not None:
-        read = dict.fromkeys(cited.doc_id for cited in view.result.citations)
-        await note_act(req, user, services, "summary", *read, run_id=request.summary_id)
+    await _note_read(req, user, services, view)
     return json_response(view)
 
 
@@ -105,7 +104,9 @@ async def cancel_summary(req: Request, client: df.DurableOrchestrationClient) ->
     request, user, services = await _own(req)
     await cancel(request, services)
     await forget_instances(request, _stopper(client))
-    return json_response(await view_summary(request, services.documents_index, services.blobs, user))
+    view = await view_summary(request, services.documents_index, services.blobs, user)
+    await _note_read(req, user, services, view)
+    return json_response(view)
 
 
 @route(blueprint, "DELETE", "summaries/{summary_id}")
@@ -116,6 +117,13 @@ async def delete_summary(req: Request, client: df.DurableOrchestrationClient) ->
     request, _, services = await _own(req)
     await delete(request, services.settings, services.blobs, services.user_limits, forgetter(client))
     return Response(status_code=204)
+
+
+async def _note_read(req: Request, user: "UserContext", services: "Services", view: "SummaryView") -> None:
+    """Add to the audit trail which documents a summary shows its reader, if it shows any."""
+    if view.result is not None:
+        shown = dict.fromkeys(cited.doc_id for cited in view.result.citations)
+        await note_act(req, user, services, "summary", *shown, run_id=view.summary_id)
 
 
 def forgetter(client: df.DurableOrchestrationClient) -> "Forget":

@@ -17,13 +17,13 @@ from pydantic import Field
 
 from functions.http.event_stream import NamedFrame, closer, follow_named
 from functions.http.questions import Question, begin_question, view_at_end
-from functions.http.requests import admitted, note_act
+from functions.http.requests import admitted, note_act, note_list
 from functions.http.responses import Request
 from shared.access.models import UserContext
 from shared.answering.agent_files import agents_for
 from shared.answering.runs import view_run
 from shared.documents.listing import Wanted, find_documents, list_documents
-from shared.platform.errors import DocumentNotFoundError
+from shared.platform.errors import AccessDeniedError, DocumentNotFoundError, NotFoundError
 from shared.platform.hashing import digest
 from shared.retrieval.blocks import MAX_TOP_K, DocumentBlocks
 from shared.retrieval.documents import DocumentSearch
@@ -48,6 +48,7 @@ _CITED = {
 _METADATA = {"doc_id", "filename", "author", "document_type", "language", "page_count", "upload_date"}
 _ITEM = re.compile(r"([A-Za-z0-9_-]{1,100})(?:/pages/([1-9][0-9]{0,5}))?", re.ASCII)
 
+_REFUSALS = {AccessDeniedError.code, DocumentNotFoundError.code, NotFoundError.code}
 _PROGRESS = {
     "ACTION": "Planning",
     "TOOL_STARTED": "Reading the documents",
@@ -92,6 +93,13 @@ class McpTool(Tool):
 
     def __init__(self, call: McpCall) -> None:
         self._call = call
+
+    async def execute(self, /, **kwargs: Any) -> ToolResult:
+        """Run the tool, and record in the audit trail if the caller was refused."""
+        result = await super().execute(**kwargs)
+        if result.get("type") in _REFUSALS:
+            await note_refused_tool(self._call, self.name, str(kwargs.get("id", "")))
+        return result
 
     @classmethod
     def described(cls, call: McpCall) -> dict[str, Any]:
@@ -170,6 +178,16 @@ class Fetch(McpTool):
             "metadata": {**metadata, "document_date": record.printed_date},
             "truncated": len(text) > _MAX_TEXT_CHARS,
         }
+
+
+async def note_refused_tool(call: McpCall, name: str, item: str) -> None:
+    """Add to the audit trail that the caller was refused an item, which may be empty. Never raises."""
+    matched = _ITEM.fullmatch(item)
+    doc_ids = [matched[1]] if matched else []
+    subject = f"MCP {name}"
+    await note_act(
+        call.request, call.user, call.services, "refused", *doc_ids, subject=subject, may_repeat=True
+    )
 
 
 async def read_item(item: str, call: McpCall) -> tuple[DocumentRecord, list[Hit]]:
@@ -333,6 +351,7 @@ class ListDocuments(McpTool):
             listed = await list_documents(
                 user, services, Wanted(arguments.filters), arguments.limit, arguments.cursor
             )
+        await note_list(self._call.request, user, services, listed)
         return listed.model_dump(mode="json", exclude_none=True)
 
 

@@ -2,10 +2,11 @@
 
 import re
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from functions.http.responses import Request, add_headers
+from functions.http.responses import Request, add_headers, record_refusals
 from shared.platform.errors import AccessDeniedError, CallerError, DependencyError, NotAuthenticatedError
 from shared.platform.settings import get_settings
 from shared.platform.telemetry import get_logger, note_fields
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from shared.access.idempotency import Claimed, IdempotencyStore
     from shared.access.models import AuditAction, UserContext
     from shared.access.user_limit_store import OpenStream, Slot
+    from shared.documents.listing import DocumentList
     from shared.platform.models import Model
     from shared.wiring import Services
 
@@ -40,6 +42,7 @@ async def caller_of(request: Request) -> "UserContext":
         get_logger().warning("identity.directory_failed", error_type=error.code)
         raise
     note_fields(user_id=user.user_id)
+    record_refusals(request, partial(_note_refusal, request, user))
     return user
 
 
@@ -96,6 +99,7 @@ def require_settings() -> None:
 
 _ROOT = Path(__file__).parents[2]
 _DAY = timedelta(hours=24)
+_MAX_ID_CHARS = 128  # as the ids of documents; what is longer is no id
 _KEY = re.compile(r"[\x21-\x7e]{1,200}")
 
 
@@ -163,8 +167,13 @@ async def note_act(
     *doc_ids: str,
     run_id: str = "",
     subject: str = "",
+    may_repeat: bool = False,
 ) -> None:
-    """Add to the audit trail what the caller does. Never raises."""
+    """Add to the audit trail what the caller does. Never raises.
+
+    Args:
+        may_repeat: equal acts of the last ten minutes need no entry of their own.
+    """
     from shared.access.audit_trail import record_act
     from shared.access.models import AuditEntry
 
@@ -177,7 +186,26 @@ async def note_act(
         subject=subject,
         origin=client_address(request),
     )
-    await record_act(services.audit, entry)
+    await record_act(services.audit, entry, may_repeat=may_repeat)
+
+
+async def note_list(
+    request: Request, user: "UserContext", services: "Services", page: "DocumentList"
+) -> None:
+    """Add to the audit trail that the caller was shown a list of documents. Never raises."""
+    doc_ids = [document.doc_id for document in page.documents]
+    await note_act(request, user, services, "list", *doc_ids, may_repeat=True)
+
+
+async def _note_refusal(request: Request, user: "UserContext", asked: str) -> None:
+    """Add to the audit trail that the caller's role or rights did not allow what they asked for."""
+    path = {name: str(value)[:_MAX_ID_CHARS] for name, value in request.path_params.items()}
+    doc_ids = [path["doc_id"]] if "doc_id" in path else []
+    run_id = path.get("run_id") or path.get("summary_id") or ""
+    services = get_services()
+    await note_act(
+        request, user, services, "refused", *doc_ids, run_id=run_id, subject=asked, may_repeat=True
+    )
 
 
 def client_address(request: Request) -> str:

@@ -29,6 +29,7 @@ from shared.platform.errors import (
     DefectError,
     GroundworkError,
     NotAuthenticatedError,
+    NotFoundError,
     Problem,
 )
 from shared.platform.settings import get_settings
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 __all__ = ["Request", "Response", "StreamingResponse", "endpoint", "json_response", "read_model", "route"]
 MAX_BODY_BYTES = 256 * 1024  # of a JSON body; files go elsewhere
 _ADDED = "groundwork.headers"  # in a request's scope, which is its own alone
+_RECORD_REFUSAL = "groundwork.record_refusal"  # likewise
 
 # Of answers that say nothing else. Where the platform signs people in, a cookie says who asks: to a cache in
 # between all of them look alike. And pictures have addresses in answers that are good for two hours.
@@ -109,6 +111,7 @@ def endpoint(template: str, *, has_query: bool = True) -> Callable[[Handler], Ha
                     _refuse_unknown(request, ())
                 answer = await handler(*args, **kwargs)
             except GroundworkError as error:
+                await _record_refusal(request, template, error)
                 answer = problem(error)
             except Exception:  # noqa: BLE001  # defects end here: logged, without internals in the response
                 get_logger().exception("http.defect", function=handler.__name__)
@@ -121,6 +124,17 @@ def endpoint(template: str, *, has_query: bool = True) -> Callable[[Handler], Ha
         return observed(guarded, template)
 
     return decorate
+
+
+def record_refusals(request: Request, record: Callable[[str], Awaitable[None]]) -> None:
+    """Have `record` called with the method and route if this request is refused. It must not raise."""
+    request.scope[_RECORD_REFUSAL] = record
+
+
+async def _record_refusal(request: Request, template: str, error: GroundworkError) -> None:
+    record = request.scope.get(_RECORD_REFUSAL)
+    if record is not None and isinstance(error, AccessDeniedError | NotFoundError):
+        await record(f"{request.method} {template}")
 
 
 def _refuse_foreign_page(request: Request) -> None:

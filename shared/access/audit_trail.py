@@ -1,5 +1,9 @@
 """The audit trail: who read, changed, published or deleted which documents, when, and from where.
 
+Each entry is awaited before its response is sent: an entry written later would be missing whenever the
+process ends first. What people repeat without noticing, such as a page that refreshes its list, adds one
+entry in ten minutes (`REPEAT_AFTER`): a list costs one insert when it changes and none while it is refreshed.
+
 A table that only this module writes to. Entries are added and never changed, with one exception: erasing a
 person puts a pseudonym in place of their id, and takes the address away. Entries go when AUDIT_RETENTION_DAYS
 are over. Keys count down, so the newest entry comes first.
@@ -8,6 +12,7 @@ are over. Keys count down, so the newest entry comes first.
 import asyncio
 import json
 import uuid
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -22,6 +27,10 @@ from shared.platform.odata import quote
 from shared.platform.tables import Entity, Table
 from shared.platform.telemetry import get_logger, pseudonym
 
+REPEAT_AFTER = timedelta(minutes=10)
+"""For so long, one entry stands for equal acts of a person."""
+
+_MAX_REMEMBERED = 10_000  # acts of one process, some 200 bytes each
 _ADD_LIMIT_S = 2.0  # some milliseconds are usual, and a reader waits
 _MAX_SCANNED = 5000  # rows of one page: a document that nobody read is looked for in all of them
 # Written by steps of a run, which may be repeated: equal entries have equal keys.
@@ -46,6 +55,19 @@ class AuditTrail:
 
     def __init__(self, table: Table) -> None:
         self._table = table
+        self._added: OrderedDict[str, datetime] = OrderedDict()
+
+    async def add_unless_repeated(self, entry: AuditEntry) -> None:
+        """Store an entry, unless this process stored an equal one within `REPEAT_AFTER`."""
+        key = digest(entry.user_id, entry.action, entry.run_id, entry.subject, entry.origin, *entry.doc_ids)
+        before = self._added.get(key)
+        if before is not None and entry.at - before < REPEAT_AFTER:
+            return
+        await self.add(entry)
+        self._added[key] = entry.at
+        self._added.move_to_end(key)
+        while len(self._added) > _MAX_REMEMBERED:
+            self._added.popitem(last=False)
 
     async def add(self, entry: AuditEntry) -> None:
         """Store an entry. That of a run's step is stored once, however often the step is repeated."""
@@ -83,11 +105,15 @@ class AuditTrail:
         return await self._table.delete_found(f"PartitionKey gt {quote(_hour_key(moment))}", most)
 
 
-async def record_act(trail: AuditTrail, entry: AuditEntry) -> None:
-    """Add an entry. Never raises, and takes 2 s at most: what fails is an alert for operators."""
+async def record_act(trail: AuditTrail, entry: AuditEntry, *, may_repeat: bool = False) -> None:
+    """Add an entry. Never raises, and takes 2 s at most: what fails is an alert for operators.
+
+    Args:
+        may_repeat: equal acts of the last ten minutes need no entry of their own.
+    """
     try:
         async with asyncio.timeout(_ADD_LIMIT_S):
-            await trail.add(entry)
+            await (trail.add_unless_repeated(entry) if may_repeat else trail.add(entry))
     except (GroundworkError, TimeoutError) as failed:
         get_logger().error("audit.write_failed", kind=entry.action, error_type=type(failed).__name__)
 

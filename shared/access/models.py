@@ -110,7 +110,11 @@ class AuditEntry(Model):
     action: AuditAction
     doc_ids: tuple[str, ...] = Field(default=(), description="Documents: of an answer those that it cites.")
     run_id: str = Field(default="", description="Of an answer; of a summary its id.")
-    subject: str = Field(default="", description="Pseudonym of the person who was erased.")
+    subject: str = Field(
+        default="",
+        description="Pseudonym of the person who was erased, or whose entries were read; of a refused "
+        "request its method and route, or its tool.",
+    )
     origin: str = Field(default="", description="Address of the client, or the channel.")
 
 

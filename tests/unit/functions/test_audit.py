@@ -1,14 +1,16 @@
 """GET /audit, and what leaves an entry there."""
 
 import json
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
+import httpx
 import pytest
 from starlette.applications import Starlette
 
 from functions import audit, documents, mcp, pages, search, uploads, users
 from functions.http import responses
+from shared.access import audit_trail
 from shared.access.audit_trail import AuditTrail
 from shared.platform.errors import DependencyError
 from shared.platform.tables import Entity
@@ -36,9 +38,27 @@ def app(durable: IngestingClient) -> Starlette:
 
 
 async def entries(user: AsUser, query: str = "") -> list[dict[str, Any]]:
+    """Entries, newest first, without those of reading the trail itself."""
     answered = await user("olga", roles=["admin"]).get(f"/audit{query}")
     assert answered.status_code == 200, answered.text
-    return [one | {"at": datetime.fromisoformat(one["at"])} for one in answered.json()["entries"]]
+    return [
+        one | {"at": datetime.fromisoformat(one["at"])}
+        for one in answered.json()["entries"]
+        if one["action"] != "read_audit"
+    ]
+
+
+async def acts(user: AsUser, user_id: str) -> list[tuple[str, list[str], str]]:
+    """Action, documents and subject of a person's entries, oldest first."""
+    found = await entries(user, f"?user_id={user_id}")
+    return [(one["action"], one["doc_ids"], one["subject"]) for one in reversed(found)]
+
+
+async def call_tool(client: httpx.AsyncClient, tool: str, **arguments: Any) -> dict[str, Any]:
+    wanted = {"method": "tools/call", "params": {"name": tool, "arguments": arguments}}
+    replied = await client.post("/mcp", json={"jsonrpc": "2.0", "id": 1, **wanted})
+    assert replied.status_code == 200, replied.text
+    return dict(replied.json()["result"])
 
 
 async def uploaded(user: AsUser, durable: IngestingClient, name: str, acl: str) -> str:
@@ -54,7 +74,7 @@ async def uploaded(user: AsUser, durable: IngestingClient, name: str, acl: str) 
 
 async def test_the_trail_is_for_administrators(user: AsUser) -> None:
     assert problem_of(await user("anna").get("/audit")) == (403, "AccessDeniedError")
-    assert await entries(user) == []
+    assert [one["action"] for one in await entries(user)] == ["refused"]
 
 
 async def test_who_read_published_changed_and_deleted_what(user: AsUser, durable: IngestingClient) -> None:
@@ -63,7 +83,6 @@ async def test_who_read_published_changed_and_deleted_what(user: AsUser, durable
     assert (await ben.get(f"/documents/{doc_id}/readable")).status_code == 200
     assert (await ben.get(f"/documents/{doc_id}/content")).status_code == 200
     assert (await ben.post("/search", json={"query": "15 bar"})).status_code == 200
-    assert (await user("carl").get(f"/documents/{doc_id}/content")).status_code == 404
     assert (await anna.patch(f"/documents/{doc_id}", json={"title": "P"})).status_code == 200
     assert (await anna.put(f"/documents/{doc_id}/access", json={"acl": ["*"]})).status_code == 200
     assert (await anna.delete(f"/documents/{doc_id}")).status_code == 202
@@ -86,12 +105,67 @@ async def test_what_another_assistant_reads_is_in_the_trail(
     monkeypatch.setattr(responses, "get_settings", lambda: services.settings)
     doc_id = await uploaded(user, durable, "a.md", "ben")
     for tool, arguments in (("search", {"query": "15 bar"}), ("fetch", {"id": doc_id})):
-        wanted = {"method": "tools/call", "params": {"name": tool, "arguments": arguments}}
-        replied = await user("ben").post("/mcp", json={"jsonrpc": "2.0", "id": 1, **wanted})
-        assert replied.status_code == 200, replied.text
-        assert not replied.json()["result"].get("isError"), replied.text
+        assert not (await call_tool(user("ben"), tool, **arguments)).get("isError")
     found = [(one["user_id"], one["action"], one["doc_ids"]) for one in await entries(user, "?user_id=ben")]
     assert found == [("ben", "page", [doc_id]), ("ben", "search", [doc_id])]
+
+
+async def test_lists_and_descriptions_of_documents_are_in_the_trail_once_in_ten_minutes(
+    user: AsUser, durable: IngestingClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = await uploaded(user, durable, "a.md", "ben")
+    ben = user("ben")
+    for _ in range(3):
+        assert (await ben.get("/documents")).status_code == 200
+        assert (await ben.get(f"/documents/{first}")).status_code == 200
+    assert (await ben.get("/documents?q=pump")).status_code == 200
+    assert await acts(user, "ben") == [("list", [first], ""), ("describe", [first], "")]
+    second = await uploaded(user, durable, "b.md", "ben")
+    await ben.get("/documents")
+    action, doc_ids, _ = (await acts(user, "ben"))[-1]
+    assert (action, sorted(doc_ids)) == ("list", sorted([first, second]))
+    monkeypatch.setattr(audit_trail, "REPEAT_AFTER", timedelta())
+    await ben.get(f"/documents/{first}")
+    assert (await acts(user, "ben"))[-1] == ("describe", [first], "")
+
+
+async def test_what_assistants_list_and_are_refused_is_in_the_trail(
+    user: AsUser, durable: IngestingClient, services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(responses, "get_settings", lambda: services.settings)
+    doc_id = await uploaded(user, durable, "a.md", "ben")
+    assert not (await call_tool(user("ben"), "list_documents")).get("isError")
+    assert (await call_tool(user("carl"), "fetch", id=f"{doc_id}/pages/1"))["isError"]
+    page = {"method": "resources/read", "params": {"uri": f"groundwork://documents/{doc_id}/pages/1"}}
+    assert "error" in (await user("carl").post("/mcp", json={"jsonrpc": "2.0", "id": 1, **page})).json()
+    assert await acts(user, "ben") == [("list", [doc_id], "")]
+    assert await acts(user, "carl") == [
+        ("refused", [doc_id], "MCP fetch"),
+        ("refused", [doc_id], "MCP resources/read"),
+    ]
+
+
+async def test_refused_attempts_are_in_the_trail(user: AsUser, durable: IngestingClient) -> None:
+    doc_id = await uploaded(user, durable, "a.md", "ben")
+    carl, ben = user("carl"), user("ben")
+    for _ in range(2):
+        assert (await carl.get(f"/documents/{doc_id}/content")).status_code == 404
+    assert (await carl.get(f"/documents/{doc_id}")).status_code == 404
+    assert (await carl.get("/audit")).status_code == 403
+    assert (await ben.delete(f"/documents/{doc_id}")).status_code == 403
+    assert await acts(user, "carl") == [
+        ("refused", [doc_id], "GET /api/documents/{doc_id}/content"),
+        ("refused", [doc_id], "GET /api/documents/{doc_id}"),
+        ("refused", [], "GET /api/audit"),
+    ]
+    assert await acts(user, "ben") == [("refused", [doc_id], "DELETE /api/documents/{doc_id}")]
+
+
+async def test_reading_the_trail_is_in_the_trail(user: AsUser) -> None:
+    olga = user("olga", roles=["admin"])
+    await olga.get("/audit?user_id=ben&doc_id=d1")
+    (entry,) = (await olga.get("/audit?action=read_audit")).json()["entries"]
+    assert (entry["user_id"], entry["doc_ids"], entry["subject"]) == ("olga", ["d1"], pseudonym("ben"))
 
 
 async def test_the_trail_is_narrowed_and_paged(user: AsUser, durable: IngestingClient) -> None:
@@ -102,8 +176,8 @@ async def test_the_trail_is_narrowed_and_paged(user: AsUser, durable: IngestingC
     assert await entries(user, "?user_id=ben") == []
     assert len(await entries(user, "?action=publish")) == 1
     olga = user("olga", roles=["admin"])
-    page = (await olga.get("/audit?limit=1")).json()
-    rest = (await olga.get(f"/audit?limit=1&cursor={page['cursor']}")).json()
+    page = (await olga.get("/audit?user_id=anna&limit=1")).json()
+    rest = (await olga.get(f"/audit?user_id=anna&limit=1&cursor={page['cursor']}")).json()
     assert [page["entries"][0]["doc_ids"], rest["entries"][0]["doc_ids"]] == [[second], [first]]
     at = (await entries(user))[0]["at"].isoformat().replace("+00:00", "Z")
     assert [one["doc_ids"] for one in await entries(user, f"?until={at}")] == [[first]]

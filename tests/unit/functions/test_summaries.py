@@ -4,7 +4,7 @@ import httpx
 import pytest
 from starlette.applications import Starlette
 
-from functions import summaries, users
+from functions import audit, summaries, users
 from shared.platform.errors import DependencyError, ModelFixableError
 from shared.platform.names import WORK
 from shared.platform.tokens import CHARS_PER_TOKEN
@@ -12,7 +12,7 @@ from shared.wiring import Services
 from tests.fakes.models import ScriptedChatModel, scripted
 from tests.fakes.services import fake_services
 from tests.unit.answering.world import fill
-from tests.unit.functions.http_app import connect, make_app, problem_of, settings_of_tests
+from tests.unit.functions.http_app import as_user, connect, make_app, problem_of, settings_of_tests
 from tests.unit.functions.summarising_app import SummarisingClient
 from tests.unit.summaries.summary_world import by_rule
 
@@ -32,7 +32,7 @@ def durable(services: Services) -> SummarisingClient:
 
 @pytest.fixture
 def app(durable: SummarisingClient) -> Starlette:
-    return make_app([summaries, users], durable)
+    return make_app([audit, summaries, users], durable)
 
 
 ORDER = {"doc_ids": ["manual", "report-2024"]}
@@ -232,3 +232,18 @@ async def test_summary_that_fails_is_charged_for_the_calls_it_made(
     failed = await anna.post("/summaries", json=ORDER)
     assert failed.json()["status"] == "failed"
     assert await chat_tokens(anna) > 1000
+
+
+@pytest.mark.attack("audit trail")
+@pytest.mark.parametrize("waits", [True, False])
+async def test_summary_that_is_shown_is_in_the_audit_trail(
+    anna: httpx.AsyncClient, app: Starlette, durable: SummarisingClient, *, waits: bool
+) -> None:
+    durable.holds = not waits
+    begun = await anna.post("/summaries", json=ORDER, headers={"Prefer": "wait=1"} if waits else {})
+    summary_id = begun.json()["summary_id"]
+    assert (begun.json()["result"] is not None) is waits
+    async with as_user(app, "olga", roles=["admin"]) as olga:
+        found = (await olga.get("/audit?user_id=anna")).json()["entries"]
+    shown = [(one["action"], sorted(one["doc_ids"]), one["run_id"]) for one in found]
+    assert shown == ([("summary", ["manual", "report-2024"], summary_id)] if waits else [])
