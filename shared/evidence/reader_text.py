@@ -85,7 +85,8 @@ def _is_cut_off(window: str, words: Iterable[str]) -> bool:
 _MAX_HELD = 500  # characters; a longer link, code span or fence line is given as text, its signs parted
 _SPECIAL = re.compile(r"[`~!\[\](:\uff1a/.<&]")
 _RUN = re.compile(r"`+|~+")
-_FENCE = re.compile(r"(?:(`{3,})(?P<info>[^`\n]*)|(~{3,}+)(?P<tilde_info>[^\n]*))\n")
+MAX_FENCE_CHARS = 16  # a message that is cut in two repeats its fence
+_FENCE = re.compile(r"(?:(`{3,16})(?P<info>[^`\n]*)|(~{3,16}+)(?!~)(?P<tilde_info>[^\n]*))\n")
 _CODE_LANGUAGE = re.compile(r"[ \t]*([\w+#.-]{1,30})(?=\s|\Z)")
 # A fence in a list or behind blanks. Whether its list still goes on decides what ends it.
 _INNER_FENCE = re.compile(r"(?=[ \t>\d*+-])([ \t>*+-]|\d{1,9}[.)])*(`{3,}(?=[^`]*\Z)|~{3,})")

@@ -21,6 +21,7 @@ from urllib.parse import quote
 from shared.evidence.document_prompt import clock_time
 from shared.evidence.figures import alt_text
 from shared.evidence.models import AnswerFigure, Citation
+from shared.evidence.reader_text import MAX_FENCE_CHARS, ReaderText
 from shared.evidence.untrusted_text import markdown_text, one_line, shown_name
 from shared.runs.models import RunAnswer
 from shared.teams import messages
@@ -55,7 +56,8 @@ _MIN_SPLIT_CHARS = 200
 _KINDS = {"personal": "personal", "group": "groupChat", "channel": "channel"}
 
 _CITED = re.compile(r"\[(\d{1,3})\]")
-_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})", re.MULTILINE)
+_CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`).+?(?<!`)\1(?!`)")
+_FENCE = re.compile(rf"^(`{{3,{MAX_FENCE_CHARS}}}|~{{3,{MAX_FENCE_CHARS}}})", re.MULTILINE)
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 _EMPHASIS = re.compile(r"(?<!\\)(\*{1,3})(?=\S)(.+?)(?<=\S)(?<!\\)\1")
 
@@ -209,13 +211,11 @@ def split(text: str, most_chars: int) -> list[str]:
     """
     parts, rest = [], text.strip()
     while len(rest) > most_chars:
-        room = most_chars - 8  # for the lines that close code and open it again
-        end = _place_to_cut(rest[:room])
+        longest = max((len(fence) for fence in _FENCE.findall(rest)), default=3)
+        room = most_chars - 2 * longest - 2  # for the lines that close code and open it again
+        end = _before_code_span(rest, _place_to_cut(rest[:room]))
         part, rest = rest[:end].rstrip(), rest[end:].lstrip("\n")
-        fence = ""
-        for found in _FENCE.findall(part):
-            fence = "" if fence and found.startswith(fence) else fence or found
-        fence = fence[:3]
+        fence = ReaderText.after(f"{part}\n").open_fence
         parts.append(f"{part}\n{fence}" if fence else part)
         rest = f"{fence}\n{rest}" if fence else rest.lstrip()
     return [*parts, rest] if rest or not parts else parts
@@ -228,6 +228,14 @@ def _place_to_cut(room: str) -> int:
         if found > 0:
             return found + len(sign)
     return len(room)
+
+
+def _before_code_span(text: str, end: int) -> int:
+    """Return the place of the cut, moved before a code span that it would cut: outside it, code is a link."""
+    start = text.rfind("\n", 0, end) + 1
+    line = text[start:].partition("\n")[0]
+    spans = ((start + span.start(), start + span.end()) for span in _CODE_SPAN.finditer(line))
+    return next((first for first, last in spans if 0 < first < end < last), end)
 
 
 def _citation(citation: Citation, language: Language, public_address: str | None) -> ShownCitation:

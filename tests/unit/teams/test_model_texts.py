@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from shared.teams.outgoing import in_words, messages_of
+from shared.evidence.reader_text import readable
+from shared.teams.outgoing import in_words, messages_of, split
 from tests.contract.injection import shown
 from tests.fakes.models import ScriptedChatModel
 from tests.unit.answering.world import Model, plan
@@ -13,6 +14,25 @@ from tests.unit.functions.test_model_texts import REPLIES
 from tests.unit.teams.chat import QUESTION, chat
 
 pytestmark = pytest.mark.attack("forged names")
+
+
+LINK = "[Sign in](https://evil.example/login)"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"````\n{'x ' * 60}\n```\n{LINK}\n````\n",
+        f"```\n```js\n{'x ' * 60}\n{LINK}\n```\n",
+        f"{'x' * 70} `code {LINK}` {'y' * 70}",
+        f"   ```\n{'x ' * 60}\n```\n{LINK}\n",
+    ],
+    ids=["longer fence", "fence within code", "code span", "indented fence"],
+)
+def test_a_message_that_is_cut_in_code_shows_no_link(text: str) -> None:
+    parts = split(readable(text), 120)
+    assert len(parts) > 1
+    assert [live_parts(part) for part in parts] == [[] for _ in parts]
 
 
 class Scripted(Model):
