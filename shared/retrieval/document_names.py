@@ -55,6 +55,22 @@ def slips_between(one: str, other: str) -> int:
     return row[-1]
 
 
+def similarity(reference: str, name: str) -> float:
+    """Return how alike two names are, from 0 to 1: twice their common trigrams over all trigrams (Dice).
+
+    The order of words, their separators and a file's suffix make no difference.
+    """
+    one, other = _trigrams(reference), _trigrams(name)
+    return 2 * len(one & other) / (len(one) + len(other)) if one and other else 0.0
+
+
+def _trigrams(name: str) -> set[str]:
+    words = (f" {word} " for word in _NAME_WORD.findall(_SUFFIX.sub("", name).casefold()))
+    return {word[start : start + 3] for word in words for start in range(len(word) - 2)}
+
+
+_NAME_WORD = re.compile(r"[^\W_]+")
+_SUFFIX = re.compile(r"\.\w{2,5}\Z")
 _WORD = re.compile(r"\d+|[^\W\d_]+")  # HX200 and HX-200 are the same words
 _FILLERS = frozenset(
     "the a an of for and in on to our my this that file document documents pdf report's der die das den dem "

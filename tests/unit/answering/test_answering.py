@@ -417,6 +417,31 @@ async def test_a_model_that_only_calls_tools_is_told_to_answer_in_its_last_turn(
     assert view.status == "completed"
 
 
+@pytest.mark.parametrize(
+    ("reference", "offered"),
+    [
+        ("retention-policy-2031.pdf", "Similar names: retention-policy-2029.pdf."),
+        ("remote-work-policy-2031.pdf", ""),
+        ("information-security-policy.pdf", ""),
+    ],
+)
+async def test_only_similar_names_are_offered_for_a_file_that_is_missing(
+    reference: str, offered: str
+) -> None:
+    named = plan(query_type="DOCUMENT_SUMMARY", document_references=(reference,))
+    services = await world(chat_model=ScriptedChatModel(named))
+    names = ("retention-policy-2029.pdf", "leave-policy.pdf", "travel-policy-2024.pdf", "policy.pdf")
+    known = {"status": "ready", "upload_date": "2026-01-01T00:00:00Z", "access_control_list": ["*"]}
+    await services.documents_index.upload(
+        [{**known, "doc_id": name, "filename": name, "title": "Our policy"} for name in names]
+    )
+    view, _ = await ask(services, question=f"Summarise {reference}")
+    assert f"a document named “{reference}”" in text_of(view)
+    assert [line for line in text_of(view).splitlines() if "Similar names" in line] == (
+        [f"Next step: {offered}"] if offered else []
+    )
+
+
 async def test_small_talk_is_answered_by_the_plan() -> None:
     model = ScriptedChatModel(plan(query_type="CONVERSATION", reply="You are welcome.", todo=()))
     view, seen = await ask(await world(chat_model=model), question="Thanks!")
