@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from shared.access.daily_use import Usage
 from shared.documents import figure_store, page_files
-from shared.documents.ids import HINTS_SUFFIX, hints_of, sender_of
+from shared.documents.ids import HINTS_SUFFIX, hints_of, is_upload, sender_of
 from shared.ingestion.acceptance import is_small, pipeline
 from shared.ingestion.claims import MAX_TRIES, PARSED
 from shared.ingestion.models import Layout, PageTexts, Parsed, ParsedFile
@@ -66,7 +66,11 @@ async def parse(task: IngestTask) -> Parsed:
     properties = task.blob or await task.blobs.properties(DOCUMENTS, task.step.blob_name)
     size_bytes = 0 if properties is None else properties.size_bytes
     max_bytes = task.services.settings.ingestion.max_document_bytes
-    if size_bytes > max_bytes:
+    if properties is not None and size_bytes > max_bytes:
+        # Storage cannot limit what is written to an upload address, so the limit holds afterwards.
+        if is_upload(task.step.blob_name):
+            await task.blobs.delete_version(DOCUMENTS, task.step.blob_name, etag=properties.etag)
+        task.used = task.used.plus(Usage(size_bytes=size_bytes))
         raise PayloadTooLargeError(
             f"The file has {size_bytes:,} bytes; at most {max_bytes:,} are read.", "Split the file."
         )

@@ -165,6 +165,30 @@ async def test_a_ticket_for_a_file_that_is_too_large_or_unreadable_is_refused(us
         assert problem_of(await anna.post("/documents/uploads", json=body))[0] == status
 
 
+@pytest.mark.attack("exhaustion")
+async def test_a_file_above_the_limit_at_an_upload_address_is_counted_and_removed(
+    services: Services, durable: IngestingClient, user: AsUser
+) -> None:
+    anna = user("anna")
+    ticket = (await anna.post("/documents/uploads", json={"filename": "big.txt"})).json()
+    (sidecar,) = blobs_of(services)
+    name = sidecar.removesuffix(".acl.json")
+    for size_bytes in (200_002, 300_000):
+        await services.blobs.write(DOCUMENTS, name, b"a" * size_bytes)
+        await durable.start_new("ingest_document", "one", {"blob_name": name})
+        assert await durable.run() == ["failed"]
+        assert name not in blobs_of(services)
+    refused = (await anna.get(ticket["location"].removeprefix("/api"))).json()
+    assert (refused["status"], refused["failure"]) == ("failed", "too_large")
+    used = (await services.user_limits.read("anna")).used
+    assert (used.documents, used.size_bytes) == (1, 500_002)
+    # What an operator drops into the container stays: nobody but its owner may remove it.
+    await services.blobs.write(DOCUMENTS, "big.txt", b"a" * 200_001)
+    await durable.start_new("ingest_document", "two", {"blob_name": "big.txt"})
+    assert await durable.run() == ["failed"]
+    assert "big.txt" in blobs_of(services)
+
+
 async def test_a_place_that_became_somebody_elses_is_not_overwritten(
     services: Services, durable: IngestingClient, user: AsUser
 ) -> None:
