@@ -22,10 +22,11 @@ Resource = Literal[
 SENDING: tuple[Resource, ...] = ("documents", "size_bytes", "parser_seconds", "blocks", "captions")
 ASKING: tuple[Resource, ...] = ("chat_tokens",)
 DRAWING: tuple[Resource, ...] = ("page_images",)
+CALCULATING: tuple[Resource, ...] = ("parser_seconds",)
 _WORDS: Mapping[Resource, str] = {
     "documents": "documents",
     "size_bytes": "bytes of documents",
-    "parser_seconds": "seconds of reading documents",
+    "parser_seconds": "seconds of reading documents and calculating with tables",
     "blocks": "passages of documents",
     "captions": "pictures described",
     "chat_tokens": "tokens of questions and summaries",
@@ -38,7 +39,7 @@ class Usage(Model):
 
     Attributes:
         size_bytes, parser_seconds, blocks, captions: of files that were read for them; `captions` counts
-            pictures that a model described.
+            pictures that a model described. `parser_seconds` includes SQL over tables.
         chat_tokens: that models have read and written for their questions and summaries.
         page_images: pages that were drawn.
     """

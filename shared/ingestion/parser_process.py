@@ -26,26 +26,28 @@ from typing import IO, cast
 
 from shared.ingestion.fair_turns import FairOrder, NoPlaceFreeError, Waiter
 from shared.ingestion.landlock import landlock_version
-from shared.ingestion.parser_worker import Job, ParseJob, WorkerReply
-from shared.platform.errors import BadDocumentError
+from shared.ingestion.parser_worker import READY, Job, ParseJob, WorkerReply
+from shared.platform.errors import BadDocumentError, DependencyError
 from shared.platform.process_memory import hide_memory
 from shared.platform.telemetry import get_logger
 
 _APP_MB = 768  # the host (300 MB), its Python worker (250 MB), uploads that it holds whole (4 MB each)
-_TEXT_MB = 192  # texts of up to 32 KB; an idle worker takes 45 MB
-_PAGE_MB = 320  # a scanned page of 600 dpi decodes to 140 MB
+_TEXT_MB = 144  # texts of up to 32 KB: 90 MB with a tokenizer
+_PAGE_MB = 224  # a page in colour, scanned at 600 dpi without loss: 175 MB
+_QUERY_MB = 144  # 55 MB, and what SQLite may take (sql_worker.py)
 _FILE_WORKERS = 2  # parsing is bound by the processor
 _SENT_FILES = 3  # which a parser service reads; they use no worker, but a copy on the disk
 COPIES = _FILE_WORKERS + _SENT_FILES + 1
 """Documents of up to MAX_DOCUMENT_BYTES that may lie on the disk at once; the last for pictures of pages."""
 PATIENCE_S = 45.0  # with the parser's own limits below the ten minutes that a function may take
+_START_TIMEOUT_S = 60.0  # it takes 1 s; on a machine with many busy processes ten times as long
 _POLL_S = 0.05  # between two looks for a free worker
 _FILE_NICENESS = 5  # a third of the processor where the app, which answers questions, wants it too
 _JOBS_PER_WORKER = 200  # then a fresh one: what a library leaks is given back
 _START = (
     "import sys; sys.path[:] = {path!r}; "
     "from shared.ingestion.parser_worker import main; "
-    "main({memory_bytes}, {niceness}, {folder!r}, {readable!r})"
+    "main({memory_bytes}, {niceness}, {folder!r}, {readable!r}, {modules!r})"
 )
 # Everything else may be a secret. The last two keep address space small, which is what is limited.
 _ENVIRONMENT = ("PATH", "LD_LIBRARY_PATH", "SYSTEMROOT", "TESSDATA_PREFIX", "TMPDIR")
@@ -62,12 +64,15 @@ class ParserPool:
     """Some workers, started when they are needed; each may take `memory_mb`.
 
     They are shared out fairly, and one person's files take all but one at most. `niceness` is added to that
-    of the host's process: the higher, the lower the priority.
+    of the host's process: the higher, the lower the priority. `modules` are imported as a worker starts, so
+    that no job's time goes into it.
     """
 
-    def __init__(self, workers: int, memory_mb: int, niceness: int = 0) -> None:
+    def __init__(
+        self, workers: int, memory_mb: int, niceness: int = 0, modules: tuple[str, ...] = ()
+    ) -> None:
         self.memory_mb = memory_mb
-        self._workers = [_Worker(memory_mb << 20, niceness) for _ in range(workers)]
+        self._workers = [_Worker(memory_mb << 20, niceness, modules) for _ in range(workers)]
         self._free = deque(self._workers)  # used from its end: the last one to work has started already
         self._holders: dict[_Worker, str] = {}  # changed by threads too: never read and written in two steps
         self._order = FairOrder(most_of_one=max(1, workers - 1))
@@ -145,31 +150,24 @@ class ParserPool:
 class _Worker:
     """One process at a time."""
 
-    def __init__(self, memory_bytes: int, niceness: int = 0) -> None:
+    def __init__(self, memory_bytes: int, niceness: int = 0, modules: tuple[str, ...] = ()) -> None:
         self.started = 0  # processes so far
         self._memory_bytes = memory_bytes
         self._niceness = niceness
+        self._modules = modules
         self._process: subprocess.Popen[str] | None = None
         self._jobs = 0
 
     def ask(self, job: Job, timeout_s: float) -> WorkerReply:
-        """The reply of the process; if it crashes or takes too long, a reply that says so."""
+        """Return the reply of the process; if it crashes or takes too long, a reply that says so.
+
+        Raises:
+            DependencyError: no process could be started.
+        """
         if self._process is None or self._process.poll() is not None or self._jobs >= _JOBS_PER_WORKER:
             self._restart(readable=_further_files(job))
         self._jobs += 1
-        process, line = cast("subprocess.Popen[str]", self._process), ""
-        deadline = _Deadline(process)
-        timer = threading.Timer(timeout_s, deadline.expire)
-        timer.daemon = True
-        timer.start()
-        try:
-            with suppress(OSError):  # the process died: the pipe is broken
-                cast("IO[str]", process.stdin).write(job.model_dump_json() + "\n")
-                cast("IO[str]", process.stdin).flush()
-                line = cast("IO[str]", process.stdout).readline()
-        finally:
-            is_late = deadline.withdraw()
-            timer.cancel()
+        line, is_late = self._answer(job.model_dump_json() + "\n", timeout_s)
         if line and is_late:  # it replied in time, but was killed all the same
             self.end()
         if line:
@@ -183,6 +181,23 @@ class _Worker:
             reason="The file crashed the parser: it is damaged or malicious.",
             hint="Check that it opens in a viewer; export it again.",
         )
+
+    def _answer(self, question: str, timeout_s: float) -> tuple[str, bool]:
+        """Return the next line of the process, "" if it died, and whether its time was over."""
+        process, line = cast("subprocess.Popen[str]", self._process), ""
+        deadline = _Deadline(process)
+        timer = threading.Timer(timeout_s, deadline.expire)
+        timer.daemon = True
+        timer.start()
+        try:
+            with suppress(OSError):  # the process died: the pipe is broken
+                cast("IO[str]", process.stdin).write(question)
+                cast("IO[str]", process.stdin).flush()
+                line = cast("IO[str]", process.stdout).readline()
+        finally:
+            is_late = deadline.withdraw()
+            timer.cancel()
+        return line, is_late
 
     def end(self) -> None:
         """End the process, if there is one, and wait for it."""
@@ -202,6 +217,7 @@ class _Worker:
             niceness=self._niceness,
             folder=tempfile.gettempdir(),
             readable=readable,
+            modules=self._modules,
         )
         kept = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
         self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
@@ -213,6 +229,10 @@ class _Worker:
             env={**kept, **_SMALL},
         )
         self._jobs, self.started = 0, self.started + 1
+        line, is_late = self._answer("", _START_TIMEOUT_S)
+        if line != READY or is_late:
+            self.end()
+            raise DependencyError("A parser process did not start.", "Try again in a moment.")
 
 
 class _Deadline:
@@ -256,28 +276,31 @@ class Parsers:
 
     Attributes:
         texts: for short texts, so that they don't wait for minutes of scanned pages.
-        pages: for pictures of pages and SQL over tables, which somebody waits for.
+        pages: for pictures of pages and texts of web pages, which somebody waits for.
+        queries: for SQL over tables, of which a hostile query may take all of its time.
         sent: files that a parser service reads take a turn here, then one of `files`. It starts no worker.
     """
 
     files: ParserPool
     texts: ParserPool
     pages: ParserPool
+    queries: ParserPool
     sent: ParserPool
 
     def close(self) -> None:
         """End the processes of the workers that are free."""
-        for pool in (self.files, self.texts, self.pages):
+        for pool in (self.files, self.texts, self.pages, self.queries):
             pool.close()
 
 
 @cache
 def parsers(instance_memory_mb: int) -> Parsers:
     """The process's pools; their workers together take what the host and the app leave of the memory."""
-    file_mb = (instance_memory_mb - _APP_MB - _TEXT_MB - _PAGE_MB) // _FILE_WORKERS
+    file_mb = (instance_memory_mb - _APP_MB - _TEXT_MB - _PAGE_MB - _QUERY_MB) // _FILE_WORKERS
     return Parsers(
         files=ParserPool(_FILE_WORKERS, file_mb, _FILE_NICENESS),
         texts=ParserPool(1, _TEXT_MB),
         pages=ParserPool(1, _PAGE_MB),
+        queries=ParserPool(1, _QUERY_MB, modules=("shared.tables.sql_worker",)),
         sent=ParserPool(_SENT_FILES, 0),
     )

@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Annotated, Literal
@@ -35,6 +36,7 @@ OPENING_CHARS = 6000
 MAX_PIECES = 50_000  # ten thousand dense pages; a file of 1 MB can hold five times as many empty ones
 MAX_WARNINGS = 20  # a workbook may have thousands of hidden sheets, and all is held in one row of a table
 MAX_WARNING_CHARS = 500
+READY = "ready\n"
 
 
 class ParseJob(Model):
@@ -108,8 +110,13 @@ class WorkerReply(Model):
     failure: FileFailure = "damaged"
 
 
-def main(memory_bytes: int, niceness: int, folder: str, readable: Sequence[str]) -> None:
-    """Serve until the input ends, within so much address space and these files (see `enter_sandbox`)."""
+def main(
+    memory_bytes: int, niceness: int, folder: str, readable: Sequence[str], modules: Sequence[str] = ()
+) -> None:
+    """Serve until the input ends, within so much address space and these files (see `enter_sandbox`).
+
+    Writes READY first, once the `modules` are imported.
+    """
     _end_with_parent()
     if sys.platform != "win32":
         os.nice(niceness)
@@ -118,6 +125,10 @@ def main(memory_bytes: int, niceness: int, folder: str, readable: Sequence[str])
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     _limit_memory(memory_bytes)
     enter_sandbox(folder, readable)
+    for module in modules:
+        import_module(module)
+    replies.write(READY)
+    replies.flush()
     jobs: TypeAdapter[Job] = TypeAdapter(Annotated[Job, Field(discriminator="kind")])
     for line in sys.stdin:
         replies.write(_reply(jobs.validate_json(line), memory_bytes).model_dump_json() + "\n")

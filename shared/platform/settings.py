@@ -907,7 +907,9 @@ class LimitSettings(SettingsGroup):
         default=20_000_000_000, ge=0, description="Bytes of one person's files read in a day."
     )
     max_daily_parser_seconds: int = Field(
-        default=6 * 3600, ge=0, description="Seconds that parsers work on one person's files in a day."
+        default=6 * 3600,
+        ge=0,
+        description="Seconds that parsers work on one person's files and SQL in a day.",
     )
     max_daily_blocks: int = Field(
         default=1_000_000,

@@ -22,7 +22,7 @@ from shared.tables.models import CATALOG, DATABASE, RAW, ROW, Column, Table, Tab
 
 MAX_TABLES = 50  # of a document: each is a block
 MAX_COLUMNS = 400  # SQLite takes 2,000, and a column may need two
-_MAX_CELL_CHARS = 100_000
+_MAX_CELL_CHARS = 32_767  # Excel's own limit; a query reads values of up to 100,000 bytes
 _MAX_LABEL_CHARS = 200
 _MAX_SAMPLE_CHARS = 60
 _SAMPLES = 5

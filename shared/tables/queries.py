@@ -13,7 +13,7 @@ MAX_ROWS = 1000  # fetched
 MAX_RESULT_CHARS = 2_000_000
 MAX_SOURCE_ROWS = 20
 QUERY_TIMEOUT_S = 2.0  # of processor time; SQLite looks at the clock between its steps; within one it cannot
-KILL_AFTER_S = 30.0  # with the start of a worker process on a loaded machine
+KILL_AFTER_S = 5.0  # of the clock, for steps that take longer than all of the above
 
 Cell = str | int | float | None
 

@@ -29,11 +29,11 @@ from shared.tables.queries import (
 from shared.tables.sql_guard import FUNCTION_NAMES, Guarded, guarded
 from shared.tables.sql_words import in_words
 
-_MAX_CELL_BYTES = 1_000_000
-_HEAP_BYTES = 96 << 20
+_MAX_TEXT_BYTES = 100_000  # of a value: within one, SQLite looks at no clock
+_HEAP_BYTES = 64 << 20  # sorting and joining use files
 _STEPS_BETWEEN_LOOKS = 10_000
 _LIMITS = {
-    apsw.SQLITE_LIMIT_LENGTH: _MAX_CELL_BYTES,
+    apsw.SQLITE_LIMIT_LENGTH: _MAX_TEXT_BYTES,
     apsw.SQLITE_LIMIT_SQL_LENGTH: 100_000,  # of what the guard generated, with every `*` spelt out
     apsw.SQLITE_LIMIT_COMPOUND_SELECT: 20,
     apsw.SQLITE_LIMIT_EXPR_DEPTH: 100,

@@ -4,11 +4,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 
+from shared.access.daily_use import CALCULATING, Usage
+from shared.access.limits import admit, charge
 from shared.access.models import UserContext
 from shared.access.security_filter import readable_databases
 from shared.conversations.memory import MemorySearch
 from shared.documents.figures import image_urls
-from shared.platform.errors import ConfigurationError
+from shared.platform.errors import BudgetExceededError, ConfigurationError, DailyLimitError
 from shared.platform.language_models.models import CallLimits, ToolDefinition
 from shared.platform.search import Filters
 from shared.platform.settings import OPTIONAL_TOOLS, Settings
@@ -18,7 +20,8 @@ from shared.retrieval.filters import BLOCK_FIELDS, DOCUMENT_FIELDS, render_filte
 from shared.retrieval.fusion import relevant_cosine
 from shared.retrieval.secured_index import SecuredIndex
 from shared.runs.agents import AgentDefinition
-from shared.tables.readable_tables import TableLookup
+from shared.tables.queries import QueryResult
+from shared.tables.readable_tables import ReadableTable, TableLookup
 from shared.tools.ask_user import AskUser
 from shared.tools.base import Found, Tool
 from shared.tools.block_judges import BlockJudge, Grade, Rerank
@@ -135,16 +138,28 @@ def _judging(tool: type[BlockJudge], binding: Binding) -> Tool:
 
 
 def run_query_of(binding: Binding) -> RunQuery:
-    """What runs SQL for the user, over tables that were found readable."""
-    services = binding.services
-    memory_mb = services.settings.host.instance_memory_mb
-    return partial(
-        run_query,
-        blobs=services.blobs,
-        databases=services.databases,
-        instance_memory_mb=memory_mb,
-        whose=binding.user.user_id,
-    )
+    """Return what runs SQL for the user over tables that they may read, and charges its time to them."""
+    services, user = binding.services, binding.user
+
+    async def charge_seconds(seconds: float) -> None:
+        await charge(user.user_id, Usage(parser_seconds=seconds), services.user_limits)
+
+    async def run(sql: str, tables: Sequence[ReadableTable]) -> QueryResult:
+        try:
+            await admit(user, services.settings, services.user_limits, calls=0, needs=CALCULATING)
+        except DailyLimitError as used_up:
+            raise BudgetExceededError(used_up.detail, *used_up.hints) from None
+        return await run_query(
+            sql,
+            tables,
+            blobs=services.blobs,
+            databases=services.databases,
+            instance_memory_mb=services.settings.host.instance_memory_mb,
+            whose=user.user_id,
+            charge=charge_seconds,
+        )
+
+    return run
 
 
 def _query_structured_data(binding: Binding) -> Tool:

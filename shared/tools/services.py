@@ -3,6 +3,7 @@
 from typing import Protocol
 
 from shared.access.audit_trail import AuditTrail
+from shared.access.user_limit_store import UserLimitStore
 from shared.conversations.services import ConversationServices
 from shared.platform.search import SearchIndex
 from shared.platform.web_pages import WebPages
@@ -17,6 +18,7 @@ class ToolServices(ConversationServices, Protocol):
 
     content_index: SearchIndex
     audit: AuditTrail
+    user_limits: UserLimitStore
     databases: Databases
     web_search: WebSearch | None
     web_pages: WebPages | None

@@ -3,7 +3,9 @@
 Over files the worker process runs it; what a database is asked is checked there first.
 """
 
-from collections.abc import Sequence
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -33,7 +35,8 @@ from shared.tables.queries import (
 from shared.tables.readable_tables import ReadableTable, named_in
 from shared.tables.table_cache import TableCache
 
-_PATIENCE_S = 20.0  # for pages that are being drawn
+_PATIENCE_S = 20.0  # for other queries: with KILL_AFTER_S, at least three
+Charge = Callable[[float], Awaitable[None]]
 _cached = TableCache()
 _asking = FairTurns(4)  # connections to databases: they have some hundred, for everybody
 
@@ -46,16 +49,22 @@ async def run_query(
     databases: Databases,
     instance_memory_mb: int,
     whose: str,
+    charge: Charge,
 ) -> QueryResult:
-    """The rows of a query over these tables and no others; `whose`: of the person who asks.
+    """Return the rows of a query over these tables and no others.
+
+    Args:
+        whose: the id of the person who asks.
+        charge: is told the seconds that the worker took.
 
     Raises:
         InvalidQueryError: the SQL is not allowed, or wrong; how to correct it.
         CallTimeoutError: it takes too much time or memory.
         NoPlaceFreeError, DependencyError: it may be tried again.
     """
+    worker = _Worker(instance_memory_mb, whose, charge)
     if any(is_database_id(table.doc_id) for table in named_in(sql, tables)):
-        return await _of_database(sql, named_in(sql, tables), databases, instance_memory_mb, whose)
+        return await _of_database(sql, named_in(sql, tables), databases, worker)
     tables = [table for table in tables if not is_database_id(table.doc_id)]
     versions = {(table.doc_id, table.content_hash): table.size_bytes for table in tables}
     if len(versions) > MAX_FILES:
@@ -80,11 +89,11 @@ async def run_query(
             for version, path in paths.items()
         )
         job = QueryJob(target=folder / "reply.json", sql=sql, files=files)
-        return result_of(await _performed(job, instance_memory_mb, whose))
+        return result_of(await worker.perform(job))
 
 
 async def _of_database(
-    sql: str, tables: Sequence[ReadableTable], databases: Databases, instance_memory_mb: int, whose: str
+    sql: str, tables: Sequence[ReadableTable], databases: Databases, worker: "_Worker"
 ) -> QueryResult:
     doc_id, *others = dict.fromkeys(table.doc_id for table in tables)
     if others:
@@ -98,19 +107,37 @@ async def _of_database(
             schemas=tuple(databases.schema(doc_id, table.table) for table in tables),
             views=tuple(table.queried for table in tables),
         )
-        reply = await _performed(job, instance_memory_mb, whose)
+        reply = await worker.perform(job)
     result = result_of(reply)
-    async with _asking.turn(whose):
+    async with _asking.turn(worker.whose):
         rows, is_cut = await engine.rows(reply.executed, len(result.columns))
     return result.model_copy(update={"rows": rows, "row_count": len(rows), "truncated": is_cut})
 
 
-async def _performed(job: QueryJob | GuardJob, instance_memory_mb: int, whose: str) -> QueryReply:
-    try:
-        await parsers(instance_memory_mb).pages.run(job, KILL_AFTER_S, _PATIENCE_S, whose)
-    except BadDocumentError:  # the worker was ended, or came to an end by itself
-        raise CallTimeoutError("The query takes too much time or memory.", "Ask for less.") from None
-    return QueryReply.model_validate_json(job.target.read_bytes())
+@dataclass(frozen=True)
+class _Worker:
+    """The process that runs queries, for one person."""
+
+    instance_memory_mb: int
+    whose: str
+    charge: Charge
+
+    async def perform(self, job: QueryJob | GuardJob) -> QueryReply:
+        """Run a job and charge the time that it took, also if it failed.
+
+        Raises:
+            CallTimeoutError: the process was ended, or ended by itself.
+        """
+        pool = parsers(self.instance_memory_mb).queries
+        async with pool.turn(self.whose, _PATIENCE_S) as run:
+            began = time.monotonic()
+            try:
+                await run(job, KILL_AFTER_S)
+            except BadDocumentError:
+                raise CallTimeoutError("The query takes too much time or memory.", "Ask for less.") from None
+            finally:
+                await self.charge(time.monotonic() - began)
+        return QueryReply.model_validate_json(job.target.read_bytes())
 
 
 def result_of(reply: QueryReply) -> QueryResult:

@@ -1,5 +1,6 @@
 """Tables that were dropped as files are listed and calculated with, by those who may read them."""
 
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -7,6 +8,8 @@ import pytest
 from starlette.requests import Request
 
 from functions.http.mcp_tools import ListTables, McpCall, RunSql
+from shared.access.daily_use import Usage
+from shared.access.limits import charge, use_of_today
 from shared.access.models import UserContext
 from shared.tools.base import ToolResult
 from shared.tools.registry import bound_tool
@@ -130,3 +133,34 @@ async def test_a_question_that_tables_cannot_answer_is_refused(services: Service
     result = await used(asked, "query_structured_data", ANNA, question="Total costs?")
     assert result["type"] == "InvalidQueryError"
     assert "no column of costs" in result["error"]
+
+
+@pytest.mark.attack("sql")
+async def test_a_query_that_looks_at_no_clock_is_ended_and_charged(services: Services) -> None:
+    table = await dropped(services, f"Name,Amount\n{'a' * 30_000},3\n")
+    name, table_id = table["name"], table["table_id"]
+    searches = ", ".join(f"instr(h, n || {number})" for number in range(150))
+    sql = f"SELECT {searches} FROM (SELECT name || name || name AS h, name AS n FROM {name})"
+    charged_before = await parser_seconds(services, ANNA)
+    began = time.monotonic()
+    ended = await used(services, "run_sql", ANNA, sql=sql, table_ids=[table_id])
+    assert ended["type"] == "TimeoutError"
+    assert 4 < await parser_seconds(services, ANNA) - charged_before < time.monotonic() - began
+    again = await used(services, "run_sql", ANNA, sql=f"SELECT SUM(amount) FROM {name}", table_ids=[table_id])
+    assert again["rows"] == [[3]]
+
+
+@pytest.mark.attack("sql")
+async def test_whoever_has_used_up_their_parser_time_calculates_no_more_today(services: Services) -> None:
+    table = await dropped(services)
+    limits = services.settings.limits.model_copy(update={"max_daily_parser_seconds": 0.001})
+    settings = services.settings.model_copy(update={"limits": limits})
+    sql, few = f"SELECT SUM(revenue) FROM {table['name']}", replace(services, settings=settings)
+    await charge("anna", Usage(parser_seconds=1), services.user_limits)
+    refused = await used(few, "run_sql", ANNA, sql=sql, table_ids=[table["table_id"]])
+    assert (refused["type"], "limit" in refused["error"]) == ("BudgetExceededError", True)
+
+
+async def parser_seconds(services: Services, user: UserContext) -> float:
+    views = await use_of_today(user, services.settings, services.user_limits)
+    return next((view.used for view in views if view.resource == "parser_seconds"), 0.0)

@@ -71,7 +71,9 @@ def test_the_parsers_words_for_lateness_and_crashes_are_known(
     job = ParseJob(**paths, filename="a.txt", max_tokens=99, max_blocks=9)
     worker = _Worker(384 << 20)
     assert ending_of("failed", worker.ask(job, timeout_s=0).reason, ()) == "timed_out"
-    monkeypatch.setattr(parser_process, "_START", "import os; {path!r}; os.abort()")
+    monkeypatch.setattr(
+        parser_process, "_START", "import os; {path!r}; print('ready', flush=True); os.abort()"
+    )
     assert ending_of("failed", worker.ask(job, timeout_s=60).reason, ()) == "crashed"
 
 

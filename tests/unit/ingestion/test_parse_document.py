@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
@@ -13,7 +14,7 @@ from shared.ingestion import parse_document
 from shared.ingestion.claims import MAX_TRIES, IngestTask, is_quarantined
 from shared.ingestion.fair_turns import NoPlaceFreeError
 from shared.ingestion.models import CloseRequest, IngestFailure, IngestReply, IngestStep, Layout, Parsed
-from shared.ingestion.parser_process import ParserPool, Parsers, RunJob, parsers
+from shared.ingestion.parser_process import ParserPool, RunJob, parsers
 from shared.ingestion.parser_services import LayoutReader, ParserServices
 from shared.ingestion.parser_worker import Job
 from shared.ingestion.steps import close, perform
@@ -43,7 +44,7 @@ class Busy(ParserPool):
 def use_pool(monkeypatch: pytest.MonkeyPatch, pool: ParserPool) -> None:
     """Have files that are not small parsed by `pool`."""
     usual = parsers(2048)
-    pools = Parsers(files=pool, texts=usual.texts, pages=usual.pages, sent=usual.sent)
+    pools = replace(usual, files=pool)
     monkeypatch.setattr(parse_document, "parsers", lambda _: pools)
 
 

@@ -185,7 +185,7 @@ async def test_a_worker_gets_no_secret_of_the_app(
 @pytest.mark.parametrize("instance_memory_mb", [2048, 4096])
 def test_the_parsers_of_an_instance_fit_into_its_memory(instance_memory_mb: int) -> None:
     pools = parser_process.parsers(instance_memory_mb)
-    everything = [(2, pools.files), (1, pools.texts), (1, pools.pages)]
+    everything = [(2, pools.files), (1, pools.texts), (1, pools.pages), (1, pools.queries)]
     assert all(len(pool._workers) == count for count, pool in everything)
     taken_mb = sum(count * pool.memory_mb for count, pool in everything)
     assert taken_mb <= instance_memory_mb - parser_process._APP_MB
