@@ -1,13 +1,15 @@
 """PDF, by PDFium. Runs in the worker process only: PDFium is not thread-safe, and a bad file may hang it.
 
 A page is a scan when it holds next to no text and something is drawn on it, or when a picture covers it and
-its few words are likely a stamp. Recognised words are the page's paragraphs.
+its few words are likely a stamp. Recognised words are the page's paragraphs; a stamp that is recognised as
+well comes once.
 """
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from difflib import SequenceMatcher
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
 
 MIN_PAGE_CHARS = 20  # a page with less, and with something drawn on it, is a scan
 _STAMP_CHARS = 200  # what a stamp or a running header adds to a scanned page
+_STAMP_LIKENESS = 0.8  # of letters: recognition misreads some of small print (unmeasured)
 _MAX_SCAN_SIDE_PX = 4000
 _SIZE_SHARE = 0.9  # of a recognised line's height: its font size, near enough to tell lines from gaps
 _PASSWORD, _SECURITY = 4, 5  # FPDF_GetLastError, fpdfview.h
@@ -250,9 +253,16 @@ class Sheet(NamedTuple):
 
 @dataclass
 class _Page:
-    """What was found on a page. `figures`: each with the line before which it belongs, None = at the end."""
+    """What was found on a page.
+
+    Attributes:
+        figures: each with the line before which it belongs, None = at the end.
+        stamp: lines that the file holds as text on a scanned page.
+        text: what was recognised, without the stamp.
+    """
 
     figures: list[tuple[Line | None, Element]] = field(default_factory=list)
+    stamp: Sequence[Line] = ()
     recognised: "Future[Recognised | None] | None" = None
     text: str | None = None
 
@@ -274,11 +284,9 @@ class PdfPictures:
         chars = sum(len(line.text) for line in lines)
         content = sheet.content
         is_empty = chars < MIN_PAGE_CHARS and (bool(content.drawn) if chars else content.has_objects)
-        is_scan_read = self._context.service_pages is not None or self._context.recognition.is_available
-        may_be_stamp = chars < _STAMP_CHARS and is_scan_read
-        if is_empty or (may_be_stamp and covering_picture(content) is not None):
-            self._recognise(sheet.page, sheet.number)
-        elif not self._context.figures.is_full:
+        is_stamped = not is_empty and chars < _STAMP_CHARS and covering_picture(content) is not None
+        is_read = (is_empty or is_stamped) and self._recognise(sheet, lines)
+        if not (is_empty or is_read or self._context.figures.is_full):
             self._keep_figures(sheet, lines, tables)
 
     def finish(self, document: Any) -> None:
@@ -287,7 +295,7 @@ class PdfPictures:
             if found.recognised is not None:
                 recognised = found.recognised.result()
                 if recognised is not None:
-                    found.text = recognised.text
+                    found.text = without_stamp(recognised.text, [line.text for line in found.stamp])
                     self._keep_of_scan(document, page_number, recognised)
                 elif page_number not in self.unread:
                     self.unread.append(page_number)
@@ -317,19 +325,23 @@ class PdfPictures:
         for paragraph in text_paragraphs(_marked(found.text or ""), page_number):
             yield _mended(paragraph, hyphens)
 
-    def _recognise(self, page: Any, page_number: int) -> None:
+    def _recognise(self, sheet: Sheet, lines: Sequence[Line]) -> bool:
+        """Have a page read. Returns whether its words are there or will be."""
+        found = self._pages[sheet.number]
+        found.stamp = lines
         if self._context.service_pages is not None:
-            text = self._pages[page_number].text = self._context.service_pages.text_of(page_number)
-            if text is None:
-                self.unread.append(page_number)
-            return
-        if not self._context.recognition.is_available:
-            self.unread.append(page_number)
-            return
-        width, height = page.get_size()
-        scale = min(DPI / 72, _MAX_SCAN_SIDE_PX / max(width, height))
-        picture = rendered(page, scale, grayscale=True)
-        self._pages[page_number].recognised = self._context.recognition.submit(picture)
+            text = self._context.service_pages.text_of(sheet.number)
+            if text is not None:
+                found.text = without_stamp(text, [line.text for line in lines])
+                return True
+        elif self._context.recognition.is_available:
+            width, height = sheet.page.get_size()
+            scale = min(DPI / 72, _MAX_SCAN_SIDE_PX / max(width, height))
+            picture = rendered(sheet.page, scale, grayscale=True)
+            found.recognised = self._context.recognition.submit(picture)
+            return True
+        self.unread.append(sheet.number)
+        return False
 
     def _keep_figures(
         self,
@@ -404,6 +416,24 @@ def _placed_lines(page: Any, page_number: int, recognised: Recognised) -> list[L
         )
         for line, region in zip(recognised.lines, regions, strict=True)
     ]
+
+
+def without_stamp(text: str, stamp: Sequence[str]) -> str:
+    """Return recognised text without the lines that repeat a stamp, which may be misread in places."""
+    stamps = [known for line in stamp if (known := _letters(line))]
+    paragraphs = (
+        [line for line in paragraph.split("\n") if not any(_is_like(_letters(line), one) for one in stamps)]
+        for paragraph in text.split("\n\n")
+    )
+    return "\n\n".join("\n".join(lines) for lines in paragraphs if lines)
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, text.casefold()))
+
+
+def _is_like(recognised: str, known: str) -> bool:
+    return SequenceMatcher(None, recognised, known, autojunk=False).ratio() >= _STAMP_LIKENESS
 
 
 def _mended(element: Element, hyphens: HyphenRule) -> Element:

@@ -65,6 +65,33 @@ def test_a_scan_with_a_stamp_is_read_too(tmp_path: Path, tesseract: Tesseract) -
     assert any("Document 12" in text for text in texts_of(document, 1))
 
 
+STAMP = "Case 1:20-cv-00042  Document 12  Page 1 of 1"
+
+
+def stamped_pdf(path: Path, stamp: str = STAMP) -> Path:
+    """Two scans, the first without a stamp."""
+    maker = FigureMaker().page().background(scan(["…"]))
+    maker.page().background(scan(["…"])).paragraph(stamp)
+    return maker.write(path)
+
+
+def test_a_stamp_that_is_recognised_as_well_comes_once(tmp_path: Path, tesseract: Tesseract) -> None:
+    misread = STAMP.replace("00042", "OO042")
+    tesseract(printing(misread, "The relief valve opens at 7.2 bar."))
+    document = read(stamped_pdf(tmp_path / "a.pdf"), tmp_path)
+    said = " ".join(texts_of(document, 2))
+    assert said.count("Document 12") == 1
+    assert "OO042" not in said
+    assert "7.2 bar" in said
+
+
+@pytest.mark.usefixtures("no_tesseract")
+def test_without_the_program_a_scan_with_a_stamp_is_named_too(tmp_path: Path) -> None:
+    document = read(stamped_pdf(tmp_path / "a.pdf"), tmp_path)
+    assert document.warnings == ("Pages 1-2 hold no text (scanned?) and cannot be searched.",)
+    assert any("Document 12" in text for text in texts_of(document, 2))
+
+
 def test_a_page_that_shows_a_picture_and_no_words_is_a_figure(tmp_path: Path, tesseract: Tesseract) -> None:
     tesseract("")
     document = read(FigureMaker().page().background().write(tmp_path / "a.pdf"), tmp_path)
