@@ -178,7 +178,7 @@ class AnswerWriter:
         if gap.missing in self.not_searched:
             said = self.words.gap_not_searched.format(gap.missing.rstrip(". "))
         else:
-            said = self._lacking().format(gap.missing.rstrip(". ") or self.words.asked)
+            said = self.words.with_missing(self._lacking(), gap.missing or self.words.asked)
             said += f"\n\n{self.words.next_step.format(gap.next_step)}" if gap.next_step else ""
         self._note(said)
         self._judged = (len(self.text), self.unsupported_claims)

@@ -6,7 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from shared.conversations.models import MAX_TITLE_CHARS, Thread, ThreadTurn
-from shared.evidence.messages import ENGLISH, GERMAN
+from shared.evidence.messages import ENGLISH, GERMAN, OTHER_LANGUAGE
 from shared.platform.prompts import element
 from shared.runs.models import Conversation, RunAnswer, Turn
 
@@ -26,7 +26,7 @@ _REFERENCE = re.compile(r" ?\(Source: [^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)\[\d+\]
 _REMARK = re.compile(
     "|".join(
         r"\s*" + re.escape(remark.strip()).replace(re.escape("{}"), r"[^\n]*?")
-        for words in (ENGLISH, GERMAN)
+        for words in (ENGLISH, GERMAN, OTHER_LANGUAGE)
         for remark in (words.unsupported, words.unproved, words.note)
     )
 )

@@ -1,4 +1,8 @@
-"""The fixed sentences of an answer, in its language: English or German. Pure."""
+"""The fixed sentences of an answer, in its language: English or German. Pure.
+
+An answer in another language has none: its model writes gaps as whole sentences, and signs stand for our own
+remarks. What is written without a model is in English as a whole.
+"""
 
 from dataclasses import dataclass, replace
 
@@ -39,10 +43,20 @@ class Messages:
     documents: str
 
     @property
+    def model_writes_gaps(self) -> bool:
+        """Whether a gap is a whole sentence of the model, without words of ours around it."""
+        return self.no_more == "{}"
+
+    def with_missing(self, frame: str, missing: str) -> str:
+        """Return a sentence of ours about what is missing, or the model's own."""
+        return frame.format(missing if self.model_writes_gaps else missing.rstrip(". "))
+
+    @property
     def without_search(self) -> "Messages":
         """The sentences for an answer without any search: they claim nothing about the documents."""
         step = self.not_searched_step
-        return replace(self, no_answer="{}.", nothing_found=self.not_searched, nothing_found_step=step)
+        no_answer = "{}" if self.model_writes_gaps else "{}."
+        return replace(self, no_answer=no_answer, nothing_found=self.not_searched, nothing_found_step=step)
 
 
 ENGLISH = Messages(
@@ -111,11 +125,30 @@ GERMAN = Messages(
 )
 
 
+OTHER_LANGUAGE = replace(
+    ENGLISH,
+    unsupported=" *(?)*",
+    unproved="*(?: {})*",
+    withheld="*(…)*",
+    no_answer="{}",
+    no_rest="{}",
+    no_more="{}",
+    asked="The documents don't answer this.",
+    next_step="{}",
+    nothing_found=ENGLISH.no_answer.format(ENGLISH.nothing_found),
+    none_with=ENGLISH.no_answer.format(ENGLISH.none_with),
+    no_such_document=ENGLISH.no_answer.format(ENGLISH.no_such_document),
+    not_searched=f"{ENGLISH.not_searched}.",
+    note="*(…)*",
+)
+_WITH_SENTENCES = {"": ENGLISH, "und": ENGLISH, "en": ENGLISH, "de": GERMAN}
+
+
 def is_german(language: str) -> bool:
     """Whether a language's ISO 639-1 code, with or without a region, is that of German."""
     return language.lower().split("-")[0] == "de"
 
 
 def messages_in(language: str) -> Messages:
-    """The sentences in a language by its ISO 639-1 code; English for any but German."""
-    return GERMAN if is_german(language) else ENGLISH
+    """Return the sentences in a language by its ISO 639-1 code; English if the language is unknown."""
+    return _WITH_SENTENCES.get(language.lower().split("-")[0], OTHER_LANGUAGE)

@@ -4,10 +4,10 @@ Our own sentences are in the answer's language: English, or German.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from shared.evidence.messages import is_german
+from shared.evidence.messages import is_german, messages_in
 from shared.evidence.reader_text import readable_line
 from shared.platform.blobs import BlobStore
 from shared.runs.models import ChildStatus, ProfileName, RunRecord, SubagentView
@@ -114,9 +114,15 @@ GERMAN = SubagentWords(
 )
 
 
+# Of these words, only the heading and the mark stand in the text of an answer.
+OTHER_LANGUAGE = replace(ENGLISH, web_heading="Web:", one_source="1")
+
+
 def subagent_words(language: str) -> SubagentWords:
-    """Our sentences in a language by its ISO 639-1 code; English for any but German."""
-    return GERMAN if is_german(language) else ENGLISH
+    """Return our sentences in a language by its ISO 639-1 code; English for any but German."""
+    if is_german(language):
+        return GERMAN
+    return OTHER_LANGUAGE if messages_in(language).model_writes_gaps else ENGLISH
 
 
 def warning_of(words: SubagentWords, state: SubagentState, status: ChildStatus) -> str:

@@ -2,12 +2,20 @@
 
 import pytest
 
-from shared.evidence.messages import ENGLISH, GERMAN, messages_in
+from shared.evidence.messages import ENGLISH, GERMAN, OTHER_LANGUAGE, messages_in
 
 
 @pytest.mark.parametrize(
     ("language", "words"),
-    [("en", ENGLISH), ("de", GERMAN), ("de-AT", GERMAN), ("DE", GERMAN), ("del", ENGLISH), ("", ENGLISH)],
+    [
+        ("en", ENGLISH),
+        ("de", GERMAN),
+        ("de-AT", GERMAN),
+        ("DE", GERMAN),
+        ("del", OTHER_LANGUAGE),
+        ("fr", OTHER_LANGUAGE),
+        ("", ENGLISH),
+    ],
 )
-def test_we_speak_german_and_to_everyone_else_english(language: str, words: object) -> None:
+def test_sentences_are_english_or_german_and_none_in_other_languages(language: str, words: object) -> None:
     assert messages_in(language) is words

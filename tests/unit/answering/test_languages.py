@@ -1,0 +1,66 @@
+"""An answer is in one language: sentences of ours are added where they exist in it, else signs."""
+
+from typing import Any
+
+import pytest
+
+from shared.platform.language_models.models import ModelTurn
+from tests.fakes.models import ScriptedChatModel
+from tests.fakes.services import fake_services
+from tests.unit.answering.test_answering import ask, text_of
+from tests.unit.answering.world import plan, world
+
+CITED = '<cite doc_id="manual" quote="The pump runs at 15 bar."/>'
+MISSING = "Les documents n'indiquent pas le prix de la pompe."
+NEXT = "Demandez-le au service des ventes."
+GAP = f'<gap missing="{MISSING}" next_step="{NEXT}"/>'
+
+
+async def answer_in(language: str, *replies: Any) -> tuple[str, list[str]]:
+    """The answer's text, and all that the model was told for it."""
+    model = ScriptedChatModel(plan(language=language, todo=()), *replies)
+    view, _ = await ask(await world(chat_model=model), question="Combien coûte la pompe ?")
+    return text_of(view), [message.text for message in model.conversations[0]]
+
+
+async def test_a_french_answer_has_no_english_frame() -> None:
+    text, told = await answer_in("fr", f"<answer>{GAP}")
+    assert text == f"{MISSING}\n\n{NEXT}"
+    assert "write `missing` as a whole sentence" in told[1]
+
+
+async def test_nor_has_one_that_is_partly_answered() -> None:
+    text, _ = await answer_in("fr-CA", f"<answer>La pompe tourne à 15 bar. {CITED}\n\n{GAP}")
+    assert text == f"La pompe tourne à 15 bar. (Source: manual.pdf, S. 1)[1]\n\n{MISSING}\n\n{NEXT}"
+
+
+async def test_what_is_not_proved_is_marked_by_a_sign() -> None:
+    text, _ = await answer_in("fr", "<answer>La pompe tourne à 15 bar.")
+    assert text == "La pompe tourne à 15 bar. *(?)*"
+
+
+async def test_an_answer_that_was_cut_off_ends_with_a_sign() -> None:
+    text, _ = await answer_in("fr", ModelTurn(text=f"<answer>15 bar. {CITED} Et", cut=True))
+    assert text == "15 bar. (Source: manual.pdf, S. 1)[1] Et\n\n*(…)*"
+
+
+async def test_without_a_model_the_whole_answer_is_in_english() -> None:
+    services = fake_services(chat_model=ScriptedChatModel(plan(language="fr", todo=())))
+    view, _ = await ask(services, question="Combien coûte la pompe ?")
+    assert text_of(view) == (
+        "The documents don't answer this. What's missing: a document on this that you can read.\n\n"
+        "Name the document, use other words, or ask its owner for access."
+    )
+
+
+@pytest.mark.parametrize(
+    ("language", "begins"),
+    [
+        ("de", "Die Dokumente beantworten das nicht. Es fehlt: x."),
+        ("en-GB", "The documents don't answer this."),
+    ],
+)
+async def test_languages_with_sentences_of_their_own_keep_them(language: str, begins: str) -> None:
+    text, told = await answer_in(language, '<answer><gap missing="x" next_step="y"/>')
+    assert text.startswith(begins)
+    assert "whole sentence" not in told[1]
