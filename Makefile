@@ -11,11 +11,12 @@ BIN := .venv/bin
 SHELL := /bin/bash
 
 PYTEST := $(BIN)/python -m pytest
+NIGHTLY = $(abspath $(or $(OUT),build/nightly))
 
 # Without bytecode files every worker of pytest rewrites all tests, and every server compiles all modules.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help web web-check screenshot run demo test e2e soak fmt lint types audit docs ingest-report eval eval-routing eval-comparisons eval-quotes eval-tables eval-pace eval-steps eval-real budgets kill-subagents kills chaos fuzz load teams-package infra-check bench bench-start bench-search bench-durable bench-ingestion bench-fairness bench-answer bench-delegation bench-quotes journeys clean
+.PHONY: help web web-check screenshot run demo test e2e nightly fmt lint types audit docs ingest-report eval eval-quotes eval-tables eval-pace eval-steps eval-real budgets kills chaos fuzz attack load teams-package infra-check bench-start bench-search bench-ingestion bench-fairness bench-answer journeys clean
 
 help:                ## list the verbs
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -39,10 +40,14 @@ test: .set-up-test   ## lint, types, and beside them, which has one core, the qu
 	@$(MAKE) --no-print-directory -j2 lint types .quick-tests
 
 e2e: .set-up-test    ## the tests that start the whole stack, kill things, or take minutes
-	$(PYTEST) -n 3 --dist loadfile --no-loadscope-reorder -m e2e $(ARGS)
+	$(PYTEST) -n 3 --dist loadfile --no-loadscope-reorder -m "e2e and not nightly" $(ARGS)
 
-soak: .set-up-test   ## the crash tests of documents at their whole length: KILLS=30 of the host
-	KILLS=$(or $(KILLS),30) $(PYTEST) -m e2e tests/e2e/test_ingestion_crashes.py $(ARGS)
+nightly: .set-up-test               ## the slow suites: kills, chaos, attacks, load, fuzz, budgets, endurance; reports in OUT=folder
+	@mkdir -p $(NIGHTLY); failed=; \
+	  for verb in .nightly-tests kills chaos attack fuzz budgets load; do \
+	    $(MAKE) --no-print-directory $$verb OUT=$(NIGHTLY)/$$verb.json || failed="$$failed $$verb"; \
+	  done; \
+	  [ -z "$$failed" ] || { echo "Failed:$$failed"; exit 1; }
 
 fmt: .set-up-test    ## format, and mend what the linter can mend
 	$(BIN)/ruff check --fix-only .
@@ -71,13 +76,6 @@ eval: .set-up-run    ## how right the answers are: DATA=folder SETS=a,b OUT=repo
 	  $(if $(filter-out 0,$(PROMPTS)),--prompts) \
 	  $(if $(QUERIES),--queries "$(QUERIES)") $(if $(BASELINE),--baseline "$(BASELINE)") $(ARGS)
 
-eval-routing: .set-up-run          ## what questions are taken for, and when the app asks back: OUT=report.json
-	@$(BIN)/python -m evals.routing --out "$(OUT)" $(ARGS)
-
-eval-comparisons: .set-up-run      ## are all documents of a comparison cited, with sub-agents and without: DATA, SETS, OUT; LIMIT, KEEP
-	@$(BIN)/python -m evals.comparisons --data "$(DATA)" --sets "$(SETS)" --out "$(OUT)" $(if $(LIMIT),--limit "$(LIMIT)") \
-	  $(if $(filter-out 0,$(KEEP)),--keep) $(ARGS)
-
 eval-quotes: .set-up-run           ## what passes as a quotation, near misses of the data sets beside it: DATA=quotations.jsonl OUT=report.json
 	@$(BIN)/python -m evals.quotes --data "$(DATA)" --out "$(OUT)" $(ARGS)
 
@@ -95,9 +93,6 @@ eval-real: .set-up-run             ## a file of questions, each run whole, throu
 
 budgets: .set-up-run ## do runs keep time, tokens and cost, whatever the model does: RUNS=200 OUT=report.json; ARGS="--lanes 2"
 	@$(BIN)/python -m evals.budgets --runs "$(or $(RUNS),200)" --out "$(or $(OUT),report.json)" $(ARGS)
-
-kill-subagents: .set-up-test       ## kill -9 of the host while sub-agents work, at its whole length: KILLS=20
-	KILLS=$(or $(KILLS),20) $(PYTEST) -m e2e tests/e2e/sub_agents/test_kills.py $(ARGS)
 
 kills: .set-up-run ## what is lost when the worker or the host is killed at work: ROUNDS=20 OUT=report.json; ARGS="--kinds worker"
 	@$(BIN)/python -m evals.kills --rounds "$(or $(ROUNDS),20)" --out "$(or $(OUT),report.json)" $(ARGS)
@@ -121,16 +116,11 @@ infra-check: .set-up-test           ## rules and snapshots of the deployment, by
 teams-package: .set-up-test         ## the Teams app package, checked by Microsoft's schema: APP_ID=guid HOST=name OUT=file; ARGS="--name ..."
 	@$(BIN)/python -m scripts.teams_package --app-id "$(APP_ID)" --host "$(HOST)" --out "$(or $(OUT),build/groundwork-teams.zip)" $(ARGS)
 
-bench: bench-search bench-durable  ## the search server and the durable executor
-
 bench-start: .set-up-test          ## cold start: imports and agent creation
 	$(BIN)/python -m benchmarks.start $(ARGS)
 
-bench-search: .set-up-test
+bench-search: .set-up-test         ## the search server beside a plain baseline; ARGS="--blocks 100000 --out report.json"
 	$(BIN)/python -m benchmarks.search $(ARGS)
-
-bench-durable: .set-up-test
-	$(BIN)/python -m benchmarks.durable $(ARGS)
 
 bench-ingestion: .set-up-test      ## pages a second: parse beside pypdf, embed, index, all; ARGS="--data folder"
 	$(BIN)/python -m benchmarks.ingestion $(ARGS)
@@ -141,12 +131,6 @@ bench-fairness: .set-up-test       ## how one person's worst files delay another
 bench-answer: .set-up-test         ## what a question costs beside its model, by step; ARGS="--rounds 5 --out report.json"
 	$(BIN)/python -m benchmarks.answer $(ARGS)
 
-bench-delegation: .set-up-test     ## what the delegation policy adds to a question; ARGS="--out report.json"
-	$(BIN)/python -m benchmarks.delegation $(ARGS)
-
-bench-quotes: .set-up-test         ## what aligning a quotation with a block of 500 tokens takes
-	$(BIN)/python -m benchmarks.quotes $(ARGS)
-
 journeys: .set-up-test              ## how many files and functions of ours two journeys pass through: OUT=report.json; ARGS=--list
 	@$(BIN)/python -m benchmarks.journeys $(if $(OUT),--out "$(OUT)") $(ARGS)
 
@@ -155,10 +139,12 @@ clean:               ## remove everything that was installed or made here
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Not files: the script itself knows, by hash, whether there is anything to do.
-.PHONY: .set-up-run .set-up-test .quick-tests
+.PHONY: .set-up-run .set-up-test .quick-tests .nightly-tests
 .set-up-run:
 	@$(PYTHON) scripts/set_up.py run
 .set-up-test:
 	@$(PYTHON) scripts/set_up.py test
 .quick-tests: .set-up-test
 	$(PYTEST) -n 3 --dist loadfile -m "not e2e and not bicep" --ignore tests/e2e $(ARGS)
+.nightly-tests: .set-up-test
+	KILLS=30 $(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder -m nightly

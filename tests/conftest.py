@@ -1,6 +1,7 @@
 """What every suite shares: servers, patience for tests that start a whole stack, the order of files."""
 
 import gc
+import signal
 from collections.abc import Generator, Iterator
 
 import pytest
@@ -22,12 +23,9 @@ _LONGEST = (
     *_TOGETHER,
     "tests/contract/worker/test_official_worker.py",
     "tests/e2e/test_stack_crashes.py",
-    "tests/e2e/host/test_endurance.py",
     "tests/e2e/test_bad_documents.py",
-    "tests/e2e/test_fuzz.py",
     "tests/e2e/sub_agents/test_kills.py",
     "tests/e2e/sub_agents/test_budgets.py",
-    "tests/e2e/search_sdk/test_microsoft_live_tests.py",
     "tests/e2e/test_stack.py",
     "tests/contract/ingestion/test_repairs.py",
     "tests/e2e/test_summaries.py",
@@ -53,6 +51,7 @@ def quick_retries() -> Iterator[None]:
 def pytest_configure(config: pytest.Config) -> None:
     """Open the folder of the servers that this run shares, unless this is a worker of it."""
     if not hasattr(config, "workerinput"):
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that `pytest_unconfigure` runs then
         shared_servers.begin_run()
 
 

@@ -9,7 +9,7 @@ from local.run_all.demo import bring_samples
 from local.run_all.stack import LocalStack
 from tests.e2e.stack_fixture import PATIENT, environment_without_model, settings_for
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(2400)]
+pytestmark = [pytest.mark.e2e, pytest.mark.nightly, pytest.mark.timeout(2400)]
 
 # With seed 1 the first strikes model, worker and storage while people ask; the second strikes storage, worker
 # and host while documents alone are in work.

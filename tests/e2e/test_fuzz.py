@@ -9,7 +9,12 @@ import pytest
 
 from tests.architecture.source_tree import ROOT
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300), pytest.mark.attack("request fuzzing")]
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.nightly,
+    pytest.mark.timeout(300),
+    pytest.mark.attack("request fuzzing"),
+]
 CASES = 200
 
 

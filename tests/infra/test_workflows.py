@@ -11,7 +11,7 @@ from tests.architecture.source_tree import ROOT
 from tests.infra.compiler import NOT_FOUND
 
 WORKFLOWS = ROOT / ".github/workflows"
-NAMES = ["ci.yml", "deploy.yml"]
+NAMES = ["ci.yml", "deploy.yml", "nightly.yml"]
 VERBS = set(re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
 FILE = re.compile(r"(?:^|\s)((?:infra|requirements|scripts|\.ci)/[\w./-]+)")
 

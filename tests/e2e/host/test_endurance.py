@@ -16,7 +16,7 @@ from tests.contract.host.conftest import sample_settings
 from tests.contract.host.host_process import HostProcess, wait_until
 from tests.free_ports import find_free_port
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.e2e, pytest.mark.nightly, pytest.mark.timeout(300)]
 NewHost = Callable[..., HostProcess]
 MIB = 1024 * 1024
 

@@ -23,7 +23,7 @@ STAND_IN = Path(__file__).parent / "stand_in"
 NOT_SERVED = ("knowledge", "indexer", "skillset", "data_source", "synonym_map")
 SKIPS_OF_THEIR_OWN = {"test_alias": 2}
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(500)]
+pytestmark = [pytest.mark.e2e, pytest.mark.nightly, pytest.mark.timeout(500)]
 
 
 @pytest.fixture(scope="module")
