@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_origin
 from urllib.parse import quote, urlsplit
 
 import azure.functions as func
-from azurefunctions.extensions.http.fastapi import JSONResponse, Request, Response, StreamingResponse
+from azurefunctions.extensions.http.fastapi import JSONResponse, StreamingResponse
+from azurefunctions.extensions.http.fastapi import Request as Request  # re-exported
+from azurefunctions.extensions.http.fastapi import Response as Response
 from pydantic import BaseModel, ValidationError
 from starlette.convertors import PathConvertor, register_url_convertor
 
@@ -40,7 +42,6 @@ if TYPE_CHECKING:
     from shared.platform.blobs import BlobProperties, ByteSpan
 
 
-__all__ = ["Request", "Response", "StreamingResponse", "endpoint", "json_response", "read_model", "route"]
 MAX_BODY_BYTES = 256 * 1024  # of a JSON body; files go elsewhere
 _ADDED = "groundwork.headers"  # in a request's scope, which is its own alone
 _RECORD_REFUSAL = "groundwork.record_refusal"  # likewise

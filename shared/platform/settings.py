@@ -1,7 +1,7 @@
 """Settings: one typed object in groups, made from the environment once. Nothing else reads the environment.
 
-docs/settings.md and the Bicep module of app settings are made
-from these fields (`make docs`). Longer than usual because it is one table.
+`make docs` makes docs/settings.md from these fields; `make infra-check` compares them with the settings that
+infra/bicep deploys. Longer than usual because it is one table.
 """
 
 import os
