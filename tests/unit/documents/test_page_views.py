@@ -332,7 +332,7 @@ def test_a_heading_that_repeats_the_title_is_written_once() -> None:
         Element(kind="heading", text=f" {RECORD.title} ", level=1),
         Element(kind="paragraph", text="Hives."),
     )
-    text = readable_markdown(readable_view(Material(RECORD, elements), ReadableQuery()))
+    text = readable_markdown(readable_view(of(elements), 0))
     assert text.startswith("# Pumps ")
     assert text.count("Pumps") == 1
     assert text.endswith("\n\nHives.\n")
