@@ -35,6 +35,7 @@ _BEGUN_AGAIN = ("reply_in_channel", "summarize_documents", "ingest_document")
 _STATUS = df.OrchestrationRuntimeStatus
 _ENDED = (_STATUS.Completed, _STATUS.Failed, _STATUS.Terminated, _STATUS.Canceled)
 _MAX_PURGED = 1000  # counts of revivals in one hour
+_MAX_CHANGES = 10_000  # index rows in one hour, some seconds; two for a document that is ingested
 _LONGEST_WORK = timedelta(days=1)  # of one instance, a wait for a person not included
 _FIRST = datetime(2020, 1, 1, tzinfo=UTC)  # before all histories: the client asks for a first moment
 
@@ -144,6 +145,7 @@ def _purges(
         "audit": partial(services.audit.delete_before, before_audit),
         "idempotency_keys": partial(purge_old_requests, now, services.idempotency, services.user_limits),
         "revivals": partial(services.runs.purge_revivals, before_revivals, _MAX_PURGED),
+        "document_changes": partial(services.documents.purge_changes, now, _MAX_CHANGES),
         "histories": partial(_purge_histories, client, before_runs),
     }
 

@@ -100,7 +100,7 @@ def _statuses(table: TableClient, names: set[str]) -> dict[str, tuple[str, str]]
     """Blob name -> document id and status, of those that the app knows already."""
     try:
         # One query for all in flight: a look at each would cost more than what is looked for.
-        rows = table.query_entities("", select=["PartitionKey", "blob_name", "status"])
+        rows = table.query_entities("RowKey eq 'document'", select=["PartitionKey", "blob_name", "status"])
         known = {row["blob_name"]: (row["PartitionKey"], row["status"]) for row in rows}
         return {name: known[name] for name in names if name in known}
     except ResourceNotFoundError:

@@ -4,63 +4,104 @@ The state is kept as JSON, in as many properties as its length asks for: an acce
 Next to it are the columns that a query or an operator looks at.
 """
 
-from collections.abc import AsyncIterator, Mapping
-from datetime import datetime
+from collections.abc import AsyncIterator, Iterable, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from shared.documents.state import DocumentState
+from shared.documents.state_index import CHANGES_KEPT, FIRST_PARTITION, StateIndex
+from shared.platform.concurrency import run_together
 from shared.platform.errors import ConflictError
-from shared.platform.odata import instant
 from shared.platform.tables import Entity, Table, joined_text, revision_of, split_text
 
 ROW_KEY = "document"
 
 
+_AT_ONCE = 16  # states that are read at the same time
+_PAGE = 256  # of index rows, whose states are read together
+
+
 class DocumentStore:
     """The ingestion state of each document; the indexes know a document only once it can be searched.
 
-    The partition is the document, so that they spread over the servers.
+    The partition is the document, so that they spread over the servers. `StateIndex` keeps the keys of those
+    that lists and feeds ask for.
     """
 
     def __init__(self, table: Table) -> None:
         self._table = table
+        self._index = StateIndex(table)
 
     async def get(self, doc_id: str) -> DocumentState | None:
-        """The state with its revision, or None."""
-        entity = await self._table.get(doc_id, ROW_KEY)
-        return None if entity is None else state_of(entity)
+        """Return the state with its revision, or None."""
+        state = await self._read(doc_id)
+        if state is not None:
+            self._index.note_read(state)
+        return state
 
     async def create(self, state: DocumentState) -> DocumentState:
-        """The state as stored, with its revision. ConflictError when the document has one."""
+        """Store a new document's state; returns it with its revision. ConflictError if it has one already."""
+        await self._index.before_write(state)
         revision = await self._table.insert(_to_entity(state))
         return state.model_copy(update={"revision": revision})
 
     async def replace(self, state: DocumentState) -> DocumentState:
-        """The state as stored. ConflictError when it changed, or went, since `state.revision` was read."""
+        """Store a state; returns it with its new revision.
+
+        Raises:
+            ConflictError: it changed, or went, since `state.revision` was read.
+        """
+        await self._index.before_write(state)
         revision = await self._table.swap(_to_entity(state), _revision(state))
+        await self._index.after_write(state)
         return state.model_copy(update={"revision": revision})
 
     async def delete(self, state: DocumentState) -> None:
-        """Remove it; one that is gone is no error. ConflictError when it changed since it was read."""
+        """Delete a state. Missing ones are ignored. ConflictError when it changed since it was read."""
         await self._table.delete(state.doc_id, ROW_KEY, _revision(state))
+        await self._index.after_delete(state)
 
     async def all(self, low: str = "", high: str | None = None) -> AsyncIterator[DocumentState]:
-        """States of documents with ids from `low` to before `high` (None = to the last), in no order."""
-        below = "" if high is None else f" and PartitionKey lt '{high}'"
-        async for entity in self._table.query(f"PartitionKey ge '{low}'{below}"):
+        """Yield states of documents with ids from `low` to below `high` (None = all above), in no order."""
+        condition = f"PartitionKey ge '{low}' and PartitionKey lt '{high or FIRST_PARTITION}'"
+        async for entity in self._table.query(condition):
             yield state_of(entity)
 
     async def unfinished(self) -> AsyncIterator[DocumentState]:
-        """States of documents that are in work or failed: those that the index does not know."""
-        async for entity in self._table.query("status ne 'ready'"):
-            yield state_of(entity)
+        """Yield states of documents that are in work or failed: those that the index does not know."""
+        rows = [row async for row in self._index.unfinished()]
+        for start in range(0, len(rows), _PAGE):
+            page = rows[start : start + _PAGE]
+            states = await self._read_all(str(row["RowKey"]) for row in page)
+            for row, state in zip(page, states, strict=True):
+                if state is not None and state.status != "ready":
+                    yield state
+                else:
+                    await self._index.remove_needless(row)
 
     async def changed_since(self, moment: datetime) -> AsyncIterator[DocumentState]:
-        """States that were written at `moment` or later, by their own clock (`updated_at`)."""
-        async for entity in self._table.query(f"updated_at ge {instant(moment)}"):
-            state = state_of(entity)
-            if state.updated_at >= moment:  # the emulator compares milliseconds only
-                yield state
+        """Yield states that were written at `moment` or later, by their own clock (`updated_at`)."""
+        if datetime.now(UTC) - moment > CHANGES_KEPT:
+            async for state in self.all():
+                if state.updated_at >= moment:
+                    yield state
+            return
+        doc_ids = await self._index.changed_since(moment)
+        for start in range(0, len(doc_ids), _PAGE):
+            for changed in await self._read_all(doc_ids[start : start + _PAGE]):
+                if changed is not None and changed.updated_at >= moment:
+                    yield changed
+
+    async def purge_changes(self, now: datetime, most: int) -> int:
+        """Remove index rows of changes that nobody follows any more; returns how many, at most `most`."""
+        return await self._index.purge(now - 2 * CHANGES_KEPT, most)
+
+    async def _read(self, doc_id: str) -> DocumentState | None:
+        entity = await self._table.get(doc_id, ROW_KEY)
+        return None if entity is None else state_of(entity)
+
+    async def _read_all(self, doc_ids: Iterable[str]) -> tuple[DocumentState | None, ...]:
+        return await run_together(*map(self._read, doc_ids), at_once=_AT_ONCE)
 
     async def ensure_table(self) -> None:
         """Create the table, unless it exists."""

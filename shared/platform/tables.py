@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 
 _MAX_PAGE = 1000  # the service's limit
+_MOST_CHANGES = 100  # of one transaction: the service's limit
 MAX_TEXT_CHARS = 30_000  # of one property; the service's limit is 64 KiB in UTF-16
 Entity = dict[str, Any]
 _NO_KEY = re.compile(r"[/\\#?%\x00-\x1f\x7f-\x9f]")  # characters that no key can hold
@@ -170,6 +171,31 @@ class Table:
             deleted += 1
         return deleted
 
+    async def delete_keys(self, condition: str, most: int) -> int:
+        """Delete at most `most` entities that meet the condition, whatever they hold now; returns how many.
+
+        Entities of one partition are deleted together.
+        """
+        keys: defaultdict[str, list[Change]] = defaultdict(list)
+        count = 0
+        async for entity in self.query(condition):
+            key = {"PartitionKey": entity["PartitionKey"], "RowKey": entity["RowKey"]}
+            keys[entity["PartitionKey"]].append(Change("delete", key))
+            count += 1
+            if count == most:
+                break
+        for changes in keys.values():
+            for start in range(0, len(changes), _MOST_CHANGES):
+                await self._delete_together(changes[start : start + _MOST_CHANGES])
+        return count
+
+    async def _delete_together(self, changes: list[Change]) -> None:
+        try:
+            await self.change(changes)
+        except NotFoundError:  # another instance deletes, too, and a transaction is all or none
+            for change in changes:
+                await self.delete(change.entity["PartitionKey"], change.entity["RowKey"])
+
     async def first(self, condition: str, count: int) -> list[Mapping[str, Any]]:
         """The first `count` entities of one partition that meet the condition, in the order of row keys."""
         if not self._is_sorted:
@@ -239,9 +265,6 @@ def joined_text(entity: Mapping[str, Any]) -> str:
     return "".join(str(entity[name]) for name in sorted(entity) if name.startswith("state_"))
 
 
-_MOST_CHANGES = 100  # of one transaction: the service's limit
-
-
 def hour_partition(moment: datetime) -> str:
     """The key of the partition of this instant's hour; keys sort as hours do."""
     return f"{moment.astimezone(UTC):%Y%m%d%H}"
@@ -276,18 +299,7 @@ class HourRecords(Generic[Record]):
 
     async def delete_before(self, moment: datetime, most: int) -> int:
         """Remove records of hours that ended before `moment`, the oldest first; how many, at most `most`."""
-        found: defaultdict[str, list[Change]] = defaultdict(list)
-        count = 0
-        async for entity in self._table.query(f"PartitionKey lt '{hour_partition(moment)}'"):
-            keys = {"PartitionKey": entity["PartitionKey"], "RowKey": entity["RowKey"]}
-            found[entity["PartitionKey"]].append(Change("delete", keys))
-            count += 1
-            if count == most:
-                break
-        for changes in found.values():
-            for start in range(0, len(changes), _MOST_CHANGES):
-                await self._delete(changes[start : start + _MOST_CHANGES])
-        return count
+        return await self._table.delete_keys(f"PartitionKey lt '{hour_partition(moment)}'", most)
 
     def record_of(self, entity: Mapping[str, Any]) -> Record | None:
         """The record that a row holds; None for one of a later version."""
@@ -300,10 +312,3 @@ class HourRecords(Generic[Record]):
     def _to_entity(self, record: Record) -> Entity:
         content = record.model_dump_json()
         return {"PartitionKey": hour_partition(record.at), "RowKey": record.row_key, "content": content}
-
-    async def _delete(self, changes: list[Change]) -> None:
-        try:
-            await self._table.change(changes)
-        except NotFoundError:  # another instance deletes, too, and a transaction is all or none
-            for change in changes:
-                await self._table.delete(change.entity["PartitionKey"], change.entity["RowKey"])

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from shared.conversations.thread_store import ThreadStore
 from shared.documents.state import DocumentState
+from shared.documents.state_store import ROW_KEY as DOCUMENT
 from shared.documents.state_store import DocumentStore, state_of
 from shared.platform.queues import PoisonMessage, PoisonQueues, TaskQueues
 from shared.runs.models import RunRecord
@@ -75,7 +76,7 @@ class InMemoryDocumentStore(DocumentStore):
     @property
     def states(self) -> dict[str, DocumentState]:
         """By document id."""
-        return {doc_id: state_of(row) for (doc_id, _), row in self.table.rows.items()}
+        return {doc_id: state_of(row) for (doc_id, key), row in self.table.rows.items() if key == DOCUMENT}
 
 
 class InMemoryPoisonQueues(PoisonQueues):

@@ -1,0 +1,121 @@
+"""Index rows beside the states of documents: which are unfinished, and which changed when.
+
+A query that filters states by anything but their key reads everybody's. These rows hold only keys; the state
+decides. A row is written before the state that needs it, so a crash in between leaves a row too many, never
+one too few. Partitions begin with `~`, which sorts after all ids of documents.
+"""
+
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from shared.documents.state import DocumentState
+from shared.platform.concurrency import run_together
+from shared.platform.errors import ConflictError, GroundworkError, NotFoundError
+from shared.platform.tables import Table, revision_of
+
+FIRST_PARTITION = "~"
+_UNFINISHED = "~unfinished"
+_CHANGED = "~changed-"
+_AFTER_CHANGED = "~changed."  # "." follows "-"
+# A row that turned out to be needless is removed only then: its writer may not have written the state yet.
+_SETTLED = timedelta(minutes=10)
+CHANGES_KEPT = timedelta(days=1)  # a reader that asks for earlier changes reads all states, once
+_MOST_KNOWN = 10_000  # documents; forgetting one costs a needless write
+
+
+class StateIndex:
+    """Index rows of one table of states."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self._known: OrderedDict[str, tuple[bool, str]] = OrderedDict()
+
+    def note_read(self, state: DocumentState) -> None:
+        """Remember whether the document is unfinished, for the next write of its state."""
+        _, partition = self._known.get(state.doc_id, (False, ""))
+        self._remember(state.doc_id, _is_unfinished(state), partition)
+
+    async def before_write(self, state: DocumentState) -> None:
+        """Write the rows that readers of this state will need.
+
+        Raises:
+            GroundworkError: the store failed.
+        """
+        was_unfinished, last_partition = self._known.get(state.doc_id, (False, ""))
+        partition = _partition_of(state.updated_at)
+        is_new = partition != last_partition
+        needed = [partition] if is_new else []
+        if _is_unfinished(state) and (is_new or not was_unfinished):
+            needed.append(_UNFINISHED)
+        if needed:
+            await run_together(*(self._put(one, state.doc_id) for one in needed))
+        self._remember(state.doc_id, was_unfinished or _is_unfinished(state), partition)
+
+    async def after_write(self, state: DocumentState) -> None:
+        """Remove the row of a document that is finished now. A failure leaves a row too many."""
+        was_unfinished, partition = self._known.get(state.doc_id, (True, ""))
+        if was_unfinished and not _is_unfinished(state):
+            await self._remove(state.doc_id)
+            self._remember(state.doc_id, False, partition)
+
+    async def after_delete(self, state: DocumentState) -> None:
+        """Remove the row of a document whose state is gone. A failure leaves a row too many."""
+        self._known.pop(state.doc_id, None)
+        await self._remove(state.doc_id)
+
+    async def unfinished(self) -> AsyncIterator[Mapping[str, Any]]:
+        """Yield a row for each document that may be unfinished."""
+        async for row in self._table.query(f"PartitionKey eq '{_UNFINISHED}'"):
+            yield row
+
+    async def remove_needless(self, row: Mapping[str, Any]) -> None:
+        """Remove the row of a document that turned out to be finished, unless it was written just now."""
+        written_at: datetime = row.metadata["timestamp"]  # type: ignore[attr-defined]  # the SDK's entity
+        if datetime.now(UTC) - written_at < _SETTLED:
+            return
+        try:
+            await self._table.delete(_UNFINISHED, str(row["RowKey"]), revision_of(row))
+        except ConflictError:
+            return  # written again meanwhile
+
+    async def changed_since(self, moment: datetime) -> list[str]:
+        """Return ids of documents whose state may have changed at `moment` or later."""
+        low = _partition_of(moment)
+        condition = f"PartitionKey ge '{low}' and PartitionKey lt '{_AFTER_CHANGED}'"
+        return list(dict.fromkeys([str(row["RowKey"]) async for row in self._table.query(condition)]))
+
+    async def purge(self, moment: datetime, most: int) -> int:
+        """Remove at most `most` rows of changes before `moment`; returns how many."""
+        condition = f"PartitionKey ge '{_CHANGED}' and PartitionKey lt '{_partition_of(moment)}'"
+        return await self._table.delete_keys(condition, most)
+
+    async def _put(self, partition: str, doc_id: str) -> None:
+        row = {"PartitionKey": partition, "RowKey": doc_id}
+        try:
+            await self._table.put(row)
+        except NotFoundError:
+            await self._table.ensure()
+            await self._table.put(row)
+
+    async def _remove(self, doc_id: str) -> None:
+        try:
+            await self._table.delete(_UNFINISHED, doc_id)
+        except GroundworkError:
+            return  # readers see that the state is another one, and remove it later
+
+    def _remember(self, doc_id: str, is_unfinished: bool, partition: str) -> None:
+        self._known[doc_id] = (is_unfinished, partition)
+        self._known.move_to_end(doc_id)
+        while len(self._known) > _MOST_KNOWN:
+            self._known.popitem(last=False)
+
+
+def _is_unfinished(state: DocumentState) -> bool:
+    return state.status != "ready"
+
+
+def _partition_of(moment: datetime) -> str:
+    """Return the partition of an instant's ten seconds; names sort as instants do."""
+    return f"{_CHANGED}{moment.astimezone(UTC):%Y%m%d%H%M%S}"[:-1]
