@@ -222,8 +222,8 @@ _LEAST_SHARE = 2  # steps
 _GIVE_WAY_S = 1.0  # an upload; no longer, as people ask all day: 60 files a minute is the default limit
 _LOOK_S = 0.02
 _BETWEEN_STEPS_S = 0.05  # from one step of a question to its next, which the host starts
-# Deferred files of one person look for room ten times a second together: a look is one message of a queue.
-_BETWEEN_LOOKS_S = 0.1
+# Deferred files of one person look for room twice a second together: a look costs a message and a call.
+_BETWEEN_LOOKS_S = 0.5
 _SHORTEST_DEFERRAL_S = 1.0  # a queue hides messages for whole seconds
 _LONGEST_DEFERRAL_S = 300.0
 _ARRIVAL_S = 2.0  # from the event of a file to its first long step; 0.3 s on an idle machine
