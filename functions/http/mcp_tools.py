@@ -16,7 +16,7 @@ import azure.durable_functions as df
 from pydantic import Field
 
 from functions.http.event_stream import NamedFrame, closer, follow_named
-from functions.http.questions import Question, begin_question, view_at_end
+from functions.http.questions import Question, begin_question, deliver_answer, view_at_end
 from functions.http.requests import admitted, note_act, note_list
 from functions.http.responses import Request
 from shared.access.models import UserContext
@@ -29,7 +29,7 @@ from shared.retrieval.blocks import MAX_TOP_K, DocumentBlocks
 from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.models import DocumentRecord, Hit
 from shared.runs.agents import AGENT_NAME
-from shared.runs.models import ID_PATTERN, ChatRequest, RunView
+from shared.runs.models import ID_PATTERN, MAX_ANSWER_CHARS, ChatRequest, ClarificationAnswer, RunView
 from shared.runs.run_store import owned_run
 from shared.tools import table_tools
 from shared.tools.base import Parameters, Tool, ToolResult
@@ -234,7 +234,7 @@ class Ask(McpTool):
     description = (
         "Ask a question about the organisation's documents. Returns an answer whose quotations were checked "
         "against the documents, with the page of each. If `status` is `running`, call `get_answer` with its "
-        "run_id. If it is `waiting`, ask the person which of the options is meant, and ask again with it."
+        "run_id. If it is `waiting`, put `clarification` to the person and call `reply` with their answer."
     )
     parameters = AskParameters
     waits = True
@@ -292,6 +292,48 @@ class GetAnswer(McpTool):
                 if name == "ASK_USER":
                     break
             record = await owned_run(run_id, call.user, services.runs)
+        return _outcome(await view_run(record, services, call.user), call)
+
+
+class ReplyParameters(Parameters):
+    """Arguments of `reply`."""
+
+    run_id: str = Field(pattern=ID_PATTERN, description="Of the run that is `waiting`.")
+    answer: str = Field(
+        min_length=1,
+        max_length=MAX_ANSWER_CHARS,
+        pattern=r"\S",
+        description="The person's answer: an option's number, or their words.",
+    )
+
+
+class Reply(McpTool):
+    """The answer of a run that asked the person something; waits for it like `ask`."""
+
+    name = "reply"
+    description = (
+        "Answer the `clarification` of a run whose `status` is `waiting`, and get its answer. Pass on what "
+        "the person said; never decide for them, least of all whether the web may be used."
+    )
+    parameters = ReplyParameters
+    waits = True
+
+    async def _run(self, arguments: ReplyParameters) -> ToolResult:
+        call, run_id = self._call, arguments.run_id
+        services = call.services
+        await admitted(call.request, call.user, services)
+        record = await owned_run(run_id, call.user, services.runs)
+        begun = await services.run_log.read(run_id) if record.has_log else None
+        answer = ClarificationAnswer(text=arguments.answer)
+        await deliver_answer(record, answer, call.user, services, call.client)
+        if begun is not None:
+            revive = closer(call.client, run_id, services)
+            after = len(begun.lines)
+            events = follow_named(services.run_log, run_id, after, ANSWER_WITHIN_S, revive, begun=begun)
+            async for name, _ in _told(events, call.progress):
+                if name == "ASK_USER":
+                    break
+        record = await owned_run(run_id, call.user, services.runs)
         return _outcome(await view_run(record, services, call.user), call)
 
 
@@ -355,7 +397,7 @@ class ListDocuments(McpTool):
         return listed.model_dump(mode="json", exclude_none=True)
 
 
-_TOOLS = (Search, Fetch, Ask, GetAnswer, ListDocuments, ListTables, RunSql)
+_TOOLS = (Search, Fetch, Ask, GetAnswer, Reply, ListDocuments, ListTables, RunSql)
 TOOLS: dict[str, type[McpTool]] = {tool.name: tool for tool in _TOOLS}
 
 

@@ -41,6 +41,7 @@ class Turn(Model):
         gaps: those that the next turn searches for.
         answer: as far as it is written, by this turn and those before it.
         advice: of the delegation policy, in the first turn's prompt and so in all.
+        asks_consent: its calls wait until the person has allowed the web.
         is_last: the answer is whole: no turn follows.
     """
 
@@ -49,6 +50,7 @@ class Turn(Model):
     gaps: tuple[Gap, ...] = ()
     answer: RunAnswer
     advice: str = ""
+    asks_consent: bool = False
     is_last: bool = False
 
 

@@ -4,6 +4,7 @@ The model answers, which is streamed as it is written, or calls tools, or names 
 Calls and gaps are looked into by the next turn; the answer continues from where it stopped.
 """
 
+import json
 from collections.abc import Sequence
 from contextlib import aclosing
 
@@ -27,11 +28,13 @@ from shared.answering.turn_pieces import ModelFailedError, turn_pieces
 from shared.answering.turn_question import (
     TurnQuestion,
     answer_result,
+    awaiting_consent,
     collected_once,
     held_call,
     with_one_held,
 )
 from shared.answering.turn_reader import TurnReader, from_first_gap
+from shared.answering.web_consent import consent_result, uses_web
 from shared.conversations.window import conversation_element
 from shared.documents.figures import seen_pictures
 from shared.evidence.citations import CitationBook
@@ -161,7 +164,9 @@ class TurnAttempt:
         )
 
     async def _held_results(self, step: int, turn: Turn, event_log: EventLog) -> dict[str, HeldResult]:
-        """What became of the call that the loop carried out after a turn."""
+        """What became of the call that the loop carried out after a turn, or that waited for consent."""
+        if turn.asks_consent:
+            return self._results_of_consent(turn)
         if (held := held_call(turn)) is None:
             return {}
         call_id, said = held[0].call.call_id, held[1]
@@ -182,6 +187,14 @@ class TurnAttempt:
             records=collected.evidence.records,
         )
         return {call_id: result}
+
+    def _results_of_consent(self, turn: Turn) -> dict[str, HeldResult]:
+        """The results of calls to the web that are not made now; none of those that the person allowed."""
+        granted = bool(self._before.web_allowed)
+        held = held_call(turn)
+        waiting = [held[0]] if granted and held else [] if granted else filter(uses_web, turn.calls)
+        text = json.dumps(consent_result(granted=granted))
+        return {call.call.call_id: HeldResult(text=text) for call in waiting}
 
     def _writer(self, event_log: EventLog) -> AnswerWriter:
         question, results = self._question, self._before.results
@@ -240,13 +253,20 @@ class TurnAttempt:
             raise ModelFailedError(CallTimeoutError("The time for this question is up."))
         reader = TurnReader(must_answer=not self._may_call)
         turn, said = await self._read(writer, reader)
-        calls = self._calls(turn) if self._may_call and not reader.has_answer else ()
+        planned = self._calls(turn) if self._may_call and not reader.has_answer else ()
+        calls, asks_consent = awaiting_consent(planned, self._question.web_consent)
         await writer.feed(reader.finish(is_answer=not calls))
         if thought := readable(reader.thought.strip()[:_MAX_THOUGHT_CHARS]):
             await writer.event_log.write(ThoughtEvent(text=thought))
         if calls or (writer.gaps and self._may_look):
             await writer.finish(goes_on=True)
-            return Turn(said=said, calls=calls, gaps=tuple(writer.gaps), answer=self._answer(writer))
+            return Turn(
+                said=said,
+                calls=calls,
+                gaps=tuple(writer.gaps),
+                answer=self._answer(writer),
+                asks_consent=asks_consent,
+            )
         return await self._finished(writer, turn, said)
 
     async def _read(self, writer: AnswerWriter, reader: TurnReader) -> tuple[ModelTurn, str]:

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from shared.answering.attempt import StepAttempt
 from shared.answering.models import HeldResult, Turn, TurnResults
 from shared.answering.steps import TakeTurn
+from shared.answering.web_consent import await_consent, is_granted
 from shared.documents.figures import readable_documents
 from shared.evidence.messages import Messages, messages_in
 from shared.evidence.reader_text import readable_line
@@ -49,8 +50,10 @@ class Before:
 
     Attributes:
         results: what their calls brought; of the last one maybe nothing yet.
-        asking_step: of the turn that asked the person; 0 = none did.
+        asking_step: of the turn that asked the person what they mean; 0 = none did.
         choice: what they answered.
+        consent_step: of the turn that asked whether the web may be used; 0 = none did.
+        web_allowed: their answer; None = they were not asked, or have not answered.
         collected: what the sub-agents of a turn brought.
     """
 
@@ -58,6 +61,8 @@ class Before:
     results: list[TurnResults]
     asking_step: int = 0
     choice: Choice = field(default_factory=Choice)
+    consent_step: int = 0
+    web_allowed: bool | None = None
     collected: list[Collected] = field(default_factory=list)
 
     @classmethod
@@ -66,15 +71,29 @@ class Before:
         memory = attempt.memory
         turns = [await memory.get(step, Turn, "turn") for step in action.earlier]
         results = [await memory.find(step, TurnResults, "results") for step in action.earlier]
-        delegating = [step for step, turn in zip(action.earlier, turns, strict=True) if delegation_of(turn)]
-        brought = [await memory.find(step, Collected, "collected") for step in delegating]
-        asking = (step for step, turn in zip(action.earlier, turns, strict=True) if question_of(turn))
+        numbered = list(zip(action.earlier, turns, strict=True))
+        brought = [
+            await memory.find(step, Collected, "collected") for step, turn in numbered if delegation_of(turn)
+        ]
         return cls(
             turns,
             [found for found in results if found is not None],
-            next(asking, 0),
+            next((step for step, turn in numbered if question_of(turn)), 0),
+            consent_step=next((step for step, turn in numbered if turn.asks_consent), 0),
             collected=[one for one in brought if one is not None],
         )
+
+    @property
+    def asked_steps(self) -> tuple[int, ...]:
+        """Steps of the turns that asked the person anything, in order."""
+        return tuple(sorted(step for step in (self.asking_step, self.consent_step) if step))
+
+    def note_answer(self, step: int, choice: Choice) -> None:
+        """Note what the person answered to the question of a step."""
+        if step == self.consent_step:
+            self.web_allowed = is_granted(choice)
+        else:
+            self.choice = choice
 
 
 @dataclass
@@ -84,6 +103,7 @@ class TurnQuestion:
     Attributes:
         collected: what was found before the first turn, by sub-agents, too.
         tools: names of those that the model may call.
+        web_consent: whether the web may be used; None = the person has to be asked first.
     """
 
     request: RunRequest
@@ -91,6 +111,7 @@ class TurnQuestion:
     collected: Collected
     tools: tuple[str, ...]
     before: Before
+    web_consent: bool | None = None
 
     def join(self, more: Collected) -> None:
         """Sub-agents that a turn set to work count with those before the first; the first prompt stays."""
@@ -140,7 +161,7 @@ class TurnQuestion:
         """Add what sub-agents of earlier turns brought; leave out what may not be read any more."""
         for more in self.before.collected:
             self.join(more)
-        if self.before.asking_step:
+        if self.before.asked_steps:
             await self._withdraw(attempt)
 
     async def _withdraw(self, attempt: StepAttempt) -> None:
@@ -188,6 +209,13 @@ def with_one_held(planned: Sequence[PlannedCall], *, may_ask: bool) -> tuple[Pla
     held = [call for call in planned if _arguments(call) is not None]
     first = next((call for call in held if may_ask or call.call.name != AskUser.name), None)
     return tuple(_refused(call) if call in held and call is not first else call for call in planned)
+
+
+def awaiting_consent(
+    calls: Sequence[PlannedCall], consent: bool | None
+) -> tuple[tuple[PlannedCall, ...], bool]:
+    """Return the calls of a turn, and whether they wait until the person has allowed the web."""
+    return await_consent(calls, [call for call in calls if _arguments(call) is not None], consent)
 
 
 def held_call(turn: Turn) -> tuple[PlannedCall, HeldArguments] | None:

@@ -22,6 +22,7 @@ class Thread(Model):
         erased_count: turns up to this number are gone from every store.
         summary: what the turns from `cleared_count` up to `summarised_count` were about.
         family: the same in threads that share turns, by branching; empty = it shares none.
+        web_allowed: whether its questions may use the web, as its owner answered; None = never asked.
         is_deleted: nobody sees it; it stays until everything of it is gone.
         revision: changes with every write; None before the first.
     """
@@ -37,6 +38,7 @@ class Thread(Model):
     summary: str = ""
     summarised_count: int = 0
     family: str = ""
+    web_allowed: bool | None = None
     is_deleted: bool = False
     revision: str | None = None
 

@@ -5,6 +5,7 @@ import re
 import uuid
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -201,7 +202,9 @@ async def clear_thread(thread_id: str, user: UserContext, services: Conversation
 
     def cleared(thread: Thread) -> Thread:
         count = thread.turn_count
-        return thread.model_copy(update={"cleared_count": count, "summary": "", "summarised_count": count})
+        return thread.model_copy(
+            update={"cleared_count": count, "summary": "", "summarised_count": count, "web_allowed": None}
+        )
 
     thread = await change_thread(thread_id, user, services.threads, cleared)
     await ask_to_erase(thread, services.queues)
@@ -255,6 +258,23 @@ async def change_thread(
         except ConflictError:
             await asyncio.sleep(0.01 * attempt)
     raise ConflictError("The thread is being changed by another request.", "Try again.")
+
+
+async def keep_web_consent(request: RunRequest, threads: ThreadStore, *, allowed: bool) -> None:
+    """Remember for the thread of a run whether its questions may use the web.
+
+    A thread that is gone, or that an agent keeps elsewhere, remembers nothing: its next question asks again.
+
+    Raises:
+        ConflictError: others changed the thread all the time.
+    """
+    with suppress(NotFoundError):
+        await change_thread(
+            request.thread_id,
+            request.user,
+            threads,
+            lambda thread: thread.model_copy(update={"web_allowed": allowed}),
+        )
 
 
 async def thread_and_turns(

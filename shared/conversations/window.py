@@ -94,7 +94,7 @@ def conversation_from(thread: Thread, turns: Sequence[ThreadTurn]) -> Conversati
         if turn.number <= known or turn.status == "erased" or left < 0:
             break
         chosen.append(Turn.model_validate(turn, from_attributes=True))
-    return Conversation(summary=thread.summary, turns=tuple(reversed(chosen)))
+    return Conversation(summary=thread.summary, turns=tuple(reversed(chosen)), web_allowed=thread.web_allowed)
 
 
 def turns_to_fold(thread: Thread, turns: Sequence[ThreadTurn], most: int) -> list[ThreadTurn]:

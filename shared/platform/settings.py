@@ -471,6 +471,11 @@ class AnsweringSettings(SettingsGroup):
     retrieval_timeout_s: float = Field(
         default=60, gt=0, description="Timeout for all searches of one retrieval step, in seconds."
     )
+    web_consent: Literal["ask", "allow", "deny"] = Field(
+        default="ask",
+        description="Whether a question may use the web: `ask` = the person is asked once in each "
+        "conversation and sees the first text that would be sent; `allow` and `deny` preset the answer.",
+    )
     clarification_timeout_s: float = Field(
         default=3 * 86400,
         gt=0,

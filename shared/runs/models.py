@@ -37,10 +37,12 @@ class Conversation(Model):
 
     Attributes:
         summary: what the turns before `turns` were about; empty when there are none.
+        web_allowed: the person's answer when they were asked whether the web may be used; None = never asked.
     """
 
     summary: str = ""
     turns: tuple[Turn, ...] = ()
+    web_allowed: bool | None = None
 
 
 ProfileName = Literal["doc_reader", "comparator", "evidence_builder", "web_verifier"]

@@ -189,7 +189,7 @@ class _Decision:
             # gives way to a simpler sub-agent.
             healthy_tools=tuple(dict.fromkeys(tool for name in installed for tool in PROFILES[name].tools)),
             targets_readable=readable and not self.asked.stored.names_only_missing,
-            web_allowed=self.services.web_search is not None,
+            web_allowed=self.asked.web_allowed and self.services.web_search is not None,
             started=started,
             spent_usd=spent.cost_usd,
             requested_profile=self.asked.call.profile if self.asked.call else None,

@@ -54,6 +54,7 @@ class DelegationRequest:
         began: when the run's time began, if a person's wait or a crash set it back; None = when it was asked.
         call: the model's call of the tool `delegate` that is judged; None = the question itself is.
         document_tokens: of the documents that a summary or comparison is about, together.
+        web_allowed: the person, or the operator for them, consented to the use of the web.
     """
 
     request: RunRequest
@@ -66,6 +67,7 @@ class DelegationRequest:
     began: datetime | None = None
     call: DelegateParameters | None = None
     document_tokens: int = 0
+    web_allowed: bool = False
 
     @property
     def question(self) -> str:

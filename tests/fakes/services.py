@@ -35,6 +35,7 @@ def fake_settings(**changes: Any) -> Settings:
         "chat_model": "chat",
         "embedding_model": "embedding",
         "embedding_dimensions": 64,
+        "web_consent": "allow",  # tests of consent ask for it
         "budget_preset": "tight",  # the cases of the policy are made for the requirements' budgets
     }
     return Settings.of(**{**values, **changes})

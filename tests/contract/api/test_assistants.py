@@ -51,6 +51,7 @@ async def test_a_client_finds_its_way_and_reads_what_it_found(stack: LocalStack,
             "fetch",
             "ask",
             "get_answer",
+            "reply",
             "list_documents",
             "list_tables",
             "run_sql",
@@ -224,6 +225,20 @@ async def test_a_streamed_answer_is_the_whole_one(openai: AsyncOpenAI, anna: htt
     own: dict[str, Any] = last.model_extra["groundwork"]  # type: ignore[index]
     stored = (await asyncio.to_thread(anna.get, f"/runs/{own['run_id']}")).json()
     assert "".join(parts) == stored["answer"]["text"]
+
+
+async def test_an_assistant_passes_on_what_the_person_answers(stack: LocalStack) -> None:
+    async with assistant(stack, "legacy") as client:
+        asked = await call(client, "ask", question=AMBIGUOUS)
+        assert asked["status"] == "waiting"
+        assert len(asked["clarification"]["options"]) > 1
+        answered = await call(client, "reply", run_id=asked["run_id"], answer="2")
+        while answered["status"] == "running":
+            answered = await call(client, "get_answer", run_id=asked["run_id"])
+        assert (answered["status"], answered["run_id"]) == ("completed", asked["run_id"])
+        assert answered["citations"]
+        again = await client.call_tool("reply", {"run_id": asked["run_id"], "answer": "1"})
+        assert again.is_error
 
 
 async def test_a_question_back_is_answered_by_the_next_message_in_the_same_thread(

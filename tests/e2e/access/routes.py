@@ -179,6 +179,10 @@ def assisted(world: World) -> None:
         assert str(foreign_run).replace(theirs, ABSENT) == str(
             tool_result(world, name, "get_answer", run_id=ABSENT)
         )
+        foreign_reply = tool_result(world, name, "reply", run_id=theirs, answer="1")
+        assert str(foreign_reply).replace(theirs, ABSENT) == str(
+            tool_result(world, name, "reply", run_id=ABSENT, answer="1")
+        )
         asked = tool_result(world, name, "ask", question=QUESTION)
         assert leaked(person, str(asked)) == [], name
 

@@ -110,6 +110,7 @@ async def test_repeats_of_a_summary_count_as_calls(monkeypatch: pytest.MonkeyPat
         tool_call("list_documents"),
         tool_call("list_documents", query="pump"),
         tool_call("get_answer", run_id="a" * 32),
+        tool_call("reply", run_id="a" * 32, answer="1"),
         {
             "jsonrpc": "2.0",
             "id": 1,
@@ -117,7 +118,7 @@ async def test_repeats_of_a_summary_count_as_calls(monkeypatch: pytest.MonkeyPat
             "params": {"uri": "groundwork://documents/x"},
         },
     ],
-    ids=["fetch", "list", "find", "get_answer", "read"],
+    ids=["fetch", "list", "find", "get_answer", "reply", "read"],
 )
 async def test_calls_of_assistants_are_counted(monkeypatch: pytest.MonkeyPatch, call: dict[str, Any]) -> None:
     anna, _ = await asking(monkeypatch, rate_limit_per_minute=2)

@@ -65,7 +65,7 @@ def delegation_request(
         Evidence.model_validate(evidence),
         step=STEP,
         began=began,
-        **changes,
+        **{"web_allowed": True, **changes},
     )
 
 
