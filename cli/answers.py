@@ -9,6 +9,7 @@ from rich.text import Text
 from cli.api import Api
 from cli.terminal import Terminal, clean
 
+_BORDER = re.compile(r"(?<!\\)\|")
 _OWN_ADDRESS = re.compile(r"\]\((/api/[^)\s]+)\)")
 
 
@@ -48,7 +49,12 @@ def print_citations(api: Api, terminal: Terminal, citations: Sequence[Mapping[st
 
 def _print_calculation(terminal: Terminal, cited: Mapping[str, Any]) -> None:
     """What was calculated, in words and in SQL, and the rows that it gave."""
-    terminal.table(cited["columns"], cited["rows"], nothing="No rows.")
+    # The quotation has the first rows with their numbers as the answer writes them; `rows` are for programs.
+    _, *lines = cited["quote"].splitlines() or [""]
+    rows = [[cell.strip().replace("\\|", "|") for cell in _BORDER.split(line)[1:-1]] for line in lines]
+    terminal.table(cited["columns"], rows, nothing="No rows.")
+    if more := cited["row_count"] - len(rows):
+        terminal.say(f"    and {more:,} more", "dim")
     terminal.say(f"    {cited['sql_in_words']}", "dim")
     terminal.say(f"    {cited['sql']}", "dim")
 

@@ -53,10 +53,18 @@ def answer_from_rows(request: ChatRequest) -> str | None:
     result = json.loads(told[-1])
     text = "\n".join(request.texts_of("user"))
     is_german = detect_language(element_text(text, "question") or "") == "de"
-    rows = [[str(cell).replace(".", "," if is_german else ".") for cell in row] for row in result["rows"]]
+    rows = [[_shown(cell, is_german=is_german) for cell in row] for row in result["rows"]]
     lines = [result["columns"], ["---"] * len(result["columns"]), *rows]
     shown = "\n".join(f"| {' | '.join(line)} |" for line in lines)
     return f'<answer>{shown}\n\n<cite result="{result["result_id"]}"/>'
+
+
+def _shown(cell: str | float | None, *, is_german: bool) -> str:
+    """A cell as German or English writes it, from 10,000 on with separators."""
+    if not isinstance(cell, int | float):
+        return "" if cell is None else cell
+    text = f"{cell:,.15g}" if abs(cell) >= 10_000 else f"{cell:.15g}"
+    return text.translate(str.maketrans(",.", ".,")) if is_german else text
 
 
 def _stems(text: str) -> set[str]:

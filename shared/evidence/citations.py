@@ -9,6 +9,7 @@ from shared.evidence.cues import seconds_at
 from shared.evidence.document_prompt import clock_time, moment_url
 from shared.evidence.metadata_proof import prove_metadata
 from shared.evidence.models import Citation, TableResult, WebPage
+from shared.evidence.number_format import cell_text
 from shared.evidence.untrusted_text import markdown_name, one_line
 from shared.platform.database_sources import is_database_id
 from shared.platform.web_addresses import host_of
@@ -84,7 +85,7 @@ class CitationBook:
             kind="table",
             block_id="",
             published_by=self._publisher(first.doc_id),
-            quote=_first_rows(result),
+            quote=_first_rows(result, language),
             verified=False,
             url="" if is_database_id(first.doc_id) else view,
             sql_in_words=in_german or result.sql_in_words,
@@ -250,13 +251,14 @@ def _around(found: Alignment, text: str) -> str:
     return f"{before}{text[found.start : end]}{after}"
 
 
-def _first_rows(result: TableResult) -> str:
-    """The result as lines of a Markdown table, which pages show as one: its columns, then its rows."""
-    lines = (result.columns, *result.rows[:_QUOTED_ROWS])
-    cells = (
-        ["" if cell is None else one_line(str(cell)).replace("|", r"\|") for cell in line] for line in lines
+def _first_rows(result: TableResult, language: str) -> str:
+    """Return the columns and first rows as a Markdown table, numbers as the answer writes them."""
+    rows = (
+        [cell_text(cell, language, name) for cell, name in zip(row, result.columns, strict=True)]
+        for row in result.rows[:_QUOTED_ROWS]
     )
-    return "\n".join(f"| {' | '.join(line)} |" for line in cells)
+    lines = ([one_line(cell).replace("|", r"\|") for cell in line] for line in (result.columns, *rows))
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def _is_image(hit: Hit) -> bool:

@@ -13,10 +13,8 @@ from datetime import date
 from decimal import Decimal
 
 from shared.evidence.models import TableResult
+from shared.evidence.number_format import COMMA_DECIMALS
 
-_COMMA_DECIMALS = frozenset(
-    ("de", "fr", "es", "it", "nl", "pt", "pl", "cs", "da", "sv", "nb", "no", "fi", "ru")
-)
 _GERMAN = ("zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun", "zehn", "elf", "zwölf")
 _ENGLISH = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 _WORDS = {word: number for words in (_GERMAN, _ENGLISH) for number, word in enumerate(words, 2)}
@@ -224,7 +222,7 @@ def _exponent(words: str) -> int:
 def _value(digits: str, language: str) -> tuple[Decimal, int]:
     """The number that digits with separators mean, and its decimal places."""
     plain = re.sub(r"['’\u00a0\u202f\u2009 ]", "", digits)
-    comma_first = language[:2].casefold() in _COMMA_DECIMALS
+    comma_first = language[:2].casefold() in COMMA_DECIMALS
     signs = [sign for sign in plain if sign in ".,"]
     if not signs:
         return Decimal(plain), 0

@@ -21,6 +21,7 @@ from urllib.parse import quote
 from shared.evidence.document_prompt import clock_time
 from shared.evidence.figures import alt_text
 from shared.evidence.models import AnswerFigure, Citation
+from shared.evidence.number_format import cell_text
 from shared.evidence.reader_text import MAX_FENCE_CHARS, ReaderText
 from shared.evidence.untrusted_text import markdown_text, one_line, shown_name
 from shared.runs.models import RunAnswer
@@ -79,7 +80,9 @@ def reply_of(answer: RunAnswer, *, language: Language, public_address: str | Non
         public_address: of the app, without a trailing slash; None = unknown, so nothing is linked.
     """
     text, tables = for_channel(answer.text)
-    tables = tables or tuple(filter(None, map(_calculated, answer.citations)))
+    tables = tables or tuple(
+        filter(None, (_calculated(cited, answer.language) for cited in answer.citations))
+    )
     shown = [figure for figure in answer.figures if figure.image_url]
     return BotReply(
         text=text,
@@ -258,12 +261,17 @@ def _citation(citation: Citation, language: Language, public_address: str | None
     )
 
 
-def _calculated(citation: Citation) -> ShownTable | None:
+def _calculated(citation: Citation, answer_language: str) -> ShownTable | None:
     """The rows that an answer was calculated from, for the card, if they fit and are more than one number."""
     columns, rows = citation.columns or (), citation.rows or ()
     if not len(rows) * len(columns) > 1 or len(rows) > MAX_TABLE_ROWS or len(columns) > MAX_TABLE_COLUMNS:
         return None
-    cells = (tuple("" if cell is None else one_line(str(cell)) for cell in row) for row in rows)
+    cells = (
+        tuple(
+            one_line(cell_text(cell, answer_language, name)) for cell, name in zip(row, columns, strict=True)
+        )
+        for row in rows
+    )
     return ShownTable(header=columns, rows=tuple(cells))
 
 

@@ -15,6 +15,7 @@ from shared.evidence.quote_places import row_places
 from shared.platform.errors import NotFoundError
 from shared.platform.language_models.models import ModelTurn, ToolCall
 from shared.runs.models import ChatRequest, RunView
+from shared.teams.outgoing import reply_of
 from shared.tools.registry import ANSWER_TOOLS, TABLE_TOOLS
 from shared.wiring import Services
 from tests.contract.ingestion.driving import drop, ingest, state_of, unique
@@ -121,6 +122,26 @@ async def test_two_files_are_compared(services: Services) -> None:
     assert view.answer
     assert "30 ahead, the South is 20 behind. (Source: guide.csv, computed)[1]" in view.answer.text
     assert view.answer.citations[0].doc_ids == (sales["doc_id"], aims["doc_id"])
+
+
+@pytest.mark.parametrize(
+    ("language", "said", "shown"),
+    [("de", "12.345,5", "12.345,5"), ("en", "12,345.5", "12,345.5")],
+)
+async def test_the_source_writes_numbers_as_the_answer_does(
+    services: Services, language: str, said: str, shown: str
+) -> None:
+    table = await dropped(services, content="Region;Umsatz\nNord;8.900,25\nNord;3.445,25\nSüd;80,00\n")
+    sums = "SELECT region, SUM(umsatz) AS total FROM {name} GROUP BY region ORDER BY total DESC"
+    turn = f'<answer>{said} <cite result="q1"/>'
+    view, _ = await asked(services, calls(table, sums), turn, language=language)
+    assert view.answer
+    (cited,) = view.answer.citations
+    assert view.answer.text.startswith(f"{said} (Source:")
+    assert cited.quote.splitlines()[1:] == [f"| Nord | {shown} |", "| Süd | 80 |"]
+    assert cited.rows == (("Nord", 12345.5), ("Süd", 80.0))
+    reply = reply_of(view.answer, language="en", public_address=None)
+    assert reply.tables[0].rows[0] == ("Nord", shown)
 
 
 @pytest.mark.attack("access")

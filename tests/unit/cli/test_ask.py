@@ -1,6 +1,7 @@
 """`ask`: the draft, streams that break, questions back, and what is printed."""
 
 import json
+import re
 from typing import Any
 
 import httpx
@@ -60,6 +61,23 @@ def test_statements_without_a_quotation_are_counted(count: int, said: str) -> No
     answered = Event(9, "complete", {**COMPLETE.data, "answer": {**ANSWER, "unsupported_claims": count}})
     _, text = printed(ScriptedApi([answered]))
     assert (f"{said} not supported by a quotation." in text) == bool(count)
+
+
+def test_calculated_numbers_are_printed_as_the_answer_writes_them() -> None:
+    cited = {
+        **CITED,
+        "kind": "table",
+        "columns": ["Region", "Umsatz"],
+        "rows": [["Nord|Ost", 12345.5], ["Süd", 80.0], ["West", 7]],
+        "row_count": 3,
+        "quote": "| Region | Umsatz |\n| Nord\\|Ost | 12.345,5 |\n| Süd | 80 |",
+        "sql": "SELECT 1",
+        "sql_in_words": "Summe",
+    }
+    _, text = printed(ScriptedApi([Event(9, "complete", {"answer": {**ANSWER, "citations": [cited]}})]))
+    assert re.search(r"Nord\|Ost\s+12\.345,5\n", text)
+    assert "12345.5" not in text
+    assert "and 1 more" in text
 
 
 @pytest.mark.parametrize("state", ["restarted", "discarded"])

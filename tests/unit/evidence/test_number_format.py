@@ -1,0 +1,42 @@
+"""Cells of results in the notation of the answer's language."""
+
+import pytest
+
+from shared.evidence.models import Cell
+from shared.evidence.number_format import cell_text
+from shared.evidence.number_proof import numbers_of
+
+
+@pytest.mark.parametrize(
+    ("cell", "language", "shown"),
+    [
+        (8900.0, "de", "8900"),
+        (8900.5, "de", "8900,5"),
+        (12345.67, "de-AT", "12.345,67"),
+        (12345.67, "en", "12,345.67"),
+        (12345.67, "fr", "12\u202f345,67"),
+        (0.1 + 0.2, "de", "0,3"),
+        (-1234567, "en", "-1,234,567"),
+        (2024, "de", "2024"),
+        (1e20, "de", "1e+20"),
+        ("1.5", "de", "1.5"),
+        (None, "de", ""),
+    ],
+)
+def test_numbers_are_written_as_the_language_writes_them(cell: Cell, language: str, shown: str) -> None:
+    assert cell_text(cell, language) == shown
+
+
+def test_numbers_that_are_names_have_no_separators() -> None:
+    assert [cell_text(4711001, "de", name) for name in ("customer_id", "Kunden-Nr", "revenue")] == [
+        "4711001",
+        "4711001",
+        "4.711.001",
+    ]
+
+
+@pytest.mark.parametrize("language", ["en", "de", "fr", "sv", "ru"])
+@pytest.mark.parametrize("value", [8900.5, 12345.25, 1234567.0, 3])
+def test_what_is_written_is_read_as_the_same_number(value: float, language: str) -> None:
+    (number,) = numbers_of(f"Total {cell_text(value, language)} EUR", language)
+    assert float(number.value) == value
