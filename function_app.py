@@ -21,6 +21,7 @@ from functions import (
     pages,
     runs,
     search,
+    sharepoint,
     site,
     summaries,
     teams,
@@ -31,8 +32,9 @@ from functions import (
     wrong_address,
 )
 from functions.http.requests import require_settings
-from orchestrations import activities, ingest_activities, orchestrators, payloads
+from orchestrations import activities, ingest_activities, library_activities, orchestrators, payloads
 from shared.platform.memory import keep_memory_low
+from shared.platform.settings import get_settings
 
 require_settings()
 keep_memory_low()
@@ -50,6 +52,7 @@ HTTP = (
     metrics,
     runs,
     search,
+    sharepoint,
     site,
     summaries,
     teams,
@@ -59,7 +62,9 @@ HTTP = (
     wrong_address,
 )
 DOCUMENTS = (document_events, documents, pages, uploads)
-DURABLE = (orchestrators, activities, ingest_activities, payloads)
+DURABLE = (orchestrators, activities, ingest_activities, library_activities, payloads)
 
 for module in (*HTTP, *DOCUMENTS, background, ingest, maintenance, *DURABLE):
     app.register_functions(module.blueprint)
+if get_settings().sharepoint.addresses:
+    app.register_functions(sharepoint.timers)

@@ -19,6 +19,7 @@ MODULES = {  # of the generator that has the orchestration's name
     "summarize_documents": "orchestrations.summarize_documents",
     "summarize_document": "orchestrations.summarize_documents",
     "reply_in_channel": "orchestrations.reply_in_channel",
+    "synchronise_library": "orchestrations.synchronise_library",
 }
 
 

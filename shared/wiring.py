@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from shared.retrieval.mirrored_index import OpensIndex
     from shared.runs.run_log import RunLog
     from shared.runs.run_store import RunStore
+    from shared.sharepoint.client import SharePointClient
+    from shared.sharepoint.state import LibraryStore
     from shared.subagents.control import ControlStore
     from shared.subagents.metrics import MetricStore
     from shared.tables.databases import Databases
@@ -86,6 +88,8 @@ class Services:
     bot_turns: BotTurnStore | None = None
     sandbox: PythonSandbox | None = None  # None = no Python is run
     github: GithubApi | None = None  # None = no repository is read
+    sharepoint: SharePointClient | None = None  # None, as the next: no library is synchronised
+    libraries: LibraryStore | None = None
     other_models: Callable[[str], ChatModel] | None = None  # by the name of their deployment
     own_tools: Mapping[str, Tool] = field(default_factory=dict)  # of an agent in a program, by name
     closers: tuple[Callable[[], Awaitable[None]], ...] = ()
@@ -121,6 +125,8 @@ class Services:
         await self.blobs.ensure_containers(CONTAINERS)
         await self.documents.ensure_table()
         await self.threads.ensure_table()
+        if self.libraries is not None:
+            await self.libraries.ensure_table()
         await self.queues.ensure_queues(QUEUES)
         for index in (
             content_index(settings.search.content_index, dimensions),
@@ -165,22 +171,22 @@ class Connections:
         from shared.tools.web_search import connect_web_search
 
         self._settings = settings
-        self._credentials = Credentials(settings)
-        self.blobs = connect_blobs(settings, self._credentials)
-        self.queues = connect_queues(settings, self._credentials)
-        self.tables = connect_tables(settings, self._credentials)
-        self.model = connect_model(settings, self._credentials)
-        self.search_admin = connect_admin(settings, self._credentials)
-        self.document_intelligence = connect_document_intelligence(settings, self._credentials)
+        self.credentials = Credentials(settings)
+        self.blobs = connect_blobs(settings, self.credentials)
+        self.queues = connect_queues(settings, self.credentials)
+        self.tables = connect_tables(settings, self.credentials)
+        self.model = connect_model(settings, self.credentials)
+        self.search_admin = connect_admin(settings, self.credentials)
+        self.document_intelligence = connect_document_intelligence(settings, self.credentials)
         self.docling = connect_docling(settings)
         self.web_search = connect_web_search(settings)
         self.web_pages = connect_web_pages()
         self.github = connect_github(settings)
         self.graph = connect_graph()
-        self.graph_token = graph_token(settings, self._credentials)
-        self.database_token = database_token(self._credentials)
+        self.graph_token = graph_token(settings, self.credentials)
+        self.database_token = database_token(self.credentials)
         self.bot = connect_bot()
-        self.bot_token = bot_token(settings, self._credentials)
+        self.bot_token = bot_token(settings, self.credentials)
         self._indexes: dict[str, Connection[SearchClient]] = {}
 
     def search_index(self, name: str) -> Connection[SearchClient]:
@@ -188,7 +194,7 @@ class Connections:
         from shared.platform.connections import connect_index
 
         if name not in self._indexes:
-            self._indexes[name] = connect_index(self._settings, self._credentials, name)
+            self._indexes[name] = connect_index(self._settings, self.credentials, name)
         return self._indexes[name]
 
     async def close(self) -> None:
@@ -198,7 +204,7 @@ class Connections:
             *(self.document_intelligence, self.docling, self.web_search, self.web_pages, self.github),
             *(self.graph, self.bot),
             *self._indexes.values(),
-            self._credentials,
+            self.credentials,
         )
         for connection in connections:
             await connection.close()
@@ -318,7 +324,30 @@ def build_services(settings: Settings) -> Services:
     )
     _add_tools(services, to)
     _add_channels(services, to)
+    if settings.sharepoint.addresses:
+        _add_sharepoint(services, to)
     return services
+
+
+def _add_sharepoint(services: Services, to: Connections) -> None:
+    from shared.platform import names
+    from shared.platform.tables import Table
+    from shared.sharepoint.client import SharePointClient, connect_sharepoint, sharepoint_token
+    from shared.sharepoint.libraries import origin_of
+    from shared.sharepoint.state import LibraryStore
+
+    settings = services.settings
+    connection = connect_sharepoint()
+    services.sharepoint = SharePointClient(
+        connection,
+        sharepoint_token(to.credentials),
+        graph=settings.identity.graph_endpoint,
+        hosts=[origin_of(address) for address in settings.sharepoint.addresses],
+    )
+    services.libraries = LibraryStore(
+        Table(to.tables, names.LIBRARIES_TABLE, is_sorted=not settings.storage.tables_are_in_cosmos_db)
+    )
+    services.closers = (*services.closers, connection.close)
 
 
 def _indexes(to: Connections, settings: Settings) -> tuple[SearchIndex, SearchIndex, SearchIndex]:

@@ -10,6 +10,7 @@ SIDECAR_SUFFIX = ".acl.json"
 HINTS_SUFFIX = ".tables.yaml"
 _WITH_TABLES = (".csv", ".tsv", ".xlsx", ".xlsm")
 UPLOADS = "uploads"
+SHAREPOINT = "sharepoint"
 _DIGITS = 6  # of an id, by which windows are cut
 _BITS = 4 * _DIGITS
 _PLAIN_ETAG = re.compile(r"[A-Za-z0-9]{1,40}\Z")
@@ -79,6 +80,11 @@ def hints_of(blob_name: str) -> str | None:
 def is_upload(blob_name: str) -> bool:
     """Whether the blob came, or was to come, through the API."""
     return blob_name.startswith(f"{UPLOADS}/")
+
+
+def is_synchronised(blob_name: str) -> bool:
+    """Tell whether a blob mirrors a file in SharePoint, which decides on its permissions and deletion."""
+    return blob_name.startswith(f"{SHAREPOINT}/")
 
 
 def sender_of(blob_name: str) -> str:

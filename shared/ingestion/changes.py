@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from shared.access.models import UserContext
 from shared.documents import index_rows
-from shared.documents.ids import HINTS_SUFFIX, SIDECAR_SUFFIX
+from shared.documents.ids import HINTS_SUFFIX, SIDECAR_SUFFIX, is_synchronised
 from shared.documents.models import Corrections
 from shared.documents.requests import AccessChange, MetadataCorrection
 from shared.documents.rights import may_change, may_see
@@ -97,6 +97,14 @@ async def write_rights(
         raise PreconditionFailedError("Its access has just been changed.", "Read it again.") from None
 
 
+def _refuse_synchronised(state: DocumentState) -> None:
+    if is_synchronised(state.blob_name):
+        raise ConflictError(
+            "The document is synchronised from SharePoint.",
+            "Change its permissions or delete it there; the change arrives within ten minutes.",
+        )
+
+
 async def change_access(
     state: DocumentState, change: AccessChange, services: IngestionServices, *, only_unchanged: bool = False
 ) -> bool:
@@ -110,7 +118,9 @@ async def change_access(
 
     Raises:
         PreconditionFailedError: they changed, and must not have.
+        ConflictError: SharePoint decides.
     """
+    _refuse_synchronised(state)
     project_id = change.project_id or state.wanted_rights.project_id
     changed = {"acl": change.acl, "project_id": project_id, "warning": None}
     rights = state.wanted_rights.model_copy(update=changed)
@@ -189,7 +199,12 @@ async def repair(state: DocumentState, services: IngestionServices) -> None:
 
 
 async def delete(state: DocumentState, services: IngestionServices) -> None:
-    """Delete the file, and hide the document from everybody at once; an ingestion then removes the rest."""
+    """Delete the file, and hide the document from everybody at once; an ingestion then removes the rest.
+
+    Raises:
+        ConflictError: SharePoint decides.
+    """
+    _refuse_synchronised(state)
     await services.blobs.delete(DOCUMENTS, state.blob_name)
     await mark_deleted(state.doc_id, services.documents)
     # After the file: without its sidecar a document would be open to whomever the default names.

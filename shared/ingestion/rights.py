@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 
-from shared.documents.ids import SIDECAR_SUFFIX, document_id, is_upload
+from shared.documents.ids import SIDECAR_SUFFIX, document_id, is_synchronised, is_upload
 from shared.documents.index_rows import merge_rights, rights_fields
 from shared.documents.requests import MAX_PRINCIPALS
 from shared.documents.state import DocumentState, Rights
@@ -105,8 +105,8 @@ async def read_rights(properties: BlobProperties, services: IngestionServices) -
             DOCUMENTS, properties.name + SIDECAR_SUFFIX, most_bytes=_MAX_SIDECAR_BYTES
         )
         sidecar = content.decode("utf-8-sig", "replace")
-    if is_upload(properties.name):
-        # The sender of a signed upload writes the blob's metadata; and no default was meant for uploads.
+    if is_upload(properties.name) or is_synchronised(properties.name):
+        # The sender of a signed upload writes the blob's metadata, and the default isn't meant for either.
         rights = decide_rights({}, sidecar, default_access="")
     else:
         rights = decide_rights(properties.metadata, sidecar, services.settings.ingestion.default_access)

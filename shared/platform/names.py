@@ -16,6 +16,7 @@ USER_LIMITS_TABLE = "userlimits"
 AUDIT_TABLE = "audit"
 QUALITY_TABLE = "quality"
 BOT_TURNS_TABLE = "botturns"
+LIBRARIES_TABLE = "libraries"
 
 BLOB_DELETED_QUEUE = "blob-deleted"
 TURNS_QUEUE = "turns"

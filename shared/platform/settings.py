@@ -103,6 +103,13 @@ _SafeUrl = Annotated[_HttpUrl, _checked(_is_encrypted, "not an https address")]
 _Origin = Annotated[
     _SafeUrl, _checked(lambda url: urlsplit(url).path in ("", "/"), "not an https address without a path")
 ]
+_Addresses = Annotated[
+    str,
+    _checked(
+        lambda text: all(_is_http(address) and _is_encrypted(address) for address in listed(text)),
+        "not a list of https addresses",
+    ),
+]
 _EntraId = Annotated[str, _checked(_GUID.fullmatch, "not an Entra ID")]
 _OneEntraId = Annotated[
     str, _checked(lambda ids: all(map(_GUID.fullmatch, listed(ids))) and len(listed(ids)) <= 1, "not one id")
@@ -841,6 +848,22 @@ class WebPageSettings(SettingsGroup):
         return listed(self.web_fetch_hosts)
 
 
+class SharePointSettings(SettingsGroup, alias_generator=prefixed("SHAREPOINT_")):
+    """SharePoint and OneDrive."""
+
+    libraries: _Addresses = Field(
+        default="",
+        description="Addresses of the sites, libraries, folders or OneDrives to synchronise, separated by "
+        "commas; empty = none. Needs ALLOWED_TENANTS.",
+        examples=["https://contoso.sharepoint.com/sites/hr/Shared%20Documents"],
+    )
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """SHAREPOINT_LIBRARIES as a tuple."""
+        return listed(self.libraries)
+
+
 class GithubSettings(SettingsGroup, alias_generator=prefixed("GITHUB_")):
     """GitHub."""
 
@@ -1200,6 +1223,7 @@ class Settings(BaseModel):
     budgets: BudgetSettings
     web_search: WebSearchSettings
     web_pages: WebPageSettings
+    sharepoint: SharePointSettings
     github: GithubSettings
     databases: DatabaseSettings
     limits: LimitSettings
@@ -1251,6 +1275,8 @@ class Settings(BaseModel):
                 "DEV_TOKEN_SECRET, ALLOW_ANONYMOUS and BOT_LOCAL_ANONYMOUS are for development; "
                 "remove them where the app is hosted."
             )
+        if self.sharepoint.addresses and not self.identity.tenants:
+            raise ValueError("SHAREPOINT_LIBRARIES needs ALLOWED_TENANTS: it tells who belongs to everyone.")
         for variable, address in self._addresses_with_keys():
             if not _is_encrypted(address):
                 raise ValueError(f"{variable} carries a key, so it must be https, or on this machine.")

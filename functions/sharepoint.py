@@ -1,0 +1,60 @@
+"""SharePoint and OneDrive libraries: a timer starts one run for each, and administrators see their status."""
+
+import uuid
+from typing import TYPE_CHECKING
+
+import azure.durable_functions as df
+import azure.functions as func
+
+from functions.http.request_scope import consumed
+from functions.http.requests import administrator_of, ready_services
+from functions.http.responses import Request, Response, json_response, route
+from shared.platform.instances import Instances, is_at_work
+from shared.platform.telemetry import get_logger
+
+if TYPE_CHECKING:
+    from shared.sharepoint.models import SyncStep
+
+blueprint = func.Blueprint()
+timers = df.Blueprint()  # registered only if libraries are configured
+
+SCHEDULE = "0 */10 * * * *"  # 900 units of the service's quota a day and library, of 1.2 million at least
+
+
+@route(blueprint, "GET", "sharepoint")
+async def list_libraries(req: Request) -> Response:
+    """Status of the synchronised libraries."""
+    from shared.sharepoint.status import view_libraries
+
+    await administrator_of(req)
+    return json_response(await view_libraries(await ready_services()))
+
+
+@timers.timer_trigger(arg_name="timer", schedule=SCHEDULE, run_on_startup=True, use_monitor=False)
+@timers.durable_client_input(client_name="client")
+async def synchronise_libraries(timer: func.TimerRequest, client: df.DurableOrchestrationClient) -> None:
+    """Start a run for each library, unless the one before is still at work."""
+    from shared.sharepoint.libraries import find_libraries
+    from shared.sharepoint.models import SyncStep
+    from shared.sharepoint.services import configured
+
+    async with consumed("synchronise_libraries"):
+        services = await ready_services()
+        store = configured(services.libraries)
+        present, absent = await find_libraries(
+            services.settings.sharepoint.addresses, configured(services.sharepoint), store
+        )
+        instances, run = Instances(client), uuid.uuid4().hex
+        for library_id in (*present, *absent):
+            step = SyncStep(library_id=library_id, run=run, is_configured=library_id in present)
+            await _start(step, client, instances)
+
+
+async def _start(step: "SyncStep", client: df.DurableOrchestrationClient, instances: Instances) -> None:
+    instance_id = f"synchronise-{step.library_id}"
+    if is_at_work(await instances.state(instance_id)):
+        return
+    try:
+        await client.start_new("synchronise_library", instance_id, step.model_dump(mode="json"))
+    except Exception as error:  # noqa: BLE001  # another instance of the app was faster; the next timer sees
+        get_logger().warning("sharepoint.start_failed", error_type=type(error).__name__)

@@ -1,0 +1,28 @@
+"""The activity of SharePoint libraries: about a minute of work, and an envelope in return."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import azure.durable_functions as df
+
+from orchestrations.payloads import Payload, at_work, report_defect, split
+
+blueprint = df.Blueprint()
+
+
+@blueprint.activity_trigger(input_name="payload")
+async def advance_library(payload: Payload) -> dict[str, Any]:
+    """Advance the run over a library. Input: SyncStep. Output: SyncReply."""
+    from shared.sharepoint.models import SyncReply, SyncStep
+    from shared.sharepoint.synchronisation import advance
+    from shared.wiring import get_services
+
+    given, link = split(payload)
+    step = SyncStep.from_payload(given)
+    try:
+        async with at_work("advance_library", link, run_id=step.run):
+            reply = await advance(step, get_services(), datetime.now(UTC))
+    except Exception:  # noqa: BLE001  # a defect ends this run; the next timer starts another
+        report_defect("advance_library", step.run)
+        reply = SyncReply(following="done")
+    return reply.model_dump(mode="json")

@@ -1,0 +1,33 @@
+"""One run over one SharePoint library: calls `advance_library` until the run is complete.
+
+The state is in the library's row, so a step may be repeated and an instance that died is started again by the
+next timer.
+"""
+
+from collections.abc import Generator
+from datetime import timedelta
+from typing import Any
+
+import azure.durable_functions as df
+
+from orchestrations.payloads import as_object, call_activity, close_trace, input_of, traced
+from shared.sharepoint.models import SyncReply, SyncStep
+
+MAX_STEPS = 50  # the history is replayed at every step; then a new execution continues
+MAX_PAUSE_S = 3600.0
+
+
+def synchronise_library(context: df.DurableOrchestrationContext) -> Generator[Any, Any, dict[str, Any]]:
+    """Synchronise a library. Input: SyncStep. Output: {}."""
+    step = SyncStep.from_payload(input_of(context))
+    for _ in range(MAX_STEPS):
+        result = yield call_activity(context, "advance_library", step.model_dump(mode="json"))
+        reply = SyncReply.from_payload(as_object(result))
+        if reply.following == "done":
+            yield from close_trace(context, "synchronise_library", "completed")
+            return {}
+        if reply.following == "wait":
+            pause = timedelta(seconds=min(reply.pause_s, MAX_PAUSE_S))
+            yield context.create_timer(context.current_utc_datetime + pause)
+    context.continue_as_new(traced(context, step.model_dump(mode="json")))
+    return {}

@@ -1,0 +1,1 @@
+"""SharePoint and OneDrive libraries: mirrors their files and permissions into the documents container."""

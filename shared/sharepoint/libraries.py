@@ -1,0 +1,90 @@
+"""Which libraries the configured addresses mean.
+
+An address names a site (all its libraries), a library, a folder of one, or a OneDrive.
+"""
+
+from collections.abc import Sequence
+from urllib.parse import unquote, urlsplit
+
+from shared.platform.errors import ConfigurationError, GroundworkError
+from shared.platform.hashing import digest
+from shared.platform.telemetry import get_logger
+from shared.sharepoint.client import SharePointClient
+from shared.sharepoint.graph_models import Drive, DriveItem
+from shared.sharepoint.state import Library, LibraryStore
+
+_SITE_FOLDERS = ("sites", "teams", "personal")
+
+
+async def find_libraries(
+    addresses: Sequence[str], client: SharePointClient, store: LibraryStore
+) -> tuple[list[str], list[str]]:
+    """Store a row for each library that the addresses mean.
+
+    Returns:
+        ids of the configured libraries, and ids of known ones that are no longer configured. A library whose
+        address can't be resolved now counts as configured, so that an outage deletes nothing.
+    """
+    known = {library.library_id: library for library in await store.libraries()}
+    configured: set[str] = set()
+    for address in addresses:
+        try:
+            found = await _libraries_of(address, client)
+        except GroundworkError as failed:
+            get_logger().error("sharepoint.address_failed", error_type=failed.code)
+            configured |= {one.library_id for one in known.values() if one.address == address}
+            continue
+        for library in found:
+            configured.add(library.library_id)
+            if library.library_id not in known:
+                await store.save_library(library, None)
+    return sorted(configured), sorted(known.keys() - configured)
+
+
+async def _libraries_of(address: str, client: SharePointClient) -> list[Library]:
+    site_address = site_of(address)
+    site = await client.site(site_address)
+    drives = await client.drives(site.id)
+    path = _path(address)
+    if path == _path(site_address):
+        return [_library(drive, address, site.web_url) for drive in drives]
+    for drive in drives:
+        root = _path(drive.web_url)
+        if path == root:
+            return [_library(drive, address, site.web_url)]
+        if path.startswith(f"{root}/"):
+            folder = await client.folder(drive.id, path.removeprefix(f"{root}/"))
+            return [_library(drive, address, site.web_url, folder)]
+    raise ConfigurationError("An address of SHAREPOINT_LIBRARIES names no library of its site.")
+
+
+def site_of(address: str) -> str:
+    """Return the address of the site that a library or folder belongs to."""
+    parts = urlsplit(address)
+    segments = [part for part in parts.path.split("/") if part]
+    depth = 2 if segments and segments[0].lower() in _SITE_FOLDERS else 0
+    return "/".join([f"{parts.scheme}://{parts.netloc}", *segments[:depth]])
+
+
+def origin_of(address: str) -> str:
+    """Return scheme and host of an address."""
+    parts = urlsplit(address)
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def _path(address: str) -> str:
+    return unquote(urlsplit(address).path).rstrip("/").casefold()
+
+
+def _library(drive: Drive, address: str, site_url: str, folder: DriveItem | None = None) -> Library:
+    owner = drive.owner.user.id if drive.owner.user and drive.drive_type == "business" else None
+    return Library(
+        library_id=digest("library", drive.id, folder.id if folder else "")[:32],
+        address=address,
+        drive_id=drive.id,
+        site_url=site_url,
+        name=drive.name,
+        web_url=drive.web_url,
+        owner=owner,
+        folder_id=folder.id if folder else None,
+    )

@@ -1,0 +1,337 @@
+"""Mirrors items of one library into the documents container: the sidecar first, then the file.
+
+Without a sidecar a file would get the default access list, so a file is never stored before its sidecar. A
+sidecar is written over the version that was read before its permissions were, so that an execution that lost
+its worker can't reopen a document.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from shared.documents.ids import SHAREPOINT, SIDECAR_SUFFIX
+from shared.evidence.document_prompt import web_address
+from shared.ingestion.registry import format_of
+from shared.ingestion.uploads import clean_filename
+from shared.platform.blobs import BlobStore
+from shared.platform.concurrency import run_together
+from shared.platform.errors import (
+    BadDocumentError,
+    CallerError,
+    ConflictError,
+    DependencyError,
+    NotFoundError,
+    RateLimitError,
+)
+from shared.platform.hashing import digest
+from shared.platform.names import DOCUMENTS
+from shared.sharepoint.client import SharePointClient
+from shared.sharepoint.grants import Access, decide_access, grants_of
+from shared.sharepoint.graph_models import DriveItem, Permission
+from shared.sharepoint.rosters import RosterBook
+from shared.sharepoint.state import Item, Library, LibraryStore
+
+FILES_AT_ONCE = 4  # unmeasured; no limit is published, and peers were throttled with more
+MAX_SIDECAR_BYTES = 64_000  # the ingestion reads 64 KiB
+_SIDECAR_TRIES = 5
+_TRANSCRIPTS = (".vtt", ".srt")  # moments of a recording would lead to the transcript's own address
+_CLOSED = Access(problem="permissions_unreadable")
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """A sidecar, the access it grants, and when that ends by itself."""
+
+    sidecar: str
+    access: Access
+    expires_at: datetime | None
+
+
+def blob_folder(library: Library, item_id: str) -> str:
+    """Return the folder of an item's blobs. Moving the item within its library doesn't change it."""
+    return f"{SHAREPOINT}/{library.library_id[:16]}/{digest(item_id)[:32]}/"
+
+
+class Mirror:
+    """Applies the state of items to the container. One object per step: rosters are read once for each."""
+
+    def __init__(
+        self,
+        library: Library,
+        client: SharePointClient,
+        store: LibraryStore,
+        blobs: BlobStore,
+        *,
+        tenant: str,
+        max_bytes: int,
+        now: datetime,
+    ) -> None:
+        """Create a mirror.
+
+        Args:
+            tenant: the organisation's id, for grants to everybody.
+            max_bytes: files larger than this are left out.
+        """
+        self._library = library
+        self._client = client
+        self._store = store
+        self._blobs = blobs
+        self._tenant = tenant
+        self._max_bytes = max_bytes
+        self._now = now
+        self._rosters = RosterBook(client, library.site_url)
+        self._folders: dict[str, Item | None] = {}
+        self._unsaved: dict[str, tuple[Item, str | None]] = {}
+
+    async def inspect_folders(self, folders: Sequence[DriveItem]) -> tuple[str, ...]:
+        """Return the folders that moved or whose permissions changed. Nothing is stored yet."""
+        permissions = await self._client.permissions(
+            self._library.drive_id, [folder.id for folder in folders]
+        )
+        changed = []
+        for folder in folders:
+            known, revision = await self._store.item(self._library.library_id, "folder", folder.id)
+            current = Item(
+                item_id=folder.id,
+                kind="folder",
+                name=folder.name or "",
+                parent_id=folder.parent.id,
+                generation=self._library.generation,
+                access=permissions_digest(permissions[folder.id]),
+            )
+            self._folders[folder.id] = current
+            self._unsaved[folder.id] = (current, revision)
+            if known is not None and (known.parent_id, known.access) != (current.parent_id, current.access):
+                changed.append(folder.id)
+        return tuple(changed)
+
+    async def save_folders(self) -> None:
+        """Store the folders that were inspected, after the caller has stored which of them changed."""
+        for folder, revision in self._unsaved.values():
+            await self._store.save_item(self._library.library_id, folder, revision)
+        self._unsaved.clear()
+
+    async def apply_files(self, files: Sequence[DriveItem]) -> None:
+        """Mirror new and changed files."""
+        permissions = await self._client.permissions(self._library.drive_id, [file.id for file in files])
+        await run_together(
+            *(self._apply_file(file, permissions[file.id]) for file in files), at_once=FILES_AT_ONCE
+        )
+
+    async def refresh_permissions(self, items: Sequence[Item]) -> None:
+        """Read the permissions of stored documents again and rewrite the sidecars that differ."""
+        permissions = await self._client.permissions(self._library.drive_id, [item.item_id for item in items])
+        await run_together(
+            *(self._refresh(item, permissions[item.item_id]) for item in items), at_once=FILES_AT_ONCE
+        )
+
+    async def close(self, items: Sequence[Item], problem: str) -> None:
+        """Hide stored documents from everybody."""
+        for item in items:
+            await self._rewrite(item, Access(problem=problem))
+
+    async def remove(self, item_id: str) -> None:
+        """Delete what was stored of a deleted item: the file, then its sidecar, then its row."""
+        await self._delete_blobs(item_id)
+        item, _ = await self._store.item(self._library.library_id, "file", item_id)
+        if item is not None:
+            await self._store.delete_item(self._library.library_id, item)
+        folder, _ = await self._store.item(self._library.library_id, "folder", item_id)
+        if folder is not None:
+            await self._store.delete_item(self._library.library_id, folder)
+
+    async def is_below(self, item: Item, folder_ids: frozenset[str]) -> bool:
+        """Tell whether one of the folders is among the ancestors of an item."""
+        parent_id, seen = item.parent_id, set[str]()
+        while parent_id is not None and parent_id not in seen:
+            if parent_id in folder_ids:
+                return True
+            seen.add(parent_id)
+            folder = await self._folder(parent_id)
+            parent_id = folder.parent_id if folder else None
+        return False
+
+    async def _folder(self, item_id: str) -> Item | None:
+        if item_id not in self._folders:
+            found, _ = await self._store.item(self._library.library_id, "folder", item_id)
+            self._folders[item_id] = found
+        return self._folders[item_id]
+
+    async def _apply_file(self, file: DriveItem, permissions: tuple[Permission, ...] | None) -> None:
+        known, revision = await self._store.item(self._library.library_id, "file", file.id)
+        item = (known or Item(item_id=file.id, kind="file")).model_copy(
+            update={
+                "name": file.name or (known.name if known else ""),
+                "parent_id": file.parent.id,
+                "generation": self._library.generation,
+            }
+        )
+        reason = await self._reason_to_skip(file, item)
+        if reason == "draft" and item.blob is not None:
+            # What is stored is the last published version.
+            item = await self._with_access(item, item.blob, file.web_url, permissions)
+        elif reason is not None:
+            await self._delete_blobs(item.item_id)
+            item = item.model_copy(
+                update={"blob": None, "content": "", "access": "", "problem": None, "skipped": reason}
+            )
+        else:
+            item = await self._stored(item, file, permissions)
+        await self._store.save_item(self._library.library_id, item, revision)
+
+    async def _reason_to_skip(self, file: DriveItem, item: Item) -> str | None:
+        if file.package is not None or file.file is None:
+            return "not_a_file"  # a notebook
+        if self._library.folder_id and not await self.is_below(item, frozenset({self._library.folder_id})):
+            return "outside_folder"
+        reasons = {
+            "malware": file.malware is not None,
+            "too_large": file.size > self._max_bytes,
+            "draft": file.publication.level != "published",
+            "format": not _is_supported(item.name),
+        }
+        return next((reason for reason, applies in reasons.items() if applies), None)
+
+    async def _stored(self, item: Item, file: DriveItem, permissions: tuple[Permission, ...] | None) -> Item:
+        target = blob_folder(self._library, item.item_id) + clean_filename(item.name)
+        old = item.blob
+        if old != target:
+            item = item.model_copy(update={"access": ""})  # the new name has no sidecar yet
+        item = await self._with_access(item, target, file.web_url, permissions)
+        if old != target or item.content != file.content_mark:
+            try:
+                await self._blobs.write_stream(
+                    DOCUMENTS, target, self._client.content(self._library.drive_id, item.item_id)
+                )
+            except RateLimitError:
+                raise
+            except (NotFoundError, DependencyError):
+                # Encrypted, locked or just deleted. Others must not wait for it; the next pass tries again.
+                return item.model_copy(update={"skipped": "unreadable"})
+        if old != target:
+            await self._delete_blobs(item.item_id, keep=target)
+        return item.model_copy(update={"blob": target, "content": file.content_mark, "skipped": None})
+
+    async def _with_access(
+        self, item: Item, blob: str, web_url: str | None, permissions: tuple[Permission, ...] | None
+    ) -> Item:
+        """Write the sidecar of a blob unless it is the one that was written last."""
+        wanted = await self._wanted(item, web_url, permissions)
+        if digest(wanted.sidecar) != item.access:
+            wanted = await self._write_sidecar(item, blob, web_url, wanted)
+        return item.model_copy(
+            update={
+                "access": digest(wanted.sidecar),
+                "problem": wanted.access.problem,
+                "expires_at": wanted.expires_at,
+            }
+        )
+
+    async def _write_sidecar(self, item: Item, blob: str, web_url: str | None, wanted: _Wanted) -> _Wanted:
+        """Create or replace a sidecar; return what was written.
+
+        An existing one is replaced by permissions read after it: those at hand may be older than it is.
+        """
+        name = blob + SIDECAR_SUFFIX
+        for attempt in range(_SIDECAR_TRIES):
+            present, etag = await _read(self._blobs, name)
+            if etag is not None or attempt > 0:
+                lists = await self._client.permissions(self._library.drive_id, [item.item_id])
+                wanted = await self._wanted(item, web_url, lists[item.item_id])
+            if present == wanted.sidecar:
+                return wanted
+            try:
+                await self._blobs.write_version(DOCUMENTS, name, wanted.sidecar.encode(), etag=etag)
+            except ConflictError:
+                continue
+            return wanted
+        raise DependencyError("Another execution keeps writing the same access list.")
+
+    async def _wanted(
+        self, item: Item, web_url: str | None, permissions: tuple[Permission, ...] | None
+    ) -> _Wanted:
+        access, expires_at = await self._access(permissions)
+        return _Wanted(_sidecar(access, item.name, web_url), access, expires_at)
+
+    async def _access(self, permissions: tuple[Permission, ...] | None) -> tuple[Access, datetime | None]:
+        if permissions is None:
+            return _CLOSED, None
+        grants = grants_of(permissions, self._now)
+        rosters = await self._rosters.resolve(grants)
+        access = decide_access(grants, rosters, tenant=self._tenant, owner=self._library.owner)
+        return access, grants.expires_at
+
+    async def _refresh(self, item: Item, permissions: tuple[Permission, ...] | None) -> None:
+        if item.blob is None:
+            return
+        known, revision = await self._store.item(self._library.library_id, "file", item.item_id)
+        if known is None or known.blob is None:
+            return
+        url = await _source_url(self._blobs, known.blob)
+        refreshed = await self._with_access(known, known.blob, url, permissions)
+        if refreshed != known:
+            await self._store.save_item(self._library.library_id, refreshed, revision)
+
+    async def _rewrite(self, item: Item, access: Access) -> None:
+        known, revision = await self._store.item(self._library.library_id, "file", item.item_id)
+        if known is None or known.blob is None:
+            return
+        sidecar = _sidecar(access, known.name, await _source_url(self._blobs, known.blob))
+        await self._blobs.write(DOCUMENTS, known.blob + SIDECAR_SUFFIX, sidecar.encode())
+        closed = known.model_copy(update={"access": digest(sidecar), "problem": access.problem})
+        await self._store.save_item(self._library.library_id, closed, revision)
+
+    async def _delete_blobs(self, item_id: str, *, keep: str | None = None) -> None:
+        """Delete what lies in an item's folder, but for one file: each file before its sidecar.
+
+        The folder is listed, because an attempt that died may have stored a file that no row names.
+        """
+        folder = blob_folder(self._library, item_id)
+        names = [blob.name async for blob in self._blobs.list_blobs(DOCUMENTS, folder)]
+        kept = {keep, f"{keep}{SIDECAR_SUFFIX}"}
+        for name in sorted(names, key=lambda name: name.endswith(SIDECAR_SUFFIX)):
+            if name not in kept:
+                await self._blobs.delete(DOCUMENTS, name)
+
+
+def permissions_digest(permissions: tuple[Permission, ...] | None) -> str:
+    """Return a digest of a permission list, whatever its order; an unreadable list has one of its own."""
+    if permissions is None:
+        return "unreadable"
+    return digest(*sorted(permission.model_dump_json() for permission in permissions))
+
+
+def _is_supported(name: str) -> bool:
+    try:
+        format_of(clean_filename(name))
+    except (BadDocumentError, CallerError):
+        return False
+    return True
+
+
+def _sidecar(access: Access, name: str, web_url: str | None) -> str:
+    """Return the content of a sidecar. It names no owner: an owner could change the list."""
+    fields: dict[str, object] = {"acl": list(access.acl)}
+    if web_url and web_address(web_url) and not name.lower().endswith(_TRANSCRIPTS):
+        fields["source_url"] = web_url
+    content = json.dumps(fields)
+    return content if len(content) <= MAX_SIDECAR_BYTES else json.dumps({"acl": []})
+
+
+async def _read(blobs: BlobStore, name: str) -> tuple[str | None, str | None]:
+    try:
+        content, etag = await blobs.read_version(DOCUMENTS, name)
+    except NotFoundError:
+        return None, None
+    return content.decode("utf-8", "replace"), etag
+
+
+async def _source_url(blobs: BlobStore, blob: str) -> str | None:
+    content, _ = await _read(blobs, blob + SIDECAR_SUFFIX)
+    try:
+        fields: Mapping[str, object] = json.loads(content or "{}")
+    except ValueError:
+        return None
+    url = fields.get("source_url")
+    return url if isinstance(url, str) else None

@@ -1,0 +1,202 @@
+"""What the synchronisation knows of each library and item: one table, one partition per library.
+
+Every write names the version that was read, so that an execution that lost its worker can't overwrite what
+its successor wrote.
+"""
+
+from collections.abc import AsyncIterator, Mapping
+from datetime import datetime
+from typing import Any, Literal, TypeVar
+
+from pydantic import Field
+
+from shared.platform.hashing import digest
+from shared.platform.models import Model
+from shared.platform.odata import quote
+from shared.platform.tables import Entity, Table, joined_text, revision_of, split_text
+
+ItemKind = Literal["file", "folder"]
+Phase = Literal["idle", "changes", "sweep", "folders", "permissions", "close", "remove"]
+
+_LIBRARY_KEY = "library"
+_LIBRARIES = "libraries"
+_SCAN_ROWS = 500  # rows of one read while all items of a library are visited
+MAX_EXAMPLES = 100  # skipped or hidden items that the status names
+
+
+class SkippedItem(Model):
+    """An item that isn't searchable, for the administrator."""
+
+    name: str
+    reason: str
+
+
+class Counts(Model):
+    """Items of a library, counted by the last complete pass over it.
+
+    Attributes:
+        hidden: documents that nobody can see because their permissions can't be read or don't fit.
+        skipped: files that were left out, by reason.
+    """
+
+    files: int = 0
+    hidden: int = 0
+    skipped: Mapping[str, int] = Field(default_factory=dict)
+    examples: tuple[SkippedItem, ...] = ()
+
+
+class Library(Model):
+    """The state of one library.
+
+    Attributes:
+        address: the configured address this library belongs to.
+        owner: object id of the person whose OneDrive it is.
+        folder_id: the folder to which the address limits the library; None = all of it.
+        link: next or delta link of the changes.
+        generation: number of the full enumeration that is current. Items of older ones may be gone.
+        cursor: row key up to which the present phase has visited the items.
+        pending_folders: folders whose descendants have to be read again.
+        run: identifies the timer's run that the phases belong to.
+        deleted: deletions seen in this run.
+        started_at, succeeded_at: of the newest run, and of the newest one that completed.
+        permissions_at: when the newest pass over all permissions started.
+        permissions_cursor: row key up to which that pass has come; None = it is complete.
+        enumerated_at: when the newest full enumeration started.
+        expires_at: the earliest end of a grant that counts.
+        is_closed: everything is hidden, because nothing could be synchronised for too long.
+        error: error type of the newest run that failed; None after a success.
+    """
+
+    library_id: str
+    address: str
+    drive_id: str
+    site_url: str
+    name: str
+    web_url: str
+    owner: str | None = None
+    folder_id: str | None = None
+    phase: Phase = "idle"
+    link: str | None = Field(default=None, repr=False)
+    generation: int = 0
+    cursor: str = ""
+    pending_folders: tuple[str, ...] = ()
+    root_permissions: str = ""
+    run: str = ""
+    deleted: int = 0
+    started_at: datetime | None = None
+    succeeded_at: datetime | None = None
+    permissions_at: datetime | None = None
+    permissions_cursor: str | None = None
+    enumerated_at: datetime | None = None
+    expires_at: datetime | None = None
+    is_closed: bool = False
+    error: str | None = None
+    counts: Counts = Counts()
+
+
+class Item(Model):
+    """The state of one file or folder.
+
+    Attributes:
+        content: mark of the content that the blob has.
+        blob: name of the blob; None = nothing was stored.
+        access: digest of the sidecar that was written, or of a folder's permissions.
+        problem: why nobody can see the document although it is stored.
+        skipped: why it isn't stored.
+    """
+
+    item_id: str
+    kind: ItemKind
+    name: str = ""
+    parent_id: str | None = None
+    generation: int = 0
+    content: str = ""
+    blob: str | None = None
+    access: str = ""
+    problem: str | None = None
+    skipped: str | None = None
+    expires_at: datetime | None = None
+
+
+State = TypeVar("State", bound=Model)
+
+
+class LibraryStore:
+    """Rows of libraries and their items."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    async def ensure_table(self) -> None:
+        """Create the table, unless it exists."""
+        await self._table.ensure()
+
+    async def library(self, library_id: str) -> tuple[Library | None, str | None]:
+        """Return a library and its revision, or None and None."""
+        return _parsed(await self._table.get(library_id, _LIBRARY_KEY), Library)
+
+    async def save_library(self, library: Library, revision: str | None) -> str:
+        """Write a library over the revision that was read; return the new one.
+
+        Raises:
+            ConflictError: another execution wrote it meanwhile.
+        """
+        if revision is None:
+            await self._table.put({"PartitionKey": _LIBRARIES, "RowKey": library.library_id})
+        entity = {"PartitionKey": library.library_id, "RowKey": _LIBRARY_KEY}
+        return await self._table.swap({**entity, **split_text(library.model_dump_json())}, revision)
+
+    async def delete_library(self, library_id: str) -> None:
+        """Delete the rows of a library whose items are gone."""
+        await self._table.delete(library_id, _LIBRARY_KEY)
+        await self._table.delete(_LIBRARIES, library_id)
+
+    async def libraries(self) -> list[Library]:
+        """Return all libraries, in the order of their ids."""
+        condition = f"PartitionKey eq {quote(_LIBRARIES)}"
+        ids = [str(row["RowKey"]) async for row in self._table.query(condition)]
+        known = [(await self.library(library_id))[0] for library_id in ids]
+        return [library for library in known if library is not None]
+
+    async def item(self, library_id: str, kind: ItemKind, item_id: str) -> tuple[Item | None, str | None]:
+        """Return an item and its revision, or None and None."""
+        return _parsed(await self._table.get(library_id, row_key(kind, item_id)), Item)
+
+    async def save_item(self, library_id: str, item: Item, revision: str | None) -> None:
+        """Write an item over the revision that was read.
+
+        Raises:
+            ConflictError: another execution wrote it meanwhile.
+        """
+        entity: Entity = {"PartitionKey": library_id, "RowKey": row_key(item.kind, item.item_id)}
+        entity["generation"] = item.generation
+        await self._table.swap({**entity, **split_text(item.model_dump_json())}, revision)
+
+    async def delete_item(self, library_id: str, item: Item) -> None:
+        """Delete an item's row. A missing row is ignored."""
+        await self._table.delete(library_id, row_key(item.kind, item.item_id))
+
+    async def items_after(self, library_id: str, kind: ItemKind, cursor: str) -> list[Item]:
+        """Return up to 500 items whose row keys follow `cursor`, in order."""
+        lower, upper = max(cursor, f"{kind}-"), f"{kind}."  # in ASCII, "." follows "-"
+        keys = f"RowKey gt {quote(lower)} and RowKey lt {quote(upper)}"
+        condition = f"PartitionKey eq {quote(library_id)} and {keys}"
+        rows = await self._table.first(condition, _SCAN_ROWS)
+        return [Item.from_stored(joined_text(row)) for row in rows]
+
+    async def items(self, library_id: str, kind: ItemKind) -> AsyncIterator[Item]:
+        """Yield every item of a kind; memory stays bounded."""
+        cursor = ""
+        while page := await self.items_after(library_id, kind, cursor):
+            for item in page:
+                yield item
+            cursor = row_key(kind, page[-1].item_id)
+
+
+def row_key(kind: ItemKind, item_id: str) -> str:
+    """Return an item's row key. Ids of Graph may hold characters that no key can."""
+    return f"{kind}-{digest(item_id)[:32]}"
+
+
+def _parsed(row: Mapping[str, Any] | None, kind: type[State]) -> tuple[State | None, str | None]:
+    return (None, None) if row is None else (kind.from_stored(joined_text(row)), revision_of(row))

@@ -1,0 +1,350 @@
+"""One run over one library, step by step. Each step is short, can be repeated, and stores where it stopped.
+
+A run reads the changes, then visits what the changes can't be trusted to report:
+
+    changes -> sweep (after a full enumeration) -> folders -> permissions (nightly) -> idle
+
+`close` follows a failure if nothing could be synchronised for a day, and `remove` replaces everything when
+the library is no longer configured. Every run starts with the changes; a full enumeration and a nightly pass
+that were interrupted continue where they stopped.
+"""
+
+import time
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from shared.platform.errors import ConflictError, GroundworkError, RateLimitError
+from shared.platform.telemetry import get_logger
+from shared.sharepoint.client import BATCH, ResyncError
+from shared.sharepoint.graph_models import DriveItem
+from shared.sharepoint.mirror import Mirror, permissions_digest
+from shared.sharepoint.models import SyncReply, SyncStep
+from shared.sharepoint.services import SharePointServices, configured
+from shared.sharepoint.state import (
+    MAX_EXAMPLES,
+    Counts,
+    Library,
+    SkippedItem,
+    row_key,
+)
+
+STEP_S = 60.0  # an activity that takes longer delays scale-in and is repeated whole after a crash
+CLOSE_AFTER = timedelta(hours=24)  # docs/sharepoint.md promises that no narrowed permission lasts longer
+NIGHTLY_AFTER = timedelta(hours=12)  # during the night
+NIGHTLY_AT_LATEST = timedelta(hours=23)  # leaves an hour for the pauses that a throttling service asks for
+NIGHTLY_SLICE = timedelta(minutes=8)  # of a run, so that the next one starts on time
+NIGHT_HOURS = range(5)  # UTC; SharePoint throttles less then
+FULL_EVERY = timedelta(days=7)  # changes that delta lost are found by a full enumeration
+DELETIONS_TRUSTED = 20  # in one run; more are verified one by one if they exceed a fifth of the library
+DELETED_SHARE = 0.2
+DEFAULT_PAUSE_S = 30.0
+
+
+async def advance(step: SyncStep, services: SharePointServices, now: datetime) -> SyncReply:
+    """Advance a library for about a minute. Expected failures end the run and are stored in its status."""
+    library, revision = await configured(services.libraries).library(step.library_id)
+    if library is None:
+        return SyncReply(following="done")
+    progress = Progress(library, revision, services, now)
+    try:
+        is_done = await progress.advance(step)
+    except ConflictError:
+        # Another execution of the same run got ahead of this one; look at what it stored.
+        return SyncReply(following="wait", pause_s=1.0)
+    except GroundworkError as failed:
+        if await progress.close_if_overdue(failed.code):
+            return SyncReply(following="more")
+        if isinstance(failed, RateLimitError):
+            return SyncReply(following="wait", pause_s=failed.retry_after_s or DEFAULT_PAUSE_S)
+        get_logger().warning("sharepoint.run_failed", error_type=failed.code, library_id=step.library_id)
+        return SyncReply(following="done")
+    return SyncReply(following="done" if is_done else "more")
+
+
+class Progress:
+    """The present state of a run, and its next steps."""
+
+    def __init__(
+        self,
+        library: Library,
+        revision: str | None,
+        services: SharePointServices,
+        now: datetime,
+    ) -> None:
+        self._library = library
+        self._revision = revision
+        self._client = configured(services.sharepoint)
+        self._store = configured(services.libraries)
+        self._services = services
+        self._now = now
+
+    async def advance(self, step: SyncStep) -> bool:
+        """Take steps until about a minute is over; return whether the run is complete."""
+        until = time.monotonic() + STEP_S
+        if self._library.run != step.run:
+            await self._begin(step)
+        while self._library.phase != "idle":
+            if time.monotonic() >= until:
+                return False
+            await _PHASES[self._library.phase](self)
+        return True
+
+    async def close_if_overdue(self, error_type: str) -> bool:
+        """Store why a step failed; return whether everything has to be hidden now."""
+        library = self._library
+        last = library.succeeded_at
+        is_overdue = last is not None and self._now - last > CLOSE_AFTER and not library.is_closed
+        changes: dict[str, object] = {"phase": "close", "cursor": ""} if is_overdue else {}
+        try:
+            await self._save(error=error_type, **changes)
+        except ConflictError:
+            return False  # another execution is ahead of this one
+        return is_overdue
+
+    async def _begin(self, step: SyncStep) -> None:
+        library = self._library
+        changes: dict[str, object] = {"run": step.run, "started_at": self._now, "deleted": 0}
+        if not step.is_configured:
+            changes |= {"phase": "remove", "cursor": ""}
+        else:
+            changes |= {"phase": "changes", "cursor": ""}
+            if self._is_enumeration_due():
+                changes |= {
+                    "link": None,
+                    "generation": library.generation + 1,
+                    "enumerated_at": self._now,
+                }
+        await self._save(**changes)
+
+    def _is_enumeration_due(self) -> bool:
+        last = self._library.enumerated_at
+        return last is None or self._now - last >= FULL_EVERY
+
+    async def read_changes(self) -> None:
+        """Apply a page of changes, then store the link to the next one."""
+        library = self._library
+        try:
+            page = await self._client.changes(library.drive_id, library.link)
+        except ResyncError as gone:
+            await self._save(link=gone.location, generation=library.generation + 1, enumerated_at=self._now)
+            return
+        latest = {item.id: item for item in page.value}  # an item may repeat; the last one counts
+        mirror = self._mirror()
+        deleted = [item.id for item in latest.values() if item.deleted is not None]
+        await self._apply([item for item in latest.values() if item.deleted is None], mirror)
+        await self._delete(deleted, mirror)
+        count = self._library.deleted + len(deleted)
+        if page.next_link is not None:
+            await self._save(link=page.next_link, deleted=count)
+        else:
+            await self._save(link=page.delta_link, deleted=count, phase="sweep", cursor="")
+
+    async def _apply(self, items: Sequence[DriveItem], mirror: Mirror) -> None:
+        """Apply items, folders first: whether a file belongs to the configured folder depends on them.
+
+        Which folders changed is stored before the folders are. Otherwise a crash in between would hide the
+        change from the next attempt.
+        """
+        changed = await mirror.inspect_folders([item for item in items if item.is_folder])
+        await self._add_pending(changed)
+        await mirror.save_folders()
+        await mirror.apply_files([item for item in items if not item.is_folder])
+
+    async def _add_pending(self, folder_ids: Sequence[str]) -> None:
+        pending = tuple(dict.fromkeys((*self._library.pending_folders, *folder_ids)))
+        if pending != self._library.pending_folders:
+            await self._save(pending_folders=pending)
+
+    async def _delete(self, item_ids: Sequence[str], mirror: Mirror) -> None:
+        """Remove deleted items. A run that deletes much of a library is verified item by item."""
+        count = self._library.deleted + len(item_ids)
+        if count > DELETIONS_TRUSTED and count > DELETED_SHARE * self._library.counts.files:
+            await self._verify(item_ids, mirror)
+            return
+        for item_id in item_ids:
+            await self._remove(item_id, mirror)
+
+    async def _remove(self, item_id: str, mirror: Mirror) -> None:
+        # First: the row that tells that it was a folder is gone afterwards.
+        folder, _ = await self._store.item(self._library.library_id, "folder", item_id)
+        if folder is not None:
+            await self._add_pending([item_id])
+        await mirror.remove(item_id)
+
+    async def _verify(self, item_ids: Sequence[str], mirror: Mirror) -> None:
+        """Bring items that may be gone in line with what the service says of each."""
+        found = await self._client.items(self._library.drive_id, item_ids)
+        present = []
+        for item_id, item in found.items():
+            if item == 404:
+                await self._remove(item_id, mirror)
+            elif isinstance(item, int):
+                known, _ = await self._store.item(self._library.library_id, "file", item_id)
+                await mirror.close([known] if known else [], "permissions_unreadable")
+            else:
+                present.append(item)
+        if present:
+            await self._apply(present, mirror)
+
+    async def sweep(self) -> None:
+        """Verify items that the latest full enumeration didn't report."""
+        for kind in ("file", "folder"):
+            items = await self._store.items_after(self._library.library_id, kind, self._library.cursor)
+            if items:
+                stale = [item.item_id for item in items if item.generation < self._library.generation]
+                mirror = self._mirror()
+                for start in range(0, len(stale), BATCH):
+                    await self._verify(stale[start : start + BATCH], mirror)
+                await self._save(cursor=row_key(kind, items[-1].item_id))
+                return
+            if kind == "file" and not self._library.cursor.startswith("folder"):
+                await self._save(cursor="folder-")
+        await self._compare_root()
+
+    async def _compare_root(self) -> None:
+        """Read the root's permissions: a change of the site's may appear nowhere else."""
+        library = self._library
+        lists = await self._client.permissions(library.drive_id, ["root"])
+        current = permissions_digest(lists["root"])
+        pending = library.pending_folders
+        if current != library.root_permissions and library.root_permissions:
+            pending = (*pending, _EVERYTHING)
+        await self._save(phase="folders", cursor="", root_permissions=current, pending_folders=pending)
+
+    async def reread_folders(self) -> None:
+        """Read again everything below folders that moved or whose permissions changed."""
+        library = self._library
+        folders = frozenset(library.pending_folders)
+        items = await self._store.items_after(library.library_id, "file", library.cursor) if folders else []
+        if not items:
+            await self._save(phase="permissions", cursor="", pending_folders=())
+            return
+        mirror = self._mirror()
+        below = [
+            item.item_id for item in items if _EVERYTHING in folders or await mirror.is_below(item, folders)
+        ]
+        for start in range(0, len(below), BATCH):
+            await self._verify(below[start : start + BATCH], mirror)
+        await self._save(cursor=row_key("file", items[-1].item_id))
+
+    def _is_nightly_due(self) -> bool:
+        library = self._library
+        if library.is_closed or (library.expires_at is not None and library.expires_at <= self._now):
+            return True
+        last = library.permissions_at or library.enumerated_at
+        if last is None:
+            return True
+        is_night = self._now.hour in NIGHT_HOURS
+        return self._now - last >= (NIGHTLY_AFTER if is_night else NIGHTLY_AT_LATEST)
+
+    async def refresh_permissions(self) -> None:
+        """Read the permissions of stored documents again, a batch at a time and a few minutes of each run.
+
+        The next run continues, so that changes don't wait for the pass over a large library.
+        """
+        library = self._library
+        cursor = library.permissions_cursor
+        if cursor is None:
+            if not self._is_nightly_due():
+                await self._finish()
+                return
+            cursor = ""
+            await self._save(permissions_at=self._now, permissions_cursor=cursor)
+        items = await self._store.items_after(library.library_id, "file", cursor)
+        if not items:
+            await self._save(permissions_cursor=None, is_closed=False)
+            await self._finish()
+            return
+        items = items[: 5 * BATCH]  # some ten seconds: a crash repeats no more
+        await self._mirror().refresh_permissions([item for item in items if item.blob is not None])
+        await self._save(permissions_cursor=row_key("file", items[-1].item_id))
+        if library.started_at is not None and self._now - library.started_at >= NIGHTLY_SLICE:
+            await self._finish()
+
+    async def close(self) -> None:
+        """Hide everything: permissions that nobody has read for a day may be wrong."""
+        library = self._library
+        items = await self._store.items_after(library.library_id, "file", library.cursor)
+        if items:
+            await self._mirror().close(items, "not_synchronised")
+            await self._save(cursor=row_key("file", items[-1].item_id))
+            return
+        get_logger().error("sharepoint.library_closed", library_id=library.library_id)
+        await self._save(phase="idle", cursor="", is_closed=True)
+
+    async def remove(self) -> None:
+        """Delete everything of a library that the settings no longer name."""
+        library = self._library
+        mirror = self._mirror()
+        for kind in ("file", "folder"):
+            items = await self._store.items_after(library.library_id, kind, "")
+            for item in items:
+                await mirror.remove(item.item_id)
+            if items:
+                return
+        await self._store.delete_library(library.library_id)
+        self._library = library.model_copy(update={"phase": "idle"})
+
+    async def _finish(self) -> None:
+        counts, expires_at = await self._counted()
+        await self._save(
+            phase="idle",
+            cursor="",
+            pending_folders=(),
+            error=None,
+            succeeded_at=self._now,
+            counts=counts,
+            expires_at=expires_at,
+        )
+        get_logger().info(
+            "sharepoint.run_completed", library_id=self._library.library_id, result_count=counts.files
+        )
+
+    async def _counted(self) -> tuple[Counts, datetime | None]:
+        files = hidden = 0
+        skipped: dict[str, int] = {}
+        examples: list[SkippedItem] = []
+        expires_at: datetime | None = None
+        async for item in self._store.items(self._library.library_id, "file"):
+            files += item.blob is not None
+            hidden += item.problem is not None
+            if item.skipped is not None:
+                skipped[item.skipped] = skipped.get(item.skipped, 0) + 1
+            reason = item.problem or item.skipped
+            if reason not in (None, "outside_folder") and len(examples) < MAX_EXAMPLES:
+                examples.append(SkippedItem(name=item.name, reason=str(reason)))
+            expires_at = _earlier(expires_at, item.expires_at)
+        counts = Counts(files=files, hidden=hidden, skipped=skipped, examples=tuple(examples))
+        return counts, expires_at
+
+    async def _save(self, **changes: object) -> None:
+        changed = self._library.model_copy(update=changes)
+        self._revision = await self._store.save_library(changed, self._revision)
+        self._library = changed
+
+    def _mirror(self) -> Mirror:
+        settings = self._services.settings
+        return Mirror(
+            self._library,
+            self._client,
+            self._store,
+            self._services.blobs,
+            tenant=settings.identity.tenants[0],
+            max_bytes=settings.ingestion.max_document_bytes,
+            now=self._now,
+        )
+
+
+_EVERYTHING = "*"  # among pending folders: the whole library
+_PHASES = {
+    "changes": Progress.read_changes,
+    "sweep": Progress.sweep,
+    "folders": Progress.reread_folders,
+    "permissions": Progress.refresh_permissions,
+    "close": Progress.close,
+    "remove": Progress.remove,
+}
+
+
+def _earlier(first: datetime | None, second: datetime | None) -> datetime | None:
+    return min((moment for moment in (first, second) if moment is not None), default=None)

@@ -1,0 +1,531 @@
+"""A Microsoft 365 tenant over HTTP: Graph and SharePoint REST as the synchronisation reads them.
+
+Two origins with their own audiences, as in reality: a token for Graph is refused by SharePoint. Changes of
+permissions may be left out of the delta, and any request can be answered by a fault instead.
+"""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import parse_qs, quote, unquote, urlsplit
+
+from tests.fakes.graph_server import IDENTITY_HEADER
+
+TENANT = "72f988bf-86f1-41af-91ab-2d7cd011db47"
+Answer = tuple[int, Mapping[str, str], bytes]
+Entry = dict[str, Any]
+"""A permission as Graph writes it."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """An answer given instead of the right one to the next `times` requests whose address contains `to`."""
+
+    to: str
+    status: int
+    headers: Mapping[str, str] = field(default_factory=dict)
+    times: int = 1
+
+
+@dataclass
+class FakeItem:
+    """A file or folder. `permissions` None = those of its parent."""
+
+    item_id: str
+    name: str
+    parent_id: str | None
+    content: bytes | None = None  # None = a folder
+    permissions: list[Entry] | None = None
+    version: int = 1
+    has_hash: bool = True
+    facets: Entry = field(default_factory=dict)
+
+
+@dataclass
+class FakeDrive:
+    """A library with the log of its changes."""
+
+    drive_id: str
+    site: str
+    name: str
+    drive_type: str = "documentLibrary"
+    owner: str | None = None
+    items: dict[str, FakeItem] = field(default_factory=dict)
+    log: list[str] = field(default_factory=list)
+    oldest_token: int = 0  # older ones are answered with 410
+
+    @property
+    def root_id(self) -> str:
+        return f"{self.drive_id}-root"
+
+
+class SharePointServer:
+    """The tenant. A context manager."""
+
+    def __init__(self) -> None:
+        self.users: dict[str, str] = {}  # user principal name -> object id
+        self.groups: dict[str, set[str]] = {}  # object id -> members
+        self.group_owners: dict[str, set[str]] = {}
+        self.site_groups: dict[tuple[str, str], list[str]] = {}  # site path, number -> claims
+        self.drives: dict[str, FakeDrive] = {}
+        self.faults: list[Fault] = []
+        self.page_size = 100
+        self.requests: list[str] = []
+        self.leaks: list[str] = []  # tokens that reached a place they aren't meant for
+        self.on_request: Callable[[str], None] = lambda _: None
+        self._tickets: dict[str, tuple[bytes, float]] = {}
+        self.ticket_seconds = 60.0
+        self._graph = self._serve(self._answer_graph)
+        self._sites = self._serve(self._answer_site)
+
+    # The tenant's contents
+
+    def drive(
+        self,
+        name: str = "Documents",
+        *,
+        site: str = "/sites/hr",
+        kind: str = "documentLibrary",
+        owner: str = "",
+    ) -> FakeDrive:
+        """Add a library with a root that nobody may read."""
+        drive = FakeDrive(f"drive{len(self.drives)}", site, name, kind, owner or None)
+        drive.items[drive.root_id] = FakeItem(drive.root_id, "root", None, permissions=[])
+        drive.log.append(drive.root_id)
+        self.drives[drive.drive_id] = drive
+        return drive
+
+    def folder(
+        self, drive: FakeDrive, name: str, parent: str = "", permissions: list[Entry] | None = None
+    ) -> str:
+        """Add a folder; return its id."""
+        return self._add(drive, FakeItem("", name, parent or drive.root_id, permissions=permissions))
+
+    def file(
+        self,
+        drive: FakeDrive,
+        name: str,
+        content: bytes = b"# Notes\n\nText.",
+        parent: str = "",
+        permissions: list[Entry] | None = None,
+        **facets: Any,
+    ) -> str:
+        """Add a file; return its id."""
+        item = FakeItem("", name, parent or drive.root_id, content, permissions, facets=facets)
+        return self._add(drive, item)
+
+    def _add(self, drive: FakeDrive, item: FakeItem) -> str:
+        item.item_id = f"{drive.drive_id}-{len(drive.log)}-{item.name[:8]}".replace(" ", "")
+        drive.items[item.item_id] = item
+        self.touch(drive, item.item_id)
+        return item.item_id
+
+    def touch(self, drive: FakeDrive, item_id: str) -> None:
+        """Report an item in the next delta."""
+        drive.log.append(item_id)
+
+    def share(
+        self, drive: FakeDrive, item_id: str, permissions: list[Entry] | None, *, reported: bool = True
+    ) -> None:
+        """Set an item's own permissions; `reported` False = delta says nothing of it."""
+        drive.items[item_id].permissions = permissions
+        if reported:
+            self.touch(drive, item_id)
+
+    def write(self, drive: FakeDrive, item_id: str, content: bytes) -> None:
+        """Replace a file's content."""
+        item = drive.items[item_id]
+        item.content, item.version = content, item.version + 1
+        self.touch(drive, item_id)
+
+    def rename(self, drive: FakeDrive, item_id: str, name: str) -> None:
+        """Rename an item. Descendants aren't reported."""
+        item = drive.items[item_id]
+        item.name, item.version = name, item.version + 1
+        self.touch(drive, item_id)
+
+    def move(self, drive: FakeDrive, item_id: str, parent: str) -> None:
+        """Move an item. Descendants aren't reported."""
+        drive.items[item_id].parent_id = parent
+        self.touch(drive, item_id)
+
+    def delete(self, drive: FakeDrive, item_id: str, *, reported: bool = True) -> None:
+        """Delete an item with its descendants; delta reports the item alone."""
+        for child in [one.item_id for one in drive.items.values() if one.parent_id == item_id]:
+            self.delete(drive, child, reported=False)
+        del drive.items[item_id]
+        if reported:
+            self.touch(drive, item_id)
+
+    def readers(self, drive: FakeDrive, item_id: str) -> set[str]:
+        """Return the people whom SharePoint lets read an item, decided without any code of the app."""
+        people: set[str] = {drive.owner} if drive.owner else set()
+        for entry in self._effective(drive, item_id):
+            if not {"read", "write", "owner"} & set(entry.get("roles", ())):
+                continue
+            if (end := entry.get("expirationDateTime")) and end < "2026":
+                continue
+            link = entry.get("link")
+            if link and link["scope"] != "users":
+                continue
+            for identities in [entry.get("grantedToV2"), *entry.get("grantedToIdentitiesV2", [])]:
+                people |= self._people(drive, identities or {})
+        return people
+
+    def _people(self, drive: FakeDrive, identities: Mapping[str, Any]) -> set[str]:
+        claim = identities.get("siteUser", {}).get("loginName", "")
+        if claim and (claim.endswith("_o") or "spo-grid" in claim or "(.s" in claim):
+            return self._of_claim(claim)
+        if "user" in identities:
+            return {identities["user"]["id"]}
+        if "group" in identities:
+            return set(self.groups.get(identities["group"]["id"], ()))
+        if "siteGroup" in identities:
+            group = identities["siteGroup"]
+            if group.get("displayName", "").startswith("SharingLinks."):
+                return set()
+            claims = self.site_groups.get((drive.site, group["id"]), [])
+            return {person for one in claims for person in self._of_claim(one)}
+        return self._of_claim(claim)
+
+    def _of_claim(self, claim: str) -> set[str]:
+        last = claim.rpartition("|")[2]
+        if "membership" in claim:
+            return {self.users[last]} if last in self.users else set()
+        if "spo-grid" in claim or claim == "c:0(.s|true":
+            return set(self.users.values())
+        if last.endswith("_o"):
+            return set(self.group_owners.get(last.removesuffix("_o"), ()))
+        return set(self.groups.get(last, ()))
+
+    def _effective(self, drive: FakeDrive, item_id: str) -> list[Entry]:
+        item = drive.items[item_id]
+        while item.permissions is None and item.parent_id is not None:
+            item = drive.items[item.parent_id]
+        return item.permissions or []
+
+    # Addresses
+
+    @property
+    def graph(self) -> str:
+        return f"http://127.0.0.1:{self._graph.server_address[1]}"
+
+    @property
+    def host(self) -> str:
+        """The SharePoint host's origin."""
+        return f"http://127.0.0.1:{self._sites.server_address[1]}"
+
+    def settings(self, *addresses: str) -> dict[str, Any]:
+        """Settings of the app for this tenant."""
+        return {
+            "GRAPH_ENDPOINT": self.graph,
+            "SHAREPOINT_LIBRARIES": ",".join(self.host + address for address in addresses),
+            "ALLOWED_TENANTS": TENANT,
+        }
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Where the app's identity gets its tokens, as on App Service."""
+        return {"IDENTITY_ENDPOINT": f"{self.graph}/msi/token", "IDENTITY_HEADER": IDENTITY_HEADER}
+
+    async def token(self, origin: str) -> str:
+        """Give out a token for an origin without asking the identity endpoint."""
+        return f"token-for-{origin}"
+
+    # Answers
+
+    def _answer_graph(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> Answer:
+        path = urlsplit(target).path
+        query = {name: values[0] for name, values in parse_qs(urlsplit(target).query).items()}
+        if path == "/msi/token":
+            return self._give_token(query, headers)
+        if headers.get("Authorization") != f"Bearer token-for-{self.graph}":
+            return _error(401, "InvalidAuthenticationToken")
+        if method == "POST" and path == "/v1.0/$batch":
+            self.requests.append(target)
+            return self._fault(target) or self._batch(json.loads(body))
+        return self._get(target, path, query)
+
+    def _get(self, target: str, path: str, query: Mapping[str, str]) -> Answer:
+        self.requests.append(target)
+        self.on_request(target)
+        if fault := self._fault(target):
+            return fault
+        parts = [unquote(part) for part in path.removeprefix("/v1.0/").split("/")]
+        match parts:
+            case ["users", _] | ["groups", _, "owners"]:
+                return self._directory(parts)
+            case ["sites", site_id, "drives"]:
+                site = "/" + site_id.replace(",", "/")
+                drives = [drive for drive in self.drives.values() if drive.site == site]
+                return _json({"value": [self._drive_body(drive) for drive in drives]})
+            case ["sites", *rest]:
+                return self._site("/".join(rest))
+            case ["drives", drive_id, *rest]:
+                return self._drive(self.drives[drive_id], rest, query)
+        return _error(404, "itemNotFound")
+
+    def _directory(self, parts: list[str]) -> Answer:
+        if parts[0] == "users" and parts[1] in self.users:
+            return _json({"id": self.users[parts[1]]})
+        if parts[0] == "groups" and parts[1] in self.groups:
+            return _json({"value": [{"id": one} for one in sorted(self.group_owners.get(parts[1], ()))]})
+        return _error(404, "Request_ResourceNotFound")
+
+    def _site(self, reference: str) -> Answer:
+        site = reference.split(":")[-1]
+        if not any(drive.site == site for drive in self.drives.values()):
+            return _error(404, "itemNotFound")
+        return _json({"id": site.strip("/").replace("/", ","), "webUrl": f"{self.host}{site}"})
+
+    def _drive_body(self, drive: FakeDrive) -> Entry:
+        body: Entry = {
+            "id": drive.drive_id,
+            "name": drive.name,
+            "driveType": drive.drive_type,
+            "webUrl": f"{self.host}{quote(f'{drive.site}/{drive.name}')}",
+        }
+        if drive.owner:
+            body["owner"] = {"user": {"id": drive.owner}}
+        return body
+
+    def _drive(self, drive: FakeDrive, parts: list[str], query: Mapping[str, str]) -> Answer:
+        match parts:
+            case ["root", "delta"]:
+                return self._delta(drive, query)
+            case ["root:", *names]:
+                return self._by_path(drive, names)
+            case ["items", item_id, *rest]:
+                item = drive.items.get(drive.root_id if item_id == "root" else item_id)
+                return self._item(drive, item, rest, query) if item else _error(404, "itemNotFound")
+        return _error(404, "itemNotFound")
+
+    def _item(self, drive: FakeDrive, item: FakeItem, rest: list[str], query: Mapping[str, str]) -> Answer:
+        if rest == ["permissions"]:
+            return self._permissions(drive, item, query)
+        return self._ticket(item) if rest == ["content"] else _json(self._item_body(drive, item))
+
+    def _by_path(self, drive: FakeDrive, names: list[str]) -> Answer:
+        at = drive.root_id
+        for name in names:
+            found = [i for i in drive.items.values() if i.parent_id == at and i.name.lower() == name.lower()]
+            if not found:
+                return _error(404, "itemNotFound")
+            at = found[0].item_id
+        return _json(self._item_body(drive, drive.items[at]))
+
+    def _delta(self, drive: FakeDrive, query: Mapping[str, str]) -> Answer:
+        base = f"{self.graph}/v1.0/drives/{drive.drive_id}/root/delta"
+        token = query.get("token", "")
+        start, end = (int(part) for part in token.split("-")) if "-" in token else (int(token or 0), -1)
+        if token and start < drive.oldest_token:
+            return 410, {"Location": base}, b'{"error":{"code":"resyncRequired","message":"x"}}'
+        end = len(drive.log) if end < 0 else end
+        stop = min(end, start + self.page_size)
+        ids = drive.log[start:stop] if token else [i for i in drive.log[start:stop] if i in drive.items]
+        body: Entry = {"value": [self._change(drive, item_id) for item_id in ids]}
+        if stop < end:
+            body["@odata.nextLink"] = f"{base}?token={stop}-{end}"
+        else:
+            body["@odata.deltaLink"] = f"{base}?token={end}"
+        return _json(body)
+
+    def _change(self, drive: FakeDrive, item_id: str) -> Entry:
+        item = drive.items.get(item_id)
+        # SharePoint omits the name of a deleted item.
+        return self._item_body(drive, item) if item else {"id": item_id, "deleted": {"state": "deleted"}}
+
+    def _item_body(self, drive: FakeDrive, item: FakeItem) -> Entry:
+        body: Entry = {
+            "id": item.item_id,
+            "name": item.name,
+            "eTag": f'"{item.item_id},{item.version}"',
+            "webUrl": f"{self.host}{quote(f'{drive.site}/{drive.name}/{item.name}')}",
+            "parentReference": {"id": item.parent_id, "driveId": drive.drive_id},
+            **item.facets,
+        }
+        if item.parent_id is None:
+            return body | {"root": {}, "folder": {"childCount": 1}}
+        if item.content is None:
+            return body | ({} if "package" in item.facets else {"folder": {"childCount": 1}})
+        hashes = {"quickXorHash": f"{hash(item.content):x}"} if item.has_hash else {}
+        return {"size": len(item.content), "file": {"hashes": hashes}, **body}
+
+    def _permissions(self, drive: FakeDrive, item: FakeItem, query: Mapping[str, str]) -> Answer:
+        entries, start = self._effective(drive, item.item_id), int(query.get("skip", 0))
+        body: Entry = {"value": entries[start : start + 50]}
+        if start + 50 < len(entries):
+            address = f"{self.graph}/v1.0/drives/{drive.drive_id}/items/{item.item_id}/permissions"
+            body["@odata.nextLink"] = f"{address}?skip={start + 50}"
+        return _json(body)
+
+    def _ticket(self, item: FakeItem) -> Answer:
+        ticket = f"{item.item_id}-{len(self._tickets)}"
+        self._tickets[ticket] = (item.content or b"", time.monotonic() + self.ticket_seconds)
+        return 302, {"Location": f"{self.host}/_layouts/15/download.aspx?tempauth={ticket}"}, b""
+
+    def _batch(self, body: Mapping[str, Any]) -> Answer:
+        if len(body["requests"]) > 20:
+            return _error(400, "BadRequest")
+        responses = []
+        for request in reversed(body["requests"]):  # in any order
+            parts = urlsplit(request["url"])
+            query = {name: values[0] for name, values in parse_qs(parts.query).items()}
+            status, headers, content = self._get(f"/v1.0{request['url']}", f"/v1.0{parts.path}", query)
+            self.requests.pop()  # the batch was one request
+            responses.append(
+                {
+                    "id": request["id"],
+                    "status": status,
+                    "headers": dict(headers),
+                    "body": json.loads(content or b"null"),
+                }
+            )
+        return _json({"responses": responses})
+
+    def _answer_site(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> Answer:
+        parts = urlsplit(target)
+        self.requests.append(target)
+        authorization = headers.get("Authorization")
+        if parts.path.endswith("/download.aspx"):
+            if authorization:
+                self.leaks.append(target)
+                return _error(401, "invalid_token")
+            content, ends = self._tickets.pop(parse_qs(parts.query)["tempauth"][0], (b"", 0.0))
+            return (200, {}, content) if time.monotonic() < ends else _error(401, "expired")
+        if authorization != f"Bearer token-for-{self.host}":
+            return _error(401, "invalid_client")
+        if fault := self._fault(target):
+            return fault
+        site, _, rest = parts.path.partition("/_api/web/sitegroups/getbyid(")
+        claims = self.site_groups.get((site, rest.partition(")")[0]))
+        if claims is None:
+            return _error(404, "Microsoft.SharePoint.SPException")
+        start = int(parse_qs(parts.query).get("$skiptoken", ["0"])[0])
+        answer: Entry = {"value": [{"LoginName": claim} for claim in claims[start : start + 100]]}
+        if start + 100 < len(claims):
+            answer["odata.nextLink"] = f"{self.host}{parts.path}?$select=LoginName&$skiptoken={start + 100}"
+        return _json(answer)
+
+    def _give_token(self, query: Mapping[str, str], headers: Mapping[str, str]) -> Answer:
+        if headers.get("X-IDENTITY-HEADER") != IDENTITY_HEADER:
+            return _error(400, "invalid_request")
+        ends = str(int(time.time()) + 86_400)
+        token = f"token-for-{query['resource']}"
+        return _json(
+            {"access_token": token, "expires_on": ends, "resource": query["resource"], "token_type": "Bearer"}
+        )
+
+    def _fault(self, target: str) -> Answer | None:
+        for place, fault in enumerate(self.faults):
+            if fault.to in target:
+                left = fault.times - 1
+                self.faults[place : place + 1] = (
+                    [Fault(fault.to, fault.status, fault.headers, left)] if left else []
+                )
+                return fault.status, fault.headers, b'{"error":{"code":"fault","message":"x"}}'
+        return None
+
+    # The servers
+
+    def _serve(self, answer: Callable[[str, str, Mapping[str, str], bytes], Answer]) -> ThreadingHTTPServer:
+        server = ThreadingHTTPServer(("127.0.0.1", 0), _handler_of(answer))
+        server.daemon_threads = True
+        return server
+
+    def __enter__(self) -> Self:
+        self._threads = [
+            threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+            for server in (self._graph, self._sites)
+        ]
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for server in (self._graph, self._sites):
+            server.shutdown()
+            server.server_close()
+        for thread in self._threads:
+            thread.join(5)
+
+
+def user(user_id: str, *roles: str, **more: Any) -> Entry:
+    """Return an entry for a person."""
+    return {"roles": list(roles or ("read",)), "grantedToV2": {"user": {"id": user_id}}, **more}
+
+
+def group(group_id: str, *roles: str) -> Entry:
+    """Return an entry for an Entra group."""
+    return {"roles": list(roles or ("read",)), "grantedToV2": {"group": {"id": group_id}}}
+
+
+def site_group(number: str, name: str = "HR Members", *roles: str) -> Entry:
+    """Return an entry for a group of the site."""
+    return {
+        "roles": list(roles or ("write",)),
+        "grantedToV2": {"siteGroup": {"id": number, "displayName": name, "loginName": name}},
+    }
+
+
+def claim(login_name: str, *roles: str) -> Entry:
+    """Return an entry for a SharePoint claim."""
+    return {
+        "roles": list(roles or ("read",)),
+        "grantedToV2": {"siteUser": {"id": "9", "loginName": login_name}},
+    }
+
+
+def link(scope: str, people: Iterable[str] = ()) -> Entry:
+    """Return an entry for a sharing link."""
+    return {
+        "roles": ["read"],
+        "link": {"scope": scope, "type": "view"},
+        "grantedToIdentitiesV2": [{"user": {"id": person}} for person in people],
+    }
+
+
+def _json(body: Mapping[str, Any]) -> Answer:
+    return 200, {"Content-Type": "application/json"}, json.dumps(body).encode()
+
+
+def _error(status: int, code: str) -> Answer:
+    return status, {}, json.dumps({"error": {"code": code, "message": code}}).encode()
+
+
+def _handler_of(
+    answer: Callable[[str, str, Mapping[str, str], bytes], Answer],
+) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            self._reply("GET")
+
+        def do_POST(self) -> None:
+            self._reply("POST")
+
+        def _reply(self, method: str) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            status, headers, content = answer(method, self.path, self.headers, body)  # type: ignore[arg-type]
+            try:
+                self.send_response(status)
+                for name, value in headers.items():
+                    self.send_header(name, value)
+                self.send_header("Content-Length", str(len(content)))
+                self.end_headers()
+                self.wfile.write(content)
+            except ConnectionError:
+                self.close_connection = True  # the caller went away
+
+        def log_message(self, *arguments: Any) -> None:
+            """Tests read no access log."""
+
+    return Handler
