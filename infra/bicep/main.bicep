@@ -240,6 +240,9 @@ param customHostName string = ''
 @description('Optional. Custom host name that an earlier deployment bound; azd passes it from output to parameter.')
 param boundHostName string = ''
 
+@description('Optional. SharePoint sites, libraries, folders and OneDrives to synchronise, comma separated; empty = none.')
+param sharePointLibraries string = ''
+
 @description('Optional. Recipient of alerts and of the budget\'s mails; empty = neither.')
 param alertEmailAddress string = ''
 
@@ -361,6 +364,7 @@ module contentStorage 'modules/storage.bicep' = {
       'botturns'
       'documents'
       'idempotency'
+      'libraries'
       'quality'
       'runs'
       'subagentcontrol'
@@ -598,6 +602,8 @@ module functionApp 'modules/function-app.bicep' = {
     // Whatever is not here has the default of docs/settings.md.
     appSettings: union(
       {
+        // Synchronised permissions for everyone are those of the organisation.
+        ALLOWED_TENANTS: empty(sharePointLibraries) ? '' : authTenantId
         AZURE_CLIENT_ID: identity.outputs.clientId
         AZURE_OPENAI_ENDPOINT: openAi.outputs.endpoint
         AZURE_SEARCH_ENDPOINT: search.outputs.endpoint
@@ -617,6 +623,7 @@ module functionApp 'modules/function-app.bicep' = {
         PUBLISH_ROLE: 'publisher'
         PUBLIC_URL: empty(customHostName) ? '' : 'https://${customHostName}'
         SEMANTIC_RANKER: semanticSearch == 'disabled' ? 'false' : 'true'
+        SHAREPOINT_LIBRARIES: sharePointLibraries
         TEXT_RECOGNITION: useDocumentIntelligence ? 'document_intelligence' : 'tesseract'
         TRACE_SAMPLE_RATIO: traceSampleRatio
       },
@@ -764,6 +771,7 @@ output CONTENT_STORAGE_NAME string = contentStorage.outputs.name
 output EVENT_GRID_TOPIC_NAME string = eventGridTopic.outputs.name
 
 @description('Object id of the app\'s identity, for its federated credential and its permissions in Microsoft Graph.')
+output IDENTITY_CLIENT_ID string = identity.outputs.clientId
 output IDENTITY_PRINCIPAL_ID string = identity.outputs.principalId
 
 @description('Beginning of the budget, for the next deployment; kept when the budget is removed, because Azure keeps it.')

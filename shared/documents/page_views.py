@@ -118,8 +118,12 @@ def page_view(
     base = f"/api/documents/{material.record.doc_id}"
     there = f"?{cited.query}#{CITED_ID}" if cited and is_marked else f"?page={page_number}#page-{page_number}"
     content_url = f"{base}/content#page={page_number}" if picture is not None else f"{base}/content"
+    text = _text(material, shown, places, content_url, is_marked=is_marked)
+    if text.source_url and text.filename.lower().endswith(".pdf"):
+        # Browsers, and SharePoint's own viewer, open a PDF at this page.
+        text = text.model_copy(update={"source_url": f"{text.source_url}#page={page_number}"})
     return PageView(
-        **dict(_text(material, shown, places, content_url, is_marked=is_marked)),
+        **dict(text),
         page_number=page_number,
         page_count=_page_count(outline) if material.has_pages else len(outline.parts),
         has_pages=material.has_pages,

@@ -65,6 +65,7 @@ _MAX_ANSWER_BYTES = 16_000_000  # 100 items with all their facets have some 300 
 _MAX_PAGES = 50  # of one permission list or roster: SharePoint groups hold 5,000 members at most
 _PIECE_BYTES = 1 << 20
 _USER_AGENT = "NONISV|Groundwork|Groundwork/1.0"  # the form that SharePoint's throttling guide asks for
+_DELTA = "/".join(("root", "delta"))
 _DELTA_HEADERS = {
     "Prefer": "deltashowremovedasdeleted, deltatraversepermissiongaps, deltashowsharingchanges",
 }
@@ -75,7 +76,6 @@ Answer = TypeVar("Answer", bound=Wire)
 class ResyncError(DependencyError):
     """The delta link is no longer valid (HTTP 410); `location` starts a full enumeration."""
 
-    code = "ResyncError"
     retryable = False
 
     def __init__(self, location: str | None) -> None:
@@ -153,7 +153,7 @@ class SharePointClient:
         Raises:
             ResyncError: the link is no longer valid.
         """
-        first = self._v1(f"/drives/{drive_id}/root/delta?$top={PAGE_ITEMS}")
+        first = self._v1(f"/drives/{drive_id}/{_DELTA}?$top={PAGE_ITEMS}")
         return await self._get(link or first, DeltaPage, headers=_DELTA_HEADERS)
 
     async def permissions(

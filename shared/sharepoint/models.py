@@ -1,12 +1,35 @@
 """What crosses the borders of the synchronisation: inputs and replies of its activity, and its status."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Literal
 
 from pydantic import Field
 
 from shared.platform.models import Model
-from shared.sharepoint.state import Counts
+
+MAX_EXAMPLES = 100  # skipped or hidden items that the status names
+
+
+class SkippedItem(Model):
+    """An item that isn't searchable, for the administrator."""
+
+    name: str
+    reason: str
+
+
+class Counts(Model):
+    """Items of a library, counted by the last complete pass over it.
+
+    Attributes:
+        hidden: documents that nobody can see because their permissions can't be read or don't fit.
+        skipped: files that were left out, by reason.
+    """
+
+    files: int = 0
+    hidden: int = 0
+    skipped: Mapping[str, int] = Field(default_factory=dict)
+    examples: tuple[SkippedItem, ...] = ()
 
 
 class SyncStep(Model):

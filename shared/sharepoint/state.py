@@ -14,6 +14,7 @@ from shared.platform.hashing import digest
 from shared.platform.models import Model
 from shared.platform.odata import quote
 from shared.platform.tables import Entity, Table, joined_text, revision_of, split_text
+from shared.sharepoint.models import Counts
 
 ItemKind = Literal["file", "folder"]
 Phase = Literal["idle", "changes", "sweep", "folders", "permissions", "close", "remove"]
@@ -21,28 +22,6 @@ Phase = Literal["idle", "changes", "sweep", "folders", "permissions", "close", "
 _LIBRARY_KEY = "library"
 _LIBRARIES = "libraries"
 _SCAN_ROWS = 500  # rows of one read while all items of a library are visited
-MAX_EXAMPLES = 100  # skipped or hidden items that the status names
-
-
-class SkippedItem(Model):
-    """An item that isn't searchable, for the administrator."""
-
-    name: str
-    reason: str
-
-
-class Counts(Model):
-    """Items of a library, counted by the last complete pass over it.
-
-    Attributes:
-        hidden: documents that nobody can see because their permissions can't be read or don't fit.
-        skipped: files that were left out, by reason.
-    """
-
-    files: int = 0
-    hidden: int = 0
-    skipped: Mapping[str, int] = Field(default_factory=dict)
-    examples: tuple[SkippedItem, ...] = ()
 
 
 class Library(Model):

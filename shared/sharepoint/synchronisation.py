@@ -18,15 +18,9 @@ from shared.platform.telemetry import get_logger
 from shared.sharepoint.client import BATCH, ResyncError
 from shared.sharepoint.graph_models import DriveItem
 from shared.sharepoint.mirror import Mirror, permissions_digest
-from shared.sharepoint.models import SyncReply, SyncStep
+from shared.sharepoint.models import MAX_EXAMPLES, Counts, SkippedItem, SyncReply, SyncStep
 from shared.sharepoint.services import SharePointServices, configured
-from shared.sharepoint.state import (
-    MAX_EXAMPLES,
-    Counts,
-    Library,
-    SkippedItem,
-    row_key,
-)
+from shared.sharepoint.state import Library, row_key
 
 STEP_S = 60.0  # an activity that takes longer delays scale-in and is repeated whole after a crash
 CLOSE_AFTER = timedelta(hours=24)  # docs/sharepoint.md promises that no narrowed permission lasts longer

@@ -320,7 +320,7 @@ class SharePointServer:
         return _json(self._item_body(drive, drive.items[at]))
 
     def _delta(self, drive: FakeDrive, query: Mapping[str, str]) -> Answer:
-        base = f"{self.graph}/v1.0/drives/{drive.drive_id}/root/delta"
+        base = "/".join((f"{self.graph}/v1.0/drives/{drive.drive_id}", "root", "delta"))
         token = query.get("token", "")
         start, end = (int(part) for part in token.split("-")) if "-" in token else (int(token or 0), -1)
         if token and start < drive.oldest_token:

@@ -37,6 +37,7 @@ from shared.platform.queues import PoisonList
 from shared.quality.models import QualityMetrics
 from shared.runs.agents import AgentList
 from shared.runs.models import ChatRequest, ClarificationAnswer, Feedback, FeedbackBody, RunView, SourceOpened
+from shared.sharepoint.models import LibraryList
 from shared.subagents.metrics import SubagentMetrics
 from shared.summaries.models import SummaryList, SummaryOrder, SummaryView
 from shared.teams.activities import ActivityAnswer, ChannelActivity
@@ -502,6 +503,12 @@ OPERATIONS = (
         "reconcile_now",
         "Repair what events missed, now",
         json_reply(200, "What was done.", ReconcileReport),
+    ),
+    Operation(
+        "GET sharepoint",
+        "list_libraries",
+        "Status of the synchronised SharePoint libraries",
+        json_reply(200, "All libraries.", LibraryList),
     ),
     Operation(
         "GET audit",

@@ -448,6 +448,7 @@ ROUTES: Mapping[str, Probe] = {
     "GET maintenance/audit": for_administrators("GET", "/maintenance/audit"),
     "GET maintenance/poison": for_administrators("GET", "/maintenance/poison"),
     "POST maintenance/reconcile": for_administrators("POST", "/maintenance/reconcile"),
+    "GET sharepoint": for_administrators("GET", "/sharepoint"),
     "GET audit": for_administrators("GET", "/audit"),
     "GET metrics/subagents": for_administrators("GET", "/metrics/subagents"),
     "GET metrics/quality": for_administrators("GET", "/metrics/quality"),

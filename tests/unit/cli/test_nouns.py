@@ -307,3 +307,27 @@ def test_a_search_is_narrowed_by_what_its_documents_have() -> None:
         "upload_date": {"start": "2025-01-01", "end": "2025-06-30T23:59:59Z"},
     }
     assert second == {"upload_date": {"start": "2025-01-01", "end": None}}
+
+
+def test_libraries_are_shown_with_what_was_left_out() -> None:
+    library: dict[str, Any] = {
+        "name": "Documents",
+        "status": "current",
+        "error": None,
+        "succeeded_at": "2026-11-02T10:00:00Z",
+        "counts": {
+            "files": 7,
+            "hidden": 1,
+            "skipped": {"format": 2},
+            "examples": [{"name": "pay.md", "reason": "permissions_unreadable"}],
+        },
+    }
+    app = RecordingApp({"GET /sharepoint": {"libraries": [library]}})
+    code, text = done(app, "libraries")
+    assert code == 0
+    assert text.splitlines()[1].split("\t")[1:] == ["current", "2026-11-02 10:00", "7", "1", "2 format"]
+    library |= {"status": "failed", "error": "AuthenticationError"}
+    assert done(app, "libraries")[0] == 1
+    assert done(app, "libraries", as_json=True) == (1, {"libraries": [library]})
+    app.answers["GET /sharepoint"] = {"libraries": []}
+    assert "SHAREPOINT_LIBRARIES" in done(app, "libraries")[1]

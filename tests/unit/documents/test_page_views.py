@@ -349,3 +349,13 @@ def test_a_heading_that_repeats_the_title_is_written_once() -> None:
 def test_a_line_that_looks_like_markup_stays_text(written: str, escaped: str) -> None:
     found = text_of(of((Element(kind="paragraph", text=written),)))
     assert readable_markdown(found).endswith(f"\n\n{escaped}\n")
+
+
+def test_the_source_of_a_pdf_opens_at_the_page() -> None:
+    record = RECORD.model_copy(
+        update={"source_url": "https://contoso.sharepoint.com/a.pdf", "filename": "a.pdf"}
+    )
+    view = page_view(replace(material(), record=record), 2)
+    assert view.source_url == "https://contoso.sharepoint.com/a.pdf#page=2"
+    record = record.model_copy(update={"filename": "a.pptx"})
+    assert page_view(replace(material(), record=record), 2).source_url == record.source_url
