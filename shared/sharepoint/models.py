@@ -12,24 +12,26 @@ MAX_EXAMPLES = 100  # skipped or hidden items that the status names
 
 
 class SkippedItem(Model):
-    """An item that isn't searchable, for the administrator."""
+    """An item that isn't searchable."""
 
-    name: str
-    reason: str
+    name: str = Field(description="File name in SharePoint.")
+    reason: str = Field(description="Why it was skipped, or why the document is hidden.")
 
 
 class Counts(Model):
-    """Items of a library, counted by the last complete pass over it.
+    """Items of a library, counted at the end of the newest run that completed."""
 
-    Attributes:
-        hidden: documents that nobody can see because their permissions can't be read or don't fit.
-        skipped: files that were left out, by reason.
-    """
-
-    files: int = 0
-    hidden: int = 0
-    skipped: Mapping[str, int] = Field(default_factory=dict)
-    examples: tuple[SkippedItem, ...] = ()
+    files: int = Field(default=0, description="Documents that are stored.")
+    hidden: int = Field(
+        default=0,
+        description="Documents that nobody can see: permissions that can't be read, or too many.",
+    )
+    skipped: Mapping[str, int] = Field(
+        default_factory=dict, description="Files that were left out, by reason."
+    )
+    examples: tuple[SkippedItem, ...] = Field(
+        default=(), description="Up to 100 hidden or skipped files, by name."
+    )
 
 
 class SyncStep(Model):
@@ -56,9 +58,9 @@ class SyncReply(Model):
 class LibraryView(Model):
     """A synchronised library, as administrators see it."""
 
-    library_id: str
-    name: str
-    web_url: str
+    library_id: str = Field(description="Id of the library.")
+    name: str = Field(description="Name in SharePoint.")
+    web_url: str = Field(description="Address in SharePoint.")
     address: str = Field(description="The entry of SHAREPOINT_LIBRARIES.")
     status: Literal["waiting", "running", "current", "failed", "closed"] = Field(
         description="waiting: never completed; closed: hidden, because nothing could be read for a day."
@@ -67,10 +69,10 @@ class LibraryView(Model):
     succeeded_at: datetime | None = Field(description="Of the newest run that completed.")
     permissions_at: datetime | None = Field(description="Of the newest pass over all permissions.")
     error: str | None = Field(description="Error type of the newest run, if it failed.")
-    counts: Counts
+    counts: Counts = Field(description="What the newest complete run counted.")
 
 
 class LibraryList(Model):
     """All synchronised libraries."""
 
-    libraries: tuple[LibraryView, ...]
+    libraries: tuple[LibraryView, ...] = Field(description="In the order of their ids.")

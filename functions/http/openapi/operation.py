@@ -150,6 +150,7 @@ _TAGS = {  # by the first part of the route
     "maintenance": "Operators",
     "metrics": "Operators",
     "audit": "Operators",
+    "sharepoint": "Operators",
     "users": "Operators",
     "health": "Health",
     "openapi.json": "Description",

@@ -80,7 +80,7 @@ async def test_a_timer_that_fires_as_a_job_ends_does_not_kill_the_next_one(
             super().cancel()
             self.function(*self.args)
 
-    monkeypatch.setattr(parser_process.threading, "Timer", LateTimer)
+    monkeypatch.setattr(threading, "Timer", LateTimer)
     for _ in range(3):
         await pool.run(job(tmp_path, "a.txt"), PATIENCE_S)
     assert pool.started == 1

@@ -14,7 +14,7 @@ from shared.platform.settings import load_settings
 from shared.sharepoint.status import view_libraries
 from tests.fakes.services import fake_services
 from tests.fakes.sharepoint_server import TENANT, Fault, user
-from tests.unit.sharepoint.tenant import ANNA, tenant
+from tests.unit.sharepoint.tenant import ANNA, START, tenant
 
 LIBRARY = "https://contoso.sharepoint.com/sites/hr"
 BASE = {
@@ -50,7 +50,11 @@ async def test_without_libraries_there_is_no_status() -> None:
 async def test_sharepoint_decides_who_reads_and_what_is_deleted() -> None:
     services = fake_services()
     state = DocumentState(
-        doc_id="0" * 24, blob_name="sharepoint/a/b/plan.md", filename="plan.md", rights=Rights()
+        doc_id="0" * 24,
+        blob_name="sharepoint/a/b/plan.md",
+        filename="plan.md",
+        rights=Rights(),
+        updated_at=START,
     )
     with pytest.raises(ConflictError, match="SharePoint"):
         await change_access(state, AccessChange(acl=("*",)), services)
