@@ -771,8 +771,10 @@ output CONTENT_STORAGE_NAME string = contentStorage.outputs.name
 output EVENT_GRID_TOPIC_NAME string = eventGridTopic.outputs.name
 
 @description('Object id of the app\'s identity, for its federated credential and its permissions in Microsoft Graph.')
-output IDENTITY_CLIENT_ID string = identity.outputs.clientId
 output IDENTITY_PRINCIPAL_ID string = identity.outputs.principalId
+
+@description('Client id of the app\'s identity.')
+output IDENTITY_CLIENT_ID string = identity.outputs.clientId
 
 @description('Beginning of the budget, for the next deployment; kept when the budget is removed, because Azure keeps it.')
 output BUDGET_START_DATE string = hasBudget ? budgetStart : budgetStartDate
