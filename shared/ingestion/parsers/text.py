@@ -20,6 +20,17 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
+# Encodings from before Unicode. A text whose bytes above 127 stand in runs is in one of the first ones.
+_OF_OTHER_SCRIPTS = ("cp1251", "koi8_r", "cp866", "cp1253", "cp932", "euc_jp", "gb18030", "big5", "cp949")
+_LATIN = ("cp1252", "cp1250", "cp1254")
+_LANGUAGES_OF = {
+    "cp1250": ("Polish", "Czech", "Slovak", "Hungarian", "Croatian", "Slovene"),
+    "cp1254": ("Turkish",),
+}
+_HIGH_BYTES = re.compile(rb"[\x80-\xff]+")
+_MIN_RUN_BYTES, _MIN_RUN_SHARE = 3, 0.5  # accented letters stand alone, letters of other scripts in words
+_MIN_HIGH_BYTES = 10  # fewer don't show the language
+_SAMPLE_BYTES = 1 << 16  # takes 0.03 s
 _BLANK_LINES = re.compile(r"\n[ \t]*(?:\n[ \t]*)+")
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _MAX_CONTROL_SHARE = 0.01
@@ -51,8 +62,8 @@ def parse_text(path: Path, _context: ParseContext | None = None) -> ParsedDocume
 def read_text(path: Path, declared: str | None = None) -> str:
     """The file's text with line feeds as line ends.
 
-    By byte order mark; else UTF-8 if it is valid; else as the file declares; else Windows-1252, in which
-    western files from before Unicode are written.
+    By byte order mark; else UTF-8 if it is valid; else as the file declares; else as its letters suggest, in
+    doubt Windows-1252, in which western files from before Unicode are written.
 
     Raises:
         BadDocumentError: the content is binary, or more than 20 MB.
@@ -84,14 +95,37 @@ def find_encoding(path: Path, declared: str | None = None) -> str:
     with path.open("rb") as file:
         start = file.read(4)
     marked = next((name for mark, name in _MARKS if start.startswith(mark)), None)
-    for encoding in (marked,) if marked else ("utf-8", declared or "cp1252"):
+    for encoding in (marked,) if marked else ("utf-8", declared):
         try:
-            _require_text(path, encoding, "strict")
-            return encoding
+            if encoding is not None:
+                _require_text(path, encoding, "strict")
+                return encoding
         except (UnicodeError, LookupError):
             continue
-    _require_text(path, "cp1252", "replace")
-    return "cp1252"
+    guessed = _guessed_encoding(path)
+    _require_text(path, guessed, "replace")
+    return guessed
+
+
+def _guessed_encoding(path: Path) -> str:
+    from charset_normalizer import from_bytes
+
+    with path.open("rb") as file:
+        sample = file.read(_SAMPLE_BYTES)
+    if len(sample) == _SAMPLE_BYTES:  # a character of several bytes must not be cut
+        sample = sample.rpartition(b"\n")[0] or sample
+    runs = _HIGH_BYTES.findall(sample)
+    high_bytes = sum(map(len, runs))
+    in_runs = sum(len(run) for run in runs if len(run) >= _MIN_RUN_BYTES)
+    is_latin = in_runs < _MIN_RUN_SHARE * high_bytes
+    if is_latin and high_bytes < _MIN_HIGH_BYTES:
+        return "cp1252"
+    guess = from_bytes(sample, cp_isolation=list(_LATIN if is_latin else _OF_OTHER_SCRIPTS)).best()
+    if guess is None:
+        return "cp1252"
+    if is_latin:
+        return next((name for name, known in _LANGUAGES_OF.items() if guess.language in known), "cp1252")
+    return guess.encoding
 
 
 def _require_text(path: Path, encoding: str, errors: str) -> None:

@@ -27,6 +27,38 @@ def test_the_encoding_is_found_out(parse: Parse, content: bytes) -> None:
     assert [element.text for element in parse(content, ".txt").elements] == [GERMAN]
 
 
+RUSSIAN = "Договор вступает в силу с момента подписания. Все споры решаются путём переговоров."
+GREEK = "Η σύμβαση υπογράφηκε στην Αθήνα. Κάθε τροποποίηση απαιτεί έγγραφο τύπο."
+POLISH = "Sprzedający zobowiązuje się dostarczyć towar, a kupujący zapłacić cenę w terminie trzydziestu dni."
+JAPANESE = "売主は商品を引き渡し、買主は三十日以内に代金を支払うものとする。"
+CHINESE = "卖方应交付货物，买方应在三十天内支付价款。任何变更均须采用书面形式。"
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        (RUSSIAN, "cp1251"),
+        (RUSSIAN, "koi8_r"),
+        (RUSSIAN, "cp866"),
+        (GREEK, "cp1253"),
+        (POLISH, "cp1250"),
+        (JAPANESE, "cp932"),
+        (CHINESE, "gb18030"),
+        (
+            "Le contrôle des équipements est effectué chaque année à l'accueil, où la clé est prêtée.",
+            "cp1252",
+        ),
+        ("¿Dónde está la oficina del señor Núñez? La revisión de los equipos se efectúa cada año.", "cp1252"),
+        ("12,5 °C; 3 µm; 5 m² · ½ – “x”\n" * 9, "cp1252"),
+    ],
+)
+def test_an_encoding_from_before_unicode_is_told_by_its_letters(
+    parse: Parse, text: str, encoding: str
+) -> None:
+    elements = parse(text.encode(encoding), ".txt").elements
+    assert "\n".join(element.text for element in elements) == text.rstrip()
+
+
 def test_binary_content_is_refused(parse: Parse) -> None:
     with pytest.raises(BadDocumentError, match="not text"):
         parse(bytes(range(256)) * 4, ".txt")
