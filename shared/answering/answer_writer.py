@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from shared.answering.models import Gap
 from shared.answering.number_gate import NumberGate, Withheld
 from shared.answering.shown_answer import RecordDocuments
-from shared.evidence.citations import CitationBook, marker
+from shared.evidence.citations import CitationBook
 from shared.evidence.cite_parser import CiteParser, CiteTag, FigureTag, GapTag, Piece, Text
 from shared.evidence.figures import FigurePlacer, figure_markdown
 from shared.evidence.messages import ENGLISH, Messages
@@ -290,7 +290,7 @@ class AnswerWriter:
         if is_new and proof is None:
             claim = last_claim(self._without_notes)
             self._failed.append(FailedQuotation(citation.n, claim, tag.doc_id, tag.quote))
-        self._show(self._reader.note(marker(citation).lstrip()))
+        self._show(self._reader.note(self.book.marker(citation).lstrip()))
 
     async def _cite_result(self, result_id: str) -> None:
         result = await self.gate.computed(result_id)
@@ -301,7 +301,7 @@ class AnswerWriter:
         citation, is_new = self.book.compute(result, self.gate.language)
         if is_new:
             self._announce(citation)
-        self._show(self._reader.note(marker(citation).lstrip()))
+        self._show(self._reader.note(self.book.marker(citation).lstrip()))
 
     async def _repair(self) -> None:
         """Prove what failed by other words of its document, and announce it, proved or not."""

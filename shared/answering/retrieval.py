@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from shared.answering.clarification import (
     MAX_NAMED,
@@ -89,6 +89,7 @@ class QuestionSearch:
         self._filters = caller_limits(request)
         self._words = ENGLISH
         self._records: dict[str, DocumentRecord] = {}
+        self._unique_names: set[str] = set()
         self._first_look = asyncio.create_task(blocks.rank_each([request.question], self._filters))
         # A plan that rewrites the question has no use for it, not even for its failure.
         self._first_look.add_done_callback(lambda task: task.cancelled() or task.exception())
@@ -140,7 +141,9 @@ class QuestionSearch:
         self._words = messages_in(stored.plan.language)
         if not stored.doc_ids:
             return await self._evidence(await self._anywhere(stored.plan), top_k)
-        within, _ = await run_together(self._within(stored), self._describe(stored.doc_ids))
+        within, _ = await run_together(
+            self._within(stored), self._describe(dict.fromkeys(stored.doc_ids, ""))
+        )
         hits = await self._best_of_each(within, top_k)
         if not stored.is_choice and _is_weak(stored.plan, hits):
             # The documents that the question seems to name may be the wrong ones.
@@ -178,18 +181,26 @@ class QuestionSearch:
     async def _telling(self, rankings: Sequence[Ranking], top_k: int) -> list[Hit]:
         """The best blocks; those of headings alone say where to look, which nobody needs who has the text."""
         hits = (await self._blocks.merge(rankings, MAX_TOP_K))[: top_k + _HEADINGS]
-        await self._describe([hit.doc_id for hit in hits])
+        await self._describe({hit.doc_id: hit.filename for hit in hits})
         titles = {doc_id: record.title for doc_id, record in self._records.items()}
         return [hit for hit in hits if not hit.is_heading(titles.get(hit.doc_id, ""))][:top_k]
 
-    async def _describe(self, doc_ids: Sequence[str]) -> None:
-        """Get titles and dates of documents: an answer can do without them."""
-        unknown = sorted({*doc_ids} - self._records.keys())
+    async def _describe(self, filenames: Mapping[str, str]) -> None:
+        """Get records of documents, and which names are unique: an answer can do without them.
+
+        Args:
+            filenames: by document; empty where it is not known yet.
+        """
+        unknown = {doc_id: name for doc_id, name in filenames.items() if doc_id not in self._records}
         if not unknown:
             return
         try:
             async with asyncio.timeout(_DESCRIBING_S):
-                self._records |= await self._documents.get_many(unknown)
+                records, unique = await self._documents.get_with_namesakes(
+                    sorted(unknown), sorted(filter(None, set(unknown.values())))
+                )
+                self._records |= records
+                self._unique_names |= unique
         except (TimeoutError, CallTimeoutError):
             get_logger().warning("documents.metadata_late", error_type=CallTimeoutError.code)
 
@@ -205,6 +216,7 @@ class QuestionSearch:
             hits=tuple(hits),
             figures=_page_figures(hits, rankings),
             records=tuple(record for doc_id, record in self._records.items() if doc_id in shown),
+            unique_names=tuple(sorted(self._unique_names)),
             narrowed=narrowed,
             warnings=tuple(said[what] for what in sorted(self._blocks.missed)),
         )

@@ -4,8 +4,9 @@ The model answers, which is streamed as it is written, or calls tools, or names 
 Calls and gaps are looked into by the next turn; the answer continues from where it stopped.
 """
 
+import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import aclosing
 
 from shared.answering.answer_writer import (
@@ -65,6 +66,7 @@ from shared.tools.workspace_tools import reads_files
 MAX_CALLS = 6  # of one turn; unmeasured
 _MAX_TOOL_CALLS = 16  # of one answer, as of a sub-agent (contracts.md, section 4)
 _MAX_THOUGHT_CHARS = 500
+_SHARED_NAMES_S = 1.0  # one search by names, for documents that the first search did not find: 10 ms
 
 
 class TurnAttempt:
@@ -99,7 +101,7 @@ class TurnAttempt:
                 opening.append(_thought(self._question.collected.evidence))
         event_log = await self._attempt.open(*opening)
         await self._look_up(event_log)
-        writer = self._writer(event_log)
+        writer = self._writer(event_log, await self._shared_names())
         try:
             turn = await self._speak(writer)
             is_shown = True
@@ -196,7 +198,19 @@ class TurnAttempt:
         text = json.dumps(consent_result(granted=granted))
         return {call.call.call_id: HeldResult(text=text) for call in waiting}
 
-    def _writer(self, event_log: EventLog) -> AnswerWriter:
+    async def _shared_names(self) -> Collection[str]:
+        """Return the names of shown files that other documents have, too; all of them if that is unknown."""
+        names = {hit.filename for hit in (*self._question.shown.blocks, *self._question.collected.proofs)}
+        names -= set(self._question.collected.evidence.unique_names)
+        documents = self._attempt.searches.documents(self._question.request)
+        try:
+            async with asyncio.timeout(_SHARED_NAMES_S):
+                return await documents.shared_names(names)
+        except (TimeoutError, GroundworkError) as failed:
+            get_logger().warning("documents.read_failed", error_type=type(failed).__name__)
+            return names
+
+    def _writer(self, event_log: EventLog, shared_names: Collection[str]) -> AnswerWriter:
         question, results = self._question, self._before.results
         evidence = question.shown
         writer = AnswerWriter(
@@ -210,6 +224,7 @@ class TurnAttempt:
                     record.doc_id: record.source_url for record in evidence.records if record.source_url
                 },
                 run_id=self._attempt.run_id,
+                shared_names=shared_names,
             ),
             repairer=QuoteRepairer(self._services.chat_model, self._repair_limits, question.text),
             words=question.words,
@@ -399,7 +414,13 @@ class TurnAttempt:
                 is_last=True,
             )
         warning = words.not_written_in_time if is_late else words.not_written
-        book = CitationBook(writer.book.hits, writer.book.source_urls, self._attempt.run_id)
+        book = CitationBook(
+            writer.book.hits,
+            writer.book.source_urls,
+            self._attempt.run_id,
+            writer.book.records,
+            shared_names=writer.book.shared_names,
+        )
         answer = answer_without_model(question.text, evidence, book, words, warning)
         told = {
             "text": "\n\n".join(filter(None, (answer.text, question.collected.web))),

@@ -1,6 +1,6 @@
 """The citations of an answer, and how they are shown."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlencode
 
@@ -10,7 +10,7 @@ from shared.evidence.document_prompt import clock_time, moment_url
 from shared.evidence.metadata_proof import prove_metadata
 from shared.evidence.models import Citation, TableResult, WebPage
 from shared.evidence.number_format import cell_text
-from shared.evidence.untrusted_text import markdown_name, one_line
+from shared.evidence.untrusted_text import as_seen, markdown_name, one_line
 from shared.platform.database_sources import is_database_id
 from shared.platform.web_addresses import host_of
 from shared.retrieval.models import DocumentRecord, Hit
@@ -33,6 +33,7 @@ class CitationBook:
         records: of the documents, by doc_id; what they say of a document may be cited, too.
         run_id: of the run whose answer it is; empty where views cannot look a citation up.
         pages: of the web, as they were read.
+        shared_names: names of files that more than one document has: their markers name the publisher, too.
         source_urls: where a recording can be seen, by doc_id, for those that were taken from elsewhere.
     """
 
@@ -41,6 +42,7 @@ class CitationBook:
     run_id: str = ""
     records: Mapping[str, DocumentRecord] = field(default_factory=dict)
     pages: tuple[WebPage, ...] = ()
+    shared_names: Collection[str] = ()
     citations: list[Citation] = field(default_factory=list)
     _blocks: dict[str, Block] = field(default_factory=dict)
     _open: dict[tuple[str, str], Citation] = field(default_factory=dict)
@@ -94,6 +96,14 @@ class CitationBook:
         )
         self.citations.append(citation)
         return citation, True
+
+    def marker(self, citation: Citation) -> str:
+        """Return what stands in the text for a citation of this book."""
+        name = citation.filename
+        is_shared = name in self.shared_names or any(
+            hit.doc_id != citation.doc_id and as_seen(hit.filename) == as_seen(name) for hit in self.hits
+        )
+        return marker(citation, names_publisher=is_shared)
 
     def _prove_page(self, page: WebPage, quote: str) -> tuple[Citation, bool] | None:
         block = self._blocks.setdefault(page.doc_id, Block(page.text))
@@ -207,6 +217,7 @@ class CitationBook:
         return {"run": self.run_id, "n": str(n)} if self.run_id else {}
 
 
+_NO_BRACKETS = str.maketrans("()[],", "     ")  # a name closes no marker, and names no page
 _KINDS = {"metadata": "metadata", "table": "computed"}
 
 
@@ -214,7 +225,7 @@ def _source(citation: Citation) -> tuple[str | None, ...]:
     return citation.doc_id, citation.block_id, citation.final_url, citation.quote
 
 
-def marker(citation: Citation) -> str:
+def marker(citation: Citation, *, names_publisher: bool = False) -> str:
     """What stands in the text for a citation: ` (Source: manual.pdf, S. 3)[1]`.
 
     One that points to a picture, to what is known of the document as a whole, or to a calculation says so:
@@ -222,6 +233,7 @@ def marker(citation: Citation) -> str:
     ` (Source: sales.xlsx, S. 1, computed)[4]`. So does one from outside the documents:
     ` (Source: example.org, web)[5]`. A moment of a recording is
     a link to it: ` (Source: talk.vtt, [01:23](…#t=83))[3]`. What is not proved yet has its document alone.
+    With `names_publisher`, the name of who published the document follows the file's.
     """
     kind = ", web" if citation.kind == "web" else ""
     if citation.quote and not citation.verified:
@@ -229,14 +241,16 @@ def marker(citation: Citation) -> str:
     moment = ""
     if citation.start_seconds is not None:
         moment = f", [{clock_time(citation.start_seconds)}]({citation.url})"
-    place = source_place(citation.filename, citation.page_number)
+    publisher = citation.published_by if names_publisher else None
+    place = source_place(citation.filename, citation.page_number, publisher)
     return f" ({place}{moment}{kind})[{citation.n}]"
 
 
-def source_place(filename: str, page_number: int | None) -> str:
-    """`Source: manual.pdf, S. 3`, without the parentheses around it."""
+def source_place(filename: str, page_number: int | None, publisher: str | None = None) -> str:
+    """Return `Source: manual.pdf, S. 3`, or `Source: manual.pdf (Mara Ek), S. 3` if a publisher is given."""
     page = f", S. {page_number}" if page_number is not None else ""
-    return f"Source: {markdown_name(filename)}{page}"
+    name = markdown_name((publisher or "").translate(_NO_BRACKETS))
+    return f"Source: {markdown_name(filename)}{f' ({name})' if name else ''}{page}"
 
 
 def _around(found: Alignment, text: str) -> str:

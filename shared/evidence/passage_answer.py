@@ -7,7 +7,7 @@ quotation that is proved as any other.
 import re
 from collections.abc import Sequence
 
-from shared.evidence.citations import CitationBook, marker
+from shared.evidence.citations import CitationBook
 from shared.evidence.messages import Messages
 from shared.evidence.reader_text import readable
 from shared.evidence.text import split_sentences
@@ -41,7 +41,7 @@ def quote_passages(question: str, book: CitationBook, words: Messages) -> str:
         proof = book.prove(doc_id, quote)
         if proof is None or not proof[1]:  # nothing that can be proved, or quoted already
             continue
-        lines.append(f"- “{shown_quote(quote)}”{marker(proof[0])}")
+        lines.append(f"- “{shown_quote(quote)}”{book.marker(proof[0])}")
         if len(lines) == MAX_PASSAGES:
             break
     return "\n".join((words.passages, "", *lines)) if lines else ""

@@ -1,6 +1,7 @@
 """Search over documents: lists, names, single records and facets, within the rights of one user."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from shared.platform.concurrency import run_together
@@ -18,6 +19,7 @@ _NAME_FIELDS = ("filename", "title", "tags", "document_type", "department", "aut
 _REFERENCE_FIELDS = ("filename", "title", "document_type")
 _NAMED_CANDIDATES = 50  # more than can be asked about; names that fit more documents narrow nothing
 _MAX_DOCUMENTS = 100
+_MAX_NAMESAKES = 50  # whole records, each read for its name alone
 _MAX_FACET_VALUES = 100
 _PAGE_OF_IDS = 1000  # what the service gives at most
 _MAX_IDS = 5_000  # ids of 24 characters in one filter: 125 kB (unmeasured beyond)
@@ -87,6 +89,36 @@ class DocumentSearch:
             return {}
         request = SearchRequest(filter=search_in("doc_id", doc_ids), top=len(set(doc_ids)))
         return {record.doc_id: record for record in await self._search(request)}
+
+    async def get_with_namesakes(
+        self, doc_ids: Sequence[str], filenames: Collection[str]
+    ) -> tuple[dict[str, DocumentRecord], frozenset[str]]:
+        """Return documents by id as `get_many`, and those of `filenames` that only one of all documents has.
+
+        One search, unless there are very many namesakes: then no name counts as unique.
+        """
+        if not filenames:
+            return await self.get_many(doc_ids), frozenset()
+        either = f"{search_in('doc_id', doc_ids)} or {search_in('filename', filenames)}"
+        most = len(doc_ids) + _MAX_NAMESAKES
+        records = await self._search(SearchRequest(filter=either, top=most))
+        if len(records) >= most:
+            return await self.get_many(doc_ids), frozenset()
+        counts = Counter(record.filename for record in records)
+        unique = frozenset(name for name in filenames if counts[name] == 1)
+        return {record.doc_id: record for record in records if record.doc_id in doc_ids}, unique
+
+    async def shared_names(self, filenames: Collection[str]) -> frozenset[str]:
+        """Return those of some file names that more than one document has."""
+        if not filenames:
+            return frozenset()
+        condition = all_of("status eq 'ready'", search_in("filename", filenames))
+        request = SearchRequest(filter=condition, select=("doc_id", "filename"), top=_PAGE_OF_IDS)
+        rows = (await self.index.search(request)).rows
+        if len(rows) >= _PAGE_OF_IDS:  # one name fills the page, and what others have is unknown
+            return frozenset(filenames)
+        counts = Counter(str(row["filename"]) for row in rows)
+        return frozenset(name for name, count in counts.items() if count > 1)
 
     async def ids_of(self, filters: Filters) -> list[str]:
         """The ids of all documents that pass the filters.
