@@ -29,7 +29,7 @@ _LANGUAGES_OF = {
 }
 _HIGH_BYTES = re.compile(rb"[\x80-\xff]+")
 _MIN_RUN_BYTES, _MIN_RUN_SHARE = 3, 0.5  # accented letters stand alone, letters of other scripts in words
-_MIN_HIGH_BYTES = 10  # fewer don't show the language
+_MIN_HIGH_BYTES = 10  # fewer show neither script nor language
 _SAMPLE_BYTES = 1 << 16  # takes 0.03 s
 _BLANK_LINES = re.compile(r"\n[ \t]*(?:\n[ \t]*)+")
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
@@ -118,7 +118,7 @@ def _guessed_encoding(path: Path) -> str:
     high_bytes = sum(map(len, runs))
     in_runs = sum(len(run) for run in runs if len(run) >= _MIN_RUN_BYTES)
     is_latin = in_runs < _MIN_RUN_SHARE * high_bytes
-    if is_latin and high_bytes < _MIN_HIGH_BYTES:
+    if high_bytes < _MIN_HIGH_BYTES:
         return "cp1252"
     guess = from_bytes(sample, cp_isolation=list(_LATIN if is_latin else _OF_OTHER_SCRIPTS)).best()
     if guess is None:

@@ -29,7 +29,10 @@ def test_the_encoding_is_found_out(parse: Parse, content: bytes) -> None:
 
 RUSSIAN = "Договор вступает в силу с момента подписания. Все споры решаются путём переговоров."
 GREEK = "Η σύμβαση υπογράφηκε στην Αθήνα. Κάθε τροποποίηση απαιτεί έγγραφο τύπο."
-POLISH = "Sprzedający zobowiązuje się dostarczyć towar, a kupujący zapłacić cenę w terminie trzydziestu dni."
+POLISH = (
+    "Umowa została zawarta w Łodzi dnia pierwszego września. Sprzedający zobowiązuje się dostarczyć towar, "
+    "a kupujący zapłacić cenę w terminie trzydziestu dni. Wszelkie zmiany wymagają formy pisemnej."
+)
 JAPANESE = "売主は商品を引き渡し、買主は三十日以内に代金を支払うものとする。"
 CHINESE = "卖方应交付货物，买方应在三十天内支付价款。任何变更均须采用书面形式。"
 
