@@ -68,7 +68,14 @@ class TaskQueues(_Queues):
     """Queues whose messages call functions of the app."""
 
     async def send(self, queue: str, message: str, delay_s: float = 0.0) -> None:
-        """Put a message on a queue; it is seen after `delay_s`. NotFoundError when there is no queue."""
+        """Put a message on a queue, which is made if it is missing; it is seen after `delay_s`."""
+        try:
+            await self._send(queue, message, delay_s)
+        except NotFoundError:  # the first event of a new deployment may come before anything else
+            await self.ensure_queues([queue])
+            await self._send(queue, message, delay_s)
+
+    async def _send(self, queue: str, message: str, delay_s: float) -> None:
         content = base64.b64encode(message.encode()).decode()
         async with self._call("send") as client:
             await client.get_queue_client(queue).send_message(

@@ -25,6 +25,12 @@ async def test_queues_that_are_there_already_are_no_failure(to_storage: Connecti
     assert len([message async for message in client.receive_messages()]) == 1
 
 
+async def test_the_first_message_makes_its_queue(to_storage: Connections) -> None:
+    await TaskQueues(to_storage.queues).send("test-never-made", "first")
+    client = to_storage.queues.client().get_queue_client("test-never-made")
+    assert len([message async for message in client.receive_messages()]) == 1
+
+
 OF_TRIGGER = {
     "FunctionId": "Host.Functions.blob_created",
     "ContainerName": "documents",
