@@ -33,7 +33,7 @@ async def list_libraries(req: Request) -> Response:
 @timers.timer_trigger(arg_name="timer", schedule=SCHEDULE, run_on_startup=True, use_monitor=False)
 @timers.durable_client_input(client_name="client")
 async def synchronise_libraries(timer: func.TimerRequest, client: df.DurableOrchestrationClient) -> None:
-    """Start a run for each library, unless the one before is still at work."""
+    """Start a run for each library that has no run in progress."""
     from shared.sharepoint.libraries import find_libraries
     from shared.sharepoint.models import SyncStep
     from shared.sharepoint.services import configured

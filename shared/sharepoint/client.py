@@ -177,7 +177,7 @@ class SharePointClient:
         return tuple(entry for part in (page, *rest) for entry in part.value)
 
     async def items(self, drive_id: str, item_ids: Sequence[str]) -> dict[str, DriveItem | int]:
-        """Return the present state of items; for those that can't be read the HTTP status, such as 404."""
+        """Return the current state of each item, or the HTTP status, such as 404, if it can't be read."""
         outcomes = await self.batch([f"/drives/{drive_id}/items/{item}" for item in item_ids])
         items: dict[str, DriveItem | int] = {}
         for item_id, outcome in zip(item_ids, outcomes, strict=True):
@@ -192,7 +192,7 @@ class SharePointClient:
     async def batch(self, addresses: Sequence[str]) -> list[Outcome]:
         """Send GET requests in batches of 20 and return their outcomes in order.
 
-        Throttled members are sent again once the service allows it.
+        Throttled members are request_headers again once the service allows it.
 
         Raises:
             RateLimitError: the pause that the service asks for is longer than a call may take.
@@ -361,11 +361,11 @@ class SharePointClient:
         session = await self._connection.opened()
         with http_errors(SHAREPOINT):
             async with asyncio.timeout_at(deadline.at):
-                sent = {**(headers or {}), "Authorization": f"Bearer {await self._token(origin)}"}
-                # Not quoted again: links of further pages are signed as they are.
+                request_headers = {**(headers or {}), "Authorization": f"Bearer {await self._token(origin)}"}
+                # Encoded already: quoting a signed link again would invalidate it.
                 url = URL(address, encoded=True)
                 async with session.request(
-                    method, url, headers=sent, json=body, allow_redirects=False
+                    method, url, headers=request_headers, json=body, allow_redirects=False
                 ) as response:
                     yield response
 

@@ -1,7 +1,7 @@
 """Access lists from permission lists. Pure: takes what Graph and SharePoint report, returns principals.
 
-Fails closed. A grant that isn't understood gives nobody access; a grant whose members can't be read closes
-the document to everybody.
+Fails closed. An unknown kind of grant gives no access. A grant whose members can't be read hides the
+document.
 """
 
 import re
@@ -12,12 +12,12 @@ from datetime import datetime
 from shared.documents.requests import MAX_PRINCIPALS
 from shared.sharepoint.graph_models import Identity, IdentitySet, Permission
 
-# Other roles of SharePoint arrive as `sp.…` under a localised name, among them Limited Access, which lets
-# nobody read the item itself.
+# Other roles of SharePoint arrive as `sp.…` under a localised name, among them Limited Access, which
+# doesn't include the item itself.
 READ_ROLES = frozenset({"read", "write", "owner"})
 
 # Hidden groups that SharePoint creates for sharing links. The link's own entry names its people; the group
-# may also hold everybody who ever followed another link.
+# may also contain people who followed other links.
 _LINK_GROUP = "SharingLinks."
 _GUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
@@ -34,14 +34,14 @@ EVERYONE = "everyone-except-guests"
 
 @dataclass(frozen=True)
 class Grants:
-    """Everybody a permission list names, before groups of the site and login names are resolved.
+    """The principals in a permission list, before site groups and login names are resolved.
 
     Attributes:
         principals: entries of an access list.
         site_groups: numbers of site groups whose members have access.
         owned_groups: Entra groups whose owners, not members, have access.
         logins: user principal names that stand for themselves.
-        everyone: everybody in the organisation except guests.
+        everyone: all members of the organisation, without guests.
         expires_at: when the earliest grant that counts ends.
     """
 
@@ -78,8 +78,8 @@ class Access:
     """Who may read a document.
 
     Attributes:
-        acl: sorted principals; empty = nobody.
-        problem: why the document is hidden although somebody may have access, else None.
+        acl: sorted principals. An empty list hides the document.
+        problem: reason for hiding a document that has readers in SharePoint, or None.
     """
 
     acl: tuple[str, ...] = ()
@@ -87,10 +87,10 @@ class Access:
 
 
 def grants_of(permissions: Iterable[Permission], now: datetime) -> Grants:
-    """Return everybody who may read an item according to its effective permission list.
+    """Return the principals that may read an item according to its effective permission list.
 
-    Links grant access only to the people they name: a link for the organisation, or for anybody, requires
-    possession of the link, and `existingAccess` grants nothing. Invitations that nobody accepted have no id.
+    Links grant access only to the people they name. Organisation-wide and anonymous links require possession
+    of the link, and `existingAccess` grants nothing. Pending invitations have no id.
     """
     grants = Grants()
     for permission in permissions:
@@ -111,7 +111,7 @@ def _identity_sets(permission: Permission) -> tuple[IdentitySet, ...]:
 
 
 def _grant(identities: IdentitySet, expires_at: datetime | None) -> Grants:
-    # The claim first: it alone tells the owners of a group from its members.
+    # The claim first: only the claim distinguishes a group's owners from its members.
     claim = identities.site_user and identities.site_user.login_name
     by_claim = grants_of_claim(claim, expires_at) if claim else Grants()
     if by_claim.owned_groups or by_claim.everyone:
@@ -130,7 +130,7 @@ def _is_link_group(group: Identity) -> bool:
 
 
 def grants_of_claim(claim: str, expires_at: datetime | None = None) -> Grants:
-    """Return what a SharePoint claim stands for; nothing for a claim of an unknown kind."""
+    """Return the principals of a SharePoint claim. A claim of an unknown kind has none."""
     if claim.casefold() == _EVERYONE or _EVERYONE_BUT_GUESTS.fullmatch(claim):
         return Grants(everyone=True, expires_at=expires_at)
     if group := _ENTRA_GROUP.fullmatch(claim):
@@ -152,17 +152,17 @@ def decide_access(grants: Grants, rosters: Rosters, *, tenant: str, owner: str |
     Args:
         rosters: must hold every site group, owned group and login that `grants` names; a missing one counts
             as unreadable.
-        tenant: the organisation's id, for grants to everybody.
+        tenant: the organisation's id, for grants to everyone.
         owner: object id of a OneDrive's owner, whom its permission lists leave out.
     """
     principals = set(grants.principals)
-    for names, known in (
+    for names, rosters_of_kind in (
         (grants.site_groups, rosters.site_groups),
         (grants.owned_groups, rosters.owners),
         (grants.logins, rosters.users),
     ):
         for name in names:
-            members = known.get(name)
+            members = rosters_of_kind.get(name)
             if members is None:
                 return Access(problem="permissions_unreadable")
             principals |= members

@@ -121,7 +121,7 @@ class DeltaPage(Wire):
 
 
 class DriveOwner(Wire):
-    """The owner of a drive: for OneDrive a person, for a library of a site its group or nobody."""
+    """The owner of a drive: a person for OneDrive; a group, or no one, for a site's library."""
 
     user: Identity | None = None
 

@@ -22,23 +22,23 @@ async def find_libraries(
     """Store a row for each library that the addresses mean.
 
     Returns:
-        ids of the configured libraries, and ids of known ones that are no longer configured. A library whose
+        ids of the configured libraries, and ids of stored ones that are no longer configured. A library whose
         address can't be resolved now counts as configured, so that an outage deletes nothing.
     """
-    known = {library.library_id: library for library in await store.libraries()}
+    stored = {library.library_id: library for library in await store.libraries()}
     configured: set[str] = set()
     for address in addresses:
         try:
-            found = await _libraries_of(address, client)
+            libraries = await _libraries_of(address, client)
         except GroundworkError as failed:
             get_logger().error("sharepoint.address_failed", error_type=failed.code)
-            configured |= {one.library_id for one in known.values() if one.address == address}
+            configured |= {one.library_id for one in stored.values() if one.address == address}
             continue
-        for library in found:
+        for library in libraries:
             configured.add(library.library_id)
-            if library.library_id not in known:
+            if library.library_id not in stored:
                 await store.save_library(library, None)
-    return sorted(configured), sorted(known.keys() - configured)
+    return sorted(configured), sorted(stored.keys() - configured)
 
 
 async def _libraries_of(address: str, client: SharePointClient) -> list[Library]:

@@ -40,10 +40,10 @@ _CLOSED = Access(problem="permissions_unreadable")
 
 
 @dataclass(frozen=True)
-class _Wanted:
+class _Sidecar:
     """A sidecar, the access it grants, and when that ends by itself."""
 
-    sidecar: str
+    content: str
     access: Access
     expires_at: datetime | None
 
@@ -70,7 +70,7 @@ class Mirror:
         """Create a mirror.
 
         Args:
-            tenant: the organisation's id, for grants to everybody.
+            tenant: the organisation's id, for grants to everyone.
             max_bytes: files larger than this are left out.
         """
         self._library = library
@@ -91,7 +91,7 @@ class Mirror:
         )
         changed = []
         for folder in folders:
-            known, revision = await self._store.item(self._library.library_id, "folder", folder.id)
+            stored, revision = await self._store.item(self._library.library_id, "folder", folder.id)
             current = Item(
                 item_id=folder.id,
                 kind="folder",
@@ -102,7 +102,10 @@ class Mirror:
             )
             self._folders[folder.id] = current
             self._unsaved[folder.id] = (current, revision)
-            if known is not None and (known.parent_id, known.access) != (current.parent_id, current.access):
+            if stored is not None and (stored.parent_id, stored.access) != (
+                current.parent_id,
+                current.access,
+            ):
                 changed.append(folder.id)
         return tuple(changed)
 
@@ -127,7 +130,7 @@ class Mirror:
         )
 
     async def close(self, items: Sequence[Item], problem: str) -> None:
-        """Hide stored documents from everybody."""
+        """Hide stored documents."""
         for item in items:
             await self._rewrite(item, Access(problem=problem))
 
@@ -154,22 +157,22 @@ class Mirror:
 
     async def _folder(self, item_id: str) -> Item | None:
         if item_id not in self._folders:
-            found, _ = await self._store.item(self._library.library_id, "folder", item_id)
-            self._folders[item_id] = found
+            folder, _ = await self._store.item(self._library.library_id, "folder", item_id)
+            self._folders[item_id] = folder
         return self._folders[item_id]
 
     async def _apply_file(self, file: DriveItem, permissions: tuple[Permission, ...] | None) -> None:
-        known, revision = await self._store.item(self._library.library_id, "file", file.id)
-        item = (known or Item(item_id=file.id, kind="file")).model_copy(
+        stored, revision = await self._store.item(self._library.library_id, "file", file.id)
+        item = (stored or Item(item_id=file.id, kind="file")).model_copy(
             update={
-                "name": file.name or (known.name if known else ""),
+                "name": file.name or (stored.name if stored else ""),
                 "parent_id": file.parent.id,
                 "generation": self._library.generation,
             }
         )
         reason = await self._reason_to_skip(file, item)
         if reason == "draft" and item.blob is not None:
-            # What is stored is the last published version.
+            # The stored file is the last published version.
             item = await self._with_access(item, item.blob, file.web_url, permissions)
         elif reason is not None:
             await self._delete_blobs(item.item_id)
@@ -216,20 +219,20 @@ class Mirror:
     async def _with_access(
         self, item: Item, blob: str, web_url: str | None, permissions: tuple[Permission, ...] | None
     ) -> Item:
-        """Write the sidecar of a blob unless it is the one that was written last."""
-        wanted = await self._wanted(item, web_url, permissions)
-        if digest(wanted.sidecar) != item.access:
-            wanted = await self._write_sidecar(item, blob, web_url, wanted)
+        """Write the sidecar of a blob, unless it is unchanged."""
+        target = await self._target_sidecar(item, web_url, permissions)
+        if digest(target.content) != item.access:
+            target = await self._write_sidecar(item, blob, web_url, target)
         return item.model_copy(
             update={
-                "access": digest(wanted.sidecar),
-                "problem": wanted.access.problem,
-                "expires_at": wanted.expires_at,
+                "access": digest(target.content),
+                "problem": target.access.problem,
+                "expires_at": target.expires_at,
             }
         )
 
-    async def _write_sidecar(self, item: Item, blob: str, web_url: str | None, wanted: _Wanted) -> _Wanted:
-        """Create or replace a sidecar; return what was written.
+    async def _write_sidecar(self, item: Item, blob: str, web_url: str | None, target: _Sidecar) -> _Sidecar:
+        """Create or replace a sidecar and return it.
 
         An existing one is replaced by permissions read after it: those at hand may be older than it is.
         """
@@ -238,21 +241,21 @@ class Mirror:
             present, etag = await _read(self._blobs, name)
             if etag is not None or attempt > 0:
                 lists = await self._client.permissions(self._library.drive_id, [item.item_id])
-                wanted = await self._wanted(item, web_url, lists[item.item_id])
-            if present == wanted.sidecar:
-                return wanted
+                target = await self._target_sidecar(item, web_url, lists[item.item_id])
+            if present == target.content:
+                return target
             try:
-                await self._blobs.write_version(DOCUMENTS, name, wanted.sidecar.encode(), etag=etag)
+                await self._blobs.write_version(DOCUMENTS, name, target.content.encode(), etag=etag)
             except ConflictError:
                 continue
-            return wanted
+            return target
         raise DependencyError("Another execution keeps writing the same access list.")
 
-    async def _wanted(
+    async def _target_sidecar(
         self, item: Item, web_url: str | None, permissions: tuple[Permission, ...] | None
-    ) -> _Wanted:
+    ) -> _Sidecar:
         access, expires_at = await self._access(permissions)
-        return _Wanted(_sidecar(access, item.name, web_url), access, expires_at)
+        return _Sidecar(_sidecar(access, item.name, web_url), access, expires_at)
 
     async def _access(self, permissions: tuple[Permission, ...] | None) -> tuple[Access, datetime | None]:
         if permissions is None:
@@ -265,33 +268,33 @@ class Mirror:
     async def _refresh(self, item: Item, permissions: tuple[Permission, ...] | None) -> None:
         if item.blob is None:
             return
-        known, revision = await self._store.item(self._library.library_id, "file", item.item_id)
-        if known is None or known.blob is None:
+        stored, revision = await self._store.item(self._library.library_id, "file", item.item_id)
+        if stored is None or stored.blob is None:
             return
-        url = await _source_url(self._blobs, known.blob)
-        refreshed = await self._with_access(known, known.blob, url, permissions)
-        if refreshed != known:
+        url = await _source_url(self._blobs, stored.blob)
+        refreshed = await self._with_access(stored, stored.blob, url, permissions)
+        if refreshed != stored:
             await self._store.save_item(self._library.library_id, refreshed, revision)
 
     async def _rewrite(self, item: Item, access: Access) -> None:
-        known, revision = await self._store.item(self._library.library_id, "file", item.item_id)
-        if known is None or known.blob is None:
+        stored, revision = await self._store.item(self._library.library_id, "file", item.item_id)
+        if stored is None or stored.blob is None:
             return
-        sidecar = _sidecar(access, known.name, await _source_url(self._blobs, known.blob))
-        await self._blobs.write(DOCUMENTS, known.blob + SIDECAR_SUFFIX, sidecar.encode())
-        closed = known.model_copy(update={"access": digest(sidecar), "problem": access.problem})
+        sidecar = _sidecar(access, stored.name, await _source_url(self._blobs, stored.blob))
+        await self._blobs.write(DOCUMENTS, stored.blob + SIDECAR_SUFFIX, sidecar.encode())
+        closed = stored.model_copy(update={"access": digest(sidecar), "problem": access.problem})
         await self._store.save_item(self._library.library_id, closed, revision)
 
     async def _delete_blobs(self, item_id: str, *, keep: str | None = None) -> None:
-        """Delete what lies in an item's folder, but for one file: each file before its sidecar.
+        """Delete the blobs in an item's folder except `keep`, each file before its sidecar.
 
         The folder is listed, because an attempt that died may have stored a file that no row names.
         """
         folder = blob_folder(self._library, item_id)
         names = [blob.name async for blob in self._blobs.list_blobs(DOCUMENTS, folder)]
-        kept = {keep, f"{keep}{SIDECAR_SUFFIX}"}
+        keep_names = {keep, f"{keep}{SIDECAR_SUFFIX}"}
         for name in sorted(names, key=lambda name: name.endswith(SIDECAR_SUFFIX)):
-            if name not in kept:
+            if name not in keep_names:
                 await self._blobs.delete(DOCUMENTS, name)
 
 

@@ -19,12 +19,12 @@ class SkippedItem(Model):
 
 
 class Counts(Model):
-    """Items of a library, counted at the end of the newest run that completed."""
+    """Counts of a library's items, taken at the end of the latest successful run."""
 
     files: int = Field(default=0, description="Documents that are stored.")
     hidden: int = Field(
         default=0,
-        description="Documents that nobody can see: permissions that can't be read, or too many.",
+        description="Hidden documents: their permissions can't be read, or are too many.",
     )
     skipped: Mapping[str, int] = Field(
         default_factory=dict, description="Files that were left out, by reason."
@@ -65,11 +65,11 @@ class LibraryView(Model):
     status: Literal["waiting", "running", "current", "failed", "closed"] = Field(
         description="waiting: never completed; closed: hidden, because nothing could be read for a day."
     )
-    started_at: datetime | None = Field(description="Of the newest run.")
-    succeeded_at: datetime | None = Field(description="Of the newest run that completed.")
-    permissions_at: datetime | None = Field(description="Of the newest pass over all permissions.")
+    started_at: datetime | None = Field(description="Start of the latest run.")
+    succeeded_at: datetime | None = Field(description="End of the latest successful run.")
+    permissions_at: datetime | None = Field(description="Start of the latest pass over all permissions.")
     error: str | None = Field(description="Error type of the newest run, if it failed.")
-    counts: Counts = Field(description="What the newest complete run counted.")
+    counts: Counts = Field(description="Counts of the latest successful run.")
 
 
 class LibraryList(Model):

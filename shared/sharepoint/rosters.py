@@ -11,7 +11,7 @@ Members = frozenset[str] | None
 
 
 class RosterBook:
-    """Rosters of one site. A roster that can't be read is `None`; one that doesn't exist has no members."""
+    """Rosters of one site. An unreadable roster is `None`; a deleted group or user has an empty roster."""
 
     def __init__(self, client: SharePointClient, site_url: str) -> None:
         self._client = client
@@ -34,12 +34,12 @@ class RosterBook:
     async def _read(
         self,
         names: Iterable[str],
-        known: dict[str, Members],
+        cache: dict[str, Members],
         read: Callable[[str], Awaitable[Members]],
     ) -> None:
-        missing = [name for name in names if name not in known]
+        missing = [name for name in names if name not in cache]
         members = await run_together(*(_members(name, read) for name in missing), at_once=4)
-        known.update(zip(missing, members, strict=True))
+        cache.update(zip(missing, members, strict=True))
 
     async def _site_group(self, number: str) -> Members:
         """Return the principals of a site group. Groups inside it are Entra groups, never site groups."""

@@ -1,7 +1,7 @@
 """What the synchronisation knows of each library and item: one table, one partition per library.
 
-Every write names the version that was read, so that an execution that lost its worker can't overwrite what
-its successor wrote.
+Every write is conditional on the version that was read, so that an execution that lost its worker can't
+overwrite its successor's writes.
 """
 
 from collections.abc import AsyncIterator, Mapping
@@ -37,7 +37,8 @@ class Library(Model):
         pending_folders: folders whose descendants have to be read again.
         run: identifies the timer's run that the phases belong to.
         deleted: deletions seen in this run.
-        started_at, succeeded_at: of the newest run, and of the newest one that completed.
+        started_at: start of the latest run.
+        succeeded_at: end of the latest successful run.
         permissions_at: when the newest pass over all permissions started.
         permissions_cursor: row key up to which that pass has come; None = it is complete.
         enumerated_at: when the newest full enumeration started.
@@ -80,7 +81,7 @@ class Item(Model):
         content: mark of the content that the blob has.
         blob: name of the blob; None = nothing was stored.
         access: digest of the sidecar that was written, or of a folder's permissions.
-        problem: why nobody can see the document although it is stored.
+        problem: reason why the stored document is hidden.
         skipped: why it isn't stored.
     """
 
@@ -134,8 +135,8 @@ class LibraryStore:
         """Return all libraries, in the order of their ids."""
         condition = f"PartitionKey eq {quote(_LIBRARIES)}"
         ids = [str(row["RowKey"]) async for row in self._table.query(condition)]
-        known = [(await self.library(library_id))[0] for library_id in ids]
-        return [library for library in known if library is not None]
+        libraries = [(await self.library(library_id))[0] for library_id in ids]
+        return [library for library in libraries if library is not None]
 
     async def item(self, library_id: str, kind: ItemKind, item_id: str) -> tuple[Item | None, str | None]:
         """Return an item and its revision, or None and None."""

@@ -8,7 +8,7 @@ from shared.sharepoint.state import Library
 
 
 async def view_libraries(services: SharePointServices) -> LibraryList:
-    """Return every library; none while SHAREPOINT_LIBRARIES is empty."""
+    """Return every library. The list is empty while SHAREPOINT_LIBRARIES is."""
     if services.libraries is None:
         return LibraryList(libraries=())
     libraries = await services.libraries.libraries()

@@ -28,7 +28,7 @@ NIGHTLY_AFTER = timedelta(hours=12)  # during the night
 NIGHTLY_AT_LATEST = timedelta(hours=23)  # leaves an hour for the pauses that a throttling service asks for
 NIGHTLY_SLICE = timedelta(minutes=8)  # of a run, so that the next one starts on time
 NIGHT_HOURS = range(5)  # UTC; SharePoint throttles less then
-FULL_EVERY = timedelta(days=7)  # changes that delta lost are found by a full enumeration
+FULL_EVERY = timedelta(days=7)  # changes that delta lost are items_by_id by a full enumeration
 DELETIONS_TRUSTED = 20  # in one run; more are verified one by one if they exceed a fifth of the library
 DELETED_SHARE = 0.2
 DEFAULT_PAUSE_S = 30.0
@@ -43,7 +43,7 @@ async def advance(step: SyncStep, services: SharePointServices, now: datetime) -
     try:
         is_done = await progress.advance(step)
     except ConflictError:
-        # Another execution of the same run got ahead of this one; look at what it stored.
+        # Another execution of the same run is ahead; continue from its state.
         return SyncReply(following="wait", pause_s=1.0)
     except GroundworkError as failed:
         if await progress.close_if_overdue(failed.code):
@@ -92,7 +92,7 @@ class Progress:
         try:
             await self._save(error=error_type, **changes)
         except ConflictError:
-            return False  # another execution is ahead of this one
+            return False  # another execution is ahead
         return is_overdue
 
     async def _begin(self, step: SyncStep) -> None:
@@ -159,22 +159,22 @@ class Progress:
             await self._remove(item_id, mirror)
 
     async def _remove(self, item_id: str, mirror: Mirror) -> None:
-        # First: the row that tells that it was a folder is gone afterwards.
+        # Before the removal, which deletes the row that identifies it as a folder.
         folder, _ = await self._store.item(self._library.library_id, "folder", item_id)
         if folder is not None:
             await self._add_pending([item_id])
         await mirror.remove(item_id)
 
     async def _verify(self, item_ids: Sequence[str], mirror: Mirror) -> None:
-        """Bring items that may be gone in line with what the service says of each."""
-        found = await self._client.items(self._library.drive_id, item_ids)
+        """Look up items that may be gone, and apply or remove each."""
+        items_by_id = await self._client.items(self._library.drive_id, item_ids)
         present = []
-        for item_id, item in found.items():
+        for item_id, item in items_by_id.items():
             if item == 404:
                 await self._remove(item_id, mirror)
             elif isinstance(item, int):
-                known, _ = await self._store.item(self._library.library_id, "file", item_id)
-                await mirror.close([known] if known else [], "permissions_unreadable")
+                stored, _ = await self._store.item(self._library.library_id, "file", item_id)
+                await mirror.close([stored] if stored else [], "permissions_unreadable")
             else:
                 present.append(item)
         if present:
@@ -256,7 +256,7 @@ class Progress:
             await self._finish()
 
     async def close(self) -> None:
-        """Hide everything: permissions that nobody has read for a day may be wrong."""
+        """Hide everything: permissions that are a day old may be wrong."""
         library = self._library
         items = await self._store.items_after(library.library_id, "file", library.cursor)
         if items:
