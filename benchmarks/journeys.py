@@ -46,8 +46,8 @@ from tests.contract.ingestion.driving import state_of
 from tests.contract.ingestion.models import CountingChatModel
 from tests.fakes.services import fake_services, fake_settings
 from tests.replay.harness import Script, simulate
-from tests.unit.answering.world import world
 from tests.unit.functions.http_app import SECRET, as_user, make_app
+from tests.world import corpus_services
 
 ROOT = Path(__file__).resolve().parents[1]
 OURS = tuple(f"{ROOT}/{name}" for name in ("functions/", "orchestrations/", "shared/", "function_app.py"))
@@ -250,7 +250,7 @@ async def measure(*, lists_functions: bool) -> dict[str, dict[str, int]]:
     sys.setprofile(recorder)
     settings = fake_settings(dev_token_secret=SECRET, subagents_enabled=False)
     worlds = {
-        question: await world(settings=settings),
+        question: await corpus_services(settings=settings),
         markdown: fake_services(chat_model=CountingChatModel()),
     }
     for journey, services in worlds.items():

@@ -23,7 +23,7 @@ from shared.runs.models import ChatRequest, RunRequest
 from shared.wiring import Services
 from tests.e2e.stack_client import eventually
 from tests.fakes.models import Reply, ScriptedChatModel
-from tests.unit.answering.world import plan
+from tests.world import plan
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 

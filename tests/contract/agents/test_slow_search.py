@@ -12,7 +12,7 @@ from tests.contract.clients.conftest import Connect
 from tests.contract.clients.scripted_server import FOR_EVER_S, Answer, ScriptedServer
 from tests.fakes.services import fake_settings
 from tests.unit.answering.faulty_writers import CITED, answer_of, ask
-from tests.unit.answering.world import Model, plan, world
+from tests.world import Model, corpus_services, plan
 
 pytestmark = pytest.mark.contract
 
@@ -34,7 +34,7 @@ async def services_with(server: ScriptedServer, connect: Connect, retrieval_time
     connection = connect(azure_search_endpoint=server.endpoint).search_index("blocks")
     index = AzureSearchIndex(connection, "blocks", timeout_s=30, key_field="block_id")
     settings = fake_settings(retrieval_timeout_s=retrieval_timeout_s, subagents_enabled=False)
-    services = await world(Model(plan(search_queries=()), answer=CITED), settings=settings)
+    services = await corpus_services(Model(plan(search_queries=()), answer=CITED), settings=settings)
     return replace(services, content_index=index)
 
 

@@ -11,6 +11,7 @@ from shared.platform.errors import DependencyError, InvalidQueryError
 from shared.platform.search import FacetValue, SearchIndex, SearchRequest, VectorQuery
 from shared.retrieval.index_admin import AzureSearchAdmin
 from tests.contract.clients.conftest import Connect, connect_search
+from tests.fakes.local_engine import LocalSearchIndex
 from tests.fakes.search_index import InMemorySearchIndex
 from tests.servers import unique_name
 
@@ -66,10 +67,12 @@ def definition(name: str, dimensions: int = 3) -> dict[str, Any]:
     }
 
 
-@pytest.fixture(params=["in memory", pytest.param("search server", marks=pytest.mark.contract)])
+@pytest.fixture(params=["in memory", "engine", pytest.param("search server", marks=pytest.mark.contract)])
 async def index(request: pytest.FixtureRequest, connect: Connect) -> SearchIndex:
     if request.param == "in memory":
         made: SearchIndex = InMemorySearchIndex("block_id")
+    elif request.param == "engine":
+        made = LocalSearchIndex(definition("blocks"))
     else:
         connections = connect_search(request.getfixturevalue("search_server"), connect)
         name = unique_name("blocks")

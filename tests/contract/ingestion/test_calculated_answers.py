@@ -21,7 +21,7 @@ from shared.wiring import Services
 from tests.contract.ingestion.driving import drop, ingest, state_of, unique
 from tests.contract.ingestion.test_table_tools import ANNA, BOB, SALES, dropped
 from tests.fakes.models import ScriptedChatModel
-from tests.unit.answering.world import plan
+from tests.world import plan
 
 pytestmark = pytest.mark.contract
 SUM = "SELECT region, SUM(revenue) AS total FROM {name} GROUP BY region ORDER BY total DESC"

@@ -14,9 +14,9 @@ from shared.wiring import Services
 from tests.contract.injection.hostile_world import PASSAGES
 from tests.fakes.blob_store import InMemoryBlobStore
 from tests.fakes.search_index import InMemorySearchIndex
-from tests.unit.answering.world import ANNA
 from tests.unit.subagents.child_models import CountedModel
 from tests.unit.subagents.child_world import RUN, SECRET, STEP, calls, child_world, evidence, proof
+from tests.world import ANNA
 
 pytestmark = [pytest.mark.contract, pytest.mark.attack("orders in documents")]
 

@@ -14,7 +14,7 @@ from shared.runs.models import RunRequest
 from shared.runs.plan import PlanFilter
 from tests.contract.tools.conftest import World
 from tests.contract.tools.corpus import ANNA, BEN
-from tests.unit.answering.world import plan
+from tests.world import plan
 
 pytestmark = pytest.mark.contract
 

@@ -24,7 +24,7 @@ from tests.fakes.models import Reply, ScriptedChatModel
 from tests.fakes.search_index import InMemorySearchIndex
 from tests.fakes.services import fake_settings
 from tests.fakes.web_site import SocketLog, WebSite, answer, resolver, socket_log
-from tests.unit.answering.world import ANNA, plan, world
+from tests.world import ANNA, corpus_services, plan
 
 PAGE = """<html><head><title>Pump pressures</title>
 <script type="application/ld+json">{"@graph": [{"datePublished": "2026-03-01"}]}</script></head>
@@ -123,7 +123,7 @@ def web(log: SocketLog, site: WebSite, pages: WebPages, tmp_path: Path) -> MakeW
             "max_total_latency_ms": 600_000,  # a loaded machine must not end the run
             **settings,
         }
-        services = await world(
+        services = await corpus_services(
             chat_model=model, settings=fake_settings(**values), web_search=search, web_pages=pages
         )
         await started_worker(services, tmp_path)

@@ -16,7 +16,7 @@ from shared.runs.run_store import owned_run
 from shared.subagents.models import SubagentEnd
 from tests.contract.web_tools.conftest import MakeWeb, Web, calls
 from tests.fakes.run_log import InMemoryRunLog
-from tests.unit.answering.world import ANNA, plan
+from tests.world import ANNA, plan
 
 pytestmark = pytest.mark.attack("exfiltration")
 

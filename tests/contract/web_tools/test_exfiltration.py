@@ -11,7 +11,7 @@ import pytest
 from shared.tools.workspace import Workspace
 from tests.contract.injection.hostile_world import PASSAGES
 from tests.contract.web_tools.conftest import MakeWeb, Web, calls
-from tests.unit.answering.world import ANNA, TEXTS
+from tests.world import ANNA, TEXTS
 
 pytestmark = [pytest.mark.contract, pytest.mark.attack("orders in documents")]
 

@@ -43,7 +43,7 @@ from shared.wiring import Services
 from tests.fakes.services import fake_services, fake_settings
 from tests.fakes.stores_requests import InMemoryUserLimitStore
 from tests.unit.answering.test_clarifying import answer, asking
-from tests.unit.answering.world import ANNA, BEN, world
+from tests.world import ANNA, BEN, corpus_services
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -333,7 +333,7 @@ async def asked(services: Services, question: str = "At what pressure?") -> str:
 
 
 async def test_a_run_gives_its_slot_back_however_it_ends() -> None:
-    services = await world()
+    services = await corpus_services()
     completed, failed = await asked(services), await asked(services)
     assert held(services) == [completed, failed]
     await run_to_end(completed, services)
@@ -343,7 +343,7 @@ async def test_a_run_gives_its_slot_back_however_it_ends() -> None:
 
 async def test_a_slot_is_free_by_the_time_that_the_answer_can_be_read() -> None:
     """A person who asks again at once is let in."""
-    services = await world(settings=fake_settings(max_concurrent_runs=1, subagents_enabled=False))
+    services = await corpus_services(settings=fake_settings(max_concurrent_runs=1, subagents_enabled=False))
     for _ in range(3):
         await run_to_end(await asked(services), services)
 
@@ -366,7 +366,7 @@ async def test_a_run_that_waits_counts_for_nothing_and_goes_on_beyond_the_limit_
 
 
 async def test_a_run_whose_thread_is_deleted_gives_its_slot_back() -> None:
-    services = await world()
+    services = await corpus_services()
     run_id = await asked(services)
     (thread,) = (await list_threads(ANNA, services.threads, 1)).threads
     await delete_thread(thread.thread_id, ANNA, services)

@@ -16,7 +16,7 @@ from shared.wiring import Services
 from tests.fakes.models import Reply, ScriptedChatModel
 from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.services import fake_settings
-from tests.unit.answering.world import ANNA, plan
+from tests.world import ANNA, plan
 
 BUDGET_S = 5.0  # room for what a busy machine does not do at once
 EPSILON_S = 20.0  # what hangs, hangs for an hour; how late this process is woken is the machine's affair

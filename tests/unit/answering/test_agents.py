@@ -14,7 +14,7 @@ from shared.runs.working_memory import WorkingMemory
 from shared.wiring import Services
 from tests.fakes.models import ScriptedChatModel
 from tests.fakes.services import fake_settings
-from tests.unit.answering.world import ANNA, BEN, plan, world
+from tests.world import ANNA, BEN, corpus_services, plan
 
 CITED = 'It runs at 15 bar. <cite doc_id="manual" quote="The pump runs at 15 bar."/>'
 
@@ -52,7 +52,7 @@ def material(messages: tuple[Message, ...]) -> str:
 
 async def test_an_agent_proves_its_answer_as_every_answer_does() -> None:
     model = ScriptedChatModel(plan(), CITED)
-    view = await asked(await world(chat_model=model), agent())
+    view = await asked(await corpus_services(chat_model=model), agent())
     assert view.answer is not None
     assert [cited.verified for cited in view.answer.citations] == [True]
     system = model.conversations[0][0].text
@@ -63,26 +63,28 @@ async def test_an_agent_proves_its_answer_as_every_answer_does() -> None:
 
 async def test_small_talk_with_an_agent_needs_no_proof() -> None:
     small_talk = plan(query_type="CONVERSATION", reply="You are welcome.", todo=())
-    view = await asked(await world(chat_model=ScriptedChatModel(small_talk)), agent(), "Thanks!")
+    view = await asked(await corpus_services(chat_model=ScriptedChatModel(small_talk)), agent(), "Thanks!")
     assert view.answer is not None
     told = (view.answer.text, view.answer.unsupported_claims, view.answer.abstained, view.answer.warnings)
     assert told == ("You are welcome.", 0, False, ())
     model = ScriptedChatModel(small_talk, "<answer>Ahoy!")
-    view = await asked(await world(chat_model=model), agent(proof="optional"), "Thanks!")
+    view = await asked(await corpus_services(chat_model=model), agent(proof="optional"), "Thanks!")
     assert view.answer is not None
     assert view.answer.text == "Ahoy!"
 
 
 async def test_a_tool_that_it_does_not_have_cannot_be_called() -> None:
     model = ScriptedChatModel(plan(), call("rag_list_documents", "{}"), CITED)
-    view = await asked(await world(chat_model=model), agent())
+    view = await asked(await corpus_services(chat_model=model), agent())
     assert view.answer is not None
     assert "There is no tool" in model.conversations[1][-1].text
 
 
 async def test_a_tool_that_was_switched_off_since_is_gone() -> None:
     model = ScriptedChatModel(call("python", '{"code": "1"}'), "<answer>One.")
-    await asked(await world(chat_model=model), agent(tools=["python", "rag_facets"], proof="optional"))
+    await asked(
+        await corpus_services(chat_model=model), agent(tools=["python", "rag_facets"], proof="optional")
+    )
     assert [tool.name for tool in model.tools[0]] == ["rag_facets"]
     assert "There is no tool" in model.conversations[1][-1].text
 
@@ -90,7 +92,7 @@ async def test_a_tool_that_was_switched_off_since_is_gone() -> None:
 async def test_questions_without_an_agent_have_the_tools_that_are_switched_on() -> None:
     settings = fake_settings(agent_tools="python", subagents_enabled=False)
     model = ScriptedChatModel(plan(), CITED)
-    services = await world(chat_model=model, settings=settings)
+    services = await corpus_services(chat_model=model, settings=settings)
     request = await begin_run(ChatRequest(question="At what pressure?"), ANNA, services)
     await run_to_end(request.run_id, services)
     assert [tool.name for tool in model.tools[0]][-1] == "python"
@@ -98,7 +100,7 @@ async def test_questions_without_an_agent_have_the_tools_that_are_switched_on() 
 
 async def test_without_search_it_sees_no_document_unasked() -> None:
     model = ScriptedChatModel(call("rag_list_documents", "{}"), "<answer>The manual.")
-    services = await world(chat_model=model)
+    services = await corpus_services(chat_model=model)
     view = await asked(services, agent(tools=["rag_list_documents"], proof="optional"))
     assert "15 bar" not in material(model.conversations[0])
     assert "manual.pdf" in material(model.conversations[1])
@@ -115,7 +117,7 @@ async def test_filters_narrow_every_tool() -> None:
     )
     tools = ["rag_semantic_search", "rag_list_documents"]
     filtered = agent(tools=tools, proof="optional", filters={"project_id": ["none"]})
-    view = await asked(await world(chat_model=model), filtered)
+    view = await asked(await corpus_services(chat_model=model), filtered)
     assert view.answer is not None
     assert view.answer.citations == ()
     for conversation in model.conversations:
@@ -124,7 +126,7 @@ async def test_filters_narrow_every_tool() -> None:
 
 
 async def test_filters_hold_after_a_wait_and_when_a_run_begins_late() -> None:
-    services = await world()
+    services = await corpus_services()
     filtered = agent(filters={"department": ["hr"]})
     request = await begin_run(ChatRequest(question="x"), ANNA, services)
     memory = WorkingMemory(services.blobs, request.run_id)
@@ -140,7 +142,7 @@ async def test_its_limits_end_its_work() -> None:
     forever = (call("rag_list_documents", f'{{"limit": {number}}}') for number in range(1, 9))
     model = ScriptedChatModel(*forever)
     limited = agent(tools=["rag_list_documents"], limits={"turns": 3}, proof="optional")
-    view = await asked(await world(chat_model=model), limited)
+    view = await asked(await corpus_services(chat_model=model), limited)
     assert view.status in ("completed", "failed")
     assert len(model.conversations) <= 4  # the last turn is tried once more
 
@@ -150,19 +152,19 @@ async def test_calls_beyond_its_limit_are_refused() -> None:
         call("rag_list_documents", '{"limit": 1}'), call("rag_list_documents", '{"limit": 2}'), "<answer>One."
     )
     limited = agent(tools=["rag_list_documents"], limits={"calls": 1}, proof="optional")
-    await asked(await world(chat_model=model), limited)
+    await asked(await corpus_services(chat_model=model), limited)
     assert "No more tools can be called" in model.conversations[2][-1].text
 
 
 async def test_limits_only_lower_those_of_the_settings() -> None:
-    settings = (await world()).settings
+    settings = (await corpus_services()).settings
     limited = agent(limits={"turns": 20, "tokens": 10**9, "seconds": 10**6}).limited(settings)
     assert limited.budgets == settings.budgets
     assert limited.answering.max_agent_turns == settings.answering.max_agent_turns
 
 
 async def test_tokens_of_an_agent_are_counted_against_its_limit() -> None:
-    services = await world()
+    services = await corpus_services()
     limited = agent(limits={"tokens": 1000})
     request = await begin_run(ChatRequest(question="x"), ANNA, services)
     await WorkingMemory(services.blobs, request.run_id).put_request(
@@ -175,7 +177,7 @@ async def test_tokens_of_an_agent_are_counted_against_its_limit() -> None:
 
 async def test_its_model_is_asked() -> None:
     own = ScriptedChatModel("<answer>Hello.")
-    services = await world(other_models={"small": own}.__getitem__)
+    services = await corpus_services(other_models={"small": own}.__getitem__)
     view = await asked(services, agent(tools=[], proof="optional", model="small"))
     assert view.answer is not None
     assert view.answer.text == "Hello."
@@ -183,5 +185,5 @@ async def test_its_model_is_asked() -> None:
 
 async def test_when_its_model_fails_there_is_no_invented_answer() -> None:
     model = ScriptedChatModel(*(CallTimeoutError("late") for _ in range(9)))
-    view = await asked(await world(chat_model=model), agent(tools=[], proof="optional"))
+    view = await asked(await corpus_services(chat_model=model), agent(tools=[], proof="optional"))
     assert (view.status, view.answer) == ("failed", None)

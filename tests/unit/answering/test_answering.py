@@ -38,7 +38,7 @@ from tests.fakes.models import ScriptedChatModel, scripted
 from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.search_index import InMemorySearchIndex
 from tests.fakes.services import fake_services, fake_settings
-from tests.unit.answering.world import ANNA, BEN, Model, plan, world
+from tests.world import ANNA, BEN, Model, corpus_services, plan
 
 
 async def ask(services: Services, user: UserContext = ANNA, **body: Any) -> tuple[RunView, list[RunEvent]]:
@@ -60,7 +60,7 @@ def text_of(view: RunView) -> str:
 
 
 async def test_an_answer_is_streamed_cited_and_committed() -> None:
-    view, seen = await ask(await world())
+    view, seen = await ask(await corpus_services())
     assert view.status == "completed"
     assert text_of(view) == "It runs at 15 bar. (Source: manual.pdf, S. 1)[1]"
     assert "".join(event.data["text"] for event in seen if event.name == "TOKEN") == text_of(view)
@@ -70,7 +70,7 @@ async def test_an_answer_is_streamed_cited_and_committed() -> None:
 
 
 async def test_a_user_without_the_right_is_told_nothing_of_the_document() -> None:
-    services = await world(Model(plan(), answer='<gap missing="the pressure" next_step="Ask."/>'))
+    services = await corpus_services(Model(plan(), answer='<gap missing="the pressure" next_step="Ask."/>'))
     view, seen = await ask(services, BEN)
     assert view.answer is not None
     assert view.answer.abstained
@@ -90,7 +90,7 @@ async def test_without_any_document_no_model_is_asked_for_an_answer() -> None:
 
 @pytest.mark.parametrize("query_type", ["LISTING", "METADATA_SEARCH"])
 async def test_questions_about_documents_are_answered_from_metadata(query_type: str) -> None:
-    services = await world(Model(plan(query_type=query_type), answer="Two reports."))
+    services = await corpus_services(Model(plan(query_type=query_type), answer="Two reports."))
     view, seen = await ask(services, BEN)
     assert text_of(view) == "Two reports."
     assert [event.data["tool"] for event in seen if event.name == "TOOL_STARTED"] == ["rag_list_documents"]
@@ -100,7 +100,7 @@ async def test_questions_about_documents_are_answered_from_metadata(query_type: 
 
 
 async def test_a_comparison_gets_blocks_of_every_document_that_it_names() -> None:
-    services = await world(
+    services = await corpus_services(
         Model(
             plan(query_type="COMPARISON", document_references=("report 2023", "report 2024")),
             answer="48 <cite doc_id='x' quote='y'/>".replace("'", '"'),
@@ -116,14 +116,14 @@ async def test_a_comparison_gets_blocks_of_every_document_that_it_names() -> Non
 
 
 async def test_a_name_that_leads_nowhere_widens_the_search() -> None:
-    services = await world(Model(plan(document_references=("manual",))))
+    services = await corpus_services(Model(plan(document_references=("manual",))))
     view, seen = await ask(services, ANNA, doc_ids=["report-2023"])
     assert view.status == "completed"
     assert all("manual.pdf" not in event.model_dump_json() for event in seen if event.name == "TOOL_RESULT")
 
 
 async def test_the_callers_limits_hold() -> None:
-    services = await world(Model(plan(), answer='<gap missing="m" next_step="n"/>'))
+    services = await corpus_services(Model(plan(), answer='<gap missing="m" next_step="n"/>'))
     await ask(services, ANNA, doc_ids=["report-2024"], project_id=None)
     prompt = scripted(services.chat_model).prompts[-1].user
     assert "report-2024.pdf" in prompt
@@ -131,7 +131,7 @@ async def test_the_callers_limits_hold() -> None:
 
 
 async def test_a_plan_that_is_not_valid_costs_the_plan_not_the_answer() -> None:
-    view, seen = await ask(await world(Model(ModelFixableError("garbage"))))
+    view, seen = await ask(await corpus_services(Model(ModelFixableError("garbage"))))
     assert view.status == "completed"
     assert "15 bar" in text_of(view)
     assert view.answer is not None
@@ -142,7 +142,7 @@ async def test_a_plan_that_is_not_valid_costs_the_plan_not_the_answer() -> None:
 
 
 async def test_a_finished_step_that_runs_again_does_nothing_twice() -> None:
-    services = await world()
+    services = await corpus_services()
     view, before = await ask(services)
     for action in (
         Prepare(step=1),
@@ -154,7 +154,7 @@ async def test_a_finished_step_that_runs_again_does_nothing_twice() -> None:
 
 
 async def test_a_step_that_was_cut_off_is_done_anew_behind_a_mark() -> None:
-    services = await world()
+    services = await corpus_services()
     request = await begin_run(ChatRequest(question="x"), ANNA, services)
     half_done = [ThoughtEvent(step=1, text="Reading")]
     await services.run_log.append(request.run_id, half_done)
@@ -165,7 +165,7 @@ async def test_a_step_that_was_cut_off_is_done_anew_behind_a_mark() -> None:
 
 
 async def test_a_run_is_seen_by_its_owner_alone() -> None:
-    services = await world()
+    services = await corpus_services()
     view, _ = await ask(services)
     for run_id, user in ((view.run_id, BEN), ("missing", ANNA)):
         with pytest.raises(NotFoundError, match="There is no run"):
@@ -173,7 +173,7 @@ async def test_a_run_is_seen_by_its_owner_alone() -> None:
 
 
 async def test_a_run_in_work_shows_its_latest_todo_list() -> None:
-    services = await world()
+    services = await corpus_services()
     request = await begin_run(ChatRequest(question="x"), ANNA, services)
     await perform(StepInput(run_id=request.run_id, action=Prepare(step=1)), services)
     view = await view_run(await owned_run(request.run_id, ANNA, services.runs), services)
@@ -185,7 +185,7 @@ async def test_a_run_in_work_shows_its_latest_todo_list() -> None:
 
 
 async def test_a_dead_run_is_closed_once() -> None:
-    services = await world()
+    services = await corpus_services()
     request = await begin_run(ChatRequest(question="x"), ANNA, services)
     for _ in range(2):
         await close_dead_run(request.run_id, "It was stopped.", services)
@@ -194,7 +194,7 @@ async def test_a_dead_run_is_closed_once() -> None:
 
 
 async def test_a_committed_answer_is_never_reported_as_failed() -> None:
-    services = await world()
+    services = await corpus_services()
     request = await begin_run(ChatRequest(question="x"), ANNA, services)
     state = start()
     for _ in range(3):  # up to the commit, whose last event is lost
@@ -211,7 +211,7 @@ async def test_an_attempt_that_was_overtaken_answers_with_the_result_of_the_late
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("shared.answering.effects._LATER_ATTEMPT_POLL_S", 0.01)
-    services = await world()
+    services = await corpus_services()
     request = await begin_run(ChatRequest(question="x"), ANNA, services)
     step = StepInput(run_id=request.run_id, action=Prepare(step=1))
     later: list[object] = []
@@ -233,7 +233,7 @@ async def test_a_log_that_is_out_of_reach_is_an_expected_failure() -> None:
                 raise DependencyError("The blob storage is out of reach.")
             return await super().append(run_id, events, at_offset=at_offset)
 
-    services = await world(run_log=BrokenLog())
+    services = await corpus_services(run_log=BrokenLog())
     request = await begin_run(ChatRequest(question="x"), ANNA, services)
     observation = await perform(StepInput(run_id=request.run_id, action=Prepare(step=1)), services)
     assert isinstance(observation, StepFailed)
@@ -247,7 +247,7 @@ async def test_a_question_that_is_too_long_is_refused_before_anything_is_stored(
 
 
 async def test_an_agent_yields_the_agent_events_and_ends_with_the_answer() -> None:
-    agent = Agent.create_rag_agent(await world(), ANNA)
+    agent = Agent.create_rag_agent(await corpus_services(), ANNA)
     seen = [event async for event in agent.execute("At what pressure?", "thread-1")]
     assert {event.name for event in seen} <= AGENT_EVENTS
     assert [event.name for event in seen][-1] == "COMPLETE"
@@ -272,7 +272,7 @@ async def test_an_answer_that_was_cut_off_says_so() -> None:
             yield ModelTurn(text="It runs at", cut=True)
 
     plans = Cut(answer=lambda prompt: plan())
-    view, _ = await ask(await world(chat_model=plans))
+    view, _ = await ask(await corpus_services(chat_model=plans))
     assert view.answer is not None
     assert view.answer.truncated
     assert view.answer.text.startswith("It runs at")
@@ -289,7 +289,7 @@ async def test_what_the_model_looks_up_may_be_quoted() -> None:
         ModelTurn(text="I look for the revenue.", tool_calls=(call, pages)),
         ModelTurn(text=cited),
     )
-    services = await world(chat_model=model)
+    services = await corpus_services(chat_model=model)
     view, seen = await ask(services)
     assert text_of(view) == "53. (Source: report-2024.pdf, S. 1)[1]"
     tools = [event.data["tool"] for event in seen if event.name == "TOOL_STARTED"]
@@ -318,7 +318,7 @@ async def test_the_record_of_a_document_that_a_tool_finds_may_be_quoted(tool: st
     model = ScriptedChatModel(
         plan(document_references=("manual",)), ModelTurn(tool_calls=(call,)), ModelTurn(text=cited)
     )
-    view, _ = await ask(await world(chat_model=model))
+    view, _ = await ask(await corpus_services(chat_model=model))
     assert text_of(view) == "The report. (Source: report-2024.pdf, metadata)[1]"
 
 
@@ -326,7 +326,7 @@ async def test_a_tool_finds_nothing_that_the_asker_may_not_read() -> None:
     call = ToolCall(call_id="c1", name="read_pages", arguments='{"doc_id": "manual"}')
     cited = '<answer>15. <cite doc_id="manual" quote="The pump runs at 15 bar."/>'
     model = ScriptedChatModel(plan(), ModelTurn(tool_calls=(call,)), ModelTurn(text=cited))
-    view, _ = await ask(await world(chat_model=model), BEN)
+    view, _ = await ask(await corpus_services(chat_model=model), BEN)
     assert view.answer is not None
     assert (view.answer.citations, view.answer.unsupported_claims) == ((), 1)
     assert "15 bar" not in "".join(message.text for message in model.conversations[-1])
@@ -344,7 +344,7 @@ async def test_a_gap_is_searched_for_and_the_answer_goes_on() -> None:
             plan(document_references=("manual",)) if prompt.name == "plan" else next(replies)
         )
     )
-    view, seen = await ask(await world(chat_model=model))
+    view, seen = await ask(await corpus_services(chat_model=model))
     assert view.answer is not None
     assert text_of(view) == (
         "It runs at 15 bar. (Source: manual.pdf, S. 1)[1] \n\n"
@@ -356,7 +356,7 @@ async def test_a_gap_is_searched_for_and_the_answer_goes_on() -> None:
 
 async def test_a_gap_about_which_nothing_new_is_found_costs_no_further_call() -> None:
     model = ScriptedChatModel(plan(), '<answer><gap missing="the weight" next_step="Ask Ann."/>')
-    view, seen = await ask(await world(chat_model=model))
+    view, seen = await ask(await corpus_services(chat_model=model))
     assert view.answer is not None
     assert (view.answer.abstained, view.answer.missing) == (True, "the weight")
     assert text_of(view).startswith("The documents don't answer this. What's missing: the weight.")
@@ -369,7 +369,7 @@ async def test_what_was_written_behind_a_gap_is_shown_when_nothing_new_is_found(
         '<answer><gap missing="the weight" next_step="Ask Ann."/>The pressure is 15 bar. '
         '<cite doc_id="manual" quote="The pump runs at 15 bar."/>\n\n<gap missing="the height"/></answer>'
     )
-    view, seen = await ask(await world(chat_model=ScriptedChatModel(plan(), said)))
+    view, seen = await ask(await corpus_services(chat_model=ScriptedChatModel(plan(), said)))
     assert text_of(view) == (
         "The documents don't answer this. What's missing: the weight.\n\nNext step: Ask Ann.\n\n"
         "The pressure is 15 bar. (Source: manual.pdf, S. 1)[1]\n\nAlso missing: the height."
@@ -385,7 +385,7 @@ async def test_a_gap_that_could_not_be_searched_for_is_not_said_to_be_missing() 
             return await super().search(request)
 
     model = ScriptedChatModel(plan(), '<answer><gap missing="the weight" next_step="Ask Ann."/>')
-    services = await world(chat_model=model, content_index=Failing("block_id"))
+    services = await corpus_services(chat_model=model, content_index=Failing("block_id"))
     view, seen = await ask(services)
     assert view.answer is not None
     said = "The search for this failed, so it may still be in the documents: the weight."
@@ -409,7 +409,7 @@ async def test_a_model_that_only_calls_tools_is_told_to_answer_in_its_last_turn(
                 yield "It runs at 15 bar."
             yield ModelTurn(tool_calls=(next(calls),)) if may_call else ModelTurn(text="It runs at 15 bar.")
 
-    services = await world(
+    services = await corpus_services(
         chat_model=Calling(plan()), settings=fake_settings(max_agent_turns=3, subagents_enabled=False)
     )
     view, _ = await ask(services)
@@ -429,7 +429,7 @@ async def test_only_similar_names_are_offered_for_a_file_that_is_missing(
     reference: str, offered: str
 ) -> None:
     named = plan(query_type="DOCUMENT_SUMMARY", document_references=(reference,))
-    services = await world(chat_model=ScriptedChatModel(named))
+    services = await corpus_services(chat_model=ScriptedChatModel(named))
     names = ("retention-policy-2029.pdf", "leave-policy.pdf", "travel-policy-2024.pdf", "policy.pdf")
     known = {"status": "ready", "upload_date": "2026-01-01T00:00:00Z", "access_control_list": ["*"]}
     await services.documents_index.upload(
@@ -444,14 +444,14 @@ async def test_only_similar_names_are_offered_for_a_file_that_is_missing(
 
 async def test_small_talk_is_answered_by_the_plan() -> None:
     model = ScriptedChatModel(plan(query_type="CONVERSATION", reply="You are welcome.", todo=()))
-    view, seen = await ask(await world(chat_model=model), question="Thanks!")
+    view, seen = await ask(await corpus_services(chat_model=model), question="Thanks!")
     assert view.answer is not None
     assert (text_of(view), view.answer.abstained, view.answer.warnings) == ("You are welcome.", False, ())
     assert not [event for event in seen if event.name == "TOOL_STARTED"]
 
 
 async def test_what_was_said_before_is_in_the_prompt() -> None:
-    services = await world()
+    services = await corpus_services()
     before = await ask(services)
     await ask(services, thread_id=before[0].thread_id, question="Shorter, please")
     prompt = scripted(services.chat_model).prompts[-1].user
@@ -463,7 +463,9 @@ async def test_what_the_answer_before_cited_is_read_again_with_the_rights_of_now
     cited = '<answer>15 bar. <cite doc_id="manual" quote="The pump runs at 15 bar."/>'
     revenue = plan(standalone_question="What was the revenue?", search_queries=("revenue",))
     model = ScriptedChatModel(plan(), cited, revenue, cited)
-    services = await world(chat_model=model, settings=fake_settings(answer_blocks=1, subagents_enabled=False))
+    services = await corpus_services(
+        chat_model=model, settings=fake_settings(answer_blocks=1, subagents_enabled=False)
+    )
     before, _ = await ask(services)
     assert isinstance(services.content_index, InMemorySearchIndex)
     await services.content_index.merge([{"block_id": "manual-1", "access_control_list": readers}])
@@ -477,7 +479,7 @@ async def test_what_the_answer_before_cited_is_read_again_with_the_rights_of_now
 
 async def test_our_own_remarks_are_no_part_of_the_conversation() -> None:
     unproved = 'It runs. <cite doc_id="manual" quote="It runs at 99 bar."/>'
-    services = await world(Model(plan(), answer=unproved))
+    services = await corpus_services(Model(plan(), answer=unproved))
     before, _ = await ask(services)
     assert "Not verified" in text_of(before)
     await ask(services, thread_id=before.thread_id, question="Shorter, please")
@@ -490,7 +492,7 @@ async def test_a_summary_of_a_document_that_does_not_exist_names_the_nearest() -
         query_type="DOCUMENT_SUMMARY", intent="doc_summary", document_references=("report-2031.pdf",), todo=()
     )
     model = Model(wanted)
-    services = await world(model)
+    services = await corpus_services(model)
     view, _ = await ask(services, question="Summarise report-2031.pdf")
     assert view.answer is not None
     assert view.answer.abstained
@@ -501,7 +503,7 @@ async def test_a_summary_of_a_document_that_does_not_exist_names_the_nearest() -
 
 async def test_a_listing_that_nothing_meets_says_what_was_asked_for() -> None:
     wanted = plan(query_type="LISTING", filters=(PlanFilter(field="file_type", values=("vtt",)),), todo=())
-    view, _ = await ask(await world(Model(wanted)), question="Which recordings do we have?")
+    view, _ = await ask(await corpus_services(Model(wanted)), question="Which recordings do we have?")
     assert view.answer is not None
     assert view.answer.abstained
     assert "file type: vtt" in view.answer.missing

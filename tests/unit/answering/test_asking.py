@@ -29,7 +29,7 @@ from shared.wiring import Services
 from tests.fakes.models import ScriptedChatModel, scripted
 from tests.fakes.run_log import InMemoryRunLog
 from tests.unit.answering.figure_world import add_pictures
-from tests.unit.answering.world import ANNA, TEXTS, plan, world
+from tests.world import ANNA, TEXTS, corpus_services, plan
 
 ANSWER = '<answer>It runs at 15 bar. <cite doc_id="manual" quote="The pump runs at 15 bar."/>'
 
@@ -42,7 +42,7 @@ def ask_call(call_id: str = "c1", **arguments: Any) -> ToolCall:
 async def asking(*calls: ToolCall, then: str = ANSWER) -> tuple[Services, str, LoopState]:
     """A run whose model asked."""
     turn = ModelTurn(text="I need to know.", tool_calls=calls or (ask_call(),))
-    services = await world(chat_model=ScriptedChatModel(plan(), turn, then))
+    services = await corpus_services(chat_model=ScriptedChatModel(plan(), turn, then))
     request = await begin_run(ChatRequest(question="At what pressure does the pump run?"), ANNA, services)
     state = await run_to_end(request.run_id, services)
     assert waits(state)
@@ -137,7 +137,7 @@ async def test_they_count_for_records_that_were_looked_up_before_too() -> None:
     got = ToolCall(call_id="g1", name="rag_get_document", arguments='{"doc_id": "manual"}')
     asked = ModelTurn(tool_calls=(ask_call(),))
     model = ScriptedChatModel(plan(), ModelTurn(tool_calls=(got,)), asked, "<answer>I cannot say.")
-    services = await world(chat_model=model)
+    services = await corpus_services(chat_model=model)
     request = await begin_run(ChatRequest(question="At what pressure does the pump run?"), ANNA, services)
     state = await run_to_end(request.run_id, services)
     assert waits(state)
@@ -149,7 +149,7 @@ async def test_they_count_for_records_that_were_looked_up_before_too() -> None:
 async def test_they_count_for_the_records_of_a_listing_too() -> None:
     asked = ModelTurn(tool_calls=(ask_call(),))
     model = ScriptedChatModel(plan(query_type="LISTING"), asked, "<answer>I cannot say.")
-    services = await world(chat_model=model)
+    services = await corpus_services(chat_model=model)
     for doc_id in ("manual", "report-2023"):
         await add_pictures(services, doc_id, TEXTS[doc_id][1])
     request = await begin_run(ChatRequest(question="Which documents are there?"), ANNA, services)
@@ -164,7 +164,7 @@ async def test_they_count_for_the_records_of_a_listing_too() -> None:
 async def test_the_person_is_asked_once() -> None:
     second = ModelTurn(tool_calls=(ask_call("c2", question="And which valve?"),))
     turn = ModelTurn(tool_calls=(ask_call(), ask_call("c3", question="And where?")))
-    services = await world(chat_model=ScriptedChatModel(plan(), turn, second, ANSWER))
+    services = await corpus_services(chat_model=ScriptedChatModel(plan(), turn, second, ANSWER))
     request = await begin_run(ChatRequest(question="At what pressure?"), ANNA, services)
     state = await run_to_end(request.run_id, services)
     assert (await answered(services, request.run_id, state, choice=1)).status == "completed"
@@ -176,7 +176,7 @@ async def test_the_person_is_asked_once() -> None:
 
 async def test_a_call_with_wrong_arguments_asks_nobody() -> None:
     turn = ModelTurn(tool_calls=(ask_call(question=""),))
-    services = await world(chat_model=ScriptedChatModel(plan(), turn, ANSWER))
+    services = await corpus_services(chat_model=ScriptedChatModel(plan(), turn, ANSWER))
     request = await begin_run(ChatRequest(question="At what pressure?"), ANNA, services)
     assert not waits(await run_to_end(request.run_id, services))
     assert told(services)["type"] == "InvalidQueryError"

@@ -20,7 +20,7 @@ from shared.runs.working_memory import WorkingMemory
 from shared.wiring import Services
 from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.table import InMemoryTable
-from tests.unit.answering.world import ANNA, Model, plan, world
+from tests.world import ANNA, Model, corpus_services, plan
 
 pytestmark = pytest.mark.attack("audit trail")
 
@@ -42,7 +42,7 @@ async def entries(trail: AuditTrail, request: RunRequest) -> tuple[AuditEntry, .
 
 
 async def test_an_answer_leaves_one_entry_with_the_documents_that_it_cites() -> None:
-    services = await world()
+    services = await corpus_services()
     request = await answered(services)
     (entry,) = await entries(services.audit, request)
     assert (entry.user_id, entry.action, entry.run_id) == (ANNA.user_id, "answer", request.run_id)
@@ -69,7 +69,7 @@ async def test_each_cited_document_is_recorded_before_readers_see_its_citation()
                 recorded.append(frozenset(cited - {doc_id for one in found for doc_id in one.doc_ids}))
             return await super().append(run_id, events, at_offset=at_offset)
 
-    services = await world(Model(plan(), answer=TWO_DOCUMENTS), run_log=Watched())
+    services = await corpus_services(Model(plan(), answer=TWO_DOCUMENTS), run_log=Watched())
     request = await answered(services)
     assert recorded
     assert not frozenset().union(*recorded), "cited before it was recorded"
@@ -79,7 +79,7 @@ async def test_each_cited_document_is_recorded_before_readers_see_its_citation()
 
 
 async def test_repeated_steps_add_no_entry() -> None:
-    services = await world()
+    services = await corpus_services()
     request = await begin_run(ChatRequest(question=QUESTION), ANNA, services)
     state = start()
     while not isinstance(action := next_action(state), EndRun):
@@ -91,13 +91,13 @@ async def test_repeated_steps_add_no_entry() -> None:
 
 
 async def test_answer_that_cites_nothing_is_recorded_too() -> None:
-    services = await world(Model(plan(query_type="CONVERSATION", reply="Hello.", todo=())))
+    services = await corpus_services(Model(plan(query_type="CONVERSATION", reply="Hello.", todo=())))
     request = await answered(services)
     assert [(one.action, one.doc_ids) for one in await entries(services.audit, request)] == [("answer", ())]
 
 
 async def test_failed_run_is_recorded() -> None:
-    services = await world()
+    services = await corpus_services()
     request = await begin_run(ChatRequest(question=QUESTION), ANNA, services)
     for _ in range(2):
         await close_dead_run(request.run_id, "The worker died.", services)
@@ -109,6 +109,6 @@ async def test_an_answer_is_served_while_the_trail_is_down(caplog: pytest.LogCap
         async def insert(self, entity: Entity) -> str:
             raise DependencyError("The table is down.")
 
-    services = await world(audit=AuditTrail(Down()))
+    services = await corpus_services(audit=AuditTrail(Down()))
     await answered(services)
     assert sum('"audit.write_failed"' in record.getMessage() for record in caplog.records) == 1

@@ -20,7 +20,7 @@ from shared.wiring import Services
 from tests.fakes.models import scripted
 from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.services import fake_settings
-from tests.unit.answering.world import ANNA, Model, plan, world
+from tests.world import ANNA, Model, corpus_services, plan
 
 QUESTION = "What was the revenue in the report?"
 REVENUE = Model(
@@ -31,7 +31,7 @@ REVENUE = Model(
 
 async def asking(**settings: Any) -> tuple[Services, str, LoopState]:
     """A run that waits for an answer."""
-    services = await world(REVENUE, settings=fake_settings(**settings))
+    services = await corpus_services(REVENUE, settings=fake_settings(**settings))
     request = await begin_run(ChatRequest(question=QUESTION), ANNA, services)
     state = await run_to_end(request.run_id, services)
     assert waits(state)
@@ -130,7 +130,7 @@ async def test_an_answer_at_the_last_moment_counts_although_the_time_is_over() -
 
 
 async def test_nobody_answers_what_was_not_asked() -> None:
-    services = await world()
+    services = await corpus_services()
     request = await begin_run(ChatRequest(question="x"), ANNA, services)
     with pytest.raises(ConflictError, match="no open clarifying question"):
         await answer(services, request.run_id, choice=1)
@@ -159,7 +159,7 @@ async def messages(agent: Agent, text: str) -> list[RunEvent]:
 
 
 async def test_the_next_message_of_a_session_answers_what_the_last_one_was_asked() -> None:
-    agent = Agent.create_rag_agent(await world(REVENUE), ANNA)
+    agent = Agent.create_rag_agent(await corpus_services(REVENUE), ANNA)
     asked = (await messages(agent, QUESTION))[-1]
     assert asked.name == "ASK_USER"
     again = await messages(agent, "7")
@@ -172,13 +172,13 @@ async def test_the_next_message_of_a_session_answers_what_the_last_one_was_asked
 
 async def test_a_question_back_that_nobody_answered_in_time_is_forgotten_by_its_session() -> None:
     settings = fake_settings(clarification_timeout_s=0.001)
-    agent = Agent.create_rag_agent(await world(REVENUE, settings=settings), ANNA)
+    agent = Agent.create_rag_agent(await corpus_services(REVENUE, settings=settings), ANNA)
     await messages(agent, QUESTION)
     assert (await messages(agent, QUESTION))[0].name == "THOUGHT"
 
 
 async def test_run_whose_question_back_expired_leaves_nothing_behind() -> None:
-    services = await world(REVENUE, settings=fake_settings(clarification_timeout_s=0.001))
+    services = await corpus_services(REVENUE, settings=fake_settings(clarification_timeout_s=0.001))
     agent = Agent.create_rag_agent(services, ANNA)
     runs: list[set[str]] = []
     for _ in range(2):
@@ -191,7 +191,7 @@ async def test_run_whose_question_back_expired_leaves_nothing_behind() -> None:
 
 
 async def test_a_session_is_its_users_own() -> None:
-    services = await world(REVENUE)
+    services = await corpus_services(REVENUE)
     await messages(Agent.create_rag_agent(services, ANNA), QUESTION)
     other = ANNA.model_copy(update={"user_id": "carl"})
     assert (await messages(Agent.create_rag_agent(services, other), "2"))[0].name == "THOUGHT"

@@ -30,15 +30,15 @@ from tests.fakes.models import ScriptedChatModel, scripted
 from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.search_index import InMemorySearchIndex
 from tests.fakes.services import fake_settings
-from tests.unit.answering.world import ANNA, Model, plan, world
 from tests.unit.subagents.delegation_cases import EVENT_FIELDS
+from tests.world import ANNA, Model, corpus_services, plan
 
 NAME = "delegation_policy_decision"
 PROVED = "The pump runs at 15 bar."
 
 
 async def delegating_world(**settings: Any) -> Services:
-    return await world(settings=fake_settings(**settings))
+    return await corpus_services(settings=fake_settings(**settings))
 
 
 async def ask(
@@ -107,7 +107,7 @@ async def test_each_answer_has_one_decision_in_the_stream_and_in_the_log(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.INFO, LOGGER_NAME)
-    _, events = await ask(await world())
+    _, events = await ask(await corpus_services())
     (shown,) = decisions(events)
     lines = [json.loads(record.getMessage()) for record in caplog.records if record.name == LOGGER_NAME]
     (line,) = [line for line in lines if line["event"] == NAME]
@@ -123,7 +123,7 @@ async def test_each_answer_has_one_decision_in_the_stream_and_in_the_log(
 
 async def test_a_listing_is_decided_on_too() -> None:
     listing = Model(plan(query_type="LISTING", intent="exploratory"), answer="Three documents.")
-    _, events = await ask(await world(listing))
+    _, events = await ask(await corpus_services(listing))
     assert len(decisions(events)) == 1
 
 
@@ -173,7 +173,7 @@ async def test_what_sub_agents_brought_is_taken_once_however_many_turns_follow()
     model = ScriptedChatModel(
         plan(), ModelTurn(tool_calls=(call,)), '<answer>15 <cite doc_id="manual" quote="runs at 15 bar"/>'
     )
-    services = await world(chat_model=model, settings=fake_settings())
+    services = await corpus_services(chat_model=model, settings=fake_settings())
     view, events = await ask(services, silent)
     assert view.answer is not None
     told = [event.data["text"] for event in events if event.data.get("state") == "warning"]
@@ -184,7 +184,7 @@ async def test_what_sub_agents_brought_is_taken_once_however_many_turns_follow()
 
 async def test_what_a_finding_proves_counts_as_proof_even_if_it_was_not_shown() -> None:
     cited = '<answer>Built in 1987. <cite doc_id="manual" quote="The pump was built in 1987."/>'
-    services = await world(Model(plan(), answer=cited), settings=fake_settings(answer_blocks=1))
+    services = await corpus_services(Model(plan(), answer=cited), settings=fake_settings(answer_blocks=1))
     view, _ = await ask(services, finding("The pump was built in 1987."))
     assert view.answer is not None
     assert [citation.verified for citation in view.answer.citations] == [True]
@@ -197,7 +197,7 @@ async def test_what_the_web_says_outlives_a_second_attempt_and_further_turns(
     call = ToolCall(call_id="c1", name="rag_semantic_search", arguments='{"query": "revenue"}')
     cited = '<answer>15 <cite doc_id="manual" quote="runs at 15 bar"/>'
     model = ScriptedChatModel(plan(), DependencyError("HTTP 503"), ModelTurn(tool_calls=(call,)), cited)
-    services = await world(chat_model=model, settings=fake_settings())
+    services = await corpus_services(chat_model=model, settings=fake_settings())
     view, _ = await ask(services, finding("It is out of production.", page="https://maker.example/p"))
     assert len(model.conversations) == 3
     assert view.answer is not None
@@ -268,7 +268,7 @@ def told(model: ScriptedChatModel) -> str:
 async def test_a_call_of_the_model_sets_sub_agents_to_work_and_their_findings_are_its_result() -> None:
     cited = '<answer>In 1987. <cite doc_id="manual" quote="The pump was built in 1987."/>'
     model = ScriptedChatModel(plan(intent="exploratory"), delegate_call(), cited)
-    services = await world(chat_model=model, settings=fake_settings())
+    services = await corpus_services(chat_model=model, settings=fake_settings())
     view, events = await ask(services, finding("The pump was built in 1987."), deep=False)
     assert "The pump was built in 1987." in told(model)
     assert view.answer is not None
@@ -282,7 +282,7 @@ async def test_a_call_of_the_model_sets_sub_agents_to_work_and_their_findings_ar
 @pytest.mark.usefixtures("advised")
 async def test_a_call_that_the_policy_refuses_is_answered_with_its_reasons() -> None:
     model = ScriptedChatModel(plan(intent="exploratory"), delegate_call(doc_ids=["no-such"]), "<answer>15.")
-    services = await world(chat_model=model, settings=fake_settings())
+    services = await corpus_services(chat_model=model, settings=fake_settings())
     view, events = await ask(services, silent, deep=False)
     assert "TARGET_NOT_READABLE" in told(model)
     assert view.answer is not None
@@ -293,7 +293,7 @@ async def test_a_call_that_the_policy_refuses_is_answered_with_its_reasons() -> 
 @pytest.mark.usefixtures("advised")
 async def test_a_turn_that_delegates_and_runs_again_starts_the_same_sub_agents_and_asks_no_model() -> None:
     model = ScriptedChatModel(plan(intent="exploratory"), delegate_call())
-    services = await world(chat_model=model, settings=fake_settings())
+    services = await corpus_services(chat_model=model, settings=fake_settings())
     run_id, state = await begun(services, deep=False)
     chosen = await performed(services, run_id, state)
     assert isinstance(chosen, SubagentsChosen)
@@ -311,7 +311,9 @@ async def test_documents_that_are_shown_whole_come_without_advice_to_delegate(
 ) -> None:
     wanted = plan(intent="evidence_trace", document_references=named)
     model = Model(wanted, answer="<answer>At 15.").chat_model()
-    _, events = await ask(await world(chat_model=model, settings=fake_settings()), silent, deep=False)
+    _, events = await ask(
+        await corpus_services(chat_model=model, settings=fake_settings()), silent, deep=False
+    )
     assert [data["decision"] for data in decisions(events)] == ["delegate"]
     prompt = model.prompts[-1].user
     assert ('whole="yes"' in prompt, "<advice>" in prompt) == (not is_advised, is_advised)
@@ -319,7 +321,7 @@ async def test_documents_that_are_shown_whole_come_without_advice_to_delegate(
 
 async def test_a_call_with_wrong_arguments_is_answered_and_starts_nobody() -> None:
     model = ScriptedChatModel(plan(), delegate_call(profile="wizard"), "<answer>15.")
-    view, _ = await ask(await world(chat_model=model, settings=fake_settings()), silent, deep=False)
+    view, _ = await ask(await corpus_services(chat_model=model, settings=fake_settings()), silent, deep=False)
     assert "InvalidQueryError" in told(model)
     assert view.status == "completed"
 
@@ -335,7 +337,9 @@ async def test_short_documents_are_read_whole_in_order_without_sub_agents(
     query_type: str, intent: str, named: tuple[str, ...]
 ) -> None:
     wanted = plan(query_type=query_type, intent=intent, document_references=named)
-    services = await world(Model(wanted, answer="<answer>It grew."), settings=fake_settings(answer_blocks=1))
+    services = await corpus_services(
+        Model(wanted, answer="<answer>It grew."), settings=fake_settings(answer_blocks=1)
+    )
     assert isinstance(services.content_index, InMemorySearchIndex)
     for doc_id in ("report-2023", "report-2024"):
         rows = [

@@ -5,13 +5,13 @@ import pytest
 from shared.platform.language_models.models import ModelTurn, ToolCall
 from tests.documented import documented_module, marked_blocks
 from tests.fakes.models import ScriptedChatModel
-from tests.unit.answering.world import ANNA, world
+from tests.world import ANNA, corpus_services
 
 
 async def test_the_documented_agent_finds_a_document(monkeypatch: pytest.MonkeyPatch) -> None:
     found = ToolCall(call_id="c", name="rag_metadata_search", arguments='{"query": "manual"}')
     model = ScriptedChatModel(ModelTurn(tool_calls=(found,)), "<answer>The manual of the pump.")
     program = documented_module("ask_librarian", marked_blocks("docs/extend.md")["agent"], monkeypatch)
-    answer = await program.ask("Which manual is there?", await world(chat_model=model), ANNA)
+    answer = await program.ask("Which manual is there?", await corpus_services(chat_model=model), ANNA)
     assert answer == "The manual of the pump."
     assert "manual.pdf" in model.conversations[1][-1].text

@@ -20,7 +20,7 @@ from shared.wiring import Services
 from tests.fakes.models import ScriptedChatModel
 from tests.fakes.services import fake_settings
 from tests.unit.answering.figure_world import picture
-from tests.unit.answering.world import ANNA, plan, world
+from tests.world import ANNA, corpus_services, plan
 
 CAPTION = "Figure 1: Pressure of the pump, a curve"
 SHOWN = picture(image_caption=CAPTION)
@@ -29,7 +29,7 @@ SHOWN = picture(image_caption=CAPTION)
 async def pictured(model: ScriptedChatModel, **settings: object) -> Services:
     """The world, and a picture in the manual, larger than models get it."""
     settings = {"subagents_enabled": False, **settings}
-    services = await world(chat_model=model, settings=fake_settings(**settings))
+    services = await corpus_services(chat_model=model, settings=fake_settings(**settings))
     (vector,) = await services.embedder.embed([CAPTION], CallLimits(timeout_s=1))
     row = SHOWN.model_dump(mode="json", exclude={"score", "content", "start_seconds", "cues"})
     row |= {"image_caption_vector": list(vector), "access_control_list": ["engineering"]}

@@ -18,7 +18,7 @@ from shared.runs.plan import QuestionPlan
 from shared.tools.registry import block_search
 from shared.wiring import Services
 from tests.fakes.services import fake_services, fake_settings
-from tests.unit.answering.world import ANNA, plan
+from tests.world import ANNA, plan
 
 DAY = datetime(2026, 1, 1, tzinfo=UTC)
 REQUEST = RunRequest(run_id="r", thread_id="t", user=ANNA, question="q", created_at=DAY)

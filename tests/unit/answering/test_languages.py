@@ -8,7 +8,7 @@ from shared.platform.language_models.models import ModelTurn
 from tests.fakes.models import ScriptedChatModel
 from tests.fakes.services import fake_services
 from tests.unit.answering.test_answering import ask, text_of
-from tests.unit.answering.world import plan, world
+from tests.world import corpus_services, plan
 
 CITED = '<cite doc_id="manual" quote="The pump runs at 15 bar."/>'
 MISSING = "Les documents n'indiquent pas le prix de la pompe."
@@ -19,7 +19,7 @@ GAP = f'<gap missing="{MISSING}" next_step="{NEXT}"/>'
 async def answer_in(language: str, *replies: Any) -> tuple[str, list[str]]:
     """The answer's text, and all that the model was told for it."""
     model = ScriptedChatModel(plan(language=language, todo=()), *replies)
-    view, _ = await ask(await world(chat_model=model), question="Combien coûte la pompe ?")
+    view, _ = await ask(await corpus_services(chat_model=model), question="Combien coûte la pompe ?")
     return text_of(view), [message.text for message in model.conversations[0]]
 
 

@@ -20,7 +20,7 @@ from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.search_index import InMemorySearchIndex
 from tests.fakes.services import fake_settings
 from tests.unit.answering.faulty_writers import CITED, QUESTION, answer_of, hurried, warnings_in
-from tests.unit.answering.world import ANNA, Model, plan, world
+from tests.world import ANNA, Model, corpus_services, plan
 
 UNFINISHED = "The search took too long."
 
@@ -54,7 +54,7 @@ async def asked(
 
 
 async def with_late(searches: dict[str, Any] | None = None, **settings: Any) -> Services:
-    services = await world(Model(plan=plan(search_queries=()), answer=CITED), **settings)
+    services = await corpus_services(Model(plan=plan(search_queries=()), answer=CITED), **settings)
     return replace(services, content_index=Late(services, **(searches or {})))
 
 
@@ -91,7 +91,7 @@ async def test_a_late_run_whose_search_takes_two_seconds_has_its_answer() -> Non
 
 async def test_what_was_not_searched_is_told_in_the_plans_language() -> None:
     planned = Model(plan=plan(search_queries=(), language="de"), answer=CITED)
-    services = await world(planned, settings=fake_settings(subagents_enabled=False))
+    services = await corpus_services(planned, settings=fake_settings(subagents_enabled=False))
     services = replace(services, content_index=Late(services))
     answer = answer_of(*(await asked(services, 30.0, "Mit welchem Druck läuft die Pumpe?")))
     assert answer.text.startswith("Die Suche hat zu lange gedauert")
@@ -133,13 +133,13 @@ async def test_a_search_service_that_is_down_is_a_failure_however_late_the_run_i
         async def search(self, request: SearchRequest) -> SearchPage:
             raise DependencyError("No connection to the search service.")
 
-    services = replace(await world(), content_index=Down("block_id"))
+    services = replace(await corpus_services(), content_index=Down("block_id"))
     view, _ = await asked(services, late_s)
     assert (view.status, view.error_type) == ("failed", "NetworkError")
 
 
 async def test_documents_named_in_the_question_are_not_waited_for_when_words_have_found_something() -> None:
-    services = await world(**hurried(retrieval_timeout_s=2.0))
+    services = await corpus_services(**hurried(retrieval_timeout_s=2.0))
     assert isinstance(services.documents_index, InMemorySearchIndex)
 
     class Hanging(InMemorySearchIndex):

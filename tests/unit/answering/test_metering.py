@@ -18,8 +18,8 @@ from shared.runs.models import ChatRequest
 from shared.runs.run_store import owned_run
 from tests.fakes.models import Reply, ScriptedChatModel, scripted
 from tests.fakes.services import fake_settings
-from tests.unit.answering.world import ANNA, plan, world
-from tests.unit.answering.world import Model as Scripted
+from tests.world import ANNA, corpus_services, plan
+from tests.world import Model as Scripted
 
 LIMITS = CallLimits(timeout_s=5, max_output_tokens=500)
 PROMPT = Prompt(name="plan", system="s" * 180, user="u" * 180)  # 100 tokens
@@ -120,7 +120,7 @@ async def test_a_run_without_tokens_for_its_answer_quotes_its_passages_and_asks_
         tell_usage(1400)
         return plan()
 
-    services = await world(settings=settings, chat_model=ScriptedChatModel(answer=answer))
+    services = await corpus_services(settings=settings, chat_model=ScriptedChatModel(answer=answer))
     request = await begin_run(ChatRequest(question="At what pressure does the pump run?"), ANNA, services)
     state = await run_to_end(request.run_id, services)
     assert asked == ["plan"]
@@ -157,7 +157,7 @@ async def test_without_tokens_to_mend_a_quotation_the_answer_stands_with_its_cla
         subagents_reserve_tokens=100,
         min_remaining_tokens_to_delegate=200,
     )
-    services = await world(Scripted(plan(), answer=wrong), settings=settings)
+    services = await corpus_services(Scripted(plan(), answer=wrong), settings=settings)
     request = await begin_run(ChatRequest(question="At what pressure does the pump run?"), ANNA, services)
     await run_to_end(request.run_id, services)
     view = await view_run(await owned_run(request.run_id, ANNA, services.runs), services, ANNA)
@@ -186,7 +186,7 @@ async def test_a_worker_that_dies_in_a_call_loses_no_cost(where: str) -> None:
 
     async def run(*, dies: bool) -> int:
         died[:] = [] if dies else [where]
-        services = await world(chat_model=ScriptedChatModel(answer=answer))
+        services = await corpus_services(chat_model=ScriptedChatModel(answer=answer))
         request = await begin_run(ChatRequest(question="At what pressure does the pump run?"), ANNA, services)
         state = start()
         while not isinstance(action := next_action(state), EndRun):

@@ -7,8 +7,8 @@ import pytest
 from shared.wiring import Services
 from tests.fakes.models import ScriptedChatModel
 from tests.unit.answering.test_answering import ask, text_of
-from tests.unit.answering.world import plan, world
 from tests.unit.evidence.reader_text_corpus import live_parts
+from tests.world import corpus_services, plan
 
 pytestmark = pytest.mark.attack("forged names")
 
@@ -25,7 +25,7 @@ async def with_twin(
 ) -> Services:
     """The three documents, and another `manual.pdf`."""
     model = ScriptedChatModel(plan(search_queries=(), todo=()), answer)
-    services = await world(chat_model=model)
+    services = await corpus_services(chat_model=model)
     text = "The pump runs at 65 bar."
     rights = {"access_control_list": list(readers), "published_by": publisher}
     named: dict[str, Any] = {"doc_id": "twin", "filename": filename}

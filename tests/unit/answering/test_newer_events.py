@@ -12,7 +12,7 @@ from shared.runs.events import RunEvent, StatusEvent, parse_event
 from shared.runs.models import ChatRequest, RunRequest
 from shared.runs.run_store import owned_run
 from shared.wiring import Services
-from tests.unit.answering.world import ANNA, world
+from tests.world import ANNA, corpus_services
 
 
 class NewEvent(RunEvent):
@@ -43,7 +43,7 @@ async def begun(services: Services, event: RunEvent) -> RunRequest:
 
 @pytest.mark.parametrize("event", [NewEvent(), NewStatus()], ids=["event", "status"])
 async def test_public_event_of_a_newer_version_fails_no_run_and_is_passed_on(event: RunEvent) -> None:
-    services = await world()
+    services = await corpus_services()
     request = await begun(services, event)
     await run_to_end(request.run_id, services)
     view = await view_run(await owned_run(request.run_id, ANNA, services.runs), services, ANNA)
@@ -55,7 +55,7 @@ async def test_public_event_of_a_newer_version_fails_no_run_and_is_passed_on(eve
 
 
 async def test_internal_line_of_a_newer_version_is_left_to_a_newer_worker() -> None:
-    services = await world()
+    services = await corpus_services()
     request = await begun(services, InternalLine())
     failed = await perform(StepInput(run_id=request.run_id, action=Prepare(step=1)), services)
     assert isinstance(failed, StepFailed)

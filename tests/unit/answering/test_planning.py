@@ -8,7 +8,7 @@ from shared.answering.planning import documents_before, names_documents, plan_qu
 from shared.platform.language_models.models import CallLimits
 from shared.runs.models import Conversation, RunRequest, Turn
 from tests.fakes.models import ScriptedChatModel
-from tests.unit.answering.world import ANNA, plan
+from tests.world import ANNA, plan
 
 LIMITS = CallLimits(timeout_s=1)
 BEFORE = Conversation(

@@ -21,7 +21,7 @@ from shared.runs.models import RunRequest
 from shared.runs.plan import QueryType
 from tests.fakes.models import ScriptedChatModel
 from tests.unit.answering.recording import record_nothing
-from tests.unit.answering.world import plan
+from tests.world import plan
 
 PROMPTS = Path(__file__).parents[3] / "shared" / "answering" / "prompts"
 README = (PROMPTS / "README.md").read_text("utf-8")

@@ -19,7 +19,7 @@ from shared.wiring import Services
 from tests.fakes.dying import Death, Mortal
 from tests.fakes.models import ScriptedChatModel
 from tests.fakes.services import fake_settings
-from tests.unit.answering.world import ANNA, plan, world
+from tests.world import ANNA, corpus_services, plan
 
 
 @dataclass
@@ -56,7 +56,7 @@ async def test_a_fact_takes_three_activities_two_model_calls_and_few_requests() 
     cited = '<answer>15 bar. <cite doc_id="manual" quote="The pump runs at 15 bar."/>'
     model = ScriptedChatModel(plan(standalone_question="", search_queries=(), todo=()), cited)
     counts = Counts()
-    services = counts.over(await world(chat_model=model, settings=fake_settings()))
+    services = counts.over(await corpus_services(chat_model=model, settings=fake_settings()))
     request = await begin_run(ChatRequest(question=question), ANNA, services)
     state, activities = start(), 0
     while not isinstance(action := next_action(state), EndRun):

@@ -18,7 +18,7 @@ from shared.runs.run_store import REVIVALS_KEY
 from shared.runs.working_memory import WorkingMemory
 from shared.subagents.artifacts import remember_ids
 from shared.wiring import Services
-from tests.unit.answering.world import ANNA, world
+from tests.world import ANNA, corpus_services
 
 RUN_ID = "run1"
 
@@ -48,7 +48,7 @@ class Host:
 
 @pytest.fixture
 async def services() -> Services:
-    made = await world()
+    made = await corpus_services()
     await begin_run(ChatRequest(question="What is it?"), ANNA, made, run_id=RUN_ID)
     return made
 

@@ -18,11 +18,11 @@ from shared.wiring import Services
 from tests.fakes.directory import InMemoryDirectory
 from tests.fakes.models import scripted
 from tests.fakes.search_index import InMemorySearchIndex
-from tests.unit.answering.world import ANNA, Model, plan, world
 from tests.unit.subagents.child_models import CountedModel
 from tests.unit.subagents.child_world import GOOD, READY, child_world
 from tests.unit.subagents.delegation_requests import decided, delegation_request, services_with
 from tests.unit.teams.chat import chat
+from tests.world import ANNA, Model, corpus_services, plan
 
 QUESTION = "What was the revenue in the report?"
 WITHOUT_GROUPS = UserContext(user_id=ANNA.user_id)
@@ -35,7 +35,7 @@ LONG_AGO = timedelta(days=2)
 
 async def world_of_groups() -> Services:
     """Services in which Anna reads both reports by a group of hers alone."""
-    return await by_group_alone(await world(REVENUE))
+    return await by_group_alone(await corpus_services(REVENUE))
 
 
 async def by_group_alone(services: Services) -> Services:

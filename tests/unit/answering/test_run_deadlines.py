@@ -37,7 +37,7 @@ from tests.unit.answering.faulty_writers import (
     stalled,
     whole,
 )
-from tests.unit.answering.world import ANNA, world
+from tests.world import ANNA, corpus_services
 
 
 @pytest.fixture(autouse=True)
@@ -62,7 +62,7 @@ async def timed(services: Services, *, deep: bool = False) -> tuple[RunAnswer, f
 )
 async def test_no_way_of_writing_takes_longer_than_the_budget(writing: Chunks, begins: str) -> None:
     model = Streaming(writing)
-    answer, took_s = await timed(await world(chat_model=model, **hurried()))
+    answer, took_s = await timed(await corpus_services(chat_model=model, **hurried()))
     was_written = writing is not dripping or CITED in model.taken
     assert answer.text.startswith(begins) or not was_written  # this machine let it write nothing in time
     assert took_s < BUDGET_S + EPSILON_S
@@ -70,7 +70,7 @@ async def test_no_way_of_writing_takes_longer_than_the_budget(writing: Chunks, b
 
 
 async def test_a_stall_leaves_what_was_written_and_says_that_time_was_over() -> None:
-    answer, _ = await timed(await world(chat_model=Streaming(stalled), **hurried()))
+    answer, _ = await timed(await corpus_services(chat_model=Streaming(stalled), **hurried()))
     note = "The answer is incomplete because time ran out."
     assert answer.text == f"It runs at 15 bar. (Source: manual.pdf, S. 1)[1]\n\n*(Note: {note})*"
 
@@ -86,7 +86,7 @@ async def test_a_model_that_never_answers_anything_costs_the_budget_and_no_more(
             await asyncio.sleep(3600)
             return []
 
-    services = await world(chat_model=Hanging(silent), **hurried())
+    services = await corpus_services(chat_model=Hanging(silent), **hurried())
     answer, took_s = await timed(replace(services, embedder=HangingEmbedder()))
     assert took_s < BUDGET_S + EPSILON_S
     assert "“The pump runs at 15 bar.”" in answer.text
@@ -102,14 +102,14 @@ async def test_settings_that_are_longer_than_the_budget_are_cut_by_it() -> None:
             return await super().parse(prompt, output, given)
 
     settings = hurried(plan_timeout_s=600, answer_timeout_s=600)
-    await ask(await world(chat_model=Noting(whole), **settings))
+    await ask(await corpus_services(chat_model=Noting(whole), **settings))
     assert limits
     assert max(limits) < BUDGET_S
 
 
 async def test_a_plan_is_asked_for_once_more_while_there_is_time_and_then_made_by_rule() -> None:
     model = Streaming(whole, planned=DependencyError("Down."))
-    answer = answer_of(*(await ask(await world(chat_model=model))))
+    answer = answer_of(*(await ask(await corpus_services(chat_model=model))))
     assert answer.text.startswith("It runs at 15 bar.")
     assert [prompt.name for prompt in model.prompts] == ["plan", "plan", "answer"]
     assert len(answer.warnings) == 1
@@ -117,7 +117,7 @@ async def test_a_plan_is_asked_for_once_more_while_there_is_time_and_then_made_b
 
 async def test_with_little_time_a_plan_is_made_by_rule_at_once() -> None:
     model = Streaming(whole, planned=DependencyError("Down."))
-    services = await world(chat_model=model, **hurried())
+    services = await corpus_services(chat_model=model, **hurried())
     answer = answer_of(*(await ask(services)))
     assert [prompt.name for prompt in model.prompts] == ["plan", "answer"]
     assert answer.text.startswith("It runs at 15 bar.")
@@ -125,7 +125,7 @@ async def test_with_little_time_a_plan_is_made_by_rule_at_once() -> None:
 
 async def test_a_run_whose_time_is_over_asks_no_model_and_answers_all_the_same() -> None:
     model = Streaming(whole)
-    services = await world(chat_model=model, **hurried())
+    services = await corpus_services(chat_model=model, **hurried())
     request = await begin_run(ChatRequest(question=QUESTION), ANNA, services)
     await perform(StepInput(run_id=request.run_id, action=Prepare(step=1)), services)
     await asyncio.sleep(BUDGET_S)
@@ -145,7 +145,7 @@ async def test_searches_that_are_late_leave_what_words_have_found() -> None:
                 await asyncio.sleep(3600)
             return await super().search(request)
 
-    services = await world(**hurried(retrieval_timeout_s=2.0))
+    services = await corpus_services(**hurried(retrieval_timeout_s=2.0))
     slow = Slow("block_id")
     assert isinstance(services.content_index, InMemorySearchIndex)
     slow.rows = services.content_index.rows
@@ -159,7 +159,7 @@ async def test_a_search_that_hangs_altogether_is_a_failure() -> None:
         async def search(self, request: Any) -> Any:
             await asyncio.sleep(3600)
 
-    services = await world(**hurried(retrieval_timeout_s=0.05))
+    services = await corpus_services(**hurried(retrieval_timeout_s=0.05))
     request = await begin_run(ChatRequest(question=QUESTION), ANNA, services)
     step = StepInput(run_id=request.run_id, action=Prepare(step=1))
     failed = await perform(step, replace(services, content_index=Hanging("block_id")))
@@ -170,7 +170,7 @@ async def test_a_search_that_hangs_altogether_is_a_failure() -> None:
 
 
 async def test_a_runs_time_counts_from_when_its_question_arrived() -> None:
-    services = await world()
+    services = await corpus_services()
     arrived_at = datetime.now(UTC) - timedelta(seconds=3)  # what a process takes that has just started
     request = await begin_run(ChatRequest(question=QUESTION), ANNA, services, arrived_at)
     assert request.created_at == arrived_at
@@ -193,7 +193,9 @@ async def test_sub_agents_whose_model_hangs_cost_the_budget_and_no_more() -> Non
         subagents_reserve_latency_ms=3500,
         subagents_child_min_latency_ms=500,
     )
-    answer, took_s = await timed(await world(chat_model=Hanging(stalled), settings=settings), deep=True)
+    answer, took_s = await timed(
+        await corpus_services(chat_model=Hanging(stalled), settings=settings), deep=True
+    )
     assert took_s < 6.0 + EPSILON_S
     assert [view.status for view in answer.sub_agents] != ["done"]
     assert answer.text.startswith("It runs at 15 bar.")

@@ -24,7 +24,7 @@ from shared.wiring import Services
 from tests.fakes.models import ScriptedChatModel
 from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.services import fake_settings
-from tests.unit.answering.world import ANNA, Model, plan, world
+from tests.world import ANNA, Model, corpus_services, plan
 
 WRITE = TakeTurn(step=2, prepared_step=1)
 OTHER = 'It is 15 bar, then. <cite doc_id="manual" quote="The pump runs at 15 bar."/>'
@@ -58,7 +58,7 @@ async def status(services: Services, run_id: str) -> str:
 
 
 async def test_a_cancelled_run_ends_with_its_event_and_no_step_adds_to_it() -> None:
-    services = await world()
+    services = await corpus_services()
     run_id = await begun(services, steps=1)
     for _ in range(2):
         assert (await cancel_run(run_id, services)).status == "cancelled"
@@ -70,7 +70,7 @@ async def test_a_cancelled_run_ends_with_its_event_and_no_step_adds_to_it() -> N
 
 
 async def test_a_run_that_is_cancelled_while_it_writes_stops_writing() -> None:
-    services = await world()
+    services = await corpus_services()
     run_id = await begun(services, steps=1)
 
     class Cancelled(ScriptedChatModel):
@@ -86,7 +86,7 @@ async def test_a_run_that_is_cancelled_while_it_writes_stops_writing() -> None:
 
 
 async def test_a_commit_that_was_overtaken_does_not_make_a_cancelled_run_look_completed() -> None:
-    services = await world()
+    services = await corpus_services()
     run_id = await begun(services, steps=2)
 
     class CancelledBetween(InMemoryRunLog):
@@ -108,7 +108,7 @@ async def test_a_commit_that_was_overtaken_does_not_make_a_cancelled_run_look_co
 
 
 async def test_a_run_that_has_ended_cannot_be_cancelled() -> None:
-    services = await world()
+    services = await corpus_services()
     run_id = await begun(services)
     await run_to_end(run_id, services)
     with pytest.raises(ConflictError, match="ended already"):
@@ -117,7 +117,7 @@ async def test_a_run_that_has_ended_cannot_be_cancelled() -> None:
 
 
 async def test_of_two_answers_to_one_step_the_first_that_is_stored_is_shown() -> None:
-    services = await world()
+    services = await corpus_services()
     run_id = await begun(services, steps=1)
     step = StepInput(run_id=run_id, action=WRITE)
 
@@ -136,7 +136,7 @@ async def test_attempts_side_by_side_leave_one_answer_that_everybody_sees(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("shared.answering.effects._LATER_ATTEMPT_POLL_S", 0.01)
-    services = await world()
+    services = await corpus_services()
     run_id = await begun(services, steps=1)
     step = StepInput(run_id=run_id, action=WRITE)
 
@@ -159,7 +159,7 @@ async def test_attempts_side_by_side_leave_one_answer_that_everybody_sees(
 
 
 async def test_a_crash_between_storing_and_showing_is_made_good_by_the_next_attempt() -> None:
-    services = await world()
+    services = await corpus_services()
     run_id = await begun(services, steps=1)
     await store(services, run_id, "Stored.")
     half_shown = [TokenEvent(step=2, text="Something else")]
@@ -173,7 +173,7 @@ ABSTAINING = '<gap missing="the pressure" next_step="Ask."/>'
 
 async def test_one_attempt_is_enough_when_a_setting_says_so() -> None:
     settings = fake_settings(max_retrieval_attempts=1, subagents_enabled=False)
-    services = await world(Model(plan(), answer=ABSTAINING), settings=settings)
+    services = await corpus_services(Model(plan(), answer=ABSTAINING), settings=settings)
     run_id = await begun(services)
     await run_to_end(run_id, services)
     assert [event.name for event in events(services, run_id)].count("TOOL_STARTED") == 1

@@ -19,7 +19,7 @@ from tests.fakes.services import fake_services, fake_settings
 from tests.fakes.stores import InMemoryRunStore
 from tests.tracing_fixture import Recorded, recorded, start_recording
 from tests.unit.answering.test_delegating import finding
-from tests.unit.answering.world import ANNA, world
+from tests.world import ANNA, corpus_services
 
 __all__ = ["recorded", "start_recording"]
 
@@ -50,7 +50,7 @@ async def answered(services: Services) -> tuple[str, TraceLink]:
 async def test_a_run_and_its_sub_agents_are_spans_without_a_word_of_question_or_answer(
     recorded: Recorded,
 ) -> None:
-    services = await world(settings=fake_settings())
+    services = await corpus_services(settings=fake_settings())
     run_id, link = await answered(services)
     below = link_below(link.own, f"{run_id}:s002c0", datetime.now(UTC))
     assert below is not None
@@ -70,7 +70,7 @@ async def test_a_run_and_its_sub_agents_are_spans_without_a_word_of_question_or_
 
 
 async def test_the_inline_driver_is_in_the_trace_of_who_runs_it(recorded: Recorded) -> None:
-    await answered(await world())
+    await answered(await corpus_services())
     assert recorded.parent_of("perform_step prepare") == "request"
     assert "perform_step commit_answer" in recorded.names
 

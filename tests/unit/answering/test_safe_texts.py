@@ -4,8 +4,8 @@ import pytest
 
 from tests.fakes.models import ScriptedChatModel
 from tests.unit.answering.test_answering import ask, text_of
-from tests.unit.answering.world import plan, world
 from tests.unit.evidence.reader_text_corpus import live_parts
+from tests.world import corpus_services, plan
 
 pytestmark = pytest.mark.attack("forged names")
 
@@ -22,6 +22,6 @@ async def test_code_that_one_turn_leaves_open_hides_no_link_of_the_next(opening:
             plan(document_references=("manual",)) if prompt.name == "plan" else next(replies)
         )
     )
-    view, _ = await ask(await world(chat_model=model))
+    view, _ = await ask(await corpus_services(chat_model=model))
     assert "Sign in" in text_of(view)
     assert live_parts(text_of(view)) == []

@@ -14,8 +14,8 @@ from shared.runs.models import RunRequest
 from shared.wiring import Services
 from tests.fakes.search_index import InMemorySearchIndex
 from tests.fakes.stores import InMemoryTaskQueues
-from tests.unit.answering.world import ANNA, BEN, world
 from tests.unit.conversations.test_threads import ask, begin, questions_of
+from tests.world import ANNA, BEN, corpus_services
 
 QUESTIONS = ("At what pressure does the pump run?", "And why?", "Since when?")
 
@@ -46,7 +46,7 @@ async def erase_waiting(services: Services) -> None:
 
 
 async def test_an_earlier_question_is_asked_otherwise_and_no_answer_is_lost() -> None:
-    services = await world()
+    services = await corpus_services()
     runs = await asked(services)
     branch = await branched(services, runs[1])
     edited = await ask(services, "Until when?", branch)
@@ -60,7 +60,7 @@ async def test_an_earlier_question_is_asked_otherwise_and_no_answer_is_lost() ->
 
 
 async def test_answers_last_until_the_last_thread_that_shows_them_is_gone() -> None:
-    services = await world()
+    services = await corpus_services()
     runs = await asked(services)
     first = await branched(services, runs[1])
     second = await branched(services, runs[0], "second")
@@ -78,7 +78,7 @@ async def test_answers_last_until_the_last_thread_that_shows_them_is_gone() -> N
 
 
 async def test_a_branch_of_a_branch_holds_the_same_answers() -> None:
-    services = await world()
+    services = await corpus_services()
     runs = await asked(services)
     first = await branched(services, runs[1])
     branch = Branch(thread_id=first, run_id=runs[0].run_id)
@@ -90,7 +90,7 @@ async def test_a_branch_of_a_branch_holds_the_same_answers() -> None:
 
 
 async def test_what_is_shown_of_a_branch_follows_todays_rights() -> None:
-    services = await world()
+    services = await corpus_services()
     runs = await asked(services)
     branch = await branched(services, runs[0])
     assert isinstance(services.documents_index, InMemorySearchIndex)
@@ -104,7 +104,7 @@ async def test_what_is_shown_of_a_branch_follows_todays_rights() -> None:
 
 
 async def test_nothing_is_taken_over_from_others_or_from_what_is_gone() -> None:
-    services = await world()
+    services = await corpus_services()
     runs = await asked(services)
     other = await ask(services, "How much?")
     cases: Mapping[str, tuple[Branch, type[GroundworkError]]] = {
@@ -125,7 +125,7 @@ async def test_nothing_is_taken_over_from_others_or_from_what_is_gone() -> None:
 
 
 async def test_an_answer_at_work_is_waited_for() -> None:
-    services = await world()
+    services = await corpus_services()
     first = await ask(services, QUESTIONS[0])
     at_work = await begin(services, QUESTIONS[1], first.thread_id)
     with pytest.raises(ConflictError):
@@ -134,7 +134,7 @@ async def test_an_answer_at_work_is_waited_for() -> None:
 
 
 async def test_only_a_summary_of_what_is_taken_over_goes_along() -> None:
-    services = await world()
+    services = await corpus_services()
     runs = await asked(services)
     thread = await owned_thread(runs[0].thread_id, ANNA, services.threads)
     told = thread.model_copy(update={"summary": "Of the first two.", "summarised_count": 2})

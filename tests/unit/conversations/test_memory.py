@@ -20,8 +20,8 @@ from tests.fakes.models import Reply, ScriptedChatModel
 from tests.fakes.search_index import InMemorySearchIndex
 from tests.fakes.services import fake_settings
 from tests.fakes.stores import InMemoryTaskQueues
-from tests.unit.answering.world import ANNA, BEN, Model, plan, world
 from tests.unit.conversations.test_threads import ask
+from tests.world import ANNA, BEN, Model, corpus_services, plan
 
 
 def tasks(services: Services) -> list[RememberTask]:
@@ -52,7 +52,7 @@ def summarising(summary: Reply) -> ScriptedChatModel:
 
 
 async def test_an_answered_turn_is_remembered_once_however_often_it_is_told() -> None:
-    services = await world()
+    services = await corpus_services()
     asked = await ask(services, "At what pressure does the pump run?")
     (task,) = tasks(services)
     for _ in range(2):
@@ -66,7 +66,7 @@ async def test_an_answered_turn_is_remembered_once_however_often_it_is_told() ->
 
 
 async def test_an_answer_from_a_document_that_is_closed_by_now_is_not_told_again() -> None:
-    services = await world()
+    services = await corpus_services()
     await ask(services, "At what pressure does the pump run?")
     await remember_all(services)
     search = MemorySearch(services, ANNA)
@@ -81,7 +81,7 @@ async def test_an_answer_from_a_document_that_is_closed_by_now_is_not_told_again
 
 
 async def test_a_message_that_was_lost_is_made_good_by_the_next() -> None:
-    services = await world()
+    services = await corpus_services()
     first = await ask(services, "At what pressure does the pump run?")
     tasks(services)
     second = await ask(services, "And why?", first.thread_id)
@@ -90,7 +90,7 @@ async def test_a_message_that_was_lost_is_made_good_by_the_next() -> None:
 
 
 async def test_recalled_are_ones_own_questions_alone() -> None:
-    services = await world()
+    services = await corpus_services()
     await ask(services, "At what pressure does the pump run?", user=ANNA)
     await ask(services, "What is the travel allowance in Bern?", user=ANNA)
     await ask(services, "At what pressure does the secret pump run?", user=BEN)
@@ -108,7 +108,7 @@ async def test_recalled_are_ones_own_questions_alone() -> None:
 
 @pytest.mark.parametrize("more", [{"user_id": "ben"}, {"filters": {"user_id": "ben"}}, {"user": BEN}])
 async def test_no_argument_leads_to_somebody_else(more: dict[str, Any]) -> None:
-    services = await world()
+    services = await corpus_services()
     await ask(services, "At what pressure does the pump run?", user=ANNA)
     await ask(services, "At what pressure does the secret pump run?", user=BEN)
     await remember_all(services)
@@ -121,7 +121,7 @@ async def test_no_argument_leads_to_somebody_else(more: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("arguments", [{"query": ""}, {}])
 async def test_nothing_is_recalled_for_no_words(arguments: dict[str, Any]) -> None:
-    result = await RecallMemory(MemorySearch(await world(), ANNA)).execute(**arguments)
+    result = await RecallMemory(MemorySearch(await corpus_services(), ANNA)).execute(**arguments)
     assert (result["success"], result["type"]) == (False, "InvalidQueryError")
     assert result["hints"]
 
@@ -133,7 +133,7 @@ async def test_without_a_user_there_are_no_memories(user: UserContext | None) ->
 
 
 async def test_a_user_id_cannot_widen_the_filter() -> None:
-    services = await world()
+    services = await corpus_services()
     await ask(services, "At what pressure does the pump run?")
     await remember_all(services)
     mallory = UserContext(user_id="x' or user_id ne 'x")
@@ -141,7 +141,7 @@ async def test_a_user_id_cannot_widen_the_filter() -> None:
 
 
 async def test_memories_come_in_pages_newest_first() -> None:
-    services = await world()
+    services = await corpus_services()
     for number in range(3):
         await ask(services, f"question {number}")
     await remember_all(services)
@@ -155,7 +155,7 @@ async def test_memories_come_in_pages_newest_first() -> None:
 
 
 async def test_what_is_forgotten_does_not_come_back() -> None:
-    services = await world()
+    services = await corpus_services()
     first = await ask(services, "At what pressure does the pump run?")
     await ask(services, "Of Ben?", user=BEN)
     await remember_all(services)
@@ -175,7 +175,7 @@ async def test_what_is_forgotten_does_not_come_back() -> None:
 
 @pytest.mark.parametrize("remove", [clear_thread, delete_thread])
 async def test_turns_that_went_before_their_message_are_not_remembered(remove: Any) -> None:
-    services = await world()
+    services = await corpus_services()
     asked = await ask(services, "At what pressure does the pump run?")
     await remove(asked.thread_id, ANNA, services)
     await remember_all(services)
@@ -183,7 +183,7 @@ async def test_turns_that_went_before_their_message_are_not_remembered(remove: A
 
 
 async def test_a_thread_deleted_while_a_turn_is_remembered_leaves_nothing() -> None:
-    services = await world()
+    services = await corpus_services()
     asked = await ask(services, "At what pressure does the pump run?")
     index = services.memory_index
     assert isinstance(index, InMemorySearchIndex)
@@ -200,7 +200,7 @@ async def test_a_thread_deleted_while_a_turn_is_remembered_leaves_nothing() -> N
 
 async def test_older_turns_are_summarised_and_the_newest_kept_as_they_were() -> None:
     model = summarising(ConversationSummary(summary="They spoke of pumps."))
-    services = await world(
+    services = await corpus_services(
         chat_model=model, settings=fake_settings(conversation_turns=4, subagents_enabled=False)
     )
     first = await ask(services, "q1")
@@ -224,7 +224,7 @@ async def test_older_turns_are_summarised_and_the_newest_kept_as_they_were() -> 
 
 
 async def test_a_summary_of_a_thread_that_was_cleared_meanwhile_is_dropped() -> None:
-    services = await world(settings=fake_settings(conversation_turns=2, subagents_enabled=False))
+    services = await corpus_services(settings=fake_settings(conversation_turns=2, subagents_enabled=False))
     first = await ask(services, "q1")
     for number in (2, 3):
         await ask(services, f"q{number}", first.thread_id)
@@ -243,7 +243,7 @@ async def test_a_summary_of_a_thread_that_was_cleared_meanwhile_is_dropped() -> 
 
 async def test_a_model_that_is_down_is_asked_again_later_and_given_up_at_last() -> None:
     model = summarising(DependencyError("The model is down."))
-    services = await world(
+    services = await corpus_services(
         chat_model=model, settings=fake_settings(conversation_turns=2, subagents_enabled=False)
     )
     first = await ask(services, "q1")
@@ -269,7 +269,7 @@ async def test_answers_do_not_wait_for_a_queue_that_is_down() -> None:
         async def send(self, queue: str, message: str, delay_s: float = 0.0) -> None:
             raise DependencyError("The queues are down.")
 
-    services = await world(queues=Down())
+    services = await corpus_services(queues=Down())
     asked = await ask(services, "At what pressure does the pump run?")
     record = await services.runs.get(asked.run_id)
     assert record is not None
@@ -279,7 +279,7 @@ async def test_answers_do_not_wait_for_a_queue_that_is_down() -> None:
 
 
 async def test_an_abstention_is_not_remembered() -> None:
-    services = await world(Model(plan(), answer='<gap missing="the weight" next_step="Ask Ann."/>'))
+    services = await corpus_services(Model(plan(), answer='<gap missing="the weight" next_step="Ask Ann."/>'))
     asked = await ask(services, "How heavy is the pump?")
     await remember_all(services)
     assert rows(services) == {}

@@ -25,7 +25,7 @@ from shared.runs.models import ChatRequest, Conversation, RunRequest
 from shared.runs.working_memory import WorkingMemory
 from shared.wiring import Services
 from tests.fakes.run_log import InMemoryRunLog
-from tests.unit.answering.world import ANNA, BEN, world
+from tests.world import ANNA, BEN, corpus_services
 
 
 async def begin(services: Services, question: str, thread_id: str | None = None, **of: Any) -> RunRequest:
@@ -44,7 +44,7 @@ async def questions_of(services: Services, thread_id: str, user: UserContext = A
 
 
 async def test_a_question_without_a_thread_begins_one_with_its_title() -> None:
-    services = await world()
+    services = await corpus_services()
     asked = await ask(services, "At what  pressure\ndoes the pump run? " + "x" * 300)
     (thread,) = (await list_threads(ANNA, services.threads, 10)).threads
     assert thread.thread_id == asked.thread_id
@@ -54,7 +54,7 @@ async def test_a_question_without_a_thread_begins_one_with_its_title() -> None:
 
 
 async def test_a_follow_up_is_told_what_was_said_before() -> None:
-    services = await world()
+    services = await corpus_services()
     first = await ask(services, "At what pressure does the pump run?")
     second = await begin(services, "And why?", first.thread_id)
     (turn,) = second.conversation.turns
@@ -66,7 +66,7 @@ async def test_a_follow_up_is_told_what_was_said_before() -> None:
 
 
 async def test_a_replaced_turn_is_shown_but_not_told_to_later_questions() -> None:
-    services = await world()
+    services = await corpus_services()
     first = await ask(services, "At what pressure does the pump run?")
     again = ChatRequest(
         question="At what pressure does it run?", thread_id=first.thread_id, replaces=first.run_id
@@ -81,7 +81,7 @@ async def test_a_replaced_turn_is_shown_but_not_told_to_later_questions() -> Non
 
 
 async def test_only_the_newest_turn_is_replaced() -> None:
-    services = await world()
+    services = await corpus_services()
     first = await ask(services, "At what pressure does the pump run?")
     await ask(services, "And why?", first.thread_id)
     again = ChatRequest(question="How?", thread_id=first.thread_id, replaces=first.run_id)
@@ -90,7 +90,7 @@ async def test_only_the_newest_turn_is_replaced() -> None:
 
 
 async def test_a_thread_with_a_title_of_its_own_keeps_it() -> None:
-    services = await world()
+    services = await corpus_services()
     named = await new_thread("Pumps", ANNA, services.threads)
     unnamed = await new_thread(None, ANNA, services.threads)
     for thread in (named, unnamed):
@@ -104,7 +104,7 @@ async def test_a_thread_with_a_title_of_its_own_keeps_it() -> None:
 
 
 async def test_threads_come_in_pages_the_last_one_used_first() -> None:
-    services = await world()
+    services = await corpus_services()
     made = [await new_thread(f"t{number}", ANNA, services.threads) for number in range(5)]
     await begin(services, "again", made[0].thread_id)
     seen: list[str] = []
@@ -121,7 +121,7 @@ async def test_threads_come_in_pages_the_last_one_used_first() -> None:
 
 
 async def test_threads_are_found_by_words_of_title_and_questions_that_stand() -> None:
-    services = await world()
+    services = await corpus_services()
     pumps = await new_thread("Pumps", ANNA, services.threads)
     await ask(services, "How much does the Heron weigh?", pumps.thread_id)
     await ask(services, "Who services it?", pumps.thread_id)
@@ -139,7 +139,7 @@ async def test_threads_are_found_by_words_of_title_and_questions_that_stand() ->
 
 
 async def test_questions_at_once_get_numbers_of_their_own() -> None:
-    services = await world()
+    services = await corpus_services()
     thread = await new_thread(None, ANNA, services.threads)
     await asyncio.gather(*(begin(services, f"q{number}", thread.thread_id) for number in range(5)))
     assert (await owned_thread(thread.thread_id, ANNA, services.threads)).turn_count == 5
@@ -147,7 +147,7 @@ async def test_questions_at_once_get_numbers_of_their_own() -> None:
 
 
 async def test_messages_come_from_the_newest_page_on_and_in_order() -> None:
-    services = await world()
+    services = await corpus_services()
     thread = await new_thread(None, ANNA, services.threads)
     for number in range(5):
         await ask(services, f"q{number}", thread.thread_id)
@@ -162,7 +162,7 @@ async def test_messages_come_from_the_newest_page_on_and_in_order() -> None:
 
 
 async def test_somebody_elses_thread_is_not_there() -> None:
-    services = await world()
+    services = await corpus_services()
     mine = await ask(services, "At what pressure does the pump run?")
     assert isinstance(services.run_log, InMemoryRunLog)
     logs = set(services.run_log.logs)
@@ -186,7 +186,7 @@ async def test_somebody_elses_thread_is_not_there() -> None:
 
 
 async def test_a_cleared_thread_is_empty_and_goes_on() -> None:
-    services = await world()
+    services = await corpus_services()
     first = await ask(services, "At what pressure does the pump run?")
     cleared = await clear_thread(first.thread_id, ANNA, services)
     assert cleared.turn_count == 0
@@ -200,7 +200,7 @@ async def test_a_cleared_thread_is_empty_and_goes_on() -> None:
 
 
 async def test_a_deleted_thread_is_gone_at_once_and_deleting_again_is_no_error() -> None:
-    services = await world()
+    services = await corpus_services()
     first = await ask(services, "At what pressure does the pump run?")
     await delete_thread(first.thread_id, ANNA, services)
     await delete_thread(first.thread_id, ANNA, services)
@@ -215,7 +215,7 @@ async def test_a_deleted_thread_is_gone_at_once_and_deleting_again_is_no_error()
 
 
 async def test_a_conversation_is_bounded() -> None:
-    services = await world()
+    services = await corpus_services()
     thread = await new_thread(None, ANNA, services.threads)
     for number in range(8):
         await begin(services, f"{number} " + "word " * 1500, thread.thread_id)

@@ -9,7 +9,7 @@ from shared.tools.registry import bound_tool
 from shared.wiring import Services
 from tests.fakes.blob_store import InMemoryBlobStore
 from tests.unit.answering.figure_world import picture
-from tests.unit.answering.world import ANNA, world
+from tests.world import ANNA, corpus_services
 
 LIMITS = CallLimits(timeout_s=1)
 QUESTION = "pump curve"
@@ -24,7 +24,7 @@ class Unsigned(InMemoryBlobStore):
 
 
 async def with_pictures(*pictures: Hit, blobs: InMemoryBlobStore | None = None) -> Services:
-    services = await world(blobs=blobs or InMemoryBlobStore())
+    services = await corpus_services(blobs=blobs or InMemoryBlobStore())
     for hit in pictures:
         (vector,) = await services.embedder.embed([hit.image_caption or ""], LIMITS)
         row = hit.model_dump(exclude={"score", "content"})
@@ -52,6 +52,6 @@ async def test_a_search_succeeds_when_nothing_can_be_signed() -> None:
 
 
 async def test_only_pictures_that_are_ours_get_an_address() -> None:
-    services = await world()
+    services = await corpus_services()
     strange = picture(image_url="https://elsewhere/x.png")
     assert await image_urls([TEXT, strange], services) == {}

@@ -32,7 +32,7 @@ from shared.teams.store import take_down, today
 from shared.tools.workspace import Workspace
 from shared.wiring import Services
 from tests.fakes.models import Reply, ScriptedChatModel
-from tests.unit.answering.world import plan
+from tests.world import plan
 
 _FACT = "The pump runs at 15 bar."
 

@@ -23,8 +23,8 @@ from tests.fakes.blob_store import InMemoryBlobStore
 from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.search_index import InMemorySearchIndex
 from tests.fakes.stores import InMemoryRunStore, InMemoryTaskQueues, InMemoryThreadStore
-from tests.unit.answering.world import ANNA, BEN, world
 from tests.unit.conversations.test_threads import ask, begin
+from tests.world import ANNA, BEN, corpus_services
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -77,7 +77,7 @@ def blob_names(services: Services, container: str) -> list[str]:
 
 
 async def test_a_deleted_thread_leaves_nothing_of_its_own_and_all_of_others() -> None:
-    services = await world()
+    services = await corpus_services()
     first = await ask(services, "At what pressure does the pump run?")
     second = await ask(services, "And why?", first.thread_id)
     other = await ask(services, "At what pressure does the pump run?")
@@ -97,7 +97,7 @@ async def test_a_deleted_thread_leaves_nothing_of_its_own_and_all_of_others() ->
 
 
 async def test_a_cleared_thread_loses_its_turns_and_keeps_later_ones() -> None:
-    services = await world()
+    services = await corpus_services()
     first = await ask(services, "At what pressure does the pump run?")
     await clear_thread(first.thread_id, ANNA, services)
     later = await ask(services, "And why?", first.thread_id)
@@ -114,7 +114,7 @@ async def test_a_cleared_thread_loses_its_turns_and_keeps_later_ones() -> None:
 @pytest.mark.parametrize("steps_before", range(5))
 async def test_a_run_that_is_at_work_brings_nothing_back(steps_before: int) -> None:
     """Deleted after so many steps; it goes on all the same, as an activity that nobody can stop."""
-    services = await world()
+    services = await corpus_services()
     request = await begin(services, "At what pressure does the pump run?")
     state = start()
     outcomes = []
@@ -151,7 +151,7 @@ async def until_commit(services: Services, request: RunRequest) -> CommitAnswer:
 
 
 async def test_an_answer_that_is_stored_after_the_erasure_is_taken_away() -> None:
-    services = await world()
+    services = await corpus_services()
     request = await begin(services, "At what pressure does the pump run?")
     action = await until_commit(services, request)
     write = services.blobs.write
@@ -169,7 +169,7 @@ async def test_an_answer_that_is_stored_after_the_erasure_is_taken_away() -> Non
 
 async def test_a_turn_that_was_erased_takes_no_answer() -> None:
     """A record that is stored when its thread was cleared already: the question was on its way."""
-    services = await world()
+    services = await corpus_services()
     request = await begin(services, "At what pressure does the pump run?")
     action = await until_commit(services, request)
     record = await owned_run(request.run_id, ANNA, services.runs)
@@ -192,7 +192,7 @@ async def test_a_turn_that_was_erased_takes_no_answer() -> None:
 
 
 async def test_a_commit_that_the_erasure_overtakes_leaves_nothing() -> None:
-    services = await world()
+    services = await corpus_services()
     request = await begin(services, "At what pressure does the pump run?")
     action = await until_commit(services, request)
     replace = services.runs.replace
@@ -209,7 +209,7 @@ async def test_a_commit_that_the_erasure_overtakes_leaves_nothing() -> None:
 
 
 async def test_readers_of_a_run_see_its_end_before_its_log_goes() -> None:
-    services = await world()
+    services = await corpus_services()
     request = await begin(services, "At what pressure does the pump run?")
     assert isinstance(services.run_log, InMemoryRunLog)
     seen: list[str] = []
@@ -227,7 +227,7 @@ async def test_readers_of_a_run_see_its_end_before_its_log_goes() -> None:
 
 
 async def test_an_erasure_whose_message_was_lost_is_asked_for_again() -> None:
-    services = await world()
+    services = await corpus_services()
     asked = await ask(services, "At what pressure does the pump run?")
     await delete_thread(asked.thread_id, ANNA, services)
     assert isinstance(services.queues, InMemoryTaskQueues)
@@ -240,7 +240,7 @@ async def test_an_erasure_whose_message_was_lost_is_asked_for_again() -> None:
 
 
 async def test_an_old_run_loses_its_log_and_keeps_its_answer_in_the_thread() -> None:
-    services = await world()
+    services = await corpus_services()
     asked = await ask(services, "At what pressure does the pump run?")
     waiting = await begin(services, "And why?", asked.thread_id)
     now = datetime.now(UTC)

@@ -11,11 +11,11 @@ from functions import chat, completions, mcp, runs, summaries, threads
 from functions.http import mcp_tools, responses
 from tests.fakes.models import ScriptedChatModel
 from tests.fakes.services import fake_services, fake_settings
-from tests.unit.answering.world import fill, world
 from tests.unit.functions.asking_app import AskingClient
 from tests.unit.functions.http_app import SECRET, as_user, connect, make_app, problem_of, settings_of_tests
 from tests.unit.functions.summarising_app import SummarisingClient
 from tests.unit.summaries.summary_world import by_rule
+from tests.world import add_corpus, corpus_services
 
 pytestmark = pytest.mark.attack("exhaustion")
 
@@ -29,7 +29,7 @@ COMPLETION = {"model": "groundwork", "messages": [{"role": "user", "content": QU
 async def asking(monkeypatch: pytest.MonkeyPatch, **limits: Any) -> tuple[httpx.AsyncClient, AskingClient]:
     """Anna, whose runs stay at work, and the durable client that starts them."""
     settings = fake_settings(dev_token_secret=SECRET, stream_seconds=1.0, subagents_enabled=False, **limits)
-    services = await world(settings=settings)
+    services = await corpus_services(settings=settings)
     connect(monkeypatch, services)
     monkeypatch.setattr(responses, "get_settings", lambda: services.settings)
     monkeypatch.setattr(completions, "_WITHIN_S", 1.0)
@@ -95,7 +95,7 @@ async def test_repeats_under_a_key_count_as_calls(monkeypatch: pytest.MonkeyPatc
 async def test_repeats_of_a_summary_count_as_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     settings = settings_of_tests(rate_limit_per_minute=2)
     services = fake_services(settings=settings, chat_model=ScriptedChatModel(answer=by_rule))
-    await fill(services)
+    await add_corpus(services)
     connect(monkeypatch, services)
     anna = as_user(make_app([summaries], SummarisingClient(services)), "anna")
     order = {"doc_ids": ["manual"]}

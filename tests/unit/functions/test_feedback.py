@@ -22,16 +22,16 @@ from shared.runs.working_memory import answer_path
 from shared.wiring import Services
 from tests.fakes.stores import InMemoryRunStore
 from tests.fakes.stores_quality import InMemoryQualityStore
-from tests.unit.answering.world import ANNA, BEN, world
 from tests.unit.functions.http_app import IngestingClient, as_user, connect, make_app, problem_of
 from tests.unit.functions.http_app import settings_of_tests as settings
+from tests.world import ANNA, BEN, corpus_services
 
 QUESTION = "At what pressure does the pump run?"
 
 
 @pytest.fixture
 async def services(monkeypatch: pytest.MonkeyPatch) -> Services:
-    made = await world(settings=settings(subagents_enabled=False))
+    made = await corpus_services(settings=settings(subagents_enabled=False))
     connect(monkeypatch, made)
     return made
 
@@ -204,7 +204,7 @@ async def test_noting_an_opening_never_raises(services: Services, monkeypatch: p
             await asyncio.sleep(3600)
 
     monkeypatch.setattr("shared.quality.recording.NOTE_LIMIT_S", 0.05)
-    slow = await world(runs=Hanging())
+    slow = await corpus_services(runs=Hanging())
     await note_opening("some-run", 1, ANNA, slow)
     request = await answered(services)
     await services.blobs.delete(RUN_LOG, answer_path(request.run_id))
@@ -229,7 +229,7 @@ async def test_a_rating_that_meets_its_runs_erasure_leaves_nothing(services: Ser
             await services.runs.delete(request.run_id)
 
     store = Erasing()
-    meanwhile = await world(runs=services.runs, quality=store)
+    meanwhile = await corpus_services(runs=services.runs, quality=store)
     with pytest.raises(NotFoundError):
         await recording.rate_run(
             request.run_id, FeedbackBody(rating=1), ANNA, meanwhile.runs, meanwhile.quality

@@ -18,10 +18,10 @@ from shared.ingestion.uploads import uploads_of
 from shared.subagents import turn
 from shared.subagents.loop import CRASHED
 from tests.fakes.services import fake_services
-from tests.unit.answering.world import world
 from tests.unit.functions.asking_app import AskingClient
 from tests.unit.functions.conftest import AsUser
 from tests.unit.functions.http_app import IngestingClient, as_user, connect, make_app, settings_of_tests
+from tests.world import corpus_services
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ async def test_a_question_counts_from_its_request_on(monkeypatch: pytest.MonkeyP
             return await super().start_new(name, instance_id, payload)
 
     was_busy = list[bool]()
-    services = await world(settings=settings_of_tests())
+    services = await corpus_services(settings=settings_of_tests())
     connect(monkeypatch, services)
     anna = as_user(make_app([chat], WatchingClient(services)), "anna", groups=["engineering"])
     await anna.post("/chat", json={"question": "At what pressure does the pump run?", "stream": False})

@@ -21,10 +21,10 @@ from shared.runs.run_store import owned_run
 from shared.wiring import Services
 from tests.fakes.models import Reply, ScriptedChatModel
 from tests.fakes.run_log import InMemoryRunLog
-from tests.unit.answering.world import ANNA, Model, plan, world
 from tests.unit.functions.http_app import as_user, connect, make_app, settings_of_tests
 from tests.unit.subagents.child_models import CountedModel
 from tests.unit.subagents.child_world import GOOD, READY, child_world
+from tests.world import ANNA, Model, corpus_services, plan
 
 pytestmark = pytest.mark.attack("limits")
 
@@ -76,7 +76,7 @@ async def test_run_cancelled_while_its_answer_is_read_is_charged(
     make_http: Callable[[Services], httpx.AsyncClient],
 ) -> None:
     model = Pausing()
-    services = await world(chat_model=model, settings=settings_of_tests(subagents_enabled=False))
+    services = await corpus_services(chat_model=model, settings=settings_of_tests(subagents_enabled=False))
     assert isinstance(services.run_log, InMemoryRunLog)
     async with make_http(services) as http:
         request = await begin_run(ChatRequest(question=QUESTION), ANNA, services)
@@ -103,7 +103,7 @@ async def test_answer_read_from_the_stream_of_a_cancelled_run_is_on_record(
     monkeypatch: pytest.MonkeyPatch, quoting: str
 ) -> None:
     model = Pausing(f"<answer>It runs at 15 bar. {quoting}")
-    services = await world(chat_model=model, settings=settings_of_tests(subagents_enabled=False))
+    services = await corpus_services(chat_model=model, settings=settings_of_tests(subagents_enabled=False))
     connect(monkeypatch, services)
     app = make_app([audit, runs, users], Client())
     assert isinstance(services.run_log, InMemoryRunLog)
@@ -140,7 +140,7 @@ async def driven(services: Services, run_id: str, perform: Callable[[StepInput],
 async def test_completed_run_is_charged_what_it_used_even_if_every_step_is_repeated(
     make_http: Callable[[Services], httpx.AsyncClient],
 ) -> None:
-    services = await world(settings=settings_of_tests(subagents_enabled=False))
+    services = await corpus_services(settings=settings_of_tests(subagents_enabled=False))
 
     async def twice(step_input: StepInput) -> Any:
         result = await perform_metered(step_input, services)
@@ -166,7 +166,7 @@ async def test_run_that_ends_without_an_answer_is_charged_for_the_calls_it_made(
             return plan()
         raise error
 
-    services = await world(
+    services = await corpus_services(
         chat_model=ScriptedChatModel(answer=answer), settings=settings_of_tests(subagents_enabled=False)
     )
     async with make_http(services) as http:
@@ -190,7 +190,9 @@ async def test_sub_agent_is_charged_for_what_it_used(
 
 
 async def test_failed_call_is_not_charged(make_http: Callable[[Services], httpx.AsyncClient]) -> None:
-    services = await world(Model(DependencyError("No.")), settings=settings_of_tests(subagents_enabled=False))
+    services = await corpus_services(
+        Model(DependencyError("No.")), settings=settings_of_tests(subagents_enabled=False)
+    )
     async with make_http(services) as http:
         request = await begin_run(ChatRequest(question="Hello"), ANNA, services)
         state = await run_to_end(request.run_id, services)

@@ -17,10 +17,10 @@ from shared.platform.language_models.models import ModelTurn, ToolCall
 from shared.runs.plan import PlannedTodo
 from tests.contract.injection import shown
 from tests.fakes.models import ScriptedChatModel
-from tests.unit.answering.world import plan, world
 from tests.unit.evidence.reader_text_corpus import live_parts
 from tests.unit.functions.asking_app import AskingClient
 from tests.unit.functions.http_app import as_user, connect, make_app, settings_of_tests
+from tests.world import corpus_services, plan
 
 pytestmark = pytest.mark.attack("forged names")
 
@@ -47,7 +47,7 @@ REPLIES: dict[str, tuple[Any, ...]] = {
 
 async def asker(monkeypatch: pytest.MonkeyPatch, *replies: Any, title: str = "") -> httpx.AsyncClient:
     """Anna, whose model gives these replies; `title` replaces that of a report."""
-    services = await world(
+    services = await corpus_services(
         chat_model=ScriptedChatModel(*replies), settings=settings_of_tests(subagents_enabled=False)
     )
     if title:

@@ -9,7 +9,7 @@ import pytest
 
 from functions import background
 from shared.wiring import Services
-from tests.unit.answering.world import world
+from tests.world import corpus_services
 
 
 @dataclass
@@ -53,7 +53,7 @@ async def look(host: FailingHost, services: Services, monkeypatch: pytest.Monkey
 async def test_work_that_took_an_hour_begins_again_when_it_failed_just_now(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    services = await world()
+    services = await corpus_services()
     host = FailingHost(
         {
             ("ingest_document", "long"): timedelta(seconds=20),

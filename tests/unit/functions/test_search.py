@@ -7,14 +7,14 @@ from shared.platform.errors import DependencyError
 from shared.retrieval import documents
 from tests.fakes.models import HashingEmbedder
 from tests.fakes.replaced import Replaced
-from tests.unit.answering.world import world
 from tests.unit.functions.http_app import IngestingClient, as_user, connect, make_app, settings_of_tests
+from tests.world import corpus_services
 
 
 async def test_without_the_embedder_passages_are_found_by_their_words(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    services = await world(settings=settings_of_tests())
+    services = await corpus_services(settings=settings_of_tests())
 
     async def failing(*_: object) -> None:
         raise DependencyError("The model is out of reach.")
@@ -28,7 +28,7 @@ async def test_without_the_embedder_passages_are_found_by_their_words(
 
 
 async def test_what_only_documents_have_narrows_a_search(monkeypatch: pytest.MonkeyPatch) -> None:
-    services = await world(settings=settings_of_tests())
+    services = await corpus_services(settings=settings_of_tests())
     connect(monkeypatch, services)
     anna = as_user(make_app([search], IngestingClient(services)), "anna")
     for doc_id, changes in {
@@ -68,7 +68,7 @@ async def test_what_only_documents_have_narrows_a_search(monkeypatch: pytest.Mon
 async def test_a_wrong_address_of_a_search_is_refused(
     monkeypatch: pytest.MonkeyPatch, address: str, detail: str
 ) -> None:
-    services = await world(settings=settings_of_tests())
+    services = await corpus_services(settings=settings_of_tests())
     connect(monkeypatch, services)
     refused = await as_user(make_app([search], IngestingClient(services)), "anna").get(address)
     assert refused.status_code == 400
@@ -78,7 +78,7 @@ async def test_a_wrong_address_of_a_search_is_refused(
 async def test_filters_that_too_many_documents_pass_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(documents, "_PAGE_OF_IDS", 1)
     monkeypatch.setattr(documents, "_MAX_IDS", 1)
-    services = await world(settings=settings_of_tests())
+    services = await corpus_services(settings=settings_of_tests())
     connect(monkeypatch, services)
     body = {"query": "revenue", "filters": {"upload_date": {"start": "2020-01-01"}}}
     refused = await as_user(make_app([search], IngestingClient(services)), "anna").post("/search", json=body)

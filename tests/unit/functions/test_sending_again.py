@@ -25,11 +25,11 @@ from tests.fakes.models import ScriptedChatModel
 from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.services import fake_services
 from tests.fakes.stores_requests import InMemoryUserLimitStore
-from tests.unit.answering.world import ANNA, fill, world
 from tests.unit.functions.asking_app import WRITES, AskingClient
 from tests.unit.functions.http_app import as_user, connect, make_app, problem_of, settings_of_tests
 from tests.unit.functions.summarising_app import SummarisingClient
 from tests.unit.summaries.summary_world import by_rule
+from tests.world import ANNA, add_corpus, corpus_services
 
 QUESTION = {"question": "At what pressure does the pump run?"}
 
@@ -40,7 +40,7 @@ LATER = {**KEY, "Prefer": "respond-async"}
 
 @pytest.fixture
 async def services(monkeypatch: pytest.MonkeyPatch) -> Services:
-    made = await world(settings=settings_of_tests(subagents_enabled=False))
+    made = await corpus_services(settings=settings_of_tests(subagents_enabled=False))
     connect(monkeypatch, made)
     return made
 
@@ -372,7 +372,7 @@ UNDER_KEY = {"Idempotency-Key": "k"}
 @pytest.fixture
 async def summarising(monkeypatch: pytest.MonkeyPatch) -> SummarisingClient:
     services = fake_services(settings=settings_of_tests(), chat_model=ScriptedChatModel(answer=by_rule))
-    await fill(services)
+    await add_corpus(services)
     connect(monkeypatch, services)
     durable = SummarisingClient(services)
     durable.holds = True

@@ -11,16 +11,16 @@ from shared.platform.tokens import CHARS_PER_TOKEN
 from shared.wiring import Services
 from tests.fakes.models import ScriptedChatModel, scripted
 from tests.fakes.services import fake_services
-from tests.unit.answering.world import fill
 from tests.unit.functions.http_app import as_user, connect, make_app, problem_of, settings_of_tests
 from tests.unit.functions.summarising_app import SummarisingClient
 from tests.unit.summaries.summary_world import by_rule
+from tests.world import add_corpus
 
 
 @pytest.fixture
 async def services(monkeypatch: pytest.MonkeyPatch) -> Services:
     made = fake_services(settings=settings_of_tests(), chat_model=ScriptedChatModel(answer=by_rule))
-    await fill(made)
+    await add_corpus(made)
     connect(monkeypatch, made)
     return made
 

@@ -14,7 +14,6 @@ from shared.conversations.models import RememberTask
 from shared.platform.names import TURNS_QUEUE
 from shared.wiring import Services
 from tests.fakes.stores import InMemoryTaskQueues
-from tests.unit.answering.world import ANNA, world
 from tests.unit.conversations.test_threads import ask
 from tests.unit.functions.http_app import (
     IngestingClient,
@@ -24,13 +23,14 @@ from tests.unit.functions.http_app import (
     problem_of,
     settings_of_tests,
 )
+from tests.world import ANNA, corpus_services
 
 QUESTION = "At what pressure does the pump run?"
 
 
 @pytest.fixture
 async def services(monkeypatch: pytest.MonkeyPatch) -> Services:
-    made = await world(settings=settings_of_tests())
+    made = await corpus_services(settings=settings_of_tests())
     connect(monkeypatch, made)
     return made
 

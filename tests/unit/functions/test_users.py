@@ -16,7 +16,6 @@ from shared.erasure import threads as erased_threads
 from shared.platform.names import DOCUMENTS, ERASURES_QUEUE
 from shared.wiring import Services
 from tests.fakes.stores import InMemoryTaskQueues
-from tests.unit.answering.world import world
 from tests.unit.conversations.test_threads import ask
 from tests.unit.functions.http_app import (
     IngestingClient,
@@ -26,6 +25,7 @@ from tests.unit.functions.http_app import (
     problem_of,
     settings_of_tests,
 )
+from tests.world import corpus_services
 
 
 class Client(IngestingClient):
@@ -57,7 +57,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 async def services(monkeypatch: pytest.MonkeyPatch) -> Services:
-    made = await world(settings=settings_of_tests())
+    made = await corpus_services(settings=settings_of_tests())
     connect(monkeypatch, made)
     return made
 

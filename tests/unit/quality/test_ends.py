@@ -24,7 +24,7 @@ from tests.fakes.background import background_done
 from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.stores_quality import InMemoryQualityStore
 from tests.unit.answering.figure_world import picture
-from tests.unit.answering.world import ANNA, Model, plan, world
+from tests.world import ANNA, Model, corpus_services, plan
 
 QUESTION = "At what pressure does the pump run?"
 
@@ -39,7 +39,7 @@ def recorded(services: Services) -> list[AnswerRecord]:
 
 
 async def test_an_answer_is_recorded_with_its_numbers() -> None:
-    services = await world()
+    services = await corpus_services()
     request = await begun(services, project_id=None)
     await run_to_end(request.run_id, services)
     (noted,) = recorded(services)
@@ -53,7 +53,7 @@ async def test_an_answer_is_recorded_with_its_numbers() -> None:
 
 
 async def test_a_record_names_neither_the_run_nor_its_owner_and_holds_no_words() -> None:
-    services = await world()
+    services = await corpus_services()
     request = await begun(services)
     await run_to_end(request.run_id, services)
     (noted,) = recorded(services)
@@ -65,7 +65,7 @@ async def test_a_record_names_neither_the_run_nor_its_owner_and_holds_no_words()
 @pytest.mark.parametrize(("tag", "shown"), [('<figure block_id="manual-figure-1"/>', 1), ("", 0)])
 async def test_pictures_that_could_have_been_shown_are_counted(tag: str, shown: int) -> None:
     answer = 'It runs at 15 bar. <cite doc_id="manual" quote="The pump runs at 15 bar."/>'
-    services = await world(Model(plan(), answer=answer + tag))
+    services = await corpus_services(Model(plan(), answer=answer + tag))
     beside = picture(image_caption="Figure 1: The canteen in winter")
     (vector,) = await services.embedder.embed(["canteen"], CallLimits(timeout_s=1))
     row = beside.model_dump(exclude={"score", "content"}) | {"access_control_list": ["engineering"]}
@@ -77,7 +77,7 @@ async def test_pictures_that_could_have_been_shown_are_counted(tag: str, shown: 
 
 
 async def test_the_project_of_the_question_is_kept() -> None:
-    services = await world(Model(plan(), answer='<gap missing="it" next_step="ask"/>'))
+    services = await corpus_services(Model(plan(), answer='<gap missing="it" next_step="ask"/>'))
     request = await begun(services, project_id="pumps")
     await run_to_end(request.run_id, services)
     (noted,) = recorded(services)
@@ -85,7 +85,7 @@ async def test_the_project_of_the_question_is_kept() -> None:
 
 
 async def test_a_run_that_fails_is_recorded_with_the_plan_that_it_had() -> None:
-    services = await world(Model(plan()))
+    services = await corpus_services(Model(plan()))
     request = await begun(services)
     state = start()
     for _ in range(2):
@@ -101,7 +101,7 @@ async def test_a_run_that_fails_is_recorded_with_the_plan_that_it_had() -> None:
 
 
 async def test_a_cancelled_run_is_recorded_as_such() -> None:
-    services = await world()
+    services = await corpus_services()
     request = await begun(services)
     for _ in range(2):
         await cancel_run(request.run_id, services)
@@ -119,7 +119,7 @@ async def test_it_is_recorded_after_the_last_event() -> None:
             return await super().add(record)
 
     late = Late()
-    services = await world(quality=late)
+    services = await corpus_services(quality=late)
     request = await begun(services)
     await run_to_end(request.run_id, services)
     assert late.seen == "COMPLETE"
@@ -141,7 +141,7 @@ class Broken(InMemoryQualityStore):
 @pytest.mark.parametrize("hangs", [False, True])
 async def test_a_store_that_fails_costs_no_answer(monkeypatch: pytest.MonkeyPatch, *, hangs: bool) -> None:
     monkeypatch.setattr("shared.quality.recording.NOTE_LIMIT_S", 0.05)
-    services = await world(quality=Broken(hangs=hangs))
+    services = await corpus_services(quality=Broken(hangs=hangs))
     request = await begun(services)
     await run_to_end(request.run_id, services)
     record = await services.runs.get(request.run_id)
@@ -157,7 +157,7 @@ async def test_a_log_that_is_not_as_expected_costs_no_answer() -> None:
             strange = ('{"name":"TOOL_RESULT"',) if ended and not offset else ()
             return written.model_copy(update={"lines": (*written.lines, *strange)})
 
-    services = await world(run_log=Strange())
+    services = await corpus_services(run_log=Strange())
     request = await begun(services)
     await run_to_end(request.run_id, services)
     record = await services.runs.get(request.run_id)
@@ -166,7 +166,7 @@ async def test_a_log_that_is_not_as_expected_costs_no_answer() -> None:
 
 
 async def test_old_records_go_and_young_ones_stay() -> None:
-    services = await world()
+    services = await corpus_services()
     request = await begun(services)
     await run_to_end(request.run_id, services)
     days = services.settings.conversations.run_retention_days

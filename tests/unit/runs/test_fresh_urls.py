@@ -11,7 +11,7 @@ from shared.runs.models import RunAnswer
 from tests.fakes.blob_store import InMemoryBlobStore
 from tests.fakes.search_index import InMemorySearchIndex
 from tests.unit.answering.figure_world import add_pictures, figure
-from tests.unit.answering.world import ANNA, BEN, world
+from tests.world import ANNA, BEN, corpus_services
 
 
 def answer(*doc_ids: str) -> RunAnswer:
@@ -19,7 +19,7 @@ def answer(*doc_ids: str) -> RunAnswer:
 
 
 async def test_a_reader_gets_an_address_that_is_good_for_an_hour_from_now() -> None:
-    services = await world()
+    services = await corpus_services()
     await add_pictures(services)
     (shown,) = (await refresh_answer(answer("manual"), ANNA, services)).figures
     assert shown.image_url is not None
@@ -30,7 +30,7 @@ async def test_a_reader_gets_an_address_that_is_good_for_an_hour_from_now() -> N
 
 
 async def test_who_may_not_read_the_document_gets_no_address() -> None:
-    services = await world()
+    services = await corpus_services()
     await add_pictures(services)
     (shown,) = (await refresh_answer(answer("manual"), BEN, services)).figures
     assert (shown.image_url, shown.image_url_expires_at) == (None, None)
@@ -38,13 +38,13 @@ async def test_who_may_not_read_the_document_gets_no_address() -> None:
 
 
 async def test_rights_that_are_about_to_be_taken_count_already() -> None:
-    services = await world()
+    services = await corpus_services()
     await add_pictures(services, wanted=("nobody",))
     assert (await refresh_answer(answer("manual"), ANNA, services)).figures[0].image_url is None
 
 
 async def test_a_whole_thread_costs_one_question_to_the_index() -> None:
-    services = await world()
+    services = await corpus_services()
     await add_pictures(services)
     await add_pictures(services, "report-2023", ("*",))
     assert isinstance(services.documents_index, InMemorySearchIndex)
@@ -57,7 +57,7 @@ async def test_a_whole_thread_costs_one_question_to_the_index() -> None:
 
 
 async def test_an_address_of_the_past_is_never_given_again() -> None:
-    services = await world()
+    services = await corpus_services()
     old = figure().model_copy(update={"image_url": "https://old", "image_url_expires_at": datetime.now(UTC)})
     read = await refresh_answer(RunAnswer(run_id="r", text="T", figures=(old,)), ANNA, services)
     assert read.figures[0].image_url is None
@@ -69,6 +69,6 @@ async def test_an_answer_can_be_read_when_nothing_can_be_signed(failure: Excepti
         async def read_url(self, container: str, name: str, lifetime_s: float) -> SignedUrl:
             raise failure
 
-    services = await world(blobs=Unsigned())
+    services = await corpus_services(blobs=Unsigned())
     await add_pictures(services)
     assert (await refresh_answer(answer("manual"), ANNA, services)).figures[0].image_url is None

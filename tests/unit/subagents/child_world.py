@@ -28,7 +28,7 @@ from shared.subagents.turn import take_turn
 from shared.wiring import Services
 from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.services import fake_services
-from tests.unit.answering.world import ANNA
+from tests.world import ANNA
 
 RUN = "run-1"
 STEP = 4

@@ -12,7 +12,7 @@ from shared.subagents.policy_input import DelegationRequest
 from shared.wiring import Services
 from tests.fakes.services import fake_services, fake_settings
 from tests.fakes.stores_subagents import InMemoryControlStore
-from tests.unit.answering.world import ANNA, plan
+from tests.world import ANNA, plan
 
 RUN = "run-1"
 STEP = 4

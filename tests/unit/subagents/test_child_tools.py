@@ -15,7 +15,6 @@ from shared.tools.registry import TOOLS
 from shared.tools.web_search import WebSearch
 from tests.fakes.search_index import InMemorySearchIndex
 from tests.fakes.services import fake_settings
-from tests.unit.answering.world import BEN
 from tests.unit.subagents.child_models import CountedModel
 from tests.unit.subagents.child_world import (
     FILTER,
@@ -29,6 +28,7 @@ from tests.unit.subagents.child_world import (
     evidence,
     proof,
 )
+from tests.world import BEN
 
 WEB: tuple[SubagentTool, ...] = ("web_search", "retrieve_documents")
 AMPLE = {"max_child_tokens": 20_000}  # for two turns of work

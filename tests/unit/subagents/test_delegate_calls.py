@@ -13,7 +13,6 @@ from shared.subagents.results import call_result, collect
 from shared.tools.delegate import Delegate, DelegateParameters
 from shared.wiring import Services
 from tests.fakes.services import fake_settings
-from tests.unit.answering.world import world
 from tests.unit.subagents.delegation_requests import (
     RUN,
     STEP,
@@ -26,6 +25,7 @@ from tests.unit.subagents.delegation_requests import (
     services_with,
 )
 from tests.unit.subagents.test_deciding_together import UntouchedControl
+from tests.world import corpus_services
 
 SURE = {"hits": (hit("manual", 0, 0.7), hit("other", 0, 0.5)), "records": (record("manual"),)}
 
@@ -103,7 +103,7 @@ async def test_sub_agents_that_the_question_had_before_count() -> None:
 
 
 async def test_documents_of_a_comparison_that_fit_are_to_be_read_by_the_model() -> None:
-    services = await world(settings=fake_settings())
+    services = await corpus_services(settings=fake_settings())
     short = call(comparison("report-2023", "report-2024", asked={"deep": False}), profile="comparator")
     found = {"hits": short.evidence.hits, "records": tuple(map(record, ("report-2023", "report-2024")))}
     short = replace(short, evidence=short.evidence.model_copy(update=found))
@@ -113,7 +113,7 @@ async def test_documents_of_a_comparison_that_fit_are_to_be_read_by_the_model() 
 
 
 async def test_a_page_may_be_long() -> None:
-    services = await world(settings=fake_settings())
+    services = await corpus_services(settings=fake_settings())
     block = {"block_id": "sheet-1", "doc_id": "report-2023", "block_type": "text", "version": 1}
     row = {**block, "content": "word " * 20_000, "access_control_list": ["*"], "filename": "report-2023.xlsx"}
     await services.content_index.upload([row])

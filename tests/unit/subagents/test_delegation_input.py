@@ -19,7 +19,7 @@ from shared.subagents.policy_input import (
 )
 from shared.subagents.policy_models import DelegationPolicyInput, DocScope, RetrievalStats, RuntimeBudget
 from tests.fakes.services import fake_settings
-from tests.unit.answering.world import ANNA, plan
+from tests.world import ANNA, plan
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -9,14 +9,14 @@ from shared.subagents.policy_input import DelegationRequest
 from shared.wiring import Services
 from tests.fakes.search_index import InMemorySearchIndex
 from tests.fakes.services import fake_settings
-from tests.unit.answering.world import world
 from tests.unit.subagents.delegation_requests import decided, delegation_request
 from tests.unit.subagents.delegation_requests import record as record_of
+from tests.world import corpus_services
 
 
 async def library(*filenames: str, readers: tuple[str, ...] = ("*",)) -> Services:
     """Documents by their file names, which are their ids, too; the last may be read by `readers`."""
-    services = await world(settings=fake_settings(whole_documents_tokens=0))
+    services = await corpus_services(settings=fake_settings(whole_documents_tokens=0))
     for filename in filenames:
         acl = readers if filename == filenames[-1] else ("*",)
         changes = {"filename": filename, "title": filename, "status": "ready", "access_control_list": acl}

@@ -26,9 +26,9 @@ from tests.fakes.blob_store import InMemoryBlobStore
 from tests.fakes.search_index import InMemorySearchIndex
 from tests.fakes.services import fake_settings
 from tests.unit.answering.figure_world import add_pictures
-from tests.unit.answering.world import ANNA, BEN, world
 from tests.unit.subagents.children import claim, state
 from tests.unit.subagents.delegation_requests import STEP, comparison, decided, hit
+from tests.world import ANNA, BEN, corpus_services
 
 
 async def delegating(services: Services) -> RunRequest:
@@ -81,7 +81,7 @@ async def completed(services: Services, answer: RunAnswer) -> RunRequest:
 
 
 async def test_a_run_shows_its_sub_agents_while_they_work() -> None:
-    services = await world(settings=fake_settings(whole_documents_tokens=0))
+    services = await corpus_services(settings=fake_settings(whole_documents_tokens=0))
     request = await delegating(services)
     (begun,) = (await seen(services, request.run_id)).sub_agents
     assert (begun.badge, begun.status, begun.turns, begun.claims) == ("Comparator", "running", 0, 0)
@@ -99,13 +99,13 @@ async def test_a_run_without_sub_agents_costs_no_look_for_any() -> None:
         def list_blobs(self, container: str, prefix: str = "") -> AsyncIterator[BlobProperties]:
             pytest.fail("there is nothing to look for")
 
-    services = await world(settings=fake_settings(whole_documents_tokens=0), blobs=Unlisted())
+    services = await corpus_services(settings=fake_settings(whole_documents_tokens=0), blobs=Unlisted())
     request = await begin_run(ChatRequest(question="At what pressure?"), ANNA, services)
     assert (await seen(services, request.run_id)).sub_agents == ()
 
 
 async def test_of_a_run_that_was_cancelled_it_is_told_how_far_they_got() -> None:
-    services = await world(settings=fake_settings(whole_documents_tokens=0))
+    services = await corpus_services(settings=fake_settings(whole_documents_tokens=0))
     request = await delegating(services)
     await cancel_run(request.run_id, services)
     (view,) = (await seen(services, request.run_id)).sub_agents
@@ -113,7 +113,7 @@ async def test_of_a_run_that_was_cancelled_it_is_told_how_far_they_got() -> None
 
 
 async def test_they_are_shown_with_the_answer_and_in_the_thread() -> None:
-    services = await world(settings=fake_settings(whole_documents_tokens=0))
+    services = await corpus_services(settings=fake_settings(whole_documents_tokens=0))
     await add_pictures(services)
     request = await completed(services, doubting("manual"))
     view = await seen(services, request.run_id)
@@ -126,14 +126,14 @@ async def test_they_are_shown_with_the_answer_and_in_the_thread() -> None:
 
 
 async def test_nobody_else_sees_them() -> None:
-    services = await world(settings=fake_settings(whole_documents_tokens=0))
+    services = await corpus_services(settings=fake_settings(whole_documents_tokens=0))
     request = await delegating(services)
     with pytest.raises(NotFoundError):
         await owned_run(request.run_id, BEN, services.runs)
 
 
 async def test_doubts_about_a_document_go_with_the_right_to_read_it() -> None:
-    services = await world(settings=fake_settings(whole_documents_tokens=0))
+    services = await corpus_services(settings=fake_settings(whole_documents_tokens=0))
     await add_pictures(services)
     kept = await refresh_answer(doubting("manual"), ANNA, services)
     assert kept.sub_agents[0].uncertainty
@@ -145,7 +145,7 @@ async def test_doubts_about_a_document_go_with_the_right_to_read_it() -> None:
 
 
 async def test_doubts_of_a_sub_agent_at_work_go_the_same_way() -> None:
-    services = await world(settings=fake_settings(whole_documents_tokens=0))
+    services = await corpus_services(settings=fake_settings(whole_documents_tokens=0))
     request = await delegating(services)
     await leaves(services, request.run_id, state([hit("manual", 1)], uncertainty=("About 15 bar.",)))
     (hidden,) = (await seen(services, request.run_id)).sub_agents
@@ -163,14 +163,14 @@ async def test_doubts_stay_hidden_while_nobody_can_say_who_may_read() -> None:
         async def search(self, request: SearchRequest) -> SearchPage:
             raise CallTimeoutError("away")
 
-    services = await world(settings=fake_settings(whole_documents_tokens=0))
+    services = await corpus_services(settings=fake_settings(whole_documents_tokens=0))
     request = await completed(services, doubting("manual"))
     away = type(services)(**{**vars(services), "documents_index": Away("doc_id")})
     assert (await seen(away, request.run_id)).sub_agents[0].uncertainty == ()
 
 
 async def test_erasing_a_run_ends_its_sub_agents_and_takes_all_of_theirs_away() -> None:
-    services = await world(settings=fake_settings(whole_documents_tokens=0))
+    services = await corpus_services(settings=fake_settings(whole_documents_tokens=0))
     request = await delegating(services)
     await leaves(services, request.run_id, state([hit("manual", 1)]))
     stopped: list[str] = []
@@ -189,7 +189,7 @@ async def test_erasing_a_run_ends_its_sub_agents_and_takes_all_of_theirs_away() 
 
 
 async def test_an_old_run_is_forgotten_with_its_sub_agents() -> None:
-    services = await world(settings=fake_settings(whole_documents_tokens=0))
+    services = await corpus_services(settings=fake_settings(whole_documents_tokens=0))
     request = await delegating(services)
     await leaves(services, request.run_id, state([hit("manual", 1)]))
     await cancel_run(request.run_id, services)

@@ -22,9 +22,9 @@ from shared.tools.web_search import WebSearch
 from shared.wiring import Services
 from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.services import fake_settings
-from tests.unit.answering.world import ANNA, Model, plan, world
 from tests.unit.subagents.children import claim, state, web_claim
 from tests.unit.subagents.delegation_requests import hit
+from tests.world import ANNA, Model, corpus_services, plan
 
 ABSTAINS = '<gap missing="the pressure" next_step="Ask."/>'
 WEB = "**From outside sources, not from your documents:**"
@@ -69,7 +69,7 @@ async def ask(services: Services, run_children: RunChildren, **body: Any) -> tup
 
 async def unsure(answer: str = ABSTAINS, **settings: Any) -> Services:
     """A world whose documents fit no question well, beside a web that can be searched."""
-    made = await world(
+    made = await corpus_services(
         Model(plan(), answer=answer), settings=fake_settings(max_retrieval_attempts=1, **settings)
     )
     return replace(made, web_search=Web())

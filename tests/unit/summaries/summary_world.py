@@ -27,7 +27,7 @@ from shared.summaries.summaries import begin_summary, start_of, view_summary
 from shared.wiring import Services
 from tests.fakes.models import Reply, ScriptedChatModel
 from tests.fakes.services import fake_services, fake_settings
-from tests.unit.answering.world import ANNA, fill
+from tests.world import ANNA, add_corpus
 
 ANSWERS = Callable[[Prompt], Reply]
 
@@ -57,7 +57,7 @@ def by_rule(prompt: Prompt) -> Reply:
 
 async def services_of(answer: ANSWERS = by_rule, **settings: Any) -> Services:
     services = fake_services(chat_model=ScriptedChatModel(answer=answer), settings=fake_settings(**settings))
-    await fill(services)
+    await add_corpus(services)
     return services
 
 

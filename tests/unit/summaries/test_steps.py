@@ -13,7 +13,6 @@ from shared.summaries.steps import perform
 from shared.summaries.summaries import begin_summary, view_summary
 from shared.wiring import Services
 from tests.fakes.models import Reply, ScriptedChatModel, scripted
-from tests.unit.answering.world import ANNA, BEN
 from tests.unit.summaries.summary_world import (
     ANSWERS,
     add_blocks,
@@ -24,6 +23,7 @@ from tests.unit.summaries.summary_world import (
     services_of,
     summarise,
 )
+from tests.world import ANNA, BEN
 
 
 async def test_documents_become_one_cited_summary() -> None:

@@ -19,8 +19,8 @@ from shared.summaries.summaries import (
     view_summary,
 )
 from tests.fakes.models import ScriptedChatModel
-from tests.unit.answering.world import ANNA, BEN
 from tests.unit.summaries.summary_world import begin, services_of, summarise
+from tests.world import ANNA, BEN
 
 
 async def test_a_cancelled_summary_reads_no_further_and_stays_cancelled() -> None:

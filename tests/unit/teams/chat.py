@@ -31,7 +31,7 @@ from shared.wiring import Services
 from tests.fakes.bot import InMemoryBotTurnStore, RecordingOrchestrations, RecordingOutbox, Said
 from tests.fakes.directory import InMemoryDirectory
 from tests.fakes.services import fake_settings
-from tests.unit.answering.world import Model, plan, world
+from tests.world import Model, corpus_services, plan
 
 ANNA = BotSender(channel_user_id="29:anna", object_id="anna", tenant_id="tenant")
 BEN = BotSender(channel_user_id="29:ben", object_id="ben", tenant_id="tenant")
@@ -157,7 +157,7 @@ async def chat(model: Model | None = None, **settings: Any) -> Chat:
     """A bot for people of one organisation; the directory knows Anna, an engineer, and Ben."""
     outbox, turns = RecordingOutbox(), InMemoryBotTurnStore()
     directory = InMemoryDirectory({"anna": frozenset({"engineering"}), "ben": frozenset()})
-    services = await world(
+    services = await corpus_services(
         model or Model(plan()),
         settings=fake_settings(**{"subagents_enabled": False, "bot_stream_seconds": 0.3, **settings}),
         directory=directory,

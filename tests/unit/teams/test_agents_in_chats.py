@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from shared.runs.working_memory import WorkingMemory
-from tests.unit.answering.world import Model, plan
 from tests.unit.teams.chat import ANNA, ANSWERED, BEN, GROUP, QUESTION, Chat, chat
+from tests.world import Model, plan
 
 AGENT = """---
 name: {name}

@@ -10,8 +10,8 @@ from shared.wiring import Services
 from tests.fakes.directory import InMemoryDirectory
 from tests.fakes.models import ScriptedChatModel
 from tests.fakes.services import fake_services
-from tests.unit.answering.world import Model, plan
 from tests.unit.teams.chat import ANNA, ANSWERED, BEN, GROUP, PERSONAL, QUESTION, chat
+from tests.world import Model, plan
 
 
 async def test_a_question_is_answered_with_its_source() -> None:

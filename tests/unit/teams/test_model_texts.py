@@ -8,10 +8,10 @@ from shared.evidence.reader_text import readable
 from shared.teams.outgoing import in_words, messages_of, split
 from tests.contract.injection import shown
 from tests.fakes.models import ScriptedChatModel
-from tests.unit.answering.world import Model, plan
 from tests.unit.evidence.reader_text_corpus import live_parts
 from tests.unit.functions.test_model_texts import REPLIES
 from tests.unit.teams.chat import QUESTION, chat
+from tests.world import Model, plan
 
 pytestmark = pytest.mark.attack("forged names")
 

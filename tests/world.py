@@ -1,0 +1,211 @@
+"""The app in memory: its real services over ports in this process, and a chat model that follows a script.
+
+    world = World()                                        # no documents yet
+    world = World(Model(plan(), answer="15 bar."))         # another model
+    world = World(settings=fake_settings(max_retrieval_attempts=1))
+    world = World(web_search=FoundPages())                 # any part of `Services`
+    world = World(engine=True)                             # the local search engine ranks and checks rows
+
+    await world.add("manual", "The pump runs at 15 bar.", readers=("engineering",))
+    view, events = await world.ask("At what pressure?", BEN)
+
+Only the ports are replaced: search, tables, blobs, queues, models, the directory. Everything above them is
+the app's own code. What replaces a port passes the contract suite of the real one (tests/contract/clients):
+indexes against the local search server, tables and blobs against Azurite. The search index is the simple one
+of `tests.fakes.search_index` by default: two indexes of the engine with three documents take 50 ms of
+processor time, simple ones half a millisecond, and a thousand tests make them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from shared.access.models import UserContext
+from shared.answering.inline import RunChildren, run_to_end
+from shared.answering.runs import begin_run, view_run
+from shared.evidence.repairs import RepairedQuotations
+from shared.platform.language_models.models import CallLimits, ChatModel, Prompt
+from shared.retrieval.documents import DocumentSearch
+from shared.retrieval.models import DocumentRecord
+from shared.retrieval.schema import content_index, documents_index
+from shared.retrieval.secured_index import SecuredIndex
+from shared.runs.events import RunEvent
+from shared.runs.models import ChatRequest, RunView
+from shared.runs.plan import PlannedTodo, QuestionPlan
+from shared.runs.run_store import owned_run
+from shared.wiring import Services
+from tests.fakes.local_engine import LocalSearchIndex
+from tests.fakes.models import Reply, ScriptedChatModel
+from tests.fakes.run_log import InMemoryRunLog
+from tests.fakes.services import fake_services
+
+ANNA = UserContext(user_id="anna", groups=("engineering",))
+BEN = UserContext(user_id="ben")
+QUESTION = "At what pressure does the pump run?"
+UPLOADED = datetime(2026, 1, 1, tzinfo=UTC)
+_LIMITS = CallLimits(timeout_s=1)
+
+TEXTS = {
+    "manual": ("The pump runs at 15 bar.", ("engineering",)),
+    "report-2023": ("Revenue was 48 million euros.", ("*",)),
+    "report-2024": ("Revenue was 53 million euros.", ("*",)),
+}
+
+
+def plan(**changes: Any) -> QuestionPlan:
+    """Return a plan for `QUESTION`, with some fields changed."""
+    values: dict[str, Any] = {
+        "query_type": "CONTENT_SEARCH",
+        "intent": "fact_lookup",
+        "standalone_question": QUESTION,
+        "reply": "",
+        "search_queries": ("pump pressure",),
+        "language": "en",
+        "filters": (),
+        "document_references": (),
+        "todo": (
+            PlannedTodo(description="Known", acceptance_criteria="Cited", dependencies=()),
+            PlannedTodo(description="Checked", acceptance_criteria="Cited", dependencies=()),
+        ),
+    }
+    return QuestionPlan.model_validate({**values, **changes})
+
+
+@dataclass
+class Model:
+    """Replies to the three prompts of a plain question."""
+
+    plan: Reply
+    answer: Reply = 'It runs at 15 bar. <cite doc_id="manual" quote="The pump runs at 15 bar."/>'
+    repair: Reply = RepairedQuotations(quotations=())  # noqa: RUF009  # frozen
+
+    def chat_model(self) -> ScriptedChatModel:
+        replies = {"plan": lambda: self.plan, "answer": lambda: self.answer, "repair": lambda: self.repair}
+
+        def answer(prompt: Prompt) -> Reply:
+            return replies[prompt.name]()
+
+        return ScriptedChatModel(answer=answer)
+
+
+class World:
+    """The app's services in memory, and what tests do with them.
+
+    Args:
+        model: the chat model; by default, one that plans and answers `QUESTION`.
+        engine: search with the local engine instead of the simple index.
+        parts: fields of `Services` to replace.
+    """
+
+    def __init__(self, model: Model | ChatModel | None = None, *, engine: bool = False, **parts: Any) -> None:
+        chat_model = model or Model(plan())
+        if isinstance(chat_model, Model):
+            chat_model = chat_model.chat_model()
+        engines = _engines() if engine else {}
+        self.services: Services = fake_services(**{"chat_model": chat_model, **engines, **parts})
+
+    async def add(self, doc_id: str, *texts: str, readers: Sequence[str] = ("*",), **record: Any) -> None:
+        """Add a document with a page and a block for each text.
+
+        Args:
+            record: fields of `DocumentRecord`; those that blocks have, too, are set there as well.
+        """
+        await add_document(self.services, doc_id, *texts, readers=readers, **record)
+
+    async def add_corpus(self) -> None:
+        """Add the manual, which engineers may read, and two reports, which everybody may."""
+        await add_corpus(self.services)
+
+    async def ask(
+        self, question: str = QUESTION, user: UserContext = ANNA, **body: Any
+    ) -> tuple[RunView, list[RunEvent]]:
+        """Ask a question and run it to its end."""
+        return await ask(self.services, question, user, **body)
+
+    def documents_of(self, user_id: str) -> DocumentSearch:
+        """Return the documents that a person may read, as tools see them."""
+        return DocumentSearch(SecuredIndex(self.services.documents_index, UserContext(user_id=user_id)))
+
+
+async def corpus_services(model: Model | None = None, **parts: Any) -> Services:
+    """Return the services of a world with the corpus of `World.add_corpus`."""
+    world = World(model, **parts)
+    await world.add_corpus()
+    return world.services
+
+
+async def add_corpus(services: Services) -> None:
+    """Add the three documents of `TEXTS`."""
+    for doc_id, (text, readers) in TEXTS.items():
+        await add_document(
+            services,
+            doc_id,
+            text,
+            readers=readers,
+            title=doc_id.replace("-", " "),
+            document_type="manual" if doc_id == "manual" else "report",
+        )
+
+
+async def add_document(
+    services: Services, doc_id: str, *texts: str, readers: Sequence[str] = ("*",), **record: Any
+) -> None:
+    """Write a document into both indexes, with a page and a block for each text."""
+    values: dict[str, Any] = {
+        "doc_id": doc_id,
+        "filename": f"{doc_id}.pdf",
+        "upload_date": UPLOADED,
+        "summary_brief": f"About {doc_id}.",
+        "status": "ready",
+        "access_control_list": tuple(readers),
+    }
+    document = DocumentRecord(**{**values, **record})
+    await services.documents_index.upload([document.model_dump(mode="json")])
+    if not texts:
+        return
+    vectors = await services.embedder.embed(list(texts), _LIMITS)
+    blocks = [
+        {
+            "block_id": f"{doc_id}-{number}",
+            "doc_id": doc_id,
+            "project_id": document.project_id,
+            "filename": document.filename,
+            "block_type": "text",
+            "page_number": number,
+            "ordinal": number - 1,
+            "content": text,
+            "content_vector": list(vector),
+            "access_control_list": list(readers),
+        }
+        for number, (text, vector) in enumerate(zip(texts, vectors, strict=True), start=1)
+    ]
+    await services.content_index.upload(blocks)
+
+
+async def ask(
+    services: Services,
+    question: str = QUESTION,
+    user: UserContext = ANNA,
+    *,
+    children: RunChildren | None = None,
+    **body: Any,
+) -> tuple[RunView, list[RunEvent]]:
+    """Ask a question, run it to its end, and return the run with its events.
+
+    Args:
+        children: runs sub-agents; by default, in this process.
+        body: further fields of `ChatRequest`.
+    """
+    request = await begin_run(ChatRequest.model_validate({"question": question, **body}), user, services)
+    await run_to_end(request.run_id, services, children=children)
+    view = await view_run(await owned_run(request.run_id, user, services.runs), services, user)
+    assert isinstance(services.run_log, InMemoryRunLog)
+    return view, services.run_log.events(request.run_id)
+
+
+def _engines() -> dict[str, LocalSearchIndex]:
+    return {
+        "content_index": LocalSearchIndex(content_index("content", 64)),
+        "documents_index": LocalSearchIndex(documents_index("documents")),
+    }
