@@ -19,8 +19,10 @@ from shared.answering.agent_files import read_agent
 from shared.answering.clarification import read_answer
 from shared.answering.inline import run_to_end, waits
 from shared.answering.loop import LoopState, observe
+from shared.answering.models import Turn as AskingTurn
 from shared.answering.services import AnsweringServices
 from shared.answering.steps import AnswerArrived
+from shared.answering.web_consent import is_granted
 from shared.platform.blobs import BlobStore, find_model, write_model
 from shared.platform.errors import AccessDeniedError, CallerError, ConfigurationError, GroundworkError
 from shared.platform.models import Model
@@ -53,14 +55,14 @@ MAX_CHARS = 4000  # of one question or answer
 
 
 class SessionHistory:
-    """Earlier turns by session id, in memory."""
+    """Earlier turns by session id, in memory, with the person's consent to the use of the web."""
 
     def __init__(self) -> None:
-        self._sessions: OrderedDict[str, tuple[Turn, ...]] = OrderedDict()
+        self._sessions: OrderedDict[str, Conversation] = OrderedDict()
 
     def of(self, session_id: str | None) -> Conversation:
-        """What was said; nothing in a session that is new."""
-        return Conversation(turns=self._sessions.get(session_id or "", ()))
+        """Return the conversation so far; an empty one for a new session."""
+        return self._sessions.get(session_id or "", Conversation())
 
     def remember(self, session_id: str, question: str, answer: RunAnswer) -> None:
         """Add a turn at the end; the oldest ones make room."""
@@ -72,7 +74,16 @@ class SessionHistory:
             filenames=tuple(names.values()),
             block_ids=tuple(dict.fromkeys(cited.block_id for cited in answer.citations if cited.block_id)),
         )
-        self._sessions[session_id] = (*self.of(session_id).turns, turn)[-MAX_TURNS:]
+        before = self.of(session_id)
+        turns = (*before.turns, turn)[-MAX_TURNS:]
+        self._keep(session_id, before.model_copy(update={"turns": turns}))
+
+    def keep_web_consent(self, session_id: str, *, allowed: bool) -> None:
+        """Remember whether questions of the session may use the web."""
+        self._keep(session_id, self.of(session_id).model_copy(update={"web_allowed": allowed}))
+
+    def _keep(self, session_id: str, conversation: Conversation) -> None:
+        self._sessions[session_id] = conversation
         self._sessions.move_to_end(session_id)
         while len(self._sessions) > MAX_SESSIONS:
             self._sessions.popitem(last=False)
@@ -185,7 +196,7 @@ class Agent:
             user_message,
             session_id,
             agent=self.definition,
-            conversation=self.sessions.of(session_id),
+            sessions=self.sessions,
         )
         async with aclosing(events):
             async for event in events:
@@ -210,7 +221,7 @@ async def _answer_message(
     session_id: str | None,
     *,
     agent: AgentDefinition | None,
-    conversation: Conversation,
+    sessions: SessionHistory,
 ) -> AsyncGenerator[RunEvent]:
     """Every event of the answer as it happens; COMPLETE, ERROR or ASK_USER is the last.
 
@@ -226,7 +237,7 @@ async def _answer_message(
             user=agent.narrowed(user) if agent else user,
             question=user_message,
             created_at=datetime.now(UTC),
-            conversation=conversation,
+            conversation=sessions.of(session_id),
             agent=agent,
         )
         await WorkingMemory(services.blobs, request.run_id).put_request(request)
@@ -238,7 +249,11 @@ async def _answer_message(
         except CallerError as unknown:
             yield _asked_again(waiting, unknown)
             return
-        await WorkingMemory(services.blobs, waiting.run_id).put(waiting.state.ask_step, choice, "answered")
+        memory = WorkingMemory(services.blobs, waiting.run_id)
+        await memory.put(waiting.state.ask_step, choice, "answered")
+        asking = await memory.find(waiting.state.ask_step, AskingTurn, "turn")
+        if asking is not None and asking.asks_consent:
+            sessions.keep_web_consent(session.session_id, allowed=is_granted(choice))
         await session.forget()
         run_id, state = waiting.run_id, observe(waiting.state, AnswerArrived())
     events = _events(services.using(run_log=MemoryRunLog()), run_id, state, session)

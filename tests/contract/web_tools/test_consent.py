@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from shared.answering.agent import Agent
 from shared.answering.clarification_steps import answer_clarification
 from shared.answering.effects import perform
 from shared.answering.inline import run_to_end, waits
@@ -161,6 +162,21 @@ async def test_sub_agent_of_the_web_starts_after_consent_alone(
     assert not waits(await answer(world, run_id, state, choice=choice))
     assert started == profiles
     assert (await view_of(world, run_id)).status == "completed"
+
+
+async def test_session_of_an_agent_in_a_program_asks_once(web: MakeWeb) -> None:
+    world = await web(SEARCH, ANSWER, plan(), SEARCH, ANSWER, web_consent="ask")
+    agent = Agent.create_rag_agent(world.services, ANNA)
+
+    async def last(text: str) -> str:
+        events = [event async for event in agent.execute(text, "session")]
+        return events[-1].name
+
+    assert await last("At what pressure may pumps run?") == "ASK_USER"
+    assert world.search.queries == []
+    assert await last("yes") == "COMPLETE"
+    assert await last("And at most?") == "COMPLETE"
+    assert len(world.search.queries) == 2
 
 
 async def test_step_that_is_repeated_asks_once_and_sends_once(web: MakeWeb) -> None:

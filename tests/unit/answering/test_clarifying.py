@@ -1,5 +1,6 @@
 """Runs that ask which document is meant, over fakes: asked, answered, not answered, answered late."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -183,6 +184,7 @@ async def test_run_whose_question_back_expired_leaves_nothing_behind() -> None:
     runs: list[set[str]] = []
     for _ in range(2):
         await messages(agent, QUESTION)
+        await asyncio.sleep(0.01)  # until the question has expired
         names = [blob.name async for blob in services.blobs.list_blobs(WORK, "runs/")]
         runs.append({name.split("/")[1] for name in names})
     first, second = runs
