@@ -6,5 +6,5 @@ updates both indexes; `steps` ends it. `uploads` and `changes` are what people d
 `reconciliation` repair what events missed.
 
 Pure: chunking, parsers.pdf_content, parsers.pdf_drawings, parsers.pdf_forms, parsers.pdf_geometry,
-parsers.pdf_headings, parsers.pdf_lines, parsers.pdf_tables.
+parsers.pdf_headings, parsers.pdf_lines, parsers.pdf_tables, parsers.pdf_unruled.
 """

@@ -33,12 +33,13 @@ from shared.ingestion.parsers.pdf_lines import (
     split_groups,
     without_furniture,
 )
-from shared.ingestion.parsers.pdf_tables import Table, place_tables, ruled_tables
+from shared.ingestion.parsers.pdf_page_tables import read_tables
+from shared.ingestion.parsers.pdf_tables import Table, place_tables
 from shared.ingestion.parsers.pdfium_forms import open_form
 from shared.ingestion.parsers.pdfium_objects import has_hidden_text
 from shared.ingestion.parsers.pdfium_page import read_page
 from shared.ingestion.parsers.scanned_drawings import scanned_drawings
-from shared.ingestion.parsers.tables import table_elements
+from shared.ingestion.parsers.tables import escaped_cell, table_elements, table_lines
 from shared.ingestion.parsers.text import meaningful_author, meaningful_title, page_ranges, text_paragraphs
 from shared.platform.errors import BadDocumentError
 from shared.platform.telemetry import get_logger
@@ -123,7 +124,7 @@ def _elements(pages: Sequence[list[Line]], reader: "_Reader") -> Iterator[Elemen
         for part in place_tables(page, reader.tables.get(page_number, ())):
             if isinstance(part, Table):
                 rows = [[hyphens.mend(cell) for cell in row] for row in part.rows]
-                yield from table_elements(rows, page_number)
+                yield from _table_elements(rows, page_number)
                 continue
             rule = ParagraphRule(part)
             for level, run in _runs(part, headings):
@@ -137,6 +138,15 @@ def _elements(pages: Sequence[list[Line]], reader: "_Reader") -> Iterator[Elemen
                     else:
                         yield paragraph_element(text, page_number)
         yield from reader.pictures.rest(page_number, hyphens)
+
+
+def _table_elements(rows: Sequence[Sequence[str]], page_number: int) -> Iterator[Element]:
+    """A table as elements. The header of one without is blank: a row of figures in its place would repeat."""
+    if any(rows[0]):
+        yield from table_elements(rows, page_number)
+    else:
+        text = table_lines([[escaped_cell(cell) for cell in row] for row in rows])
+        yield Element(kind="table", text=text, page_number=page_number)
 
 
 def _runs(page: Sequence[Line], headings: HeadingRule) -> Iterator[tuple[int | None, list[Line]]]:
@@ -195,7 +205,7 @@ class _Reader:
             content = read_page(page, is_tagged=self._is_tagged)
             sheet = Sheet(page, page_number, content)
             lines = page_lines(content.lines, page_number)
-            self.tables[page_number] = ruled_tables(content, lines)
+            self.tables[page_number] = read_tables(content, lines)
             if content.fields:
                 lines = with_filled(lines, content.fields, page_number)
             if content.headings:

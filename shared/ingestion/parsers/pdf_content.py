@@ -61,12 +61,14 @@ class Drawn(NamedTuple):
         region: visible bounds; None for what leaves nothing to see on white paper.
         segment_count: lines and curves of a path; 1 for others.
         edges: of a path, those that may be ruling lines; white ones too, tables are drawn with them.
+        is_pale: filled with a light colour, as the ground of text.
     """
 
     kind: Literal["path", "picture", "shading"]
     region: Region | None
     segment_count: int = 1
     edges: tuple[Edge, ...] = ()
+    is_pale: bool = False
 
 
 class TaggedHeading(NamedTuple):

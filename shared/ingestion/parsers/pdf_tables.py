@@ -19,6 +19,7 @@ _SAME_LINE = 0.5  # of a word's height
 _SAME = 3.0  # points: lines nearer than this are one, and lines that miss each other by less do cross
 _MAX_RULES = 250  # in each direction, after joining; more is a drawing
 _MIN_CELL = 5.0  # points
+_MIN_GRID = 14.0  # points: two rows of small print
 _MIN_FILLED = 0.6  # of the places: a chart's grid is mostly empty
 _MIN_HEADED = 0.5  # of the columns: otherwise the header stands above the lines, and is lost to the table
 _MIN_TEXTS = 4
@@ -131,12 +132,17 @@ def _groups(rows: Sequence[Rule], columns: Sequence[Rule]) -> Iterator[tuple[lis
             if _spans(row, column.at) and _spans(column, row.at):
                 nodes.unite(row_number, len(rows) + column_number)
     for members in nodes.all():
-        if len(members) < 4:
-            continue  # too few lines for two rows and two columns
         group_rows = [rows[node] for node in members if node < len(rows)]
         group_columns = [columns[node - len(rows)] for node in members if node >= len(rows)]
-        if len(group_rows) >= 2 and group_columns:
+        if len(group_rows) >= 2 and group_columns and _has_room(group_rows, group_columns):
             yield group_rows, group_columns
+
+
+def _has_room(rows: Sequence[Rule], columns: Sequence[Rule]) -> bool:
+    """Whether two rows and two columns of letters fit in: else they underline something, or frame it."""
+    ys = [rule.at for rule in rows] + [end for rule in columns for end in (rule.start, rule.end)]
+    xs = [rule.at for rule in columns] + [end for rule in rows for end in (rule.start, rule.end)]
+    return min(max(ys) - min(ys), max(xs) - min(xs)) >= _MIN_GRID
 
 
 def _spans(rule: Rule, position: float) -> bool:
@@ -320,7 +326,14 @@ def ruled_tables(page: PageContent, lines: Sequence[Line]) -> list[Table]:
     grids = find_grids(*page_rules(page))
     tables = []
     for grid in grids:
-        inside = [word for line in lines for word in line.words if grid.box.holds(*_centre(word))]
+        box = grid.box
+        inside = [
+            word
+            for line in lines
+            for word in line.words
+            if box.bottom <= (word.top + word.bottom) / 2 <= box.top
+            and box.left <= (word.left + word.right) / 2 <= box.right
+        ]
         if (table := _table(grid, inside)) is not None:
             tables.append(table)
     return tables

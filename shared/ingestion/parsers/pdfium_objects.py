@@ -20,7 +20,7 @@ _MAX_CLIP_POINTS = 12  # of a clip path; a rectangle has 4 or 5, others are not 
 _MIN_EDGE = 3.0  # points; shorter are the ends of thin rectangles
 _THIN = 2.0  # points: bars thinner than this are lines
 _STRAIGHT = 1.0  # points that an edge may lean
-_WHITE = 250  # of 255
+_WHITE, _PALE = 250, 200  # of 255
 _HIDDEN_SAMPLE = 50  # text objects
 
 _HEADING = re.compile(r"H([1-6])?\Z")
@@ -95,14 +95,18 @@ class _Objects:
         bounds = self._bounds(path, outer)
         count = self._pdfium.FPDFPath_CountSegments(path)
         edges: tuple[Edge, ...] = ()
-        if bounds is not None and min(bounds.width, bounds.height) <= _THIN:
+        is_thin = bounds is not None and min(bounds.width, bounds.height) <= _THIN
+        if bounds is not None and is_thin:
             edges = _middle_line(bounds)
         elif count <= _MAX_SEGMENTS:
             edges = tuple(self._edges(path, count, product(self._matrix(path), outer)))
-        is_inked = is_stroked or not self._is_white(path)
-        region = self._visible_region(path, bounds, outer) if is_inked else None
+        shade = None if is_stroked else self._shade(path)
+        region = None
+        if shade is None or shade < _WHITE:
+            # Asking for the clip of each line of a table would cost more than all the rest.
+            region = self._visible_region(path, bounds, None if is_thin else outer)
         if region is not None or edges:
-            yield Drawn("path", region, max(count, 1), edges)
+            yield Drawn("path", region, max(count, 1), edges, shade is not None and shade >= _PALE)
 
     def _edges(self, path: Any, count: int, matrix: Matrix) -> Iterator[Edge]:
         """The long straight segments of a path along an axis, closing ones included."""
@@ -137,13 +141,17 @@ class _Objects:
             return None
         return Region(left.value, bottom.value, right.value, top.value).moved(outer)
 
-    def _visible_region(self, drawn: Any, bounds: Region | None, outer: Matrix) -> Region | None:
-        """Its bounds on the page, as far as not clipped; None for what is not seen."""
+    def _visible_region(self, drawn: Any, bounds: Region | None, outer: Matrix | None) -> Region | None:
+        """Its bounds on the page, as far as not clipped; None for what is not seen.
+
+        Args:
+            outer: transformation of the clip; None = whatever clips it does not count.
+        """
         if bounds is None:
             return None
         region = bounds.common(self._region)
-        clip = self._clip(drawn)
-        if clip is not None:
+        clip = self._clip(drawn) if outer is not None else None
+        if clip is not None and outer is not None:
             region = region.common(clip.moved(outer))
         return region if region.width >= 0 and region.height >= 0 else None
 
@@ -164,10 +172,12 @@ class _Objects:
             ys.append(self._y.value)
         return Region(min(xs), min(ys), max(xs), max(ys))
 
-    def _is_white(self, path: Any) -> bool:
+    def _shade(self, path: Any) -> int | None:
+        """The darkest of red, green and blue of a filled path, 255 for white; None when it is not known."""
         red, green, blue, alpha = self._colour
-        is_known = self._pdfium.FPDFPageObj_GetFillColor(path, red, green, blue, alpha)
-        return bool(is_known) and min(red.value, green.value, blue.value) >= _WHITE
+        if not self._pdfium.FPDFPageObj_GetFillColor(path, red, green, blue, alpha):
+            return None
+        return min(red.value, green.value, blue.value)
 
 
 Point = tuple[float, float]

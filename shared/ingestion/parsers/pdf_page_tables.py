@@ -1,0 +1,52 @@
+"""The tables of a page: those with ruling lines, and rows of figures that line up outside of its charts."""
+
+from collections.abc import Sequence
+
+from shared.ingestion.parsers.pdf_content import PageContent
+from shared.ingestion.parsers.pdf_figures import page_figures
+from shared.ingestion.parsers.pdf_lines import Line
+from shared.ingestion.parsers.pdf_tables import Table, ruled_tables
+from shared.ingestion.parsers.pdf_unruled import unruled_tables
+
+_SIGNS = frozenset(("$", "€", "£", "%", ")", ")%"))
+_TORN_SHARE = 0.1  # of a ruled table's words that the one read without lines may lack, to replace it
+_THIN = 3.0  # points: lines and bars thinner than this are no part of a chart by themselves
+_CHART_SHARE = 0.3  # of a table's area within a figure: more is a chart with its labels
+
+
+def read_tables(page: PageContent, lines: Sequence[Line]) -> list[Table]:
+    """Return the tables of a page, none of which shares a word with another."""
+    ruled = ruled_tables(page, lines)
+    tables = []
+    for table in _outside_charts(list(unruled_tables(lines)), ruled, page, lines):
+        rivals = [other for other in ruled if other.words & table.words]
+        if all(_is_torn(other, table) for other in rivals):
+            ruled = [other for other in ruled if other not in rivals]
+            tables.append(table)
+    return [*ruled, *tables]
+
+
+def _is_torn(ruled: Table, table: Table) -> bool:
+    """Whether lines part signs from their figures, and the table read without them holds nearly all words."""
+    has_signs = any(cell in _SIGNS for row in ruled.rows[1:] for cell in row)
+    return has_signs and len(ruled.words - table.words) <= _TORN_SHARE * len(ruled.words)
+
+
+def _outside_charts(
+    tables: Sequence[Table], ruled: Sequence[Table], page: PageContent, lines: Sequence[Line]
+) -> list[Table]:
+    dark = [
+        one.region
+        for one in page.drawn
+        if one.region is not None
+        and not one.is_pale  # the ground of a row or of a header
+        and min(one.region.width, one.region.height) > _THIN
+    ]
+    if not any(table.box.overlaps(region) for table in tables for region in dark):
+        return list(tables)
+    charts = [figure.region for figure in page_figures(page, lines, [table.box for table in ruled])]
+    return [
+        table
+        for table in tables
+        if all(table.box.common(chart).area <= _CHART_SHARE * table.box.area for chart in charts)
+    ]

@@ -1,0 +1,499 @@
+"""Tables without ruling lines: rows of figures whose columns line up.
+
+Reads by the places of words alone. Each word of a table stands in one of its cells; only a header's cell that
+covers several columns is repeated in each of them.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from statistics import median_high
+from typing import Literal
+
+from shared.ingestion.parsers.pdf_content import Word
+from shared.ingestion.parsers.pdf_geometry import Region
+from shared.ingestion.parsers.pdf_lines import Line
+from shared.ingestion.parsers.pdf_tables import Table
+
+_SAME_ROW = 0.5  # of a word's height; rows are at least one height apart
+_MIN_PARAGRAPH, _MIN_LINE_WORDS = 4, 3  # lines of running text, and words of each on average
+_LINE_STEP = 2.0  # font sizes from one line of a paragraph to the next
+_CELL_GAP = 0.75  # word heights between two cells: blanks within text are narrower
+_FIGURE_GAP = 0.4  # word heights between two figures: nobody writes two in one cell
+_SIGN_GAP = 1.2  # word heights between a figure and the sign that follows it
+_ROW_GAP = 2.6  # word heights between two rows of a table
+_HEADER_GAP = 2.2  # word heights between two rows of a header
+_MAX_HEADER_ROWS = 6
+_MAX_LABEL_ROWS = 8  # in sequence: names of sections, and a label of several lines
+_MIN_ROWS, _MIN_SINGLE_ROWS = 2, 3  # of figures, in a table with several columns of them, and with one
+_MIN_FIGURES = 3
+_MIN_FILLED = 0.4  # of the places of figures: numbers scattered over a chart leave more empty
+_MIN_LABELLED = 0.5  # of the rows: numbers at the axis of a chart have no names
+_MIN_MONEY = 0.5  # of the figures of a single column are amounts: page numbers are none
+_MAX_HEADER_WORDS, _MIN_SENTENCE_WORDS = 12, 5  # of a header's cell, and of a sentence
+_PROSE_WORDS = 8  # of a text that runs over the figures' columns
+_MAX_LABEL_CHARS = 160  # on average: longer ones are paragraphs beside numbers
+_CENTRED = 4.0  # points by which a header may miss the middle of its columns
+
+_FIGURE = re.compile(
+    r"[-+−–—(]*(?:[A-Z]{0,3}[$€£¥₹])?[-+−–—(]*\d[\d.,]*(?:[%x]|bps?|pts?)?\)?%?(?:\([a-z\d]{1,2}\))?[*†‡]*\Z"
+)
+_NIL = re.compile(r"(?:[$€£¥]?\(?[-–—]+\)?%?|n/?[am]\.?|nil)\Z", re.IGNORECASE)
+_YEAR = re.compile(r"(?:19|20)\d\d[EFA]?\Z")
+_SIGN_BEFORE = re.compile(r"(?:[A-Z]{0,3}[$€£¥₹]\(?|\(\$?)\Z")
+_SIGN_AFTER = re.compile(r"(?:%\)?|\)%?)\Z")
+_AMOUNT = re.compile(r"\d[.,]\d|[$€£¥₹%]|\(\d")
+_BEFORE_SIGN = re.compile(r" (?=[%)])")
+_LEADER = re.compile(r"[.…·_]+\Z")
+_LEADERS = re.compile(r"\s*(?:[.…·_]\s*){3,}")
+_UNIT = re.compile(
+    r"\(?(?:[\w.,$€£¥₹]+\s+){0,4}in\s+(?:\w+\s+)?(?:thousands?|millions?|billions?|lacs|lakhs|crores?|['’]?000s?)\b"
+    r"|\(?(?:[$€£]|eur|usd|gbp|chf)\s*(?:thousands?|millions?|billions?|m|mn|bn|k)\b|\(unaudited\)"
+    r"|\(?(?:in\s+)?(?:tausend|millionen|mio|tsd|teur|t€)\b",
+    re.IGNORECASE,
+)
+_CAPTION = re.compile(
+    r"(?:table|figure|fig\.|chart|exhibit|tabelle|abbildung|abb\.)\s*[A-Z]?\.?\d", re.IGNORECASE
+)
+
+
+Kind = Literal["figure", "nil", "before", "after", "leader", "text"]
+
+
+_FIGURES = frozenset(("figure", "nil"))
+
+
+@lru_cache(maxsize=1 << 14)
+def _kind(text: str) -> Kind:
+    """What a word may be in a table. Cached: a document repeats its words, and each is asked about often."""
+    if _FIGURE.match(text):
+        return "figure"
+    if _NIL.match(text):
+        return "nil"
+    if _SIGN_BEFORE.match(text):
+        return "before"
+    if _SIGN_AFTER.match(text):
+        return "after"
+    return "leader" if _LEADER.match(text) else "text"
+
+
+class _Cell:
+    """Words of one row that belong together.
+
+    Attributes:
+        is_figure: it is a number or stands for one; a year is a name.
+    """
+
+    def __init__(self, words: Sequence[Word]) -> None:
+        text = " ".join([word.text for word in words])
+        self.words = words
+        self.text = _LEADERS.sub(" ", text).strip() if _kind(words[-1].text) == "leader" else text
+        self.left = min([word.left for word in words])
+        self.right = max([word.right for word in words])
+        self.is_year = _YEAR.match(text) is not None
+        self.is_figure = not self.is_year and _kind("".join([word.text for word in words])) in _FIGURES
+        if self.is_figure and len(words) > 1:
+            self.text = _BEFORE_SIGN.sub("", text)
+
+    @property
+    def centre(self) -> float:
+        return (self.left + self.right) / 2
+
+
+class _Row:
+    """Words on one line of the page, in cells from left to right."""
+
+    def __init__(self, words: Sequence[Word]) -> None:
+        self.words = sorted(words, key=_left)
+        self.top = max([word.top for word in words])
+        self.bottom = min([word.bottom for word in words])
+        self.height = self.words[len(words) // 2].height
+
+    @cached_property
+    def cells(self) -> list[_Cell]:
+        return list(_cells(self.words))
+
+    @cached_property
+    def figures(self) -> list[_Cell]:
+        if all(_kind(word.text) in ("text", "leader") for word in self.words):
+            return []
+        first = self.cells[0]
+        # "2019 $ 1,234", "1 Apples 12", "- 5 % of sales": the first number is a name or a bullet.
+        is_name = len(self.cells) > 1 and not self.cells[1].is_figure
+        return [cell for cell in self.cells if cell.is_figure and not (is_name and cell is first)]
+
+    @cached_property
+    def texts(self) -> list[_Cell]:
+        return [cell for cell in self.cells if cell not in self.figures]
+
+    @cached_property
+    def year_count(self) -> int:
+        return sum(cell.is_year for cell in self.cells)
+
+    @cached_property
+    def is_data(self) -> bool:
+        has_digits = any(any(map(str.isdigit, cell.text)) for cell in self.figures)
+        return has_digits or len(self.figures) > 1
+
+    @property
+    def text(self) -> str:
+        return " ".join(cell.text for cell in self.cells)
+
+
+def unruled_tables(lines: Sequence[Line]) -> Iterator[Table]:
+    """Return the tables among a page's lines, column by column where two face each other."""
+    columns: defaultdict[int, list[Word]] = defaultdict(list)
+    paragraphs = _paragraph_lines(lines)
+    for place, line in enumerate(lines):
+        if place not in paragraphs:
+            columns[line.column] += line.words
+    for words in columns.values():
+        if sum([_kind(word.text) == "figure" for word in words]) >= _MIN_FIGURES:
+            yield from _tables(_rows(words))
+
+
+def _paragraph_lines(lines: Sequence[Line]) -> set[int]:
+    """The positions of running text, which may stand beside a table: lines that go on in small letters."""
+    found: set[int] = set()
+    begin = 0
+    for place, line in enumerate([*lines, None]):
+        if line is not None and place > begin and _goes_on(lines[place - 1], line):
+            continue
+        run = lines[begin:place]
+        small = sum(one.text[0].islower() for one in run)
+        words = sum(len(one.words) for one in run)
+        if len(run) >= _MIN_PARAGRAPH and 2 * small >= len(run) and words >= _MIN_LINE_WORDS * len(run):
+            found.update(range(begin, place))
+        begin = place
+    return found
+
+
+def _goes_on(before: Line, line: Line) -> bool:
+    is_below = 0 < before.top - line.top <= _LINE_STEP * line.size
+    is_aligned = abs(before.left - line.left) <= line.size and before.size == line.size
+    figures = sum(_kind(word.text) in _FIGURES for word in line.words)
+    return is_below and is_aligned and 2 * figures < len(line.words) and line.column == before.column
+
+
+def _rows(words: Sequence[Word]) -> list[_Row]:
+    usual = median_high([word.height for word in words])
+    rows: list[list[Word]] = []
+    row_middle = 0.0
+    for middle, height, word in sorted([(word.middle, word.height, word) for word in words], reverse=True):
+        if rows and row_middle - middle < _SAME_ROW * max(height, usual):
+            rows[-1].append(word)
+        elif height > 0:
+            rows.append([word])
+            row_middle = middle
+    return [_Row(row) for row in rows]
+
+
+def _left(word: Word) -> float:
+    return word.left
+
+
+def _cells(words: Sequence[Word]) -> Iterator[_Cell]:
+    """The words of a row in cells: near ones together, and signs with their figures."""
+    cell: list[Word] = []
+    for word in words:
+        if cell and not _joins(cell, word):
+            yield _Cell(cell)
+            cell = []
+        cell.append(word)
+    yield _Cell(cell)
+
+
+def _joins(cell: Sequence[Word], word: Word) -> bool:
+    before = cell[-1]
+    gap = (word.left - before.right) / max(word.height, 0.1)
+    kind, kind_before = _kind(word.text), _kind(before.text)
+    if kind == "text" and kind_before == "text":
+        return gap < _CELL_GAP
+    if kind_before == "before" and len(cell) == 1:
+        return kind in ("figure", "nil") or gap < _CELL_GAP
+    if kind_before == "leader":
+        return kind in ("leader", "text")
+    if kind == "after":
+        return gap < _SIGN_GAP
+    if kind_before == "figure" and kind == "before":
+        return False
+    return gap < (_FIGURE_GAP if kind_before == "figure" and kind in ("figure", "nil") else _CELL_GAP)
+
+
+Span = tuple[float, float]
+"""Left and right end of a column."""
+
+
+@dataclass
+class _Block:
+    """Rows that may be a table, from the first row of figures on."""
+
+    rows: list[_Row] = field(default_factory=list)
+    columns: list[Span] = field(default_factory=list)
+
+    def holds(self, row: _Row) -> bool:
+        """Whether all figures of the row stand in known columns."""
+        return all(
+            any(cell.left < right and cell.right > left for left, right in self.columns)
+            for cell in row.figures
+        )
+
+    def fits(self, row: _Row) -> bool:
+        """Whether no column would hold two figures of one row, and a row without a name brings no column."""
+        if not row.texts and not self.holds(row):
+            return False
+        columns = _joined_spans([*self.columns, *((cell.left, cell.right) for cell in row.figures)])
+        if len(columns) == len(self.columns):
+            return _is_apart(row, columns)
+        return all(_is_apart(other, columns) for other in [*self.rows, row])
+
+    def add(self, row: _Row) -> None:
+        self.rows.append(row)
+        self.columns = _joined_spans([*self.columns, *((cell.left, cell.right) for cell in row.figures)])
+
+
+def _joined_spans(spans: Sequence[Span]) -> list[Span]:
+    joined: list[Span] = []
+    for left, right in sorted(spans):
+        if joined and left < joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], right))
+        else:
+            joined.append((left, right))
+    return joined
+
+
+def _is_apart(row: _Row, columns: Sequence[Span]) -> bool:
+    places = [_column_of(cell, columns) for cell in row.figures]
+    return len(set(places)) == len(places)
+
+
+def _column_of(cell: _Cell, columns: Sequence[Span]) -> int:
+    """The column with which a cell shares most, else the nearest."""
+
+    def share(place: int) -> tuple[float, float]:
+        left, right = columns[place]
+        return min(cell.right, right) - max(cell.left, left), -abs((left + right) / 2 - cell.centre)
+
+    return max(range(len(columns)), key=share)
+
+
+def _tables(rows: Sequence[_Row]) -> Iterator[Table]:
+    start = end = 0
+    while start < len(rows):
+        if not rows[start].is_data:
+            start += 1
+            continue
+        block, after = _block(rows, start)
+        if _is_table(block):
+            header, labels = _header(rows[end:start], block)
+            yield _table(header, [*labels, *rows[start:after]], block)
+            end = after
+        start = after
+
+
+def _block(rows: Sequence[_Row], start: int) -> tuple[_Block, int]:
+    """The rows from `start` that may form one table, and the position behind the last of them."""
+    block = _Block()
+    block.add(rows[start])
+    after = start + 1
+    for place in range(start + 1, len(rows)):
+        row = rows[place]
+        is_far = rows[place - 1].bottom - row.top > _ROW_GAP * row.height
+        if is_far or place - after > _MAX_LABEL_ROWS:
+            break
+        if row.figures and (row.is_data or block.holds(row)):
+            if row.year_count > len(row.figures) or not block.fits(row):
+                break
+            block.add(row)
+            after = place + 1
+        elif _ends_table(row, block):
+            break
+    if after < len(rows) and _continues_label(rows[after - 1], rows[after]):
+        after += 1
+    return block, after
+
+
+def _ends_table(row: _Row, block: _Block) -> bool:
+    """Whether a row without figures is a header of the next table, or prose below this one."""
+    begin = block.columns[0][0]
+    label = min(other.cells[0].left for other in block.rows)
+    is_header = (
+        len(row.cells) > 1 and row.cells[-1].right > begin and row.cells[0].left > label + 2 * row.height
+    )
+    if is_header or row.year_count > 1 or _CAPTION.match(row.text):
+        return True
+    if sum(cell.left > begin for cell in row.cells) > 1:
+        return True
+    return any(cell.left < begin < cell.right and len(cell.words) >= _PROSE_WORDS for cell in row.cells)
+
+
+def _continues_label(row: _Row, below: _Row) -> bool:
+    """Whether a row is the end of the label above: nothing else, and a sentence that goes on."""
+    is_near = row.bottom - below.top <= 0.6 * below.height
+    is_label = len(below.cells) == 1 and not row.cells[0].is_figure and below.words[0].text[0].islower()
+    return is_near and is_label and below.cells[0].right < max(row.cells[-1].left, row.cells[0].right + 1)
+
+
+def _is_table(block: _Block) -> bool:
+    rows, width = block.rows, len(block.columns)
+    figures = [cell for row in rows for cell in row.figures]
+    begin = block.columns[0][0]
+    labels = [row.cells[0].text for row in rows if row.cells[0].left < begin and row.texts]
+    if len(labels) < _MIN_LABELLED * len(rows) or len(figures) < _MIN_FILLED * len(rows) * width:
+        return False
+    if sum(map(len, labels)) > _MAX_LABEL_CHARS * len(labels):
+        return False
+    amounts = sum(_AMOUNT.search(cell.text) is not None for cell in figures)
+    if width == 1:
+        return len(rows) >= _MIN_SINGLE_ROWS and amounts >= _MIN_MONEY * len(figures)
+    return len(rows) >= _MIN_ROWS and sum(len(row.figures) > 1 for row in rows) >= _MIN_ROWS
+
+
+def _header(above: Sequence[_Row], block: _Block) -> tuple[list[_Row], list[_Row]]:
+    """The rows above a block that name its columns or its unit, and names of sections below these."""
+    header: list[_Row] = []
+    below = block.rows[0]
+    for row in reversed(above[-_MAX_HEADER_ROWS:]):
+        if row.bottom - below.top > _HEADER_GAP * below.height or not _is_header(row, block):
+            break
+        header.insert(0, row)
+        below = row
+        if _UNIT.match(row.text) and len(row.cells) == 1:
+            break  # what stands above is the table's title
+    while header and not _names_columns(header[0], block):
+        header.pop(0)
+    names = [place for place, row in enumerate(header) if _names_columns(row, block)]
+    end = names[-1] + 1 if names else 0
+    return header[:end], header[end:]
+
+
+def _is_header(row: _Row, block: _Block) -> bool:
+    if _UNIT.match(row.text):
+        return len(row.words) <= 2 * _MAX_HEADER_WORDS
+    begin = block.columns[0][0]
+    if _CAPTION.match(row.text) or any(_is_sentence(cell) for cell in row.cells):
+        return False
+    reach = row.height
+    is_over = any(cell.left < begin - 2 * reach and cell.right > begin + reach for cell in row.cells)
+    return not is_over and not _is_title(row, block) and (not row.is_data or row.year_count > 1)
+
+
+def _is_sentence(cell: _Cell) -> bool:
+    is_ended = cell.text.endswith((".", ";")) and len(cell.words) >= _MIN_SENTENCE_WORDS
+    return is_ended or len(cell.words) > _MAX_HEADER_WORDS
+
+
+def _is_title(row: _Row, block: _Block) -> bool:
+    """Whether a single text is centred over the whole table, and not over its columns of figures."""
+    if len(row.cells) > 1:
+        return False
+    cell, right = row.cells[0], block.columns[-1][1]
+    left = min(row.cells[0].left for row in block.rows)
+    is_centred = abs((left + right) / 2 - cell.centre) <= 2 * _CENTRED
+    return is_centred and abs((block.columns[0][0] + right) / 2 - cell.centre) > 2 * _CENTRED
+
+
+def _names_columns(row: _Row, block: _Block) -> bool:
+    return _UNIT.match(row.text) is not None or any(
+        cell.centre > block.columns[0][0] - row.height for cell in row.cells
+    )
+
+
+def _table(header: Sequence[_Row], body: Sequence[_Row], block: _Block) -> Table:
+    columns = _all_columns(body, block)
+    rows = [_placed(row, columns, block) for row in body]
+    texts = [_header_texts(header, columns, block), *_with_whole_labels(rows, body)]
+    words = [word for row in [*header, *body] for word in row.words]
+    box = Region(
+        min(word.left for word in words),
+        min(word.bottom for word in words),
+        max(word.right for word in words),
+        max(word.top for word in words),
+    )
+    return Table(box, tuple(tuple(row) for row in texts), frozenset(words))
+
+
+def _all_columns(body: Sequence[_Row], block: _Block) -> list[Span]:
+    """The columns of figures, and those of texts beside them; the first one holds the labels."""
+    begin = block.columns[0][0]
+    spans = []
+    for row in body:
+        for cell in row.texts if row.figures else ():
+            is_label = cell is row.cells[0] and cell.left < begin
+            if is_label or not any(cell.left < right and cell.right > left for left, right in block.columns):
+                spans.append((cell.left, min(cell.right, begin) if is_label else cell.right))
+    return sorted([*block.columns, *_joined_spans(spans)])
+
+
+def _placed(row: _Row, columns: Sequence[Span], block: _Block) -> list[str]:
+    texts = [""] * len(columns)
+    for cell in row.cells:
+        is_label = cell is row.cells[0] and cell.left < block.columns[0][0] and cell not in row.figures
+        place = _label_column(cell, columns) if is_label else _column_of(cell, columns)
+        texts[place] = f"{texts[place]} {cell.text}".strip()
+    return texts
+
+
+def _label_column(cell: _Cell, columns: Sequence[Span]) -> int:
+    """The last column that begins left of the cell, or where it does."""
+    return max((place for place, (left, _) in enumerate(columns) if left <= cell.left + 1), default=0)
+
+
+def _with_whole_labels(rows: Sequence[list[str]], body: Sequence[_Row]) -> Iterator[list[str]]:
+    """The rows, labels of several lines joined: a label goes on in a small letter."""
+    pending: list[str] | None = None
+    for texts, row in zip(rows, body, strict=True):
+        goes_on = texts[0][:1].islower()
+        if pending is not None and goes_on and not pending[0].endswith(":"):
+            is_label_only = not any(pending[1:]) or not row.figures
+            if is_label_only:
+                pending = [f"{one} {two}".strip() for one, two in zip(pending, texts, strict=True)]
+                continue
+        if pending is not None:
+            yield pending
+        pending = list(texts)
+    if pending is not None:
+        yield pending
+
+
+def _header_texts(header: Sequence[_Row], columns: Sequence[Span], block: _Block) -> list[str]:
+    texts: list[list[str]] = [[] for _ in columns]
+    first = columns.index(block.columns[0])
+    for row in header:
+        for cell, places in zip(row.cells, _header_places(row, columns, first), strict=True):
+            for place in places:
+                texts[place].append(cell.text)
+    return [" ".join(parts) for parts in texts]
+
+
+def _header_places(row: _Row, columns: Sequence[Span], first: int) -> list[list[int]]:
+    """For each cell of a header's row the columns that it names.
+
+    A cell names the columns that it overlaps, and others beside them if it is centred over all of these.
+    """
+    covered = [
+        [place for place, (left, right) in enumerate(columns) if cell.left < right and cell.right > left]
+        for cell in row.cells
+    ]
+    result = []
+    for number, cell in enumerate(row.cells):
+        own = covered[number]
+        if cell.right < columns[first][0] or _UNIT.match(cell.text):
+            result.append([min(_column_of(cell, columns), first - 1) if first else 0])
+            continue
+        others = {place for other, places in enumerate(covered) if other != number for place in places}
+        ranges = [
+            list(range(begin, end + 1))
+            for begin in range(first, len(columns))
+            for end in range(begin, len(columns))
+            if abs((columns[begin][0] + columns[end][1]) / 2 - cell.centre) <= _CENTRED
+            and not others & set(range(begin, end + 1))
+            and set(own) <= set(range(begin, end + 1))
+        ]
+        if len(own) == 1 or not ranges:
+            result.append(own or [_column_of(cell, columns)])
+        else:
+            result.append(max(ranges, key=len) if own else min(ranges, key=len))
+    return result
