@@ -16,7 +16,7 @@ NIGHTLY = $(abspath $(or $(OUT),build/nightly))
 # Without bytecode files every worker of pytest rewrites all tests, and every server compiles all modules.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help web web-check screenshot run demo test e2e nightly fmt lint types audit docs ingest-report eval eval-quotes eval-tables eval-pace eval-steps eval-real budgets kills chaos fuzz attack load teams-package infra-check bench-start bench-search bench-ingestion bench-fairness bench-answer journeys clean
+.PHONY: help web web-check screenshot run demo test e2e nightly fmt lint types audit docs ingest-report eval eval-quotes eval-pdf eval-tables eval-pace eval-steps eval-real budgets kills chaos fuzz attack load teams-package infra-check bench-start bench-search bench-ingestion bench-fairness bench-answer journeys clean
 
 help:                ## list the verbs
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -78,6 +78,9 @@ eval: .set-up-run    ## how right the answers are: DATA=folder SETS=a,b OUT=repo
 
 eval-quotes: .set-up-run           ## what passes as a quotation, near misses of the data sets beside it: DATA=quotations.jsonl OUT=report.json
 	@$(BIN)/python -m evals.quotes --data "$(DATA)" --out "$(OUT)" $(ARGS)
+
+eval-pdf: .set-up-test           ## how well PDF files are read: rows in tables, words lost, similarity: DATA=folder OUT=report.json; SETS
+	@$(BIN)/python -m evals.pdf_text --data "$(DATA)" --out "$(OUT)" $(if $(SETS),--sets "$(SETS)") $(ARGS)
 
 eval-tables: .set-up-test        ## SQL over tables: gold queries, and attacks on the guard: DATA=folder OUT=report.json
 	@$(BIN)/python -m evals.tables --data "$(DATA)" --out "$(OUT)" $(ARGS)
