@@ -23,6 +23,7 @@ from shared.evidence.untrusted_text import markdown_name, markdown_text
 from shared.platform.errors import BudgetExceededError, DependencyError, ModelFixableError
 from shared.platform.language_models.models import CallLimits, ChatModel, Prompt
 from shared.platform.prompts import element, load
+from shared.retrieval.models import DocumentRecord
 from shared.runs.event_log import EventLog
 from shared.runs.events import CitationEvent, RunEvent, TokenEvent
 from shared.runs.evidence import Evidence
@@ -382,9 +383,17 @@ def nothing_found(words: Messages, evidence: Evidence) -> Gap:
         )
         nearest = [markdown_name(name) for one in evidence.missing for name in one.nearest]
         next_step = words.nearest_names.format(", ".join(dict.fromkeys(nearest))) if nearest else next_step
+    elif evidence.unreadable:
+        missing = "; ".join(_unreadable(words, record) for record in evidence.unreadable)
+        next_step = words.unreadable_step
     elif evidence.filters:
         missing = words.none_with.format(markdown_text(evidence.filters))
     return Gap(missing=missing, next_step=next_step)
+
+
+def _unreadable(words: Messages, record: DocumentRecord) -> str:
+    pages = words.pages.format(record.page_count) if record.page_count else ""
+    return words.unreadable.format(markdown_name(record.filename), pages)
 
 
 def answer_without_model(

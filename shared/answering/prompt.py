@@ -8,7 +8,11 @@ from functools import cache
 from typing import get_args
 
 from shared.conversations.window import conversation_element
-from shared.evidence.document_prompt import documents_with_blocks, documents_with_summaries
+from shared.evidence.document_prompt import (
+    documents_with_blocks,
+    documents_with_summaries,
+    unreadable,
+)
 from shared.evidence.messages import messages_in
 from shared.platform.language_models.models import Message
 from shared.platform.prompts import element, load, render
@@ -59,6 +63,7 @@ def first_messages(
             documents_xml(evidence) if has_documents else "",
             *(element("table", card.text) for card in evidence.tables),
             *(_missing(document) for document in evidence.missing),
+            *(element("unreadable_document", unreadable(record)) for record in evidence.unreadable),
             *((load("answering", "findings"), findings) if findings else ()),
             *([element("advice", advice)] if advice else ()),
             # Not escaped: the model has to write these tags as they stand here.

@@ -145,13 +145,30 @@ class QuestionSearch:
             self._within(stored), self._describe(dict.fromkeys(stored.doc_ids, ""))
         )
         hits = await self._best_of_each(within, top_k)
+        empty = self._without_text(stored.doc_ids, within)
+        if len(empty) == len(set(stored.doc_ids)):
+            # Passages of other documents, which may share a word of the name, would only mislead.
+            return Evidence(narrowed=True, unreadable=empty, warnings=self._warnings)
         if not stored.is_choice and _is_weak(stored.plan, hits):
             # The documents that the question seems to name may be the wrong ones.
             elsewhere = await self._evidence(await self._anywhere(stored.plan), top_k)
             if elsewhere.hits and _top(elsewhere.hits) >= _top(hits) + CLEARLY_BETTER:
                 return elsewhere
         ranked = [ranking for rankings in within for ranking in rankings]
-        return self._described(hits, ranked, narrowed=True)
+        return self._described(hits, ranked, narrowed=True).model_copy(update={"unreadable": empty})
+
+    def _without_text(
+        self, doc_ids: Sequence[str], within: Sequence[Sequence[Ranking]]
+    ) -> tuple[DocumentRecord, ...]:
+        """Return those documents in which a search within them found nothing at all: they have no block."""
+        if self._blocks.missed:
+            return ()
+        empty = [
+            doc_id
+            for doc_id, rankings in zip(doc_ids, within, strict=True)
+            if not any(ranking.hits for ranking in rankings)
+        ]
+        return tuple(self._records[doc_id] for doc_id in dict.fromkeys(empty) if doc_id in self._records)
 
     async def _anywhere(self, plan: QuestionPlan) -> list[Ranking]:
         queries = phrasings(plan)
@@ -211,15 +228,19 @@ class QuestionSearch:
         self, hits: Sequence[Hit], rankings: Sequence[Ranking], *, narrowed: bool = False
     ) -> Evidence:
         shown = {hit.doc_id for hit in hits}
-        said = {"meaning": self._words.words_alone, "late": self._words.searches_late}
         return Evidence(
             hits=tuple(hits),
             figures=_page_figures(hits, rankings),
             records=tuple(record for doc_id, record in self._records.items() if doc_id in shown),
             unique_names=tuple(sorted(self._unique_names)),
             narrowed=narrowed,
-            warnings=tuple(said[what] for what in sorted(self._blocks.missed)),
+            warnings=self._warnings,
         )
+
+    @property
+    def _warnings(self) -> tuple[str, ...]:
+        said = {"meaning": self._words.words_alone, "late": self._words.searches_late}
+        return tuple(said[what] for what in sorted(self._blocks.missed))
 
 
 def phrasings(plan: QuestionPlan) -> tuple[str, ...]:

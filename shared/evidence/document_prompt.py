@@ -9,6 +9,7 @@ from shared.platform.prompts import element
 from shared.retrieval.metadata_text import truncate
 from shared.retrieval.models import DocumentRecord, Hit
 
+_NOTHING: Mapping[str, str] = {}
 MAX_ADDRESS_CHARS = 2000  # what browsers and proxies take everywhere
 _YOUTUBE = re.compile(r"(?:(?:www|m)\.)?(?:youtube\.com|youtu\.be)", re.IGNORECASE)
 # Metadata must leave room for passages. Tags are the longest value: the eight that a model writes take about
@@ -59,19 +60,35 @@ def moment_url(url: str | None, seconds: float) -> str | None:
     return quote(urlunsplit(timed), safe=_SAFE)
 
 
+def unreadable(record: DocumentRecord) -> str:
+    """Return a sentence for models about a document in which nothing can be searched, and why."""
+    pages = f" It has {record.page_count} page{'s' * (record.page_count != 1)}." if record.page_count else ""
+    return (
+        f"{record.filename} exists but has no readable text: it is empty, or its pages are scanned pictures "
+        f"that no text recognition has read.{pages}"
+    )
+
+
 def documents_with_blocks(
-    hits: Iterable[Hit], records: Mapping[str, DocumentRecord], whole: Collection[str] = ()
+    hits: Iterable[Hit],
+    records: Mapping[str, DocumentRecord],
+    whole: Collection[str] = (),
+    omitted: Mapping[str, str] = _NOTHING,
 ) -> str:
     """`<documents>` holding each document's blocks in reading order, documents by their best block.
 
-    Those in `whole` are marked: there is no more of them to read.
+    Args:
+        whole: ids of documents that are marked: there is no more of them to read.
+        omitted: why the text of a block is left out, by its id.
     """
     by_document: dict[str, list[Hit]] = {}
     for hit in hits:
         by_document.setdefault(hit.doc_id, []).append(hit)
     parts = [
         _open_document(doc_id, found[0].filename, records.get(doc_id), is_whole=doc_id in whole)
-        + "\n".join(_block(hit) for hit in sorted(found, key=lambda hit: hit.ordinal))
+        + "\n".join(
+            _block(hit, omitted.get(hit.block_id, "")) for hit in sorted(found, key=lambda hit: hit.ordinal)
+        )
         + "\n</document>"
         for doc_id, found in by_document.items()
     ]
@@ -118,7 +135,7 @@ def _open_document(
     return f"<document{_attributes({**values, 'whole': 'yes' if is_whole else ''})}>\n"
 
 
-def _block(hit: Hit) -> str:
+def _block(hit: Hit, why_omitted: str) -> str:
     kind = "image" if hit.block_type == "image" else "table" if hit.content.startswith("|") else "text"
     values: dict[str, object] = {"page": hit.page_number, "heading": hit.heading_path, "type": kind}
     if kind == "image":
@@ -126,6 +143,8 @@ def _block(hit: Hit) -> str:
         values["block_id"] = hit.block_id
     if hit.start_seconds is not None:
         values["time"] = clock_time(hit.start_seconds)
+    if why_omitted:
+        return f"<block{_attributes({**values, 'omitted': why_omitted})}/>"
     text = hit.image_caption if hit.block_type == "image" else hit.content
     return f"<block{_attributes(values)}>{escape(text or '', quote=False)}</block>"
 

@@ -26,6 +26,9 @@ class Messages:
     none_with: str
     no_such_document: str
     nearest_names: str
+    unreadable: str
+    pages: str
+    unreadable_step: str
     nothing_found_step: str
     note: str
     planned_by_rule: str
@@ -75,6 +78,12 @@ ENGLISH = Messages(
     none_with="a document that you can read with {}",
     no_such_document="a document named “{}” that you can read",
     nearest_names="Similar names: {}.",
+    unreadable=(
+        "readable text in “{}”{}: the file exists, but it is empty, or its pages are scanned pictures that "
+        "no text recognition has read"
+    ),
+    pages=" (pages: {})",
+    unreadable_step="Upload a version with text, or ask for text recognition to be set up.",
     nothing_found_step="Name the document, use other words, or ask its owner for access.",
     note="*(Note: {})*",
     planned_by_rule="The documents were searched for your exact question.",
@@ -107,6 +116,12 @@ GERMAN = Messages(
     none_with="ein Dokument, auf das Sie Zugriff haben, mit {}",
     no_such_document="ein Dokument namens „{}“, auf das Sie Zugriff haben",
     nearest_names="Ähnliche Namen: {}.",
+    unreadable=(
+        "lesbarer Text in „{}“{}: Die Datei ist da, aber leer, oder ihre Seiten sind gescannte Bilder, "
+        "die keine Texterkennung gelesen hat"
+    ),
+    pages=" (Seiten: {})",
+    unreadable_step="Laden Sie eine Fassung mit Text hoch, oder lassen Sie die Texterkennung einrichten.",
     nothing_found_step="Nennen Sie das Dokument, formulieren Sie anders oder bitten Sie um Zugriff.",
     note="*(Hinweis: {})*",
     planned_by_rule="Die Dokumente wurden nach dem Wortlaut Ihrer Frage durchsucht.",
@@ -138,6 +153,7 @@ OTHER_LANGUAGE = replace(
     nothing_found=ENGLISH.no_answer.format(ENGLISH.nothing_found),
     none_with=ENGLISH.no_answer.format(ENGLISH.none_with),
     no_such_document=ENGLISH.no_answer.format(ENGLISH.no_such_document),
+    unreadable=ENGLISH.no_answer.replace("{}", ENGLISH.unreadable),
     not_searched=f"{ENGLISH.not_searched}.",
     note="*(…)*",
 )

@@ -82,6 +82,7 @@ class Evidence(Model):
         unmatched: filters of the plan that no document meets, and which were not applied, in words.
         missing: documents that the question names and that there are not.
         tables: that fit a question which takes calculating.
+        unreadable: documents that the question is about and that have no text to search.
         unique_names: names of files that no other document has that the person may read.
         total: how many documents there are in all, where `records` are the first of them; else None.
         warnings: what did not go as it should, in words.
@@ -98,6 +99,7 @@ class Evidence(Model):
     unmatched: str = ""
     missing: tuple[MissingDocument, ...] = ()
     tables: tuple[TableCard, ...] = ()
+    unreadable: tuple[DocumentRecord, ...] = ()
     unique_names: tuple[str, ...] = ()
     total: int | None = None
     warnings: tuple[str, ...] = ()

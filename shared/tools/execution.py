@@ -15,12 +15,15 @@ from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.models import DocumentRecord, Hit
 from shared.runs.events import ToolResultEvent
 from shared.tools.base import Found, Tool, ToolResult, failure
+from shared.tools.read_pages import ReadPages
 from shared.tools.tool_calls import PlannedCall, observation
 
 # Of the best score. A search for one thing finds it, and ten others far below: in questions of several steps
 # the passage asked for scores 0.65 to 0.8, what only looks alike 0.2 to 0.35.
 _NEAR_BEST = 0.5
 NOTHING_NEW = "Nothing that was not shown before."
+_SHOWN_BEFORE = "shown before"
+_NO_ROOM = "no room in this result; read these pages again"
 _COUNTS = ("result_count", "count", "document_count", "row_count")
 
 
@@ -69,6 +72,8 @@ def rendered(
 ) -> tuple[str, list[Hit]]:
     """The result as the model reads it, and the blocks in it, which it was not shown before.
 
+    Pages that are read in order mark the blocks that are left out.
+
     Args:
         known: ids of the blocks that it was shown.
         records: documents of the blocks, as far as they are known.
@@ -80,7 +85,16 @@ def rendered(
     fresh = within([hit for hit in telling if hit.score >= least and hit.block_id not in known], max_chars)
     if not hits:
         return observation(called.result, max_chars), []
-    text = documents_with_blocks(fresh, records) if fresh else NOTHING_NEW
+    if called.planned.call.name == ReadPages.name:
+        shown = {hit.block_id for hit in fresh}
+        omitted = {
+            hit.block_id: _SHOWN_BEFORE if hit.block_id in known else _NO_ROOM
+            for hit in telling
+            if hit.block_id not in shown
+        }
+        text = documents_with_blocks(telling, records, omitted=omitted)
+    else:
+        text = documents_with_blocks(fresh, records) if fresh else NOTHING_NEW
     return "\n".join((text, *called.result.get("hints", ()))), fresh
 
 

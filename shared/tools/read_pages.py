@@ -4,7 +4,9 @@ from dataclasses import dataclass, field
 
 from pydantic import Field
 
+from shared.evidence.document_prompt import unreadable
 from shared.retrieval.blocks import DocumentBlocks
+from shared.retrieval.documents import DocumentSearch
 from shared.tools.base import Found, Parameters, Tool, ToolResult
 from shared.tools.semantic_search import search_results
 
@@ -24,6 +26,7 @@ class ReadPages(Tool):
     """Reads pages of documents that the user of `blocks` may read."""
 
     blocks: DocumentBlocks
+    documents: DocumentSearch
     found: Found = field(default_factory=Found)
 
     name = "read_pages"
@@ -37,4 +40,20 @@ class ReadPages(Tool):
         last = min(max(arguments.last, arguments.first), arguments.first + MAX_PAGES - 1)
         hits = await self.blocks.pages(arguments.doc_id, arguments.first, last)
         self.found.hits.extend(hits)
+        if not hits:
+            return {**search_results(hits, {}), "hints": [await self._why_empty(arguments)]}
         return search_results(hits, {})
+
+    async def _why_empty(self, arguments: ReadPagesParameters) -> str:
+        """Return why pages have no block.
+
+        Raises:
+            DocumentNotFoundError: there is no such document, or the user may not read it.
+        """
+        record = await self.documents.get(arguments.doc_id)
+        pages = record.page_count
+        if pages is not None and arguments.first > pages:
+            return f"{record.filename} has {pages} pages."
+        if await self.blocks.whole(arguments.doc_id):
+            return f"These pages of {record.filename} have no readable text; others do."
+        return f"{unreadable(record)} Say so; other documents can't replace it."

@@ -179,7 +179,9 @@ def _workspace(binding: Binding, tool: type[Tool]) -> Workspace | None:
 
 TOOLS: Mapping[str, Callable[[Binding], Tool]] = {
     SemanticSearch.name: _semantic_search,
-    ReadPages.name: lambda binding: ReadPages(DocumentBlocks(binding.blocks), binding.found),
+    ReadPages.name: lambda binding: ReadPages(
+        DocumentBlocks(binding.blocks), DocumentSearch(binding.documents), binding.found
+    ),
     ViewFigure.name: lambda binding: ViewFigure(BlockLookup(binding.blocks), binding.found),
     **{
         tool.name: partial(_over_documents, tool)

@@ -119,8 +119,8 @@ async def test_no_call_leaves_the_documents_of_the_task() -> None:
         ("rag_metadata_search", {"query": "press manual"}),
     ]
     world, (strange, pages, listed) = await results(*asked, doc_ids=("old",), pages=500)
-    for nothing in (strange, pages):
-        assert json.loads(nothing.text)["results"] == []
+    assert json.loads(strange.text)["results"] == []
+    assert json.loads(pages.text)["type"] == "DocumentNotFoundError"
     assert [one["doc_id"] for one in json.loads(listed.text)["documents"]] == ["old"]
     assert {hit.doc_id for hit in (await world.state()).hits} == {"old"}
 
