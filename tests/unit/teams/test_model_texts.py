@@ -5,10 +5,11 @@ import json
 import pytest
 
 from shared.evidence.reader_text import readable
+from shared.teams.markdown import for_channel
 from shared.teams.outgoing import in_words, messages_of, split
 from tests.contract.injection import shown
 from tests.fakes.models import ScriptedChatModel
-from tests.unit.evidence.reader_text_corpus import live_parts
+from tests.unit.evidence.reader_text_corpus import hostile_texts, live_parts
 from tests.unit.functions.test_model_texts import REPLIES
 from tests.unit.teams.chat import QUESTION, chat
 from tests.world import Model, plan
@@ -33,6 +34,14 @@ def test_a_message_that_is_cut_in_code_shows_no_link(text: str) -> None:
     parts = split(readable(text), 120)
     assert len(parts) > 1
     assert [live_parts(part) for part in parts] == [[] for _ in parts]
+
+
+def test_no_hostile_text_becomes_live_in_a_chat_client() -> None:
+    for text, source in hostile_texts(400, 13):
+        shown, tables = for_channel(readable(text + text))
+        cells = (cell for table in tables for row in (table.header, *table.rows) for cell in row)
+        for part in (*split(shown, source.randint(40, 200)), *cells):
+            assert live_parts(part) == [], text
 
 
 class Scripted(Model):
