@@ -8,9 +8,9 @@ import pytest
 from local.run_all.stack import LocalStack
 from samples.acl import ANNA, BEN
 from shared.wiring import Services
-from tests.e2e.ingestion_world import services_of
 from tests.e2e.stack_client import client_of
 from tests.e2e.stack_fixture import stack
+from tests.e2e.stack_services import services_of
 
 __all__ = ["stack"]
 

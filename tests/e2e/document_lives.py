@@ -18,7 +18,7 @@ from shared.platform.names import DOCUMENTS
 from shared.platform.odata import quote
 from shared.platform.search import SearchRequest
 from shared.wiring import Services
-from tests.e2e.ingestion_world import blocks_of, drop_file, until_current, until_gone
+from tests.e2e.stack_services import blocks_of, drop_file, until_current, until_gone
 
 SECTIONS = 4
 _DELETE = 0

@@ -16,8 +16,8 @@ from shared.ingestion.parsers.text import MAX_TEXT_BYTES
 from shared.platform.names import DOCUMENTS
 from shared.wiring import Services
 from tests.e2e.bad_files import BAD_FILES
-from tests.e2e.ingestion_world import blocks_of, drop_file, until_current
 from tests.e2e.stack_client import wait_until_ended
+from tests.e2e.stack_services import blocks_of, drop_file, until_current
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300), pytest.mark.attack("bombs")]
 

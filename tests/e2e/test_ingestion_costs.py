@@ -15,7 +15,9 @@ from shared.documents.ids import document_id
 from shared.documents.state import DocumentState
 from shared.platform.names import DOCUMENTS
 from shared.wiring import Services
-from tests.e2e.ingestion_world import (
+from tests.e2e.server_counts import counted
+from tests.e2e.stack_client import pdf_of
+from tests.e2e.stack_services import (
     HANG_GUARD_S,
     blocks_of,
     drop_file,
@@ -23,8 +25,6 @@ from tests.e2e.ingestion_world import (
     until_current,
     until_gone,
 )
-from tests.e2e.server_counts import counted
-from tests.e2e.stack_client import pdf_of
 from tests.e2e.sub_agents.hosts import MODEL, configured
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]

@@ -11,8 +11,8 @@ import pytest
 from local.run_all.stack import LocalStack
 from shared.ingestion.audit import audit
 from tests.e2e.document_lives import Life, Lives, make_lives
-from tests.e2e.ingestion_world import everything, services_of
 from tests.e2e.stack_fixture import environment_without_model, settings_for
+from tests.e2e.stack_services import everything, services_of
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 

@@ -11,7 +11,7 @@ from shared.wiring import Connections
 from tests.contract.clients.conftest import to_models
 from tests.fakes.services import fake_settings
 from tests.servers import ModelServer
-from tests.unit.subagents.child_world import ChildWorld, child_world
+from tests.unit.subagents.stored_child import StoredChild, stored_child
 
 __all__ = ["to_models"]
 
@@ -50,6 +50,6 @@ async def test_without_a_fault_it_is_done(
     assert (await world.state()).warnings == ()
 
 
-async def child_at_work(to_models: Connections, name: str, seconds: float) -> ChildWorld:
+async def child_at_work(to_models: Connections, name: str, seconds: float) -> StoredChild:
     model = OpenAIChatModel(to_models.model, name, model_endpoint(fake_settings()))
-    return await child_world(model, "comparator", doc_ids=("old", "new"), seconds=seconds)
+    return await stored_child(model, "comparator", doc_ids=("old", "new"), seconds=seconds)

@@ -11,8 +11,8 @@ from shared.wiring import Services
 from tests.contract.clients.conftest import Connect
 from tests.contract.clients.scripted_server import FOR_EVER_S, Answer, ScriptedServer
 from tests.fakes.services import fake_settings
-from tests.unit.answering.faulty_writers import CITED, answer_of, ask
-from tests.world import Model, corpus_services, plan
+from tests.unit.answering.faulty_writers import CITED, answer_of
+from tests.world import Model, ask, corpus_services, plan
 
 pytestmark = pytest.mark.contract
 

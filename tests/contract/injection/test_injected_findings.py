@@ -9,7 +9,7 @@ from shared.subagents.models import Finding, FoundProof, SubagentState
 from shared.subagents.results import findings_xml, web_section
 from shared.subagents.views import ENGLISH, view_of
 from tests.contract.injection import shown
-from tests.contract.injection.hostile_world import PASSAGES
+from tests.contract.injection.hostile_document import PASSAGES
 from tests.unit.subagents.delegation_requests import comparison, decided, services_with
 
 pytestmark = [pytest.mark.contract, pytest.mark.attack("orders in documents")]

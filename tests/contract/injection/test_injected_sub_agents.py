@@ -11,11 +11,11 @@ from shared.subagents.artifacts import state_path
 from shared.subagents.passages import task_message
 from shared.tools.models import WebHit
 from shared.wiring import Services
-from tests.contract.injection.hostile_world import PASSAGES
+from tests.contract.injection.hostile_document import PASSAGES
 from tests.fakes.blob_store import InMemoryBlobStore
 from tests.fakes.search_index import InMemorySearchIndex
 from tests.unit.subagents.child_models import CountedModel
-from tests.unit.subagents.child_world import RUN, SECRET, STEP, calls, child_world, evidence, proof
+from tests.unit.subagents.stored_child import RUN, SECRET, STEP, calls, evidence, proof, stored_child
 from tests.world import ANNA
 
 pytestmark = [pytest.mark.contract, pytest.mark.attack("orders in documents")]
@@ -55,7 +55,7 @@ async def poisoned(services: Services, text: str) -> None:
 async def test_an_obedient_sub_agent_reads_no_more_than_it_may_and_proves_nothing(
     passage: dict[str, str],
 ) -> None:
-    world = await child_world(obeying(passage["obeyed"]), pages=200, doc_ids=("old", "new"))
+    world = await stored_child(obeying(passage["obeyed"]), pages=200, doc_ids=("old", "new"))
     await poisoned(world.services, passage["text"])
     await world.run()
     for index in (world.services.content_index, world.services.documents_index):

@@ -21,7 +21,7 @@ from shared.retrieval.models import Hit
 from shared.runs.evidence import Evidence
 from tests.contract.clients.conftest import Connect, connect
 from tests.contract.injection import shown
-from tests.contract.injection.hostile_world import PASSAGES, READER, SECRET, Outcome, ask
+from tests.contract.injection.hostile_document import PASSAGES, READER, SECRET, Outcome, ask
 from tests.contract.injection.obedient_model import PLAIN_ANSWER, ObedientModel
 from tests.fakes.services import fake_settings
 from tests.servers import ModelServer

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from shared.tools.workspace import Workspace
-from tests.contract.injection.hostile_world import PASSAGES
+from tests.contract.injection.hostile_document import PASSAGES
 from tests.contract.web_tools.conftest import MakeWeb, Web, calls
 from tests.world import ANNA, TEXTS
 

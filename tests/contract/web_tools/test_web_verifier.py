@@ -12,7 +12,7 @@ from tests.contract.web_tools.conftest import FoundPages, calls, started_worker
 from tests.fakes.services import fake_settings
 from tests.fakes.web_site import SocketLog, WebSite, answer
 from tests.unit.subagents.child_models import CountedModel
-from tests.unit.subagents.child_world import READY, ChildWorld, child_world
+from tests.unit.subagents.stored_child import READY, StoredChild, stored_child
 
 pytestmark = [pytest.mark.contract, pytest.mark.attack("orders in documents")]
 
@@ -24,9 +24,9 @@ REPORT = WebReport(claims=(), trust_notes=("A maker's page.",))
 
 async def verifying(
     model: CountedModel, pages: WebPages, folder: Path, tools: str, **task: Any
-) -> ChildWorld:
+) -> StoredChild:
     """A web verifier whose searches find the site's page, with all the time that it may need here."""
-    world = await child_world(
+    world = await stored_child(
         model,
         "web_verifier",
         **task,

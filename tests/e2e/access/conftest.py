@@ -7,18 +7,18 @@ import pytest
 from local.run_all.stack import LocalStack
 from shared.ingestion.parser_process import parsers
 from shared.wiring import Services
-from tests.e2e.access.world import STREAM_SECONDS, World, fill
-from tests.e2e.ingestion_world import services_of
+from tests.e2e.access.corpus import STREAM_SECONDS, AccessCorpus, fill
 from tests.e2e.stack_fixture import PATIENT, environment_without_model, settings_for
+from tests.e2e.stack_services import services_of
 
 
 @pytest.fixture(name="world", scope="session")
-def make_world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def make_world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AccessCorpus]:
     """The stack with the papers, and what everybody made of them."""
     folder = tmp_path_factory.mktemp("access")
     overrides = {**PATIENT, "STREAM_SECONDS": str(STREAM_SECONDS), "DEFAULT_ACCESS": "*"}
     with LocalStack(settings_for(folder), overrides, environment_without_model()) as stack:
-        world = World(stack)
+        world = AccessCorpus(stack)
         try:
             fill(world, folder)
             yield world
@@ -27,7 +27,7 @@ def make_world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 
 @pytest.fixture
-async def services(world: World) -> AsyncIterator[Services]:
+async def services(world: AccessCorpus) -> AsyncIterator[Services]:
     """The app's own services, over the stack's servers."""
     async with services_of(world.stack) as services:
         yield services

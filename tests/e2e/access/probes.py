@@ -7,12 +7,12 @@ from typing import Any
 import httpx
 
 from shared.platform.hashing import digest
+from tests.e2e.access.corpus import AccessCorpus
 from tests.e2e.access.people import ABSENT, PAPERS, PEOPLE, QUESTION, Person, leaked, may_read
-from tests.e2e.access.world import World
 from tests.e2e.stack_client import put_in_workspace
 
-Probe = Callable[[World], None]
-Make = Callable[[World, str], str]
+Probe = Callable[[AccessCorpus], None]
+Make = Callable[[AccessCorpus, str], str]
 OWNERS = ("owner", "member", "public only")
 """Whose runs, threads and summaries the others reach for."""
 
@@ -37,7 +37,7 @@ def shows_no_foreign(person: Person, answer: httpx.Response) -> None:
 def of_document(method: str, suffix: str = "", figure: bool = False) -> Probe:
     """A route that reads a document: for its readers, and for nobody else."""
 
-    def probe(world: World) -> None:
+    def probe(world: AccessCorpus) -> None:
         for name, person in PEOPLE.items():
             caller = world.caller(name)
             path = f"/documents/{{}}{suffix.format(figure=world.figure)}"
@@ -60,7 +60,7 @@ def of_owner(method: str, suffix: str = "", body: Mapping[str, Any] | None = Non
     Those who may change it are left out: other tests let them do it.
     """
 
-    def probe(world: World) -> None:
+    def probe(world: AccessCorpus) -> None:
         for name, person in PEOPLE.items():
             caller = world.caller(name)
             absent = caller.request(method, f"/documents/{ABSENT}{suffix}", json=body)
@@ -90,7 +90,7 @@ def of_one_person(
 ) -> Probe:
     """A route of something that is one person's alone, whatever others may read."""
 
-    def probe(world: World) -> None:
+    def probe(world: AccessCorpus) -> None:
         for owner in OWNERS:
             thing = make(world, owner)
             for name in PEOPLE.keys() - {owner}:
@@ -108,7 +108,7 @@ def of_one_person(
 def for_administrators(method: str, path: str, expected: tuple[int, ...] = (200,)) -> Probe:
     """A route of the application role `admin`; `expected`: what those who have it are answered."""
 
-    def probe(world: World) -> None:
+    def probe(world: AccessCorpus) -> None:
         for name, person in PEOPLE.items():
             answer = world.caller(name).request(method, path)
             may = "admin" in person.roles
@@ -122,7 +122,7 @@ def for_administrators(method: str, path: str, expected: tuple[int, ...] = (200,
 def for_everybody(path: str) -> Probe:
     """A route that needs no identity, and so tells nothing of anything."""
 
-    def probe(world: World) -> None:
+    def probe(world: AccessCorpus) -> None:
         with world.client({}) as nobody:
             answer = nobody.get(path)
         assert answer.status_code == 200
@@ -134,7 +134,7 @@ def for_everybody(path: str) -> Probe:
 def of_anyone_known(path: str) -> Probe:
     """A route that tells everybody the same, and nothing to those who do not say who they are."""
 
-    def probe(world: World) -> None:
+    def probe(world: AccessCorpus) -> None:
         with world.client({}) as nobody:
             assert nobody.get(path).status_code == 401
         for name in PEOPLE:
@@ -145,7 +145,7 @@ def of_anyone_known(path: str) -> Probe:
     return probe
 
 
-def for_channels_alone(world: World) -> None:
+def for_channels_alone(world: AccessCorpus) -> None:
     """People's own tokens are none of the Bot Service: nobody can write in somebody else's name."""
     activity = {
         "type": "message",
@@ -161,11 +161,11 @@ def for_channels_alone(world: World) -> None:
         assert world.caller(name).post("/messages", json=activity).status_code == 401, name
 
 
-def run_of(world: World, name: str) -> str:
+def run_of(world: AccessCorpus, name: str) -> str:
     return str(world.runs[name]["run_id"])
 
 
-def keeps_to_own_runs(world: World, name: str, run_ids: set[str]) -> None:
+def keeps_to_own_runs(world: AccessCorpus, name: str, run_ids: set[str]) -> None:
     """Other tests let people ask, too: only the person who asked may read the run."""
     others = [other for other in PEOPLE if other != name]
     theirs = {runs[other]["run_id"] for runs in (world.runs, world.scoped_runs) for other in others}
@@ -174,27 +174,27 @@ def keeps_to_own_runs(world: World, name: str, run_ids: set[str]) -> None:
         assert world.caller(name).get(f"/runs/{run_id}").status_code == 200, (name, run_id)
 
 
-def thread_of(world: World, name: str) -> str:
+def thread_of(world: AccessCorpus, name: str) -> str:
     return str(world.runs[name]["thread_id"])
 
 
-def summary_of(world: World, name: str) -> str:
+def summary_of(world: AccessCorpus, name: str) -> str:
     return world.summaries[name]
 
 
-def new_thread(world: World, name: str) -> str:
+def new_thread(world: AccessCorpus, name: str) -> str:
     made = world.caller(name).post("/threads", json={"title": "secret"})
     assert made.status_code == 201, made.text
     return str(made.json()["thread_id"])
 
 
-def file_of(world: World, name: str) -> str:
+def file_of(world: AccessCorpus, name: str) -> str:
     file = f"{digest(name)[:8]}.md"
     put_in_workspace(world.stack, PEOPLE[name].user_id, file)
     return file
 
 
-def new_summary(world: World, name: str) -> str:
+def new_summary(world: AccessCorpus, name: str) -> str:
     made = world.caller(name).post("/summaries", json={"doc_ids": [world.doc_id("public")]})
     assert made.status_code == 202, made.text
     return str(made.json()["summary_id"])

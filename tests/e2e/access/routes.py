@@ -9,6 +9,7 @@ import httpx
 
 from shared.platform.hashing import digest
 from tests.contract.worker.golden import api_routes
+from tests.e2e.access.corpus import AccessCorpus
 from tests.e2e.access.people import (
     ABSENT,
     PAPERS,
@@ -40,7 +41,6 @@ from tests.e2e.access.probes import (
     summary_of,
     thread_of,
 )
-from tests.e2e.access.world import World
 from tests.e2e.stack_client import eventually
 
 FOLLOWERS = ("member", "public only", "administrator")
@@ -53,12 +53,12 @@ def routes_of_the_app() -> list[str]:
     return sorted(f"{method} {route}" for method, route, _ in api_routes())
 
 
-def keys_of(world: World, doc_ids: list[str]) -> set[str]:
+def keys_of(world: AccessCorpus, doc_ids: list[str]) -> set[str]:
     known = {world.doc_id(key): key for key in PAPERS}
     return {known[doc_id] for doc_id in doc_ids if doc_id in known}
 
 
-def listed(world: World) -> None:
+def listed(world: AccessCorpus) -> None:
     for name, person in PEOPLE.items():
         answer = world.caller(name).get("/documents")
         shows_no_foreign(person, answer)
@@ -68,7 +68,7 @@ def listed(world: World) -> None:
         assert hidden["count"] == (1 if "project" in readable(person) else 0), name
 
 
-def counted(world: World) -> None:
+def counted(world: AccessCorpus) -> None:
     for name, person in PEOPLE.items():
         facets = world.caller(name).get("/documents/facets").json()
         # Other probes upload documents of their own: the list is checked by `listed`.
@@ -78,7 +78,7 @@ def counted(world: World) -> None:
         assert ("hidden" in hidden) == ("project" in readable(person)), name
 
 
-def searched(world: World) -> None:
+def searched(world: AccessCorpus) -> None:
     for name, person in PEOPLE.items():
         caller = world.caller(name)
         answer = caller.post("/search", json={"query": QUESTION, "top_k": 50})
@@ -92,7 +92,7 @@ def searched(world: World) -> None:
         assert nothing.json() == {"results": [], "result_count": 0}, name
 
 
-def searched_by_address(world: World) -> None:
+def searched_by_address(world: AccessCorpus) -> None:
     for name, person in PEOPLE.items():
         caller = world.caller(name)
         answer = caller.get("/search", params={"q": QUESTION, "top_k": "50", "uploaded_from": "2020-01-01"})
@@ -102,7 +102,7 @@ def searched_by_address(world: World) -> None:
         assert bool(hidden["results"]) == ("project" in readable(person)), name
 
 
-def own_runs_listed(world: World) -> None:
+def own_runs_listed(world: AccessCorpus) -> None:
     for name in PEOPLE:
         others = {world.runs[other]["run_id"] for other in PEOPLE if other != name}
         found = ids_listed(world.caller(name), "/runs", "runs", "run_id")
@@ -110,7 +110,7 @@ def own_runs_listed(world: World) -> None:
         assert not found & others, name
 
 
-def own_summaries_listed(world: World) -> None:
+def own_summaries_listed(world: AccessCorpus) -> None:
     for name in PEOPLE:
         others = {summary_of(world, other) for other in world.summaries if other != name}
         found = ids_listed(world.caller(name), "/summaries", "summaries", "summary_id")
@@ -118,7 +118,7 @@ def own_summaries_listed(world: World) -> None:
         assert not found & others, name
 
 
-def own_files_listed(world: World) -> None:
+def own_files_listed(world: AccessCorpus) -> None:
     files = {name: file_of(world, name) for name in OWNERS}
     for name in PEOPLE:
         found = {one["name"] for one in world.caller(name).get("/workspace").json()["files"]}
@@ -137,7 +137,7 @@ def ids_listed(caller: httpx.Client, path: str, name: str, key: str) -> set[str]
             return found
 
 
-def asked(world: World) -> None:
+def asked(world: AccessCorpus) -> None:
     for name, person in PEOPLE.items():
         caller = world.caller(name)
         for run in (world.runs[name], world.scoped_runs[name]):
@@ -155,7 +155,7 @@ def asked(world: World) -> None:
         same_as_absent(caller.post("/chat", json=body), theirs, absent, name)
 
 
-def assisted(world: World) -> None:
+def assisted(world: AccessCorpus) -> None:
     """Through MCP each person finds, reads and learns what is theirs, and the rest is not there."""
     for name, person in PEOPLE.items():
         found = tool_result(world, name, "search", query=QUESTION, top_k=50)
@@ -187,7 +187,7 @@ def assisted(world: World) -> None:
         assert leaked(person, str(asked)) == [], name
 
 
-def may_calculate(world: World, name: str) -> bool:
+def may_calculate(world: AccessCorpus, name: str) -> bool:
     """Whether SQL over the paper with a table runs; else the table is as one that there is not."""
     table_id, absent_id = f"{world.doc_id('table')}.1", f"{ABSENT}.1"
     result = tool_result(world, name, "run_sql", sql="SELECT 1 AS one", table_ids=[table_id])
@@ -195,7 +195,7 @@ def may_calculate(world: World, name: str) -> bool:
     return "rows" in result or str(result).replace(table_id, absent_id) != str(absent)
 
 
-def tool_result(world: World, name: str, tool: str, **arguments: object) -> dict[str, Any]:
+def tool_result(world: AccessCorpus, name: str, tool: str, **arguments: object) -> dict[str, Any]:
     """What a tool of the MCP server answers, an error of the tool included."""
     call = {"name": tool, "arguments": arguments}
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
@@ -205,7 +205,7 @@ def tool_result(world: World, name: str, tool: str, **arguments: object) -> dict
     return content
 
 
-def completed(world: World) -> None:
+def completed(world: AccessCorpus) -> None:
     for name, person in PEOPLE.items():
         body = {"model": "groundwork", "messages": [{"role": "user", "content": QUESTION}]}
         answer = world.caller(name).post("/v1/chat/completions", json=body)
@@ -215,7 +215,7 @@ def completed(world: World) -> None:
         assert keys_of(world, cited) <= readable(person), name
 
 
-def open_links_of(world: World, name: str) -> None:
+def open_links_of(world: AccessCorpus, name: str) -> None:
     """Links of an answer lead only to what the person who follows them may read."""
     answer = world.runs[name]["answer"]
     links = [(cited["doc_id"], cited["url"]) for cited in answer["citations"]]
@@ -228,7 +228,7 @@ def open_links_of(world: World, name: str) -> None:
             assert answered.status_code == (200 if may_read(person, PAPERS[key]) else 404), (name, other, url)
 
 
-def drawn(world: World) -> None:
+def drawn(world: AccessCorpus) -> None:
     """The picture of a page: for readers of a PDF; readers of another file learn that it has none."""
     for name, person in PEOPLE.items():
         caller = world.caller(name)
@@ -242,7 +242,7 @@ def drawn(world: World) -> None:
             assert answer.status_code == (200 if paper.suffix == "pdf" else 404), (name, key)
 
 
-def threads_listed(world: World) -> None:
+def threads_listed(world: AccessCorpus) -> None:
     for name in PEOPLE:
         threads = world.caller(name).get("/threads", params={"limit": "100"}).json()["threads"]
         ids = {thread["thread_id"] for thread in threads}
@@ -250,7 +250,7 @@ def threads_listed(world: World) -> None:
         assert ids.isdisjoint(thread_of(world, other) for other in PEOPLE if other != name), name
 
 
-def thread_made(world: World) -> None:
+def thread_made(world: AccessCorpus) -> None:
     taken = world.caller("public only").post("/threads", json={"title": "x", "owner_id": "olga"})
     assert taken.status_code == 400
     made = new_thread(world, "public only")
@@ -263,7 +263,7 @@ def thread_made(world: World) -> None:
     same_as_absent(refused, theirs["thread_id"], expected, "branch")
 
 
-def remembered(world: World) -> None:
+def remembered(world: AccessCorpus) -> None:
     for name, person in PEOPLE.items():
         if name == FORGETFUL:
             continue
@@ -273,7 +273,7 @@ def remembered(world: World) -> None:
         assert leaked(person, str(memories)) == []
 
 
-def forgotten(world: World) -> None:
+def forgotten(world: AccessCorpus) -> None:
     """Forgetting reaches what is one's own, and leaves everybody else's."""
     before = eventually(lambda: world.caller("owner").get("/memory").json()["memories"])
     assert world.caller(FORGETFUL).delete("/memory").status_code == 200
@@ -281,14 +281,14 @@ def forgotten(world: World) -> None:
     assert {memory["memory_id"] for memory in before} <= {memory["memory_id"] for memory in after}
 
 
-def switched(world: World) -> None:
+def switched(world: AccessCorpus) -> None:
     """Switching off reaches one's own memory alone."""
     assert world.caller(FORGETFUL).put("/memory", json={"is_on": False}).json() == {"is_on": False}
     assert world.caller("owner").get("/memory").json()["is_on"] is True
     assert world.caller(FORGETFUL).put("/memory", json={"is_on": True}).status_code == 200
 
 
-def watched(world: World) -> None:
+def watched(world: AccessCorpus) -> None:
     """What changed in the last hour, which is everything: each person sees their own documents."""
     hour_ago = int((time.time() - 3600) * 1_000_000)
     with ThreadPoolExecutor(len(PEOPLE)) as pool:
@@ -300,7 +300,7 @@ def watched(world: World) -> None:
             assert leaked(person, str(events)) == []
 
 
-def summarised(world: World) -> None:
+def summarised(world: AccessCorpus) -> None:
     """A summary of documents that are not the caller's holds nothing of them."""
     for name in world.summaries:
         person = PEOPLE[name]
@@ -313,7 +313,7 @@ def summarised(world: World) -> None:
         assert [one["status"] for one in result["documents"]] == ["done", "not_found", "not_found"], name
 
 
-def uploaded(world: World) -> None:
+def uploaded(world: AccessCorpus) -> None:
     """The same name, and a folder that leads into somebody else's, make a document of one's own."""
     owner_folder = digest("uploader", PEOPLE["owner"].user_id)[:16]
     whole = {}
@@ -339,7 +339,7 @@ def uploaded(world: World) -> None:
             assert world.caller(name).get(f"{path}/content").text == text
 
 
-def ticket_made(world: World) -> None:
+def ticket_made(world: AccessCorpus) -> None:
     """An address to write to lies in the sender's own folder, whatever the sender calls the file."""
     own = digest("uploader", PEOPLE["public only"].user_id)[:16]
     owner_folder = digest("uploader", PEOPLE["owner"].user_id)[:16]
@@ -352,7 +352,7 @@ def ticket_made(world: World) -> None:
         assert world.caller("public only").get(f"/documents/{made.json()['doc_id']}").status_code == 404
 
 
-def imported_nothing(world: World) -> None:
+def imported_nothing(world: AccessCorpus) -> None:
     """Nobody has the app fetch anything where it is switched off, as by default."""
     for name in PEOPLE:
         for url in ("http://127.0.0.1/", "https://example.org/"):
@@ -360,7 +360,7 @@ def imported_nothing(world: World) -> None:
             assert made.status_code == 403, made.text
 
 
-def known(world: World) -> None:
+def known(world: AccessCorpus) -> None:
     """Everybody is told who they are, and of nobody else."""
     for name, person in PEOPLE.items():
         told = world.caller(name).get("/me").json()
@@ -369,7 +369,7 @@ def known(world: World) -> None:
         assert (told["department"], told["org_id"]) == (person.department, person.org_id), name
 
 
-def offered(world: World) -> None:
+def offered(world: AccessCorpus) -> None:
     """Everybody may share with who they are, and learns of nobody else's groups."""
     for name, person in PEOPLE.items():
         told = world.caller(name).get("/me/audiences").json()["audiences"]

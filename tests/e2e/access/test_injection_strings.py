@@ -7,10 +7,10 @@ from urllib.parse import quote
 import httpx
 import pytest
 
+from tests.e2e.access.corpus import AccessCorpus
 from tests.e2e.access.people import ABSENT, PEOPLE, leaked
 from tests.e2e.access.routes import routes_of_the_app
 from tests.e2e.access.strings import FILTER_NAMES, FILTER_VALUES, HOSTILE
-from tests.e2e.access.world import World
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300), pytest.mark.attack("filter injection")]
 
@@ -46,7 +46,7 @@ def rows_of(caller: httpx.Client, **body: Any) -> tuple[int, set[str]]:
 
 
 @EVERY
-def test_in_the_place_of_an_id(world: World, text: str) -> None:
+def test_in_the_place_of_an_id(world: AccessCorpus, text: str) -> None:
     name = "quoted name"  # whose own id stands in a filter beside it
     for route in routes_of_the_app():
         method, _, path = route.partition(" ")
@@ -68,7 +68,7 @@ def test_in_the_place_of_an_id(world: World, text: str) -> None:
 
 
 @EVERY
-def test_as_the_value_of_a_filter(world: World, text: str) -> None:
+def test_as_the_value_of_a_filter(world: AccessCorpus, text: str) -> None:
     for name in WHO:
         caller = world.caller(name)
         _, plain = rows_of(caller)
@@ -81,7 +81,7 @@ def test_as_the_value_of_a_filter(world: World, text: str) -> None:
 
 
 @EVERY
-def test_as_a_query_and_as_query_parameters(world: World, text: str) -> None:
+def test_as_a_query_and_as_query_parameters(world: AccessCorpus, text: str) -> None:
     for name in WHO:
         caller = world.caller(name)
         own = {document["doc_id"] for document in caller.get("/documents").json()["documents"]}
@@ -98,7 +98,7 @@ def test_as_a_query_and_as_query_parameters(world: World, text: str) -> None:
 
 
 @pytest.mark.parametrize("field", FILTER_NAMES, ids=range(len(FILTER_NAMES)))
-def test_as_the_name_of_a_filter(world: World, field: str) -> None:
+def test_as_the_name_of_a_filter(world: AccessCorpus, field: str) -> None:
     for name in WHO:
         for value in ("*", ["*"], {"start": "2024-01-01"}):
             body = {"query": "turbine", "filters": {field: value}}
@@ -108,7 +108,7 @@ def test_as_the_name_of_a_filter(world: World, field: str) -> None:
 
 
 @pytest.mark.parametrize("value", FILTER_VALUES, ids=range(len(FILTER_VALUES)))
-def test_as_values_of_strange_kinds(world: World, value: Any) -> None:
+def test_as_values_of_strange_kinds(world: AccessCorpus, value: Any) -> None:
     caller = world.caller("public only")
     _, plain = rows_of(caller)
     for field in FILTERS:
@@ -117,7 +117,7 @@ def test_as_values_of_strange_kinds(world: World, value: Any) -> None:
         assert rows <= plain, (field, value)
 
 
-def test_numbers_that_json_does_not_have(world: World) -> None:
+def test_numbers_that_json_does_not_have(world: AccessCorpus) -> None:
     for number in ("1e999", "-1e999", "NaN", "Infinity", "1" * 5000):
         content = f'{{"query": "turbine", "filters": {{"page_number": {number}}}}}'
         answer = world.caller("public only").post("/search", content=content)
@@ -126,7 +126,7 @@ def test_numbers_that_json_does_not_have(world: World) -> None:
 
 
 @EVERY
-def test_in_the_bodies_of_changes(world: World, text: str) -> None:
+def test_in_the_bodies_of_changes(world: AccessCorpus, text: str) -> None:
     """Only what fails is sent to the end: nothing is asked of the model here."""
     caller = world.caller("public only")
     foreign = f"/documents/{world.doc_id('owner')}"
@@ -153,7 +153,7 @@ CHAT = ("always true", "closing search.in", "bar", "Lucene", "null", "parent", "
 
 
 @pytest.mark.parametrize("text", [HOSTILE[key] for key in CHAT], ids=CHAT)
-def test_a_question_about_projects_and_documents_that_are_no_names(world: World, text: str) -> None:
+def test_a_question_about_projects_and_documents_that_are_no_names(world: AccessCorpus, text: str) -> None:
     caller = world.caller("public only")
     body = {"question": f"What is the calibration interval of the turbine? {text}", "stream": False}
     for limits in ({}, {"project_id": text[:100]}, {"doc_ids": [text, text + "x"]}):
@@ -165,7 +165,7 @@ def test_a_question_about_projects_and_documents_that_are_no_names(world: World,
 
 
 @EVERY
-def test_as_a_file_name_it_stays_in_the_folder_of_its_sender(world: World, text: str) -> None:
+def test_as_a_file_name_it_stays_in_the_folder_of_its_sender(world: AccessCorpus, text: str) -> None:
     name = text.encode("utf-8", "replace").decode()
     caller = world.caller("public only")
     answer = caller.post(

@@ -14,9 +14,9 @@ import pytest
 
 from shared.tools.registry import bound_tool
 from shared.wiring import Services
+from tests.e2e.access.corpus import AccessCorpus
 from tests.e2e.access.people import PEOPLE
 from tests.e2e.access.probes import events_of
-from tests.e2e.access.world import World
 from tests.e2e.stack_client import eventually
 from tests.unit.ingestion.figure_files import FigureMaker
 
@@ -43,7 +43,7 @@ class Before:
 
 
 @pytest.fixture(scope="module")
-def opened(world: World, tmp_path_factory: pytest.TempPathFactory) -> Before:
+def opened(world: AccessCorpus, tmp_path_factory: pytest.TempPathFactory) -> Before:
     """The document, open to its reader, and everything that the reader made of it."""
     doc_id = upload(world, lathe_pdf(tmp_path_factory.mktemp("lathe")))
     reader = world.caller(READER)
@@ -61,7 +61,7 @@ def opened(world: World, tmp_path_factory: pytest.TempPathFactory) -> Before:
 
 
 @pytest.fixture(scope="module")
-def before(world: World, opened: Before) -> Before:
+def before(world: AccessCorpus, opened: Before) -> Before:
     """The same, after the owner has closed the document; nothing is waited for from here on."""
     closed = world.caller("owner").put(f"/documents/{opened.doc_id}/access", json={"acl": []})
     assert closed.status_code == 200, closed.text
@@ -77,7 +77,7 @@ def lathe_pdf(folder: Path) -> bytes:
     return maker.write(folder / "lathe.pdf").read_bytes()
 
 
-def upload(world: World, content: bytes) -> str:
+def upload(world: AccessCorpus, content: bytes) -> str:
     sent = world.caller("owner").post(
         "/documents",
         data={"acl": PEOPLE[READER].user_id},
@@ -94,7 +94,7 @@ def found(caller: httpx.Client) -> list[dict[str, Any]]:
     return [hit for hit in hits if MARK in hit["filename"]]
 
 
-def test_the_next_search_and_the_next_list_do_not_find_it(world: World, before: Before) -> None:
+def test_the_next_search_and_the_next_list_do_not_find_it(world: AccessCorpus, before: Before) -> None:
     reader = world.caller(READER)
     assert found(reader) == []
     assert MARK not in reader.get("/documents").text
@@ -102,7 +102,7 @@ def test_the_next_search_and_the_next_list_do_not_find_it(world: World, before: 
     assert reader.post("/search", json=aimed).json()["result_count"] == 0
 
 
-def test_the_document_its_file_and_its_pictures_are_not_there(world: World, before: Before) -> None:
+def test_the_document_its_file_and_its_pictures_are_not_there(world: AccessCorpus, before: Before) -> None:
     reader = world.caller(READER)
     for path in ("", "/content"):
         assert reader.get(f"/documents/{before.doc_id}{path}").status_code == 404
@@ -113,7 +113,7 @@ def test_the_document_its_file_and_its_pictures_are_not_there(world: World, befo
 
 
 def test_links_of_a_stored_answer_are_refused_and_its_pictures_not_signed(
-    world: World, before: Before
+    world: AccessCorpus, before: Before
 ) -> None:
     reader = world.caller(READER)
     run = reader.get(f"/runs/{before.run['run_id']}").json()
@@ -127,7 +127,7 @@ def test_links_of_a_stored_answer_are_refused_and_its_pictures_not_signed(
         assert [figure["image_url"] for figure in answer["figures"]] == [None] * len(answer["figures"])
 
 
-def test_the_next_question_is_answered_without_it(world: World, before: Before) -> None:
+def test_the_next_question_is_answered_without_it(world: AccessCorpus, before: Before) -> None:
     reader = world.caller(READER)
     for body in ({}, {"doc_ids": [before.doc_id]}, {"thread_id": before.run["thread_id"]}):
         run = world.ask(reader, question=QUESTION, **body)
@@ -137,7 +137,7 @@ def test_the_next_question_is_answered_without_it(world: World, before: Before) 
         assert MARK not in reader.get(f"/runs/{run['run_id']}/events").text, body
 
 
-def test_a_summary_of_it_is_withheld_and_none_is_made_anew(world: World, before: Before) -> None:
+def test_a_summary_of_it_is_withheld_and_none_is_made_anew(world: AccessCorpus, before: Before) -> None:
     reader = world.caller(READER)
     path = f"/summaries/{before.summary_id}"
     assert reader.get(path).status_code == 200
@@ -148,13 +148,13 @@ def test_a_summary_of_it_is_withheld_and_none_is_made_anew(world: World, before:
     assert MARK not in reader.get(again).text
 
 
-def test_memory_keeps_the_question_and_not_the_answer(world: World, before: Before) -> None:
+def test_memory_keeps_the_question_and_not_the_answer(world: AccessCorpus, before: Before) -> None:
     memories = world.caller(READER).get("/memory").json()["memories"]
     (memory,) = [one for one in memories if one["memory_id"] == before.run["run_id"]]
     assert (memory["question"], memory["answer_summary"]) == (QUESTION, "")
 
 
-def test_live_status_tells_nothing_of_it(world: World, before: Before) -> None:
+def test_live_status_tells_nothing_of_it(world: AccessCorpus, before: Before) -> None:
     hour_ago = int((time.time() - 3600) * 1_000_000)
     for name, told in ((READER, False), ("owner", True)):
         events = events_of(world.caller(name), "/documents/events", after=hour_ago)
@@ -181,7 +181,7 @@ async def test_no_tool_gives_it(before: Before, services: Services) -> None:
         assert MARK not in str(await bound_tool(tool, services, reader).execute(**arguments)), tool
 
 
-def test_it_is_open_again_as_soon_as_its_owner_says_so(world: World, before: Before) -> None:
+def test_it_is_open_again_as_soon_as_its_owner_says_so(world: AccessCorpus, before: Before) -> None:
     reader = world.caller(READER)
     path = f"/documents/{before.doc_id}"
     opened = world.caller("owner").put(f"{path}/access", json={"acl": [PEOPLE[READER].user_id]})
@@ -193,6 +193,6 @@ def test_it_is_open_again_as_soon_as_its_owner_says_so(world: World, before: Bef
     assert found(reader) == []
 
 
-def test_only_the_owner_sees_who_may_read(world: World, before: Before) -> None:
+def test_only_the_owner_sees_who_may_read(world: AccessCorpus, before: Before) -> None:
     shown = world.caller("owner").get(f"/documents/{before.doc_id}").json()
     assert (shown["owner_id"], shown["acl"]) == ("olga", ["another", "olga"])

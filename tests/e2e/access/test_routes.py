@@ -6,10 +6,10 @@ import re
 
 import pytest
 
+from tests.e2e.access.corpus import AccessCorpus
 from tests.e2e.access.people import ABSENT, PAPERS, PEOPLE
 from tests.e2e.access.probes import run_of
 from tests.e2e.access.routes import ROUTES, routes_of_the_app
-from tests.e2e.access.world import World
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300), pytest.mark.attack("access matrix")]
 
@@ -24,7 +24,7 @@ WITHOUT_IDENTITY = {
 
 
 @pytest.mark.parametrize("route", routes_of_the_app())
-def test_a_route_gives_what_the_oracle_says(world: World, route: str) -> None:
+def test_a_route_gives_what_the_oracle_says(world: AccessCorpus, route: str) -> None:
     ROUTES[route](world)
 
 
@@ -44,7 +44,7 @@ def forged_principal() -> str:
     ],
     ids=["nothing", "no token", "signed by another", "forged principal", "forged id"],
 )
-def test_without_identity_there_is_nothing(world: World, headers: dict[str, str]) -> None:
+def test_without_identity_there_is_nothing(world: AccessCorpus, headers: dict[str, str]) -> None:
     ids = {"doc_id": world.doc_id("public"), "run_id": run_of(world, "owner"), "name": world.figure}
     with world.client(headers) as nobody:
         for route in set(routes_of_the_app()) - WITHOUT_IDENTITY:
@@ -56,7 +56,7 @@ def test_without_identity_there_is_nothing(world: World, headers: dict[str, str]
             assert [key for key, paper in PAPERS.items() if paper.mark in answer.text] == []
 
 
-def test_an_administrator_changes_what_only_its_readers_read(world: World) -> None:
+def test_an_administrator_changes_what_only_its_readers_read(world: AccessCorpus) -> None:
     doc_id = world.doc_id("nobody")
     changed = world.caller("administrator").put(f"/documents/{doc_id}/access", json={"acl": []})
     assert changed.status_code == 200, changed.text

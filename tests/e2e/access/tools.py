@@ -7,11 +7,11 @@ from shared.platform.hashing import digest
 from shared.tools.base import ToolResult
 from shared.tools.registry import bound_tool
 from shared.wiring import Services
+from tests.e2e.access.corpus import AccessCorpus
 from tests.e2e.access.people import ABSENT, PAPERS, PEOPLE, QUESTION, Person, foreign, leaked, readable
 from tests.e2e.access.probes import keeps_to_own_runs
-from tests.e2e.access.world import World
 
-ToolProbe = Callable[[World, Services, str], Awaitable[None]]
+ToolProbe = Callable[[AccessCorpus, Services, str], Awaitable[None]]
 
 
 async def call(services: Services, person: Person, tool: str, **arguments: Any) -> ToolResult:
@@ -21,12 +21,12 @@ async def call(services: Services, person: Person, tool: str, **arguments: Any) 
     return result
 
 
-def keys(world: World, found: list[dict[str, Any]]) -> set[str]:
+def keys(world: AccessCorpus, found: list[dict[str, Any]]) -> set[str]:
     known = {world.doc_id(key): key for key in PAPERS}
     return {known[one["doc_id"]] for one in found if one["doc_id"] in known}
 
 
-async def searches(world: World, services: Services, name: str) -> None:
+async def searches(world: AccessCorpus, services: Services, name: str) -> None:
     person = PEOPLE[name]
     found = await call(services, person, "rag_semantic_search", query=QUESTION, top_k=50)
     assert keys(world, found["results"]) == readable(person), name
@@ -35,7 +35,7 @@ async def searches(world: World, services: Services, name: str) -> None:
     assert nothing == {"success": True, "results": [], "result_count": 0}
 
 
-async def lists(world: World, services: Services, name: str) -> None:
+async def lists(world: AccessCorpus, services: Services, name: str) -> None:
     person = PEOPLE[name]
     listed = await call(services, person, "rag_list_documents", limit=100)
     assert keys(world, listed["documents"]) == readable(person), name
@@ -44,7 +44,7 @@ async def lists(world: World, services: Services, name: str) -> None:
     assert hidden["count"] == (1 if "project" in readable(person) else 0)
 
 
-async def gets(world: World, services: Services, name: str) -> None:
+async def gets(world: AccessCorpus, services: Services, name: str) -> None:
     person = PEOPLE[name]
     absent = await call(services, person, "rag_get_document", doc_id=ABSENT)
     assert absent["type"] == "DocumentNotFoundError"
@@ -56,14 +56,14 @@ async def gets(world: World, services: Services, name: str) -> None:
             assert str(result).replace(doc_id, "ID") == str(absent).replace(ABSENT, "ID")
 
 
-async def reads(world: World, services: Services, name: str) -> None:
+async def reads(world: AccessCorpus, services: Services, name: str) -> None:
     person = PEOPLE[name]
     for key in PAPERS:
         result = await call(services, person, "read_pages", doc_id=world.doc_id(key), last=10)
         assert keys(world, result["results"]) == ({key} if key in readable(person) else set()), (name, key)
 
 
-async def views(world: World, services: Services, name: str) -> None:
+async def views(world: AccessCorpus, services: Services, name: str) -> None:
     """A picture of somebody else's is none, as one that there is not."""
     person = PEOPLE[name]
     absent = await call(services, person, "view_figure", block_id="absent")
@@ -75,7 +75,7 @@ async def views(world: World, services: Services, name: str) -> None:
     assert all(result["success"] or result == absent for result in seen), name
 
 
-async def looks_up(world: World, services: Services, name: str) -> None:
+async def looks_up(world: AccessCorpus, services: Services, name: str) -> None:
     person = PEOPLE[name]
     found = await call(services, person, "rag_metadata_search", query="turbine", limit=100)
     assert keys(world, found["documents"]) == readable(person), name
@@ -84,7 +84,7 @@ async def looks_up(world: World, services: Services, name: str) -> None:
     assert keys(world, aimed["documents"]) <= readable(person)
 
 
-async def counts(world: World, services: Services, name: str) -> None:
+async def counts(world: AccessCorpus, services: Services, name: str) -> None:
     """Numbers and values alike come from what the person may read."""
     person = PEOPLE[name]
     listed = await call(services, person, "rag_list_documents", limit=100)
@@ -96,7 +96,7 @@ async def counts(world: World, services: Services, name: str) -> None:
         assert all(value["count"] <= listed["count"] for value in values)
 
 
-async def judges(world: World, services: Services, name: str, tool: str) -> None:
+async def judges(world: AccessCorpus, services: Services, name: str, tool: str) -> None:
     """Ids of all blocks there are, as somebody else's search gave them."""
     person = PEOPLE[name]
     every = world.block_ids
@@ -110,40 +110,42 @@ async def judges(world: World, services: Services, name: str, tool: str) -> None
     assert result.get("graded_count", len(theirs)) == len(theirs), name
 
 
-async def reranks(world: World, services: Services, name: str) -> None:
+async def reranks(world: AccessCorpus, services: Services, name: str) -> None:
     await judges(world, services, name, "rerank")
 
 
-async def grades(world: World, services: Services, name: str) -> None:
+async def grades(world: AccessCorpus, services: Services, name: str) -> None:
     await judges(world, services, name, "grade")
 
 
-async def recalls(world: World, services: Services, name: str) -> None:
+async def recalls(world: AccessCorpus, services: Services, name: str) -> None:
     person = PEOPLE[name]
     result = await call(services, person, "recall_memory", query=QUESTION)
     found = {memory["memory_id"] for memory in result["memories"]}
     keeps_to_own_runs(world, name, found)
 
 
-async def rewrites(world: World, services: Services, name: str) -> None:
+async def rewrites(world: AccessCorpus, services: Services, name: str) -> None:
     marks = ", ".join(paper.key for paper in PAPERS.values())
     result = await call(services, PEOPLE[name], "query_rewrite", question=f"What do {marks} say?")
     assert result["success"], result
 
 
-async def asks(world: World, services: Services, name: str) -> None:
+async def asks(world: AccessCorpus, services: Services, name: str) -> None:
     result = await call(services, PEOPLE[name], "ask_user", question="Which?", options=["one", "two"])
     assert result["options"] == ["one", "two"]
 
 
-async def lists_tables(world: World, services: Services, name: str) -> None:
+async def lists_tables(world: AccessCorpus, services: Services, name: str) -> None:
     person = PEOPLE[name]
     for query in ("", "calibration interval of the turbine in days", PAPERS["table"].mark):
         listed = await call(services, person, "list_tables", query=query, limit=100)
         assert keys(world, listed["tables"]) == {"table"} & readable(person), (name, query)
 
 
-async def queries_a_table(world: World, services: Services, name: str, tool: str, **arguments: str) -> None:
+async def queries_a_table(
+    world: AccessCorpus, services: Services, name: str, tool: str, **arguments: str
+) -> None:
     """Somebody else's table is none, as one that there is not."""
     person, table_id, absent_id = PEOPLE[name], f"{world.doc_id('table')}.1", f"{ABSENT}.1"
     result = await call(services, person, tool, table_ids=[table_id], **arguments)
@@ -153,7 +155,7 @@ async def queries_a_table(world: World, services: Services, name: str, tool: str
         assert str(result).replace(table_id, "ID") == str(absent).replace(absent_id, "ID"), name
 
 
-async def runs_sql(world: World, services: Services, name: str) -> None:
+async def runs_sql(world: AccessCorpus, services: Services, name: str) -> None:
     reader = PEOPLE["department"].context
     listed = await bound_tool("list_tables", services, reader).execute()
     (table,) = [one for one in listed["tables"] if one["doc_id"] == world.doc_id("table")]
@@ -163,18 +165,18 @@ async def runs_sql(world: World, services: Services, name: str) -> None:
     assert result["rows"] == [[PAPERS["table"].days]]
 
 
-async def asks_tables(world: World, services: Services, name: str) -> None:
+async def asks_tables(world: AccessCorpus, services: Services, name: str) -> None:
     await queries_a_table(world, services, name, "query_structured_data", question=QUESTION)
     found = await call(services, PEOPLE[name], "query_structured_data", question=QUESTION)
     assert not found["success"]  # the local model writes no SQL
 
 
-async def is_not_configured(world: World, services: Services, name: str) -> None:
+async def is_not_configured(world: AccessCorpus, services: Services, name: str) -> None:
     result = await call(services, PEOPLE[name], "web_search", query=QUESTION)
     assert result["type"] == "ConfigurationError"
 
 
-async def is_switched_off(world: World, services: Services, name: str) -> None:
+async def is_switched_off(world: AccessCorpus, services: Services, name: str) -> None:
     for tool, arguments in (
         ("python", {"code": "1 + 1"}),
         ("github", {"action": "list_commits", "repo": "contoso/app"}),
@@ -187,7 +189,7 @@ def with_workspaces(services: Services) -> Services:
     return services.using(settings=services.settings.changed(agent_tools="file_read,file_write"))
 
 
-async def writes_files(world: World, services: Services, name: str) -> None:
+async def writes_files(world: AccessCorpus, services: Services, name: str) -> None:
     off = await call(services, PEOPLE[name], "file_write", path="notes.md", text=name)
     assert off["type"] == "ConfigurationError"
     on = with_workspaces(services)
@@ -197,7 +199,7 @@ async def writes_files(world: World, services: Services, name: str) -> None:
     assert read["text"] == name
 
 
-async def reads_files(world: World, services: Services, name: str) -> None:
+async def reads_files(world: AccessCorpus, services: Services, name: str) -> None:
     """A file of somebody else's is none."""
     on, own = with_workspaces(services), f"only-{digest(name)[:8]}.md"
     await call(on, PEOPLE[name], "file_write", path=own, text="mine", mode="replace")
@@ -208,7 +210,7 @@ async def reads_files(world: World, services: Services, name: str) -> None:
         assert str(foreign_file).replace(own, "FILE") == str(absent).replace("absent.md", "FILE"), other
 
 
-async def reads_no_page(world: World, services: Services, name: str) -> None:
+async def reads_no_page(world: AccessCorpus, services: Services, name: str) -> None:
     result = await call(services, PEOPLE[name], "web_fetch", url="https://example.org/")
     assert result["type"] == "ConfigurationError"
 

@@ -4,19 +4,14 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
-from shared.answering.inline import run_to_end
-from shared.answering.runs import begin_run, view_run
 from shared.answering.shown_answer import shown_text
 from shared.platform.errors import DependencyError
 from shared.platform.language_models.models import CallLimits, Prompt
 from shared.runs.events import RunEvent
-from shared.runs.models import ChatRequest, RunAnswer, RunView
-from shared.runs.run_store import owned_run
-from shared.wiring import Services
+from shared.runs.models import RunAnswer, RunView
 from tests.fakes.models import Reply, ScriptedChatModel
-from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.services import fake_settings
-from tests.world import ANNA, plan
+from tests.world import plan
 
 BUDGET_S = 5.0  # room for what a busy machine does not do at once
 EPSILON_S = 20.0  # what hangs, hangs for an hour; how late this process is woken is the machine's affair
@@ -85,16 +80,6 @@ def hurried(**settings: Any) -> dict[str, Any]:
             max_total_latency_ms=int(BUDGET_S * 1000), subagents_enabled=False, **reserves, **settings
         )
     }
-
-
-async def ask(
-    services: Services, question: str = QUESTION, *, deep: bool = False
-) -> tuple[RunView, list[RunEvent]]:
-    request = await begin_run(ChatRequest(question=question, deep=deep), ANNA, services)
-    await run_to_end(request.run_id, services)
-    view = await view_run(await owned_run(request.run_id, ANNA, services.runs), services)
-    assert isinstance(services.run_log, InMemoryRunLog)
-    return view, services.run_log.events(request.run_id)
 
 
 def answer_of(view: RunView, events: list[RunEvent]) -> RunAnswer:

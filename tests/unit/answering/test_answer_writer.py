@@ -16,7 +16,7 @@ from shared.retrieval.models import Hit
 from shared.runs.event_log import open_event_log
 from shared.runs.memory_run_log import MemoryRunLog
 from tests.fakes.models import NoConversations
-from tests.unit.answering.figure_world import picture
+from tests.unit.answering.pictures import picture
 from tests.unit.answering.recording import record_nothing
 
 UNSUPPORTED = ENGLISH.unsupported

@@ -6,10 +6,8 @@ from typing import Any
 
 import pytest
 
-from shared.access.models import UserContext
 from shared.answering.agent import AGENT_EVENTS, Agent
 from shared.answering.effects import perform
-from shared.answering.inline import run_to_end
 from shared.answering.loop import next_action, observe, start
 from shared.answering.runs import begin_run, close_dead_run, view_run
 from shared.answering.steps import (
@@ -38,15 +36,7 @@ from tests.fakes.models import ScriptedChatModel, scripted
 from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.search_index import InMemorySearchIndex
 from tests.fakes.services import fake_services, fake_settings
-from tests.world import ANNA, BEN, Model, corpus_services, plan
-
-
-async def ask(services: Services, user: UserContext = ANNA, **body: Any) -> tuple[RunView, list[RunEvent]]:
-    chat = ChatRequest.model_validate({"question": "At what pressure does the pump run?", **body})
-    request = await begin_run(chat, user, services)
-    await run_to_end(request.run_id, services)
-    view = await view_run(await owned_run(request.run_id, user, services.runs), services)
-    return view, events(services, request.run_id)
+from tests.world import ANNA, BEN, Model, ask, corpus_services, plan
 
 
 def events(services: Services, run_id: str) -> list[RunEvent]:
@@ -71,7 +61,7 @@ async def test_an_answer_is_streamed_cited_and_committed() -> None:
 
 async def test_a_user_without_the_right_is_told_nothing_of_the_document() -> None:
     services = await corpus_services(Model(plan(), answer='<gap missing="the pressure" next_step="Ask."/>'))
-    view, seen = await ask(services, BEN)
+    view, seen = await ask(services, user=BEN)
     assert view.answer is not None
     assert view.answer.abstained
     assert "manual.pdf" not in "".join(event.model_dump_json() for event in seen)
@@ -91,7 +81,7 @@ async def test_without_any_document_no_model_is_asked_for_an_answer() -> None:
 @pytest.mark.parametrize("query_type", ["LISTING", "METADATA_SEARCH"])
 async def test_questions_about_documents_are_answered_from_metadata(query_type: str) -> None:
     services = await corpus_services(Model(plan(query_type=query_type), answer="Two reports."))
-    view, seen = await ask(services, BEN)
+    view, seen = await ask(services, user=BEN)
     assert text_of(view) == "Two reports."
     assert [event.data["tool"] for event in seen if event.name == "TOOL_STARTED"] == ["rag_list_documents"]
     prompt = scripted(services.chat_model).prompts[-1].user
@@ -106,7 +96,7 @@ async def test_a_comparison_gets_blocks_of_every_document_that_it_names() -> Non
             answer="48 <cite doc_id='x' quote='y'/>".replace("'", '"'),
         )
     )
-    view, _ = await ask(services, ANNA, question="Compare the revenue of both reports.")
+    view, _ = await ask(services, question="Compare the revenue of both reports.")
     prompt = scripted(services.chat_model).prompts[1].user
     assert "report-2023.pdf" in prompt
     assert "report-2024.pdf" in prompt
@@ -117,14 +107,14 @@ async def test_a_comparison_gets_blocks_of_every_document_that_it_names() -> Non
 
 async def test_a_name_that_leads_nowhere_widens_the_search() -> None:
     services = await corpus_services(Model(plan(document_references=("manual",))))
-    view, seen = await ask(services, ANNA, doc_ids=["report-2023"])
+    view, seen = await ask(services, doc_ids=["report-2023"])
     assert view.status == "completed"
     assert all("manual.pdf" not in event.model_dump_json() for event in seen if event.name == "TOOL_RESULT")
 
 
 async def test_the_callers_limits_hold() -> None:
     services = await corpus_services(Model(plan(), answer='<gap missing="m" next_step="n"/>'))
-    await ask(services, ANNA, doc_ids=["report-2024"], project_id=None)
+    await ask(services, doc_ids=["report-2024"], project_id=None)
     prompt = scripted(services.chat_model).prompts[-1].user
     assert "report-2024.pdf" in prompt
     assert "manual.pdf" not in prompt
@@ -326,7 +316,7 @@ async def test_a_tool_finds_nothing_that_the_asker_may_not_read() -> None:
     call = ToolCall(call_id="c1", name="read_pages", arguments='{"doc_id": "manual"}')
     cited = '<answer>15. <cite doc_id="manual" quote="The pump runs at 15 bar."/>'
     model = ScriptedChatModel(plan(), ModelTurn(tool_calls=(call,)), ModelTurn(text=cited))
-    view, _ = await ask(await corpus_services(chat_model=model), BEN)
+    view, _ = await ask(await corpus_services(chat_model=model), user=BEN)
     assert view.answer is not None
     assert (view.answer.citations, view.answer.unsupported_claims) == ((), 1)
     assert "15 bar" not in "".join(message.text for message in model.conversations[-1])

@@ -28,7 +28,7 @@ from shared.runs.run_store import owned_run
 from shared.wiring import Services
 from tests.fakes.models import ScriptedChatModel, scripted
 from tests.fakes.run_log import InMemoryRunLog
-from tests.unit.answering.figure_world import add_pictures
+from tests.unit.answering.pictures import add_pictures
 from tests.world import ANNA, TEXTS, corpus_services, plan
 
 ANSWER = '<answer>It runs at 15 bar. <cite doc_id="manual" quote="The pump runs at 15 bar."/>'

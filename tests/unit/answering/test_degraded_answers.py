@@ -19,8 +19,8 @@ from shared.platform.errors import (
 from tests.fakes.models import HashingEmbedder
 from tests.fakes.search_index import InMemorySearchIndex
 from tests.fakes.services import fake_services, fake_settings
-from tests.unit.answering.faulty_writers import Streaming, answer_of, ask, at_once, broken, warnings_in, whole
-from tests.world import Model, corpus_services, plan
+from tests.unit.answering.faulty_writers import Streaming, answer_of, at_once, broken, warnings_in, whole
+from tests.world import Model, ask, corpus_services, plan
 
 
 @pytest.fixture(autouse=True)

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from shared.answering.effects import perform
-from shared.answering.inline import RunChildren, run_to_end
+from shared.answering.inline import RunChildren
 from shared.answering.loop import LoopState, next_action, observe, start
-from shared.answering.runs import begin_run, view_run
+from shared.answering.runs import begin_run
 from shared.answering.services import AnsweringServices
 from shared.answering.steps import DelegationDeferred, Observation, Step, StepInput, SubagentsChosen
 from shared.platform.errors import DependencyError
@@ -22,7 +22,6 @@ from shared.platform.telemetry import LOGGER_NAME
 from shared.retrieval.models import Hit
 from shared.runs.events import RunEvent
 from shared.runs.models import ChatRequest, ChildStatus, RunView
-from shared.runs.run_store import owned_run
 from shared.subagents.artifacts import find_delegation, state_path
 from shared.subagents.models import Finding, FoundProof, SubagentEnd, SubagentStart, SubagentState
 from shared.wiring import Services
@@ -32,6 +31,7 @@ from tests.fakes.search_index import InMemorySearchIndex
 from tests.fakes.services import fake_settings
 from tests.unit.subagents.delegation_cases import EVENT_FIELDS
 from tests.world import ANNA, Model, corpus_services, plan
+from tests.world import ask as run_question
 
 NAME = "delegation_policy_decision"
 PROVED = "The pump runs at 15 bar."
@@ -44,14 +44,10 @@ async def delegating_world(**settings: Any) -> Services:
 async def ask(
     services: Services, run_children: RunChildren | None = None, **body: Any
 ) -> tuple[RunView, list[RunEvent]]:
-    asked = {"question": "At what pressure does the pump run?", "deep": True}
-    chat = ChatRequest.model_validate({**asked, **body})
-    request = await begin_run(chat, ANNA, services)
-    await run_to_end(request.run_id, services, children=run_children or silent)
-    view = await view_run(await owned_run(request.run_id, ANNA, services.runs), services)
+    chat = {"deep": True, **body}
+    view, events = await run_question(services, children=run_children or silent, **chat)
     assert view.status == "completed"
-    assert isinstance(services.run_log, InMemoryRunLog)
-    return view, services.run_log.events(request.run_id)
+    return view, events
 
 
 async def silent(

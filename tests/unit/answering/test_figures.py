@@ -7,20 +7,18 @@ from itertools import pairwise
 
 from PIL import Image
 
-from shared.answering.inline import run_to_end
-from shared.answering.runs import begin_run, view_run
 from shared.platform.language_models.chat_request import conversation_request
 from shared.platform.language_models.features import ALL_FEATURES
 from shared.platform.language_models.models import CallLimits, Message, ModelTurn, Picture, ToolCall
 from shared.platform.names import FIGURES
 from shared.runs.metering import PICTURE_TOKENS, MeteredChatModel, TokenMeter
-from shared.runs.models import ChatRequest, RunView
-from shared.runs.run_store import owned_run
+from shared.runs.models import RunView
 from shared.wiring import Services
 from tests.fakes.models import ScriptedChatModel
 from tests.fakes.services import fake_settings
-from tests.unit.answering.figure_world import picture
-from tests.world import ANNA, corpus_services, plan
+from tests.unit.answering.pictures import picture
+from tests.world import ask as run_question
+from tests.world import corpus_services, plan
 
 CAPTION = "Figure 1: Pressure of the pump, a curve"
 SHOWN = picture(image_caption=CAPTION)
@@ -41,9 +39,8 @@ async def pictured(model: ScriptedChatModel, **settings: object) -> Services:
 
 
 async def ask(services: Services) -> RunView:
-    request = await begin_run(ChatRequest(question="What is the pressure of the pump?"), ANNA, services)
-    await run_to_end(request.run_id, services)
-    return await view_run(await owned_run(request.run_id, ANNA, services.runs), services)
+    view, _ = await run_question(services, "What is the pressure of the pump?")
+    return view
 
 
 async def test_the_figures_found_go_into_the_prompt_in_reduced_size() -> None:

@@ -7,8 +7,8 @@ import pytest
 from shared.platform.language_models.models import ModelTurn
 from tests.fakes.models import ScriptedChatModel
 from tests.fakes.services import fake_services
-from tests.unit.answering.test_answering import ask, text_of
-from tests.world import corpus_services, plan
+from tests.unit.answering.test_answering import text_of
+from tests.world import ask, corpus_services, plan
 
 CITED = '<cite doc_id="manual" quote="The pump runs at 15 bar."/>'
 MISSING = "Les documents n'indiquent pas le prix de la pompe."

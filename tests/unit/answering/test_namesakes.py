@@ -6,9 +6,9 @@ import pytest
 
 from shared.wiring import Services
 from tests.fakes.models import ScriptedChatModel
-from tests.unit.answering.test_answering import ask, text_of
+from tests.unit.answering.test_answering import text_of
 from tests.unit.evidence.reader_text_corpus import live_parts
-from tests.world import corpus_services, plan
+from tests.world import ask, corpus_services, plan
 
 pytestmark = pytest.mark.attack("forged names")
 

@@ -19,8 +19,8 @@ from tests.fakes.directory import InMemoryDirectory
 from tests.fakes.models import scripted
 from tests.fakes.search_index import InMemorySearchIndex
 from tests.unit.subagents.child_models import CountedModel
-from tests.unit.subagents.child_world import GOOD, READY, child_world
 from tests.unit.subagents.delegation_requests import decided, delegation_request, services_with
+from tests.unit.subagents.stored_child import GOOD, READY, stored_child
 from tests.unit.teams.chat import chat
 from tests.world import ANNA, Model, corpus_services, plan
 
@@ -131,6 +131,6 @@ async def test_its_sub_agents_search_as_whoever_answered() -> None:
     made = await decided(replace(delegation_request(), stored=stored), services_with())
     assert made.delegation is not None
     assert made.delegation.asker == WITHOUT_GROUPS
-    child = await child_world(CountedModel(READY, GOOD), asker=made.delegation.asker)
+    child = await stored_child(CountedModel(READY, GOOD), asker=made.delegation.asker)
     await child.take()
     assert (await child.state()).hits == ()

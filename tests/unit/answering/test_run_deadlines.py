@@ -29,7 +29,6 @@ from tests.unit.answering.faulty_writers import (
     Chunks,
     Streaming,
     answer_of,
-    ask,
     dripping,
     endless,
     hurried,
@@ -37,7 +36,7 @@ from tests.unit.answering.faulty_writers import (
     stalled,
     whole,
 )
-from tests.world import ANNA, corpus_services
+from tests.world import ANNA, ask, corpus_services
 
 
 @pytest.fixture(autouse=True)

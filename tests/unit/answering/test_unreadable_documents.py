@@ -5,15 +5,15 @@ from typing import Any
 from shared.platform.language_models.models import ModelTurn, ToolCall
 from shared.wiring import Services
 from tests.fakes.models import ScriptedChatModel, scripted
-from tests.unit.answering.test_answering import ask, text_of
-from tests.unit.answering.world import plan, world
+from tests.unit.answering.test_answering import text_of
+from tests.world import ask, corpus_services, plan
 
 SCAN = "scan_0001.pdf"
 
 
 async def with_scan(*replies: Any, **of_plan: Any) -> Services:
     """The three documents, and a scan of three pages that nothing has read."""
-    services = await world(
+    services = await corpus_services(
         chat_model=ScriptedChatModel(plan(search_queries=(), todo=(), **of_plan), *replies)
     )
     record = {"doc_id": "scan", "filename": SCAN, "title": "scan 0001", "page_count": 3, "status": "ready"}

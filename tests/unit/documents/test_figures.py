@@ -8,7 +8,7 @@ from shared.retrieval.models import Hit
 from shared.tools.registry import bound_tool
 from shared.wiring import Services
 from tests.fakes.blob_store import InMemoryBlobStore
-from tests.unit.answering.figure_world import picture
+from tests.unit.answering.pictures import picture
 from tests.world import ANNA, corpus_services
 
 LIMITS = CallLimits(timeout_s=1)

@@ -5,7 +5,7 @@ from typing import Any
 
 from shared.summaries.models import SummaryStart
 from shared.wiring import Services
-from tests.unit.summaries.summary_world import drive
+from tests.unit.summaries.summarising import drive
 
 
 class SummarisingClient:

@@ -23,7 +23,7 @@ from tests.fakes.models import Reply, ScriptedChatModel
 from tests.fakes.run_log import InMemoryRunLog
 from tests.unit.functions.http_app import as_user, connect, make_app, settings_of_tests
 from tests.unit.subagents.child_models import CountedModel
-from tests.unit.subagents.child_world import GOOD, READY, child_world
+from tests.unit.subagents.stored_child import GOOD, READY, stored_child
 from tests.world import ANNA, Model, corpus_services, plan
 
 pytestmark = pytest.mark.attack("limits")
@@ -183,7 +183,7 @@ async def test_run_that_ends_without_an_answer_is_charged_for_the_calls_it_made(
 async def test_sub_agent_is_charged_for_what_it_used(
     make_http: Callable[[Services], httpx.AsyncClient],
 ) -> None:
-    child = await child_world(CountedModel(READY, GOOD), settings=settings_of_tests())
+    child = await stored_child(CountedModel(READY, GOOD), settings=settings_of_tests())
     async with make_http(child.services) as http:
         end = await child.run()
         assert await charged(http) == end.tokens == 1050 + 1600

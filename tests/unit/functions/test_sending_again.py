@@ -28,7 +28,7 @@ from tests.fakes.stores_requests import InMemoryUserLimitStore
 from tests.unit.functions.asking_app import WRITES, AskingClient
 from tests.unit.functions.http_app import as_user, connect, make_app, problem_of, settings_of_tests
 from tests.unit.functions.summarising_app import SummarisingClient
-from tests.unit.summaries.summary_world import by_rule
+from tests.unit.summaries.summarising import by_rule
 from tests.world import ANNA, add_corpus, corpus_services
 
 QUESTION = {"question": "At what pressure does the pump run?"}

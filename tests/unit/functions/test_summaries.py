@@ -13,7 +13,7 @@ from tests.fakes.models import ScriptedChatModel, scripted
 from tests.fakes.services import fake_services
 from tests.unit.functions.http_app import as_user, connect, make_app, problem_of, settings_of_tests
 from tests.unit.functions.summarising_app import SummarisingClient
-from tests.unit.summaries.summary_world import by_rule
+from tests.unit.summaries.summarising import by_rule
 from tests.world import add_corpus
 
 

@@ -23,7 +23,7 @@ from shared.wiring import Services
 from tests.fakes.background import background_done
 from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.stores_quality import InMemoryQualityStore
-from tests.unit.answering.figure_world import picture
+from tests.unit.answering.pictures import picture
 from tests.world import ANNA, Model, corpus_services, plan
 
 QUESTION = "At what pressure does the pump run?"

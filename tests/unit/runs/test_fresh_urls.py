@@ -10,7 +10,7 @@ from shared.runs.fresh_urls import refresh_answer, refresh_answers
 from shared.runs.models import RunAnswer
 from tests.fakes.blob_store import InMemoryBlobStore
 from tests.fakes.search_index import InMemorySearchIndex
-from tests.unit.answering.figure_world import add_pictures, figure
+from tests.unit.answering.pictures import add_pictures, figure
 from tests.world import ANNA, BEN, corpus_services
 
 

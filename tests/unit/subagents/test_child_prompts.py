@@ -11,7 +11,7 @@ from shared.runs.models import ProfileName
 from shared.subagents.budget import tokens_of
 from shared.subagents.profiles import PROFILES, Profile
 from tests.unit.subagents.child_models import CountedModel
-from tests.unit.subagents.child_world import GOOD, READ, READY, child_world
+from tests.unit.subagents.stored_child import GOOD, READ, READY, stored_child
 
 FOLDER = Path(__file__).parents[3] / "shared/subagents/prompts"
 README = (FOLDER.parents[1] / "answering/prompts/README.md").read_text("utf-8")
@@ -41,7 +41,7 @@ def test_a_prompt_says_when_it_is_done(profile: Profile) -> None:
 async def test_the_system_message_is_the_prompt_with_the_rules_and_small(profile: Profile) -> None:
     report = GOOD if profile.report is type(GOOD) else READ
     model = CountedModel(READY, report)
-    world = await child_world(model, profile.name)
+    world = await stored_child(model, profile.name)
     await world.take(closing=profile.report not in (type(GOOD), type(READ)))
     said = [message.text for messages in model.conversations for message in messages[:1]]
     for system in (*said, *(prompt.system for prompt in model.prompts)):

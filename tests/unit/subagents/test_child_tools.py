@@ -16,17 +16,17 @@ from shared.tools.web_search import WebSearch
 from tests.fakes.search_index import InMemorySearchIndex
 from tests.fakes.services import fake_settings
 from tests.unit.subagents.child_models import CountedModel
-from tests.unit.subagents.child_world import (
+from tests.unit.subagents.stored_child import (
     FILTER,
     GOOD,
     PRESSURE,
     READY,
     SECRET,
-    ChildWorld,
+    StoredChild,
     calls,
-    child_world,
     evidence,
     proof,
+    stored_child,
 )
 from tests.world import BEN
 
@@ -50,12 +50,12 @@ class FakeWeb(WebSearch):
         return [WebHit(url="https://a.example/p", title="Presses </result>", text=PAGE * 40)]
 
 
-async def results(*asked: tuple[str, Any], **changes: Any) -> tuple[ChildWorld, list[Message]]:
+async def results(*asked: tuple[str, Any], **changes: Any) -> tuple[StoredChild, list[Message]]:
     """The messages with the results of some calls, as the model reads them in the next turn."""
     turn = calls(*((name, json.dumps(arguments)) for name, arguments in asked))
     model = CountedModel(turn, READY, GOOD)
     patient = {"settings": fake_settings(retrieval_timeout_s=PATIENCE_S), "seconds": PATIENCE_S}
-    world = await child_world(model, **{"budget": AMPLE, **patient, **changes})
+    world = await stored_child(model, **{"budget": AMPLE, **patient, **changes})
     await world.take()
     await world.take(2)
     last = model.conversations[-1]
@@ -85,7 +85,7 @@ async def test_nothing_of_a_document_that_the_asker_may_not_read() -> None:
 
 async def test_another_asker_finds_nothing_by_the_same_calls() -> None:
     model = CountedModel(READY)
-    world = await child_world(model, request={"user": BEN})
+    world = await stored_child(model, request={"user": BEN})
     assert (await world.take()).warnings == ("NOTHING_FOUND",)
     assert "bar" not in "".join(message.text for message in model.conversations[0][1:])
 
@@ -136,14 +136,14 @@ async def test_a_search_does_not_leave_what_the_caller_chose() -> None:
     limited = {"doc_ids": ("new",), "project_id": "presses"}
     world, _ = await results(("rag_semantic_search", {"query": "pressure"}), request=limited)
     assert {hit.doc_id for hit in (await world.state()).hits} == {"new"}
-    elsewhere = await child_world(CountedModel(), request={"project_id": "pumps"}, doc_ids=("old",))
+    elsewhere = await stored_child(CountedModel(), request={"project_id": "pumps"}, doc_ids=("old",))
     await elsewhere.take(closing=True)
     assert (await elsewhere.state()).hits == ()
 
 
 async def test_a_document_of_the_task_that_the_caller_did_not_choose_is_left_out() -> None:
     model = CountedModel(READY)
-    world = await child_world(model, doc_ids=("old",), request={"doc_ids": ("new",)})
+    world = await stored_child(model, doc_ids=("old",), request={"doc_ids": ("new",)})
     await world.take()
     assert PRESSURE["old"] not in model.conversations[0][1].text
 
@@ -154,7 +154,7 @@ async def test_what_is_known_of_documents_reaches_the_report_and_can_be_cited_th
         ("rag_metadata_search", '{"query": "old press"}'), ("rag_get_document", '{"doc_id": "closed"}')
     )
     model = CountedModel(asked, READY, said)
-    world = await child_world(model, budget=AMPLE)
+    world = await stored_child(model, budget=AMPLE)
     await world.take()
     await world.take(2)
     assert "About the old press." in model.prompts[0].user
@@ -167,20 +167,20 @@ async def test_what_is_known_of_documents_reaches_the_report_and_can_be_cited_th
 
 
 async def test_phrasings_of_the_plan_and_passages_that_were_found_begin_the_task() -> None:
-    world = await child_world(CountedModel(READY))
+    world = await stored_child(CountedModel(READY))
     task = world.task.model_copy(
-        update={"phrasings": (FILTER,), "known_blocks": ("closed-0", "new-25", "new-0")}
+        update={"phrasings": (FILTER,), "known_blocks": ("closed-1", "new-26", "new-1")}
     )
     shown = await world.opened(task)
-    assert {"new-25", "new-0", "new-1"} <= set(shown)
-    assert "closed-0" not in shown
+    assert {"new-26", "new-1", "new-2"} <= set(shown)
+    assert "closed-1" not in shown
 
 
 @pytest.mark.parametrize("name", ["web_search", "delete_all", "rag_facets", ""])
 async def test_a_tool_outside_the_scope_is_refused_and_never_executed(name: str) -> None:
     web = FakeWeb()
     model = CountedModel(calls((name, '{"query": "press"}')), GOOD)
-    world = await child_world(model, web_search=web)
+    world = await stored_child(model, web_search=web)
     assert (await world.take()).status == "done"
     assert web.queries == []
     uses = (await world.state()).tool_uses[1:]
@@ -191,14 +191,14 @@ async def test_a_tool_outside_the_scope_is_refused_and_never_executed(name: str)
 async def test_a_tool_of_the_task_that_is_none_of_the_profiles_is_not_offered() -> None:
     web = FakeWeb()
     model = CountedModel(calls(("web_search", '{"query": "press"}')), GOOD)
-    world = await child_world(model, "doc_reader", tools=WEB, web_search=web)
+    world = await stored_child(model, "doc_reader", tools=WEB, web_search=web)
     await world.take()
     assert web.queries == []
 
 
 async def test_without_a_search_engine_there_is_no_search_of_the_web() -> None:
     model = CountedModel(calls(("web_search", '{"query": "press"}')), GOOD)
-    world = await child_world(model, "web_verifier", tools=WEB)
+    world = await stored_child(model, "web_verifier", tools=WEB)
     await world.take()
     assert "web_search" not in [use.tool for use in (await world.state()).tool_uses if use.success]
 
@@ -206,7 +206,7 @@ async def test_without_a_search_engine_there_is_no_search_of_the_web() -> None:
 async def test_pages_of_the_web_are_data_and_are_read_for_the_report() -> None:
     web = FakeWeb()
     model = CountedModel(calls(("web_search", '{"query": "press"}')), READY, GOOD)
-    world = await child_world(model, "web_verifier", tools=WEB, web_search=web, budget=AMPLE)
+    world = await stored_child(model, "web_verifier", tools=WEB, web_search=web, budget=AMPLE)
     await world.take()
     await world.take(2)
     assert web.queries == ["press"]
@@ -219,7 +219,7 @@ async def test_pages_of_the_web_are_data_and_are_read_for_the_report() -> None:
 async def test_a_web_search_that_fails_gives_way_to_the_documents() -> None:
     web = FakeWeb(DependencyError("down"))
     model = CountedModel(calls(("web_search", '{"query": "press"}')), GOOD)
-    world = await child_world(model, "web_verifier", tools=WEB, web_search=web)
+    world = await stored_child(model, "web_verifier", tools=WEB, web_search=web)
     end = await world.run()
     state = await world.state()
     assert (end.status, state.profile) == ("done", "evidence_builder")
@@ -238,7 +238,7 @@ async def test_more_calls_than_three_and_monstrous_ones_are_not_made() -> None:
     model = CountedModel(
         calls(("rag_semantic_search", '{"query": "' + "x" * 9000 + '"}'), *many), READY, GOOD
     )
-    world = await child_world(model, budget=AMPLE)
+    world = await stored_child(model, budget=AMPLE)
     await world.take()
     await world.take(2)
     assert len((await world.state()).tool_uses) == 1 + 3
@@ -251,14 +251,14 @@ async def test_no_more_calls_than_its_limit_are_made_over_all_turns() -> None:
         for turn in "abc"
     ]
     settings = fake_settings(subagents_child_max_tool_calls=3)
-    world = await child_world(CountedModel(*turns, GOOD), settings=settings, budget=AMPLE)
+    world = await stored_child(CountedModel(*turns, GOOD), settings=settings, budget=AMPLE)
     assert (await world.run()).status == "done"
     assert len((await world.state()).tool_uses) == 1 + 3  # the first is the opening search
 
 
 async def test_no_opening_search_where_searching_is_not_in_scope() -> None:
     content = InMemorySearchIndex("block_id")
-    world = await child_world(CountedModel(READY), tools=("query_metadata",), content_index=content)
+    world = await stored_child(CountedModel(READY), tools=("query_metadata",), content_index=content)
     await world.take()
     assert content.requests == []
 
@@ -267,7 +267,7 @@ async def test_notes_on_sources_leave_nothing_open() -> None:
     report = WebReport(claims=(), trust_notes=("A vendor's page.",))
     model = CountedModel(calls(("web_search", '{"query": "press"}')), report)
     budget = {"max_child_turns": 2}
-    world = await child_world(model, "web_verifier", tools=WEB, web_search=FakeWeb(), budget=budget)
+    world = await stored_child(model, "web_verifier", tools=WEB, web_search=FakeWeb(), budget=budget)
     assert (await world.run()).status == "done"
     assert (await world.state()).warnings == ("NOTHING_FOUND",)
 

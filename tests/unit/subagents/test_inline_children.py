@@ -8,11 +8,11 @@ from typing import Any
 from shared.answering.inline import run_children
 from shared.platform.language_models.models import ModelTurn
 from tests.unit.subagents.child_models import CountedModel
-from tests.unit.subagents.child_world import GOOD, READ, READY, child_world
+from tests.unit.subagents.stored_child import GOOD, READ, READY, stored_child
 
 
 async def test_their_ends_come_in_their_order() -> None:
-    world = await child_world(CountedModel(READY, GOOD))
+    world = await stored_child(CountedModel(READY, GOOD))
     stranger = world.start.model_copy(update={"child_id": "run-1:s004c1", "index": 1})
     ends = await run_children((stranger, world.start), world.task.deadline, world.services)
     assert [end.child_id for end in ends] == [stranger.child_id, world.start.child_id]
@@ -26,7 +26,7 @@ async def test_who_is_late_is_left_behind() -> None:
             await asyncio.sleep(3600)
             raise AssertionError
 
-    world = await child_world(Hanging(), seconds=60)
+    world = await stored_child(Hanging(), seconds=60)
     began = time.perf_counter()
     (end,) = await run_children((world.start,), datetime.now(UTC) + timedelta(seconds=3), world.services)
     assert time.perf_counter() - began < 50
@@ -39,7 +39,7 @@ async def test_a_defect_ends_a_turn_and_not_the_question() -> None:
         async def converse(self, *_: Any, **__: Any) -> ModelTurn:
             raise RuntimeError("a bug")
 
-    world = await child_world(Broken(READ))
+    world = await stored_child(Broken(READ))
     (end,) = await run_children((world.start,), world.task.deadline, world.services)
     assert end.status == "done"  # the smaller profile's report
     assert "CRASHED" in (await world.state()).warnings

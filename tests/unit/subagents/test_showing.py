@@ -25,7 +25,7 @@ from shared.wiring import Services
 from tests.fakes.blob_store import InMemoryBlobStore
 from tests.fakes.search_index import InMemorySearchIndex
 from tests.fakes.services import fake_settings
-from tests.unit.answering.figure_world import add_pictures
+from tests.unit.answering.pictures import add_pictures
 from tests.unit.subagents.children import claim, state
 from tests.unit.subagents.delegation_requests import STEP, comparison, decided, hit
 from tests.world import ANNA, BEN, corpus_services

@@ -12,7 +12,7 @@ from shared.platform.language_models.models import CallLimits, ModelTurn, ModelU
 from shared.subagents.models import SubagentState
 from tests.fakes.blob_store import InMemoryBlobStore
 from tests.unit.subagents.child_models import CountedModel
-from tests.unit.subagents.child_world import GOOD, READY, SEARCH, THREE, ChildWorld, child_world
+from tests.unit.subagents.stored_child import GOOD, READY, SEARCH, THREE, StoredChild, stored_child
 
 if TYPE_CHECKING:
     from shared.subagents.models import TurnResult
@@ -42,7 +42,7 @@ class GatedModel(CountedModel):
             yield piece
 
 
-async def held_up(world: ChildWorld, model: GatedModel) -> "asyncio.Task[TurnResult]":
+async def held_up(world: StoredChild, model: GatedModel) -> "asyncio.Task[TurnResult]":
     """An attempt at the first turn whose process stands still."""
     late = asyncio.create_task(world.take())
     await model.reached.wait()
@@ -51,7 +51,7 @@ async def held_up(world: ChildWorld, model: GatedModel) -> "asyncio.Task[TurnRes
 
 async def test_an_attempt_that_comes_back_late_takes_nothing_of_later_turns_away() -> None:
     model = GatedModel(SEARCH, READY, THREE, READY, GOOD)
-    world = await child_world(model)
+    world = await stored_child(model)
     late = await held_up(world, model)
     assert (await world.take()).status == "go_on"
     ended = await world.take(2)
@@ -64,7 +64,7 @@ async def test_an_attempt_that_comes_back_late_takes_nothing_of_later_turns_away
 
 async def test_of_two_that_report_at_once_the_first_to_store_counts_and_both_say_the_same() -> None:
     model = GatedModel(THREE, GOOD)
-    world = await child_world(model)
+    world = await stored_child(model)
     late = asyncio.create_task(world.take(closing=True))
     await model.reached.wait()
     first = await world.take(closing=True)
@@ -77,7 +77,7 @@ async def test_of_two_that_report_at_once_the_first_to_store_counts_and_both_say
 async def test_of_two_that_find_the_first_passages_at_once_one_alone_asks_the_model() -> None:
     model = GatedModel(READY, GOOD)
     model.gate.set()
-    world = await child_world(model)
+    world = await stored_child(model)
     one, other = await asyncio.gather(world.take(), world.take())
     assert one == other
     assert one.status == "done"
@@ -102,7 +102,7 @@ async def test_an_attempt_is_not_taken_for_another_when_the_answer_to_its_own_wr
     monkeypatch.setattr("shared.subagents.report_stream._READ_EVERY_S", 0.0)
     monkeypatch.setattr("shared.subagents.report_stream._KEEP_EVERY_S", 0.0)
     blobs = Forgetful()
-    world = await child_world(CountedModel(READY, THREE), blobs=blobs)
+    world = await stored_child(CountedModel(READY, THREE), blobs=blobs)
     result = await world.take()
     assert (result.status, result.findings) == ("done", 3)
     assert blobs.writes >= 3
@@ -125,7 +125,7 @@ async def test_whoever_waits_for_another_attempt_waits_no_longer_than_its_time()
             stolen.model_copy(update={"attempt_id": "other", "last_result": None}).model_dump_json().encode()
         )
 
-    world = await child_world(CountedModel(READY, GOOD), blobs=Stolen(), seconds=1.5)
+    world = await stored_child(CountedModel(READY, GOOD), blobs=Stolen(), seconds=1.5)
     began = asyncio.get_running_loop().time()
     result = await world.take()
     assert result.status == "partial"
@@ -141,7 +141,7 @@ async def test_a_turn_whose_run_is_erased_waits_for_nobody() -> None:
                 await self.delete(container, name)
             return await super().write_version(container, name, content, etag=etag)
 
-    world = await child_world(CountedModel(READY, GOOD), blobs=Erased(), seconds=60)
+    world = await stored_child(CountedModel(READY, GOOD), blobs=Erased(), seconds=60)
     async with asyncio.timeout(10):  # far less than the turn has
         result = await world.take()
     assert result.status == "partial"

@@ -21,7 +21,7 @@ from shared.platform.language_models.models import CallLimits, ModelUsage, Promp
 from shared.platform.search import SearchPage, SearchRequest
 from tests.fakes.search_index import InMemorySearchIndex
 from tests.unit.subagents.child_models import BreakingModel, CountedModel
-from tests.unit.subagents.child_world import GOOD, READ, READY, SEARCH, THREE, child_world, evidence, proof
+from tests.unit.subagents.stored_child import GOOD, READ, READY, SEARCH, THREE, evidence, proof, stored_child
 
 
 async def test_a_search_that_fails_is_made_again_and_the_model_is_not_asked_again() -> None:
@@ -36,7 +36,7 @@ async def test_a_search_that_fails_is_made_again_and_the_model_is_not_asked_agai
     content = Failing("block_id")
 
     model = CountedModel(SEARCH, READY, GOOD)
-    world = await child_world(model, content_index=content)
+    world = await stored_child(model, content_index=content)
     assert (await world.take()).status == "go_on"
     content.fails = True
     failed = await world.take(2)
@@ -53,7 +53,7 @@ async def test_first_passages_that_cannot_be_had_fail_the_turn() -> None:
         async def search(self, request: SearchRequest) -> SearchPage:
             raise DependencyError("search is down")
 
-    world = await child_world(CountedModel(), content_index=Down("block_id"))
+    world = await stored_child(CountedModel(), content_index=Down("block_id"))
     result = await world.take()
     assert (result.status, result.retryable, result.warnings) == ("failed", True, ("TOOL_FAILED",))
 
@@ -67,7 +67,7 @@ async def test_first_passages_that_cannot_be_had_fail_the_turn() -> None:
     ],
 )
 async def test_a_model_that_cannot_be_asked_fails_the_turn(error: GroundworkError, retryable: bool) -> None:
-    world = await child_world(CountedModel(error))
+    world = await stored_child(CountedModel(error))
     result = await world.take()
     assert (result.status, result.retryable, result.warnings) == ("failed", retryable, ("MODEL_FAILED",))
     assert result.tokens == 0
@@ -76,7 +76,7 @@ async def test_a_model_that_cannot_be_asked_fails_the_turn(error: GroundworkErro
 
 @pytest.mark.parametrize("error", [CallTimeoutError("late"), ModelFixableError("said nothing")])
 async def test_a_turn_of_work_that_brings_nothing_still_leaves_a_report(error: GroundworkError) -> None:
-    world = await child_world(CountedModel(error, GOOD))
+    world = await stored_child(CountedModel(error, GOOD))
     result = await world.take()
     assert (result.status, result.findings, result.warnings) == ("done", 1, ("MODEL_FAILED",))
     assert (result.tokens or 0) > 1600  # tokens of failed calls count
@@ -94,7 +94,7 @@ async def test_a_turn_of_work_that_brings_nothing_still_leaves_a_report(error: G
 async def test_a_report_that_breaks_off_leaves_what_was_whole(
     error: GroundworkError, status: str, warning: str
 ) -> None:
-    world = await child_world(BreakingModel(READY, THREE, error=error, share=0.75))
+    world = await stored_child(BreakingModel(READY, THREE, error=error, share=0.75))
     result = await world.take()
     assert (result.status, result.findings) == (status, 2)
     assert warning in result.warnings
@@ -106,7 +106,7 @@ async def test_a_report_that_breaks_off_leaves_what_was_whole(
 
 async def test_who_takes_over_adds_to_what_was_found() -> None:
     model = BreakingModel(READY, THREE, error=DependencyError("lost"), share=0.4)
-    world = await child_world(model)
+    world = await stored_child(model)
     await world.take()
     world.services.chat_model.stream_output = CountedModel(READ).stream_output  # type: ignore[method-assign]
     result = await world.take(attempt=1, closing=True, profile="doc_reader")
@@ -117,14 +117,14 @@ async def test_who_takes_over_adds_to_what_was_found() -> None:
 
 
 async def test_a_report_that_is_none_can_be_asked_for_again() -> None:
-    world = await child_world(CountedModel(READY, "I cannot do that."))
+    world = await stored_child(CountedModel(READY, "I cannot do that."))
     result = await world.take()
     assert (result.status, result.retryable, result.warnings) == ("failed", True, ("REPORT_UNREADABLE",))
 
 
 async def test_statements_without_a_proof_are_told_of() -> None:
     made_up = evidence(("It takes 9 bar.", (proof("new", "It takes 9 bar, for sure."),)))
-    world = await child_world(CountedModel(READY, made_up))
+    world = await stored_child(CountedModel(READY, made_up))
     result = await world.take()
     assert result.warnings == ("PROOF_MISSING",)
     (found,) = (await world.state()).findings
@@ -133,7 +133,7 @@ async def test_statements_without_a_proof_are_told_of() -> None:
 
 async def test_nothing_found_is_no_failure_and_costs_no_report() -> None:
     model = CountedModel(READY)
-    world = await child_world(model, request={"project_id": "pumps"})
+    world = await stored_child(model, request={"project_id": "pumps"})
     result = await world.take()
     assert (result.status, result.warnings) == ("done", ("NOTHING_FOUND",))
     assert model.prompts == []
@@ -141,7 +141,7 @@ async def test_nothing_found_is_no_failure_and_costs_no_report() -> None:
 
 async def test_a_budget_of_few_tokens_is_kept() -> None:
     model = CountedModel(GOOD)
-    world = await child_world(model, budget={"max_child_tokens": 2500})
+    world = await stored_child(model, budget={"max_child_tokens": 2500})
     result = await world.take()
     assert result.status == "done"
     assert model.conversations == []  # nothing is left for a turn of work
@@ -150,19 +150,19 @@ async def test_a_budget_of_few_tokens_is_kept() -> None:
 
 async def test_without_tokens_for_a_report_there_is_none() -> None:
     model = CountedModel()
-    world = await child_world(model, budget={"max_child_tokens": 600})
+    world = await stored_child(model, budget={"max_child_tokens": 600})
     result = await world.take()
     assert (result.status, result.warnings, result.tokens) == ("partial", ("TOKENS_SPENT",), 0)
     assert (await world.state()).hits  # its passages are something to show
 
 
 async def test_without_money_there_is_no_call() -> None:
-    world = await child_world(CountedModel(), budget={"max_child_cost_usd": 0.0001})
+    world = await stored_child(CountedModel(), budget={"max_child_cost_usd": 0.0001})
     assert (await world.take()).warnings == ("COST_SPENT",)
 
 
 async def test_a_turn_begun_too_late_ends_at_once() -> None:
-    world = await child_world(CountedModel(), seconds=0.3)
+    world = await stored_child(CountedModel(), seconds=0.3)
     result = await world.take()
     assert (result.status, result.warnings) == ("partial", ("TIME_OUT",))
 
@@ -177,7 +177,7 @@ async def test_it_ends_before_its_deadline_whatever_hangs(hangs_in: str) -> None
         yield ""
 
     model = CountedModel(READY, GOOD)
-    world = await child_world(model, seconds=1.6)
+    world = await stored_child(model, seconds=1.6)
     replaced: dict[str, tuple[object, str, Callable[..., Any]]] = {
         "converse": (model, "converse", for_ever),
         "stream": (model, "stream_output", silent),
@@ -200,7 +200,7 @@ async def test_a_model_that_writes_without_end_is_not_listened_to() -> None:
             while True:
                 yield " " * 1000
 
-    world = await child_world(Endless(READY))
+    world = await stored_child(Endless(READY))
     result = await world.take()
     assert (result.status, result.findings) == ("partial", 3)
     assert "TOKENS_SPENT" in result.warnings
@@ -209,7 +209,7 @@ async def test_a_model_that_writes_without_end_is_not_listened_to() -> None:
 async def test_a_model_that_is_down_ends_it_after_a_retry_and_a_smaller_profile() -> None:
     errors = [DependencyError("HTTP 503") for _ in range(9)]
     model = CountedModel(*errors)
-    world = await child_world(model)
+    world = await stored_child(model)
     end = await world.run()
     assert (end.status, end.turns, end.tokens) == ("failed", 0, 0)
     assert (len(model.conversations), len(model.prompts)) == (2, 1)
@@ -217,13 +217,13 @@ async def test_a_model_that_is_down_ends_it_after_a_retry_and_a_smaller_profile(
 
 
 async def test_what_a_repetition_mends_is_not_told() -> None:
-    world = await child_world(CountedModel(DependencyError("HTTP 503"), READY, GOOD))
+    world = await stored_child(CountedModel(DependencyError("HTTP 503"), READY, GOOD))
     end = await world.run()
     assert (end.status, (await world.state()).warnings) == ("done", ())
 
 
 async def test_what_a_repetition_does_not_mend_is_told_once() -> None:
-    world = await child_world(CountedModel(DependencyError("HTTP 503"), DependencyError("HTTP 503"), READ))
+    world = await stored_child(CountedModel(DependencyError("HTTP 503"), DependencyError("HTTP 503"), READ))
     end = await world.run()
     assert end.status == "done"
     assert (await world.state()).warnings == ("MODEL_FAILED", "PROFILE_REDUCED")
@@ -231,7 +231,7 @@ async def test_what_a_repetition_does_not_mend_is_told_once() -> None:
 
 async def test_a_second_attempt_is_shown_all_that_the_first_one_was() -> None:
     model = CountedModel(SEARCH, READY, DependencyError("lost"), READY, GOOD)
-    world = await child_world(model)
+    world = await stored_child(model)
     await world.take()
     assert (await world.take(2)).status == "failed"
     assert (await world.take(2, attempt=1)).status == "done"

@@ -13,7 +13,7 @@ from shared.platform.names import WORK
 from shared.subagents.artifacts import state_path
 from tests.fakes.run_log import run_event
 from tests.unit.subagents.child_models import CountedModel
-from tests.unit.subagents.child_world import (
+from tests.unit.subagents.stored_child import (
     FILTER,
     GOOD,
     PRESSURE,
@@ -23,7 +23,7 @@ from tests.unit.subagents.child_world import (
     SECRET,
     STEP,
     THREE,
-    child_world,
+    stored_child,
 )
 
 
@@ -40,7 +40,7 @@ async def test_artifacts_are_stored_as_they_arise() -> None:
                 yield text[start : start + 60]
                 seen.append(len((await world.state()).findings))
 
-    world = await child_world(Slow(READY))
+    world = await stored_child(Slow(READY))
     await world.take()
     assert any(0 < count < 3 for count in seen)
     assert "artifact" in world.phases()
@@ -50,7 +50,7 @@ async def test_artifacts_are_stored_as_they_arise() -> None:
 @pytest.mark.parametrize("ends", ["cancelled", "erased"])
 async def test_a_run_that_has_ended_ends_its_sub_agent_at_its_next_turn(ends: str) -> None:
     model = CountedModel(SEARCH)
-    world = await child_world(model)
+    world = await stored_child(model)
     await world.take()
     if ends == "cancelled":
         await world.services.run_log.append(RUN, [run_event("ERROR")])
@@ -75,13 +75,13 @@ async def test_a_run_that_ends_meanwhile_ends_the_report() -> None:
                 yield text[start : start + 20]
             raise AssertionError("nobody reads so far")
 
-    world = await child_world(Cancelling(READY))
+    world = await stored_child(Cancelling(READY))
     assert (await world.take()).status == "partial"
     assert world.events()[-1].name == "ERROR"
 
 
 async def test_a_task_that_was_erased_ends_it() -> None:
-    world = await child_world(CountedModel())
+    world = await stored_child(CountedModel())
     await world.services.blobs.delete_prefix(WORK, f"runs/{RUN}/")
     assert (await world.take()).status == "partial"
     with pytest.raises(NotFoundError):
@@ -89,7 +89,7 @@ async def test_a_task_that_was_erased_ends_it() -> None:
 
 
 async def test_readers_see_counts_and_tools_and_no_text() -> None:
-    world = await child_world(CountedModel(SEARCH, READY, GOOD))
+    world = await stored_child(CountedModel(SEARCH, READY, GOOD))
     await world.take()
     await world.take(2)
     assert world.phases() == ["started", "turn", "turn", "ended"]
@@ -103,7 +103,7 @@ async def test_readers_see_counts_and_tools_and_no_text() -> None:
 
 
 async def test_a_log_out_of_reach_costs_no_turn() -> None:
-    world = await child_world(CountedModel(READY, GOOD))
+    world = await stored_child(CountedModel(READY, GOOD))
 
     async def down(*_: Any, **__: Any) -> int:
         raise DependencyError("storage is down")

@@ -6,25 +6,23 @@ from typing import Any
 
 import pytest
 
-from shared.answering.inline import RunChildren, run_to_end
-from shared.answering.runs import begin_run, view_run
+from shared.answering.inline import RunChildren
 from shared.answering.services import AnsweringServices
 from shared.conversations.threads import read_messages
 from shared.platform.language_models.models import CallLimits
 from shared.platform.names import WORK
 from shared.runs.events import RunEvent
-from shared.runs.models import ChatRequest, RunView
-from shared.runs.run_store import owned_run
+from shared.runs.models import RunView
 from shared.subagents.artifacts import state_path
 from shared.subagents.models import SubagentEnd, SubagentStart, SubagentState
 from shared.tools.models import WebHit
 from shared.tools.web_search import WebSearch
 from shared.wiring import Services
-from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.services import fake_settings
 from tests.unit.subagents.children import claim, state, web_claim
 from tests.unit.subagents.delegation_requests import hit
 from tests.world import ANNA, Model, corpus_services, plan
+from tests.world import ask as run_question
 
 ABSTAINS = '<gap missing="the pressure" next_step="Ask."/>'
 WEB = "**From outside sources, not from your documents:**"
@@ -51,17 +49,10 @@ def leaving(left: SubagentState) -> RunChildren:
 
 
 async def ask(services: Services, run_children: RunChildren, **body: Any) -> tuple[RunView, list[RunEvent]]:
-    chat = ChatRequest.model_validate(
-        {"question": "At what pressure does the pump run?", "deep": True, **body}
-    )
-    request = await begin_run(chat, ANNA, services)
-    await run_to_end(request.run_id, services, children=run_children)
-    view = await view_run(await owned_run(request.run_id, ANNA, services.runs), services, ANNA)
+    view, events = await run_question(services, children=run_children, **{"deep": True, **body})
     assert view.answer is not None
-    (message,) = (await read_messages(request.thread_id, ANNA, services, 5)).messages
+    (message,) = (await read_messages(view.thread_id, ANNA, services, 5)).messages
     assert message.answer == view.answer
-    assert isinstance(services.run_log, InMemoryRunLog)
-    events = services.run_log.events(request.run_id)
     shown = "".join(event.data["text"] for event in events if event.name == "TOKEN")
     assert shown == view.answer.text
     return view, events

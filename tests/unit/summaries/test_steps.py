@@ -13,7 +13,7 @@ from shared.summaries.steps import perform
 from shared.summaries.summaries import begin_summary, view_summary
 from shared.wiring import Services
 from tests.fakes.models import Reply, ScriptedChatModel, scripted
-from tests.unit.summaries.summary_world import (
+from tests.unit.summaries.summarising import (
     ANSWERS,
     add_blocks,
     begin,

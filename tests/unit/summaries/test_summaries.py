@@ -19,7 +19,7 @@ from shared.summaries.summaries import (
     view_summary,
 )
 from tests.fakes.models import ScriptedChatModel
-from tests.unit.summaries.summary_world import begin, services_of, summarise
+from tests.unit.summaries.summarising import begin, services_of, summarise
 from tests.world import ANNA, BEN
 
 

@@ -21,7 +21,7 @@ STREAM_SECONDS = 2.0  # streams of this stack end so soon: a test reads them to 
 
 
 @dataclass
-class World:
+class AccessCorpus:
     """The stack and what is in it."""
 
     stack: LocalStack
@@ -63,7 +63,7 @@ def ended_run(caller: httpx.Client, path: str) -> dict[str, Any] | None:
     return None if view["status"] == "running" else view
 
 
-def fill(world: World, folder: Path) -> None:
+def fill(world: AccessCorpus, folder: Path) -> None:
     """Drop the papers, let everybody ask, and wait until all of it is there."""
     stack = world.stack
     world.callers = {name: world.client_of(person) for name, person in PEOPLE.items()}
@@ -78,7 +78,7 @@ def fill(world: World, folder: Path) -> None:
         list(pool.map(lambda name: ask_everything(world, name), PEOPLE))
 
 
-def ask_everything(world: World, name: str) -> None:
+def ask_everything(world: AccessCorpus, name: str) -> None:
     """Each person's own run, thread and summary, and a run that aims at what is not theirs."""
     caller = world.caller(name)
     world.runs[name] = world.ask(caller)
@@ -92,7 +92,7 @@ def ask_everything(world: World, name: str) -> None:
     world.summaries[name] = made.json()["summary_id"]
 
 
-def note_blocks(world: World, name: str) -> None:
+def note_blocks(world: AccessCorpus, name: str) -> None:
     """Ids of the blocks of papers, as one of their readers finds them."""
     found = world.caller(name).post("/search", json={"query": QUESTION, "top_k": 50}).json()["results"]
     for paper in PAPERS.values():

@@ -7,8 +7,7 @@ from typing import Any
 
 from shared.access.models import UserContext
 from shared.answering.inline import run_child
-from shared.platform.language_models.models import CallLimits, ModelTurn, ToolCall
-from shared.retrieval.models import DocumentRecord
+from shared.platform.language_models.models import ModelTurn, ToolCall
 from shared.runs.events import RunEvent
 from shared.runs.models import ProfileName, RunRequest, SubagentTool
 from shared.runs.working_memory import WorkingMemory
@@ -28,7 +27,7 @@ from shared.subagents.turn import take_turn
 from shared.wiring import Services
 from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.services import fake_services
-from tests.world import ANNA
+from tests.world import ANNA, add_document
 
 RUN = "run-1"
 STEP = 4
@@ -48,7 +47,7 @@ def texts_of(doc_id: str, pages: int) -> list[str]:
 
 
 @dataclass
-class ChildWorld:
+class StoredChild:
     """One sub-agent and what it works with."""
 
     services: Services
@@ -113,7 +112,7 @@ class ChildWorld:
         return [event.data["phase"] for event in self.events("STATUS")]
 
 
-async def child_world(
+async def stored_child(
     chat_model: Any,
     profile: ProfileName = "evidence_builder",
     *,
@@ -126,7 +125,7 @@ async def child_world(
     question: str = "What is the maximum pressure of the press?",
     asker: UserContext | None = None,
     **services: Any,
-) -> ChildWorld:
+) -> StoredChild:
     """A task for Anna, stored as its parent stores it.
 
     Args:
@@ -168,42 +167,22 @@ async def child_world(
         step=STEP, decided=decided, tasks=(task,), decided_at=now, asker=asker, language="en"
     )
     await put_delegation(world.blobs, RUN, delegation)
-    return ChildWorld(world, task)
+    return StoredChild(world, task)
 
 
 async def fill(services: Services, pages: int) -> None:
     """Write the documents into both indexes."""
     for doc_id, readers in READERS.items():
-        record = DocumentRecord(
-            doc_id=doc_id,
-            filename=f"{doc_id}.pdf",
+        await add_document(
+            services,
+            doc_id,
+            *texts_of(doc_id, pages),
+            readers=readers,
             title=f"Press manual, {doc_id}",
             document_type="manual",
             project_id="presses",
-            upload_date=datetime(2026, 1, 1, tzinfo=UTC),
             summary_brief=f"About the {doc_id} press.",
-            status="ready",
-            access_control_list=readers,
         )
-        await services.documents_index.upload([record.model_dump(mode="json")])
-        texts = texts_of(doc_id, pages)
-        vectors = await services.embedder.embed(texts, CallLimits(timeout_s=1))
-        blocks = [
-            {
-                "block_id": f"{doc_id}-{place}",
-                "doc_id": doc_id,
-                "project_id": "presses",
-                "filename": f"{doc_id}.pdf",
-                "block_type": "text",
-                "page_number": place + 1,
-                "ordinal": place,
-                "content": text,
-                "content_vector": list(vector),
-                "access_control_list": list(readers),
-            }
-            for place, (text, vector) in enumerate(zip(texts, vectors, strict=True))
-        ]
-        await services.content_index.upload(blocks)
 
 
 def calls(*asked: tuple[str, str], text: str = "") -> ModelTurn:
