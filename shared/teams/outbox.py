@@ -22,6 +22,7 @@ from shared.teams.outgoing import (
 )
 
 _MAX_FAILURES = 3  # one after another; unmeasured
+MAX_PAUSE_S = 10.0  # longer ones would keep the finished answer back; unmeasured
 _STREAM_INTERVAL_S = 1.0  # Teams takes one update a second
 
 
@@ -171,7 +172,7 @@ class BotStream:
         self._failures += 1
         get_logger().warning("bot.update_failed", error_type=failed.code)
         if isinstance(failed, RateLimitError) and failed.retry_after_s:
-            self._free_at = asyncio.get_running_loop().time() + min(failed.retry_after_s, 10.0)
+            self._free_at = asyncio.get_running_loop().time() + min(failed.retry_after_s, MAX_PAUSE_S)
         if not failed.retryable or self._failures >= _MAX_FAILURES:
             self._is_live = False
 

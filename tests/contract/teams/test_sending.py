@@ -409,6 +409,31 @@ async def test_a_channel_that_goes_on_failing_is_left_in_peace_until_the_end(
     assert connector.refused == 3
 
 
+async def test_updates_that_fail_now_and_then_do_not_end_the_stream(
+    connector: Connector, outbox: BotOutbox
+) -> None:
+    stream = await outbox.begin(connector.conversation())
+    for turn in range(4):  # more failures than a stream takes one after another
+        connector.refusals = [Refusal(500)]
+        await stream.write(f"word {turn} ")
+        await connector.asked(2 * turn + 2)
+    assert await stream.finish(_LAST) == "m1"
+    assert connector.refused == 4
+    assert [got.stream["streamType"] for got in connector.got] == ["streaming"] * 4 + ["final"]
+
+
+async def test_a_channel_that_asks_for_an_hour_does_not_hold_back_the_answer(
+    connector: Connector, outbox: BotOutbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shared.teams.outbox.MAX_PAUSE_S", 0.05)
+    connector.refusals = [Refusal(429, headers={"Retry-After": "3600"})]
+    stream = await outbox.begin(connector.conversation())
+    await stream.write("The valve")
+    await connector.asked(1)
+    async with asyncio.timeout(30):
+        assert await stream.finish(_LAST) == "m1"
+
+
 async def test_a_bot_that_was_removed_says_so_at_the_end(connector: Connector, outbox: BotOutbox) -> None:
     connector.refusals = [_REMOVED, _REMOVED]
     stream = await outbox.begin(connector.conversation())
