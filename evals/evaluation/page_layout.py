@@ -5,13 +5,12 @@ right. The order in which a program wrote the page says nothing.
 """
 
 import csv
-import io
-import shutil
-import subprocess
+import sys
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -24,6 +23,20 @@ _WORD_GAP = 0.9  # line heights: no blank of justified text is wider, and no gap
 _LINE_GAP = 1.3  # line heights between two lines of a paragraph, or of a heading and its text
 _MAX_STEPS = 20_000
 _DPI, _MIN_CONFIDENCE = 200, 40.0  # of what is read from a picture
+_COLUMNS = (
+    "level",
+    "page",
+    "block",
+    "paragraph",
+    "line",
+    "word",
+    "left",
+    "top",
+    "width",
+    "height",
+    "conf",
+    "text",
+)
 
 
 @dataclass(eq=False)
@@ -164,15 +177,16 @@ def _is_number(word: PlacedWord) -> bool:
 
 
 def words_in_picture(page: Any) -> list[PlacedWord]:
-    """The words of a pypdfium2 page as it looks, also those in its pictures. None without Tesseract."""
-    program = shutil.which("tesseract")
-    if program is None:
+    """Return the words of a page as it looks, those in its pictures included; none without Tesseract."""
+    try:
+        import tesserocr
+    except ImportError:
         return []
-    picture = io.BytesIO()
-    page.render(scale=_DPI / 72, grayscale=True).to_pil().save(picture, "PNG")
-    command = [program, "-", "-", "--psm", "11", "tsv"]  # 11: words wherever they stand
-    read = subprocess.run(command, input=picture.getvalue(), capture_output=True, check=True)
-    rows = csv.DictReader(read.stdout.decode().splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE)
+    data, sparse = Path(sys.prefix, "share", "tessdata"), tesserocr.PSM.SPARSE_TEXT  # wherever words stand
+    with tesserocr.PyTessBaseAPI(path=str(data), lang="eng", psm=sparse) as engine:
+        engine.SetImage(page.render(scale=_DPI / 72, grayscale=True).to_pil())
+        table = engine.GetTSVText(0)
+    rows = csv.DictReader(table.splitlines(), _COLUMNS, delimiter="\t", quoting=csv.QUOTE_NONE)
     return [
         _word_of_row(row) for row in rows if row["text"].strip() and float(row["conf"]) >= _MIN_CONFIDENCE
     ]

@@ -29,7 +29,7 @@ from shared.platform.hashing import digest
 from shared.platform.names import DOCUMENTS
 from shared.platform.settings import Settings
 
-RULES_VERSION = "6"  # of parsing, chunking and naming: a new one makes every document new
+RULES_VERSION = "7"  # of parsing, chunking and naming: a new one makes every document new
 _CLOCKS_DIFFER_S = 2.0  # among instances
 MAX_SMALL_BYTES = 32 * 1024  # some 9,000 tokens: one embedding request, and seconds until all is done
 _SMALL_SUFFIXES = frozenset(

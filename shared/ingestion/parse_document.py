@@ -20,7 +20,7 @@ from shared.ingestion.claims import MAX_TRIES, PARSED
 from shared.ingestion.models import Layout, PageTexts, Parsed, ParsedFile
 from shared.ingestion.parser_process import parsers
 from shared.ingestion.parser_worker import ParseJob
-from shared.ingestion.parsers.ocr import tesseract_path
+from shared.ingestion.parsers.tesseract import is_installed
 from shared.ingestion.registry import MAGIC_BYTES, check_content, format_of
 from shared.platform.errors import (
     BadDocumentError,
@@ -136,7 +136,12 @@ async def _job(task: IngestTask, state: DocumentState, folder: Path) -> ParseJob
         hints=await _hints(task) if state.hints_etag else "",
         max_figures=settings.ingestion.max_figures,
         recognition_budget_s=settings.ingestion.ocr_timeout_s,
+        languages=_path(settings.ingestion.ocr_language_folder),
     )
+
+
+def _path(name: str | None) -> Path | None:
+    return Path(name) if name else None
 
 
 async def _hints(task: IngestTask) -> str:
@@ -215,7 +220,7 @@ class _FileReader:
         settings = self.task.services.settings.ingestion
         size_bytes = self.job.source.stat().st_size
         timeout_s = min(settings.parse_timeout_s, _LEAST_TIMEOUT_S + size_bytes * _TIMEOUT_S_PER_BYTE)
-        timeout_s += settings.ocr_timeout_s if tesseract_path() else 0.0
+        timeout_s += settings.ocr_timeout_s if is_installed(self.job.languages) else 0.0
         await self.run(self.job.model_copy(update=changes), timeout_s)
         parsed = ParsedFile.model_validate_json(await asyncio.to_thread(self.job.target.read_bytes))
         return parsed.model_copy(update={"warnings": (*notes, *parsed.warnings)}) if notes else parsed
@@ -230,7 +235,7 @@ class _FileReader:
         pages = await self._paid_once("pages.json", PageTexts, ask, service.name)
         if isinstance(pages, PageTexts):
             return await self._parsed(page_texts=pages.texts)
-        if tesseract_path() is None:
+        if not is_installed(self.job.languages):
             return first.model_copy(update={"warnings": (pages, *first.warnings)})
         return await self._parsed(f"{pages} Pages without text were read by Tesseract.")
 

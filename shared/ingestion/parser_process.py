@@ -50,7 +50,7 @@ _START = (
     "main({memory_bytes}, {niceness}, {folder!r}, {readable!r}, {modules!r})"
 )
 # Everything else may be a secret. The last two keep address space small, which is what is limited.
-_ENVIRONMENT = ("PATH", "LD_LIBRARY_PATH", "SYSTEMROOT", "TESSDATA_PREFIX", "TMPDIR")
+_ENVIRONMENT = ("PATH", "LD_LIBRARY_PATH", "SYSTEMROOT", "TMPDIR")
 _SMALL = {"MALLOC_ARENA_MAX": "1", "TOKENIZERS_PARALLELISM": "false"}
 
 RunJob = Callable[[Job, float], Awaitable[None]]
@@ -267,7 +267,9 @@ def _report_missing_landlock() -> None:
 
 def _further_files(job: Job) -> tuple[str, ...]:
     """Files outside the job's folder that it reads; the same for all jobs of a pool."""
-    return (job.tokenizer_path,) if isinstance(job, ParseJob) and job.tokenizer_path else ()
+    if not isinstance(job, ParseJob):
+        return ()
+    return tuple(str(path) for path in (job.tokenizer_path, job.languages) if path)
 
 
 @dataclass(frozen=True)

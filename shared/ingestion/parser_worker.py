@@ -50,6 +50,7 @@ class ParseJob(Model):
         recognition_budget_s: for all scanned pages and pictures together; 0 = none is read.
         page_texts: what a service read of pages without text, by page number, as yet perhaps nothing; None =
             Tesseract reads them.
+        languages: a folder of Tesseract's language data; None = what is installed with the app.
         layout: what a parser service found; None = our own parsers find out.
         reading: a folder for the parts that people read (shared/documents/page_files.py); None = not kept.
         tables: a folder for the rows of its sheets; None = they are not kept.
@@ -67,6 +68,7 @@ class ParseJob(Model):
     max_figures: int = 0
     recognition_budget_s: float = 0
     page_texts: dict[int, str] | None = None
+    languages: Path | None = None
     layout: Layout | None = None
     reading: Path | None = None
     tables: Path | None = None
@@ -197,7 +199,8 @@ def parse_file(job: ParseJob) -> ParsedFile:
         known = check_content(job.filename, file.read(MAGIC_BYTES))
     pages = None if job.page_texts is None else ServicePages(job.page_texts)
     tables = TableFile(job.tables, job.filename) if job.tables else None
-    with open_context(job.figures, job.max_figures, job.recognition_budget_s, pages, tables) as context:
+    budget_s, languages = job.recognition_budget_s, job.languages
+    with open_context(job.figures, job.max_figures, budget_s, pages, tables, languages=languages) as context:
         document = _parse(known, job, context)
     elements = document.elements
     if len(elements) > MAX_PIECES:

@@ -32,10 +32,11 @@ def enter_sandbox(folder: str, readable: Sequence[str]) -> None:
     drop_capabilities()
     libraries = os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep)
     packages = [os.path.abspath(path) for path in sys.path]  # noqa: PTH100 - Path() would follow links
+    environment = (sys.base_prefix, os.path.join(sys.prefix, "share"))  # noqa: PTH118 - data of packages
     # The app's folder may hold secrets and local settings: only its package is read.
     inside = [path for path in packages if path != str(_APP)]
     restrict_files(
-        readable=(*_SYSTEM, sys.base_prefix, str(_PACKAGE), *inside, *filter(None, libraries), *readable),
+        readable=(*_SYSTEM, *environment, str(_PACKAGE), *inside, *filter(None, libraries), *readable),
         listable=(str(_APP),),
         writable=(folder, "/dev/null"),
     )

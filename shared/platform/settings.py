@@ -410,7 +410,12 @@ class IngestionSettings(SettingsGroup):
         ge=0,
         le=400,
         description="Timeout for OCR of one file by Tesseract, in seconds, on top of PARSE_TIMEOUT_S; a "
-        "page takes about 4. 0 = no OCR.",
+        "page takes 1 to 4. 0 = no OCR.",
+    )
+    ocr_language_folder: str | None = Field(
+        default=None,
+        description="Folder of Tesseract's language data (`fra.traineddata` …); the first three are used: "
+        "`eng`, `deu`, then by name. Unset = English and German, which are installed.",
     )
     parser_backend: Literal["local", "document_intelligence", "docling"] = Field(
         default="local", description="What reads PDFs and pictures; all but local are services."

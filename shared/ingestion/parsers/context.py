@@ -169,9 +169,15 @@ def open_context(
     recognition_budget_s: float,
     service_pages: ServicePages | None = None,
     tables: TableFile | None = None,
+    *,
+    languages: Path | None = None,
 ) -> Iterator[ParseContext]:
-    """A context whose figures go to `folder`, an empty one."""
-    recognition = TextRecognition(recognition_budget_s)
+    """Open a context whose figures go to `folder`, an empty one.
+
+    Args:
+        languages: as `TextRecognition` takes them.
+    """
+    recognition = TextRecognition(recognition_budget_s, languages)
     try:
         yield ParseContext(FigureFolder(folder, max_figures), recognition, service_pages, tables)
     finally:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from shared.documents.models import Element, ParsedDocument
 from shared.ingestion.parsers.context import ParseContext, decoded, open_picture
-from shared.ingestion.parsers.ocr import tesseract_path
 from shared.ingestion.parsers.text import text_paragraphs
 
 if TYPE_CHECKING:
@@ -46,10 +45,8 @@ def _parse(picture: "Image", context: ParseContext, found: FoundOnPage | None) -
         where = "the picture" if page_count == 1 else f"{silent_count} of {page_count} pages"
         if context.service_pages is not None and context.service_pages.unread:
             notes.append(f"The words in {where} were not read.")
-        elif found is None and context.service_pages is None and tesseract_path() is None:
-            notes.append(
-                f"The words in {where} were not read: text recognition (Tesseract) is not installed."
-            )
+        elif found is None and context.service_pages is None and context.recognition.has_failed:
+            notes.append(f"The words in {where} were not read. {context.recognition.unread_reason}")
         else:
             notes.append(f"No words were recognised in {where}.")
     return ParsedDocument(elements=tuple(elements), page_count=page_count, warnings=tuple(notes))

@@ -1,21 +1,21 @@
-"""Text recognition by Tesseract, if it is installed: the words of a picture, and where they stand.
+"""Text recognition by Tesseract: the words of a picture, and where they stand.
 
 Tesseract answers with a table of words. Source: TessBaseAPI::GetTSVText, twelve columns.
 """
 
-import io
-import os
-import shutil
-import subprocess
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import partial
 from itertools import groupby, pairwise
+from pathlib import Path
 from statistics import median
 from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, Self
+
+from shared.ingestion.parsers import tesseract
+from shared.ingestion.parsers.tesseract import Engines, Problem
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -28,15 +28,11 @@ _MIN_WORDS, _CLEAR_CONFIDENCE = 5, 60.0  # upside down they have 20-45, the righ
 _WORD_LEVEL = "5"  # page, block, paragraph, line, word
 _COLUMNS = 12
 DPI = 200  # below 150 small print is lost; above 200 it reads no better and takes longer (unmeasured here)
-PICTURE_TIMEOUT_S = 60.0  # a scanned page takes about 4 s
-_PROGRAM = "tesseract"
+PICTURE_TIMEOUT_S = 60.0  # a scanned page takes 1 to 4 s
 _QUARTERS = (2, 1, 3)  # by which a page is turned when it cannot be made out; most often upside down
 _AT_ONCE = 2
 _WAITING = 4  # pictures that may wait for their turn: a page takes 4 MB
 _MAX_SIDE_PX = 4000  # an A4 page at 300 dpi has 3,508
-_LIST_TIMEOUT_S = 10.0
-_LANGUAGES = ("eng", "deu", "fra", "spa", "ita", "nld", "por")  # of those that are installed, the first three
-_MAX_LANGUAGES = 3  # each one more takes longer, and confuses letters of the others
 Box = tuple[int, int, int, int]  # left, top, right, bottom in pixels; y grows downwards
 
 
@@ -107,7 +103,7 @@ def read_table(table: str, size: tuple[int, int]) -> Recognised:
     Args:
         size: width and height of the picture, in pixels.
     """
-    words = list(_words(table.splitlines()[1:]))
+    words = list(_words(table.splitlines()))
     paragraphs: list[list[RecognisedLine]] = []
     for _, in_paragraph in groupby(words, key=lambda word: word.block):
         lines = [list(line) for _, line in groupby(in_paragraph, key=lambda word: word.line)]
@@ -196,23 +192,15 @@ def _is_sure(line: Sequence[_Word]) -> bool:
     return has_letters and sum(word.confidence for word in line) >= _MIN_CONFIDENCE * len(line)
 
 
-@cache
-def tesseract_path() -> str | None:
-    """Where the program is; None when it is not installed."""
-    return shutil.which(_PROGRAM)
-
-
-@cache
-def installed_languages(program: str) -> tuple[str, ...]:
-    """Those of our list that the program can read, in the order of our list."""
-    try:
-        done = subprocess.run(  # noqa: S603 - a program of this machine, no input in its arguments
-            [program, "--list-langs"], capture_output=True, timeout=_LIST_TIMEOUT_S, check=True
-        )
-    except (subprocess.SubprocessError, OSError):
-        return ()
-    installed = set(done.stdout.decode("utf-8", "replace").split())
-    return tuple(language for language in _LANGUAGES if language in installed)[:_MAX_LANGUAGES]
+_REASONS: dict[Problem, str] = {
+    "off": "Text recognition is switched off (OCR_TIMEOUT_S=0).",
+    "missing": "Text recognition is not installed: set the app up with a Python that tesserocr has a wheel "
+    "for, or use TEXT_RECOGNITION=document_intelligence.",
+    "time": "Text recognition ran out of time: split the file, or raise OCR_TIMEOUT_S.",
+    "memory": "Recognising the text takes more memory than a parser has: scan at 300 dpi or less, or split "
+    "the file.",
+    "failed": "Text recognition failed: scan the pages again, or save them as PNG.",
+}
 
 
 @dataclass
@@ -221,22 +209,39 @@ class TextRecognition:
 
     Attributes:
         budget_s: seconds from the first picture on, for all of them; 0 = none is read.
+        languages: a folder of Tesseract's language data; None = what is installed with the app.
     """
 
     budget_s: float = 0
+    languages: Path | None = None
     _ends_at: float | None = None
+    _problem: Problem | None = None
     _pool: ThreadPoolExecutor = field(default_factory=partial(ThreadPoolExecutor, _AT_ONCE, "ocr"))
     _room: BoundedSemaphore = field(default_factory=partial(BoundedSemaphore, _AT_ONCE + _WAITING))
+    _engines: Engines | None = None
 
     @property
     def is_available(self) -> bool:
         """Whether pictures can be read at all."""
-        return self.budget_s > 0 and tesseract_path() is not None
+        return self.budget_s > 0 and tesseract.is_installed(self.languages)
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether a picture was not read, or none can be."""
+        return not self.is_available or self._problem is not None
+
+    @property
+    def unread_reason(self) -> str:
+        """Why pictures were not read, and what to do; the first reason that was met."""
+        if self.budget_s <= 0:
+            return _REASONS["off"]
+        return _REASONS["missing" if not self.is_available else self._problem or "failed"]
 
     def submit(self, picture: "Image") -> "Future[Recognised | None]":
-        """What stands in a picture; None when it was not read. Waits for room."""
+        """Start to read a picture; the result is None if that failed. Waits for room."""
         if self._ends_at is None:
             self._ends_at = time.monotonic() + self.budget_s
+            self._engines = tesseract.open_engines(self.languages)
         grey = picture.convert("L")
         grey.thumbnail((_MAX_SIDE_PX, _MAX_SIDE_PX))
         self._room.acquire()
@@ -245,21 +250,23 @@ class TextRecognition:
         return future
 
     def read(self, picture: "Image") -> str:
-        """The words of one picture, at once, paragraphs separated by blank lines; "" when it was not read."""
+        """Return the words of a picture, paragraphs separated by blank lines; "" when it was not read."""
         recognised = self.submit(picture).result() if self.is_available else None
         return recognised.text if recognised is not None else ""
 
     def read_labels(self, drawing: "Image") -> str:
-        """The words of a drawing, as `Recognised.labels`; "" when it was not read."""
+        """Return the words of a drawing, as `Recognised.labels`; "" when it was not read."""
         recognised = self.submit(drawing).result() if self.is_available else None
         return recognised.labels if recognised is not None else ""
 
     def close(self) -> None:
         """Give up what has not begun, and wait for the rest."""
         self._pool.shutdown(cancel_futures=True)
+        if self._engines is not None:
+            self._engines.close()
 
     def _read(self, grey: "Image") -> Recognised | None:
-        """What stands in a picture, whichever way up it lies."""
+        """Read a picture whichever way up it lies."""
         best = self._read_upright(grey)
         for quarters in _QUARTERS:
             if best is None or not best.is_doubtful:
@@ -270,24 +277,12 @@ class TextRecognition:
         return best
 
     def _read_upright(self, grey: "Image") -> Recognised | None:
-        program = tesseract_path()
         left_s = (self._ends_at or 0.0) - time.monotonic()
-        if program is None or left_s <= 0:
+        if self._engines is None or left_s <= 0:
+            self._problem = self._problem or "time"
             return None
-        content = io.BytesIO()
-        grey.save(content, "PNG", compress_level=1)
-        languages = installed_languages(program)
-        chosen = ["-l", "+".join(languages)] if languages else []
-        try:
-            done = subprocess.run(  # noqa: S603 - a program of this machine, no input in its arguments
-                [program, "-", "-", "--psm", "3", *chosen, "tsv"],
-                input=content.getvalue(),
-                capture_output=True,
-                timeout=min(left_s, PICTURE_TIMEOUT_S),
-                check=True,
-                # One thread each: two at once use both cores better than two threads of one do.
-                env={**os.environ, "OMP_THREAD_LIMIT": "1"},
-            )
-        except (subprocess.SubprocessError, OSError):
+        table, problem = self._engines.read(grey, min(left_s, PICTURE_TIMEOUT_S))
+        if problem is not None:
+            self._problem = self._problem or problem
             return None
-        return read_table(done.stdout.decode("utf-8", "replace"), grey.size)
+        return read_table(table, grey.size)

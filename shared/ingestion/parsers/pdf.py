@@ -241,7 +241,8 @@ class _Reader:
             found.append(f"{_pages(self._unreadable)} could not be read and were left out.")
         if self.pictures.unread:
             holds = "hold" if len(self.pictures.unread) > 1 else "holds"
-            found.append(f"{_pages(self.pictures.unread)} {holds} no text (scanned?) and cannot be searched.")
+            pages = f"{_pages(self.pictures.unread)} {holds} no text (scanned?) and cannot be searched."
+            found.append(f"{pages} {self.pictures.unread_reason}".rstrip())
         return tuple(found)
 
 
@@ -284,6 +285,11 @@ class PdfPictures:
         self._context = context
         self._pages: defaultdict[int, _Page] = defaultdict(_Page)
         self.unread: list[int] = []
+
+    @property
+    def unread_reason(self) -> str:
+        """Why pages were not recognised, and what to do; "" where a service was to read them."""
+        return "" if self._context.service_pages is not None else self._context.recognition.unread_reason
 
     def read(self, sheet: Sheet, lines: Sequence[Line], tables: Sequence[Region]) -> None:
         """Keep the figures of a page that has text, and have one that has none recognised.

@@ -1,5 +1,6 @@
 """What tests of parsers share: a file of known content, parsed; stand-ins for Tesseract and a parser."""
 
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -7,18 +8,23 @@ from pkgutil import resolve_name
 from typing import Any
 
 import pytest
+from PIL.Image import Image
 
 from shared.documents.models import ParsedDocument
 from shared.ingestion import parser_process
 from shared.ingestion.parser_process import ParserPool
-from shared.ingestion.parsers import ocr
+from shared.ingestion.parsers import tesseract as engine_module
+from shared.ingestion.parsers.tesseract import Problem
 from shared.ingestion.registry import format_of
 
 Parse = Callable[[Any, str], ParsedDocument]
 """Takes content (bytes, text, or what has a `save` method) and a suffix; parses it as a file of that kind."""
 
 Tesseract = Callable[[str], None]
-"""Takes lines of Python that stand in for the program from now on; its input is read already."""
+"""Takes lines of Python that stand in for the engine from now on."""
+
+NO_MEMORY = 12
+"""The exit code by which such lines say that the picture takes too much memory."""
 
 MarkdownRuns = Callable[..., None]
 """Has workers run a line of Python in place of the Markdown parser, and `at_start` when they start."""
@@ -59,32 +65,36 @@ def parse(tmp_path: Path) -> Parse:
 
 
 @pytest.fixture
-def program(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
-    """Sets the name under which Tesseract is looked for."""
+def no_tesseract(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_module, "is_installed", lambda _=None: False)
 
-    def use(name: str) -> None:
-        monkeypatch.setattr(ocr, "_PROGRAM", name)
-        ocr.tesseract_path.cache_clear()
-        ocr.installed_languages.cache_clear()
 
-    yield use
-    ocr.tesseract_path.cache_clear()
-    ocr.installed_languages.cache_clear()
+class StandIn:
+    """Runs Python in place of Tesseract: what it prints is the table of words."""
+
+    def __init__(self, lines: str) -> None:
+        self._command = [sys.executable, "-c", f"import sys, time\n{lines}"]
+
+    def read(self, picture: Image, timeout_s: float) -> tuple[str, Problem | None]:
+        try:
+            done = subprocess.run(
+                self._command, check=True, capture_output=True, text=True, timeout=timeout_s
+            )
+        except subprocess.TimeoutExpired:
+            return "", "time"
+        except subprocess.CalledProcessError as failed:
+            return "", "memory" if failed.returncode == NO_MEMORY else "failed"
+        return done.stdout, None
+
+    def close(self) -> None:
+        """Hold nothing."""
 
 
 @pytest.fixture
-def no_tesseract(program: Callable[[str], None]) -> None:
-    program("no-such-program")
-
-
-@pytest.fixture
-def tesseract(tmp_path: Path, program: Callable[[str], None]) -> Tesseract:
+def tesseract(monkeypatch: pytest.MonkeyPatch) -> Tesseract:
     def install(lines: str) -> None:
-        listing = 'if "--list-langs" in sys.argv:\n    print("List:\\neng\\nosd\\ndeu")\n    sys.exit()\n'
-        path = tmp_path / "tesseract"
-        path.write_text(f"#!{sys.executable}\nimport sys, time\n{listing}sys.stdin.buffer.read()\n{lines}")
-        path.chmod(0o755)
-        program(str(path))
+        monkeypatch.setattr(engine_module, "is_installed", lambda _=None: True)
+        monkeypatch.setattr(engine_module, "open_engines", lambda _=None: StandIn(lines))
 
     return install
 

@@ -1,9 +1,10 @@
 """Text recognition: scanned pages become text, what is not read is named, time is bounded.
 
-A stand-in for the program says what the tests need; one test asks the real one where it is installed.
+A stand-in for the engine says what the tests need; some tests ask the real one.
 """
 
-import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pypdfium2
@@ -15,10 +16,12 @@ from shared.ingestion.parsers import ocr
 from shared.ingestion.parsers.context import open_context
 from shared.ingestion.parsers.ocr import read_table
 from shared.ingestion.parsers.pdf import parse_pdf
-from tests.unit.ingestion.conftest import Tesseract, printing
-from tests.unit.ingestion.figure_files import TEXT, FigureMaker, picture
+from shared.ingestion.parsers.tesseract import is_installed, open_engines
+from tests.unit.ingestion.conftest import NO_MEMORY, Tesseract, printing
+from tests.unit.ingestion.figure_files import TEXT, FigureMaker
 
-needs_tesseract = pytest.mark.skipif(shutil.which("tesseract") is None, reason="Tesseract is not installed")
+needs_tesseract = pytest.mark.skipif(not is_installed(), reason="tesserocr has no wheel for this Python")
+UNREAD = "hold no text (scanned?) and cannot be searched."
 WORDS = printing("The relief valve opens at 7.2 bar.")
 
 
@@ -88,7 +91,9 @@ def test_a_stamp_that_is_recognised_as_well_comes_once(tmp_path: Path, tesseract
 @pytest.mark.usefixtures("no_tesseract")
 def test_without_the_program_a_scan_with_a_stamp_is_named_too(tmp_path: Path) -> None:
     document = read(stamped_pdf(tmp_path / "a.pdf"), tmp_path)
-    assert document.warnings == ("Pages 1-2 hold no text (scanned?) and cannot be searched.",)
+    assert [warning[: len("Pages 1-2 ") + len(UNREAD)] for warning in document.warnings] == [
+        f"Pages 1-2 {UNREAD}"
+    ]
     assert any("Document 12" in text for text in texts_of(document, 2))
 
 
@@ -99,22 +104,31 @@ def test_a_page_that_shows_a_picture_and_no_words_is_a_figure(tmp_path: Path, te
 
 
 @pytest.mark.parametrize(
-    ("lines", "budget_s"),
-    [("sys.exit(1)", 60.0), ("time.sleep(30)", 0.5), (WORDS, 0.0)],
-    ids=["fails", "takes too long", "is switched off"],
+    ("lines", "budget_s", "reason"),
+    [
+        ("sys.exit(1)", 60.0, "failed: scan"),
+        ("time.sleep(30)", 0.5, "raise OCR_TIMEOUT_S"),
+        (f"sys.exit({NO_MEMORY})", 60.0, "300 dpi"),
+        (WORDS, 0.0, "OCR_TIMEOUT_S=0"),
+    ],
+    ids=["fails", "takes too long", "takes too much memory", "is switched off"],
 )
-def test_pages_that_were_not_read_are_named(
-    tmp_path: Path, tesseract: Tesseract, lines: str, budget_s: float
+def test_pages_that_were_not_read_are_named_with_the_reason(
+    tmp_path: Path, tesseract: Tesseract, lines: str, budget_s: float, reason: str
 ) -> None:
     tesseract(lines)
     document = read(scanned_pdf(tmp_path / "a.pdf", ["…"], ["…"], ["…"]), tmp_path, budget_s)
-    assert document.warnings == ("Pages 2-4 hold no text (scanned?) and cannot be searched.",)
+    (warning,) = document.warnings
+    assert warning.startswith(f"Pages 2-4 {UNREAD} ")
+    assert reason in warning
 
 
 @pytest.mark.usefixtures("no_tesseract")
 def test_without_the_program_pages_are_named(tmp_path: Path) -> None:
     document = read(scanned_pdf(tmp_path / "a.pdf", ["…"]), tmp_path)
-    assert document.warnings == ("Page 2 holds no text (scanned?) and cannot be searched.",)
+    (warning,) = document.warnings
+    assert warning.startswith("Page 2 holds no text (scanned?) and cannot be searched. ")
+    assert "tesserocr" in warning
 
 
 def test_words_in_a_picture_are_text_and_belong_to_the_figure(tmp_path: Path, tesseract: Tesseract) -> None:
@@ -126,13 +140,37 @@ def test_words_in_a_picture_are_text_and_belong_to_the_figure(tmp_path: Path, te
     assert figure.picture.words in texts_of(document, 1)
 
 
-def test_two_languages_are_asked_for_when_they_are_installed(tmp_path: Path, tesseract: Tesseract) -> None:
-    tesseract(
-        'print("x")\nprint(5, 1, 1, 1, 1, 1, 0, 0, 9, 9, 90, sys.argv[sys.argv.index("-l") + 1], sep="\\t")'
+@needs_tesseract
+def test_further_languages_come_from_a_folder(tmp_path: Path) -> None:
+    installed = open_engines()
+    assert installed.languages == "eng+deu"
+    for name in ("deu", "osd"):
+        (tmp_path / f"{name}.traineddata").symlink_to(installed.folder / f"{name}.traineddata")
+    assert open_engines(tmp_path).languages == "deu"
+    assert not is_installed(tmp_path / "missing")
+
+
+@needs_tesseract
+def test_a_page_that_takes_too_long_is_given_up() -> None:
+    engines, page = open_engines(), scan(["The relief valve opens at 7.2 bar."] * 20)
+    assert engines.read(page, 0.01) == ("", "time")
+    assert engines.read(page, 60)[1] is None
+    engines.close()
+
+
+@needs_tesseract
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such limit")
+def test_a_page_that_takes_too_much_memory_is_left_unread() -> None:
+    script = (
+        "import resource; from PIL import Image\n"
+        "from shared.ingestion.parsers.tesseract import open_engines\n"
+        "engines = open_engines(); page = Image.new('L', (4000, 4000), 255)\n"
+        "engines.read(page.resize((50, 50)), 60)\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (250 << 20, 250 << 20))\n"
+        "print(engines.read(page, 60)[1], engines.read(page.resize((400, 400)), 60)[1])"
     )
-    recognition = ocr.TextRecognition(30)
-    assert recognition.read(picture(1)) == "eng+deu"
-    recognition.close()
+    done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
+    assert done.stdout.split() == ["memory", "None"]
 
 
 def test_lines_that_are_not_sure_are_left_out_and_paragraphs_kept() -> None:

@@ -1,0 +1,125 @@
+"""Tesseract as a library: its language data, its memory, its deadline.
+
+A picture goes in, a table of words comes out. An engine that cannot get memory ends its process, so memory is
+asked for before: a picture that would not fit is refused.
+"""
+
+import mmap
+import os
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+Problem = Literal["off", "missing", "time", "memory", "failed"]
+"""Why a picture was not read."""
+
+_SUFFIX = ".traineddata"
+_NO_LANGUAGE = frozenset({"osd", "equ"})  # data for other tasks
+_FIRST = ("eng", "deu")
+_MAX_LANGUAGES = 3  # each one more takes longer, and confuses letters of the others
+_PLACE = Path("share", "tessdata")  # where its packages put the data, below the environment or the packages
+# Measured with eng+deu: 161 MB of address space for 3.7 million pixels, 248 MB for 12.1 million, 68 MB of
+# which are there after the import.
+_ENGINE_BYTES, _BYTES_PER_PIXEL = 60 << 20, 12
+
+
+def is_installed(languages: Path | None = None) -> bool:
+    """Return whether pictures can be read, without importing anything."""
+    return find_spec("tesserocr") is not None and bool(_languages(_data_folder(languages)))
+
+
+def open_engines(languages: Path | None = None) -> "Engines":
+    """Return the engines for pictures of one document. Needs `is_installed`."""
+    folder = _data_folder(languages)
+    return Engines(folder, _languages(folder))
+
+
+def _data_folder(languages: Path | None) -> Path:
+    if languages is not None:
+        return languages
+    places = [Path(path) / _PLACE for path in (sys.prefix, *sys.path)]
+    return next((place for place in places if place.is_dir()), places[0])
+
+
+@cache
+def _languages(folder: Path) -> tuple[str, ...]:
+    """Return the languages of a folder, English and German first, then by name."""
+    with suppress(OSError):
+        names = {path.stem for path in folder.iterdir() if path.suffix == _SUFFIX} - _NO_LANGUAGE
+        ordered = [*(name for name in _FIRST if name in names), *sorted(names - set(_FIRST))]
+        return tuple(ordered[:_MAX_LANGUAGES])
+    return ()
+
+
+class Engines:
+    """Engines for pictures that are read at the same time, each with the same languages."""
+
+    def __init__(self, folder: Path, languages: Sequence[str]) -> None:
+        self.folder = folder
+        self.languages = "+".join(languages)
+        self._idle: list[Any] = []
+        self._changed = threading.Condition()
+        self._promised_bytes = 0
+
+    def read(self, picture: "Image", timeout_s: float) -> tuple[str, Problem | None]:
+        """Return the table of words of a picture in shades of grey, or why there is none."""
+        size_bytes = _ENGINE_BYTES + _BYTES_PER_PIXEL * picture.width * picture.height
+        with self._memory(size_bytes) as fits:
+            return self._recognised(picture, timeout_s) if fits else ("", "memory")
+
+    def close(self) -> None:
+        """Free the engines' memory."""
+        while self._idle:
+            self._idle.pop().End()
+
+    def _recognised(self, picture: "Image", timeout_s: float) -> tuple[str, Problem | None]:
+        try:
+            engine = self._idle.pop() if self._idle else self._new_engine()
+            engine.SetImage(picture)
+            if not engine.Recognize(max(1, int(1000 * timeout_s))):
+                return "", "time"
+            table: str = engine.GetTSVText(0)
+            engine.Clear()
+            self._idle.append(engine)
+        except MemoryError:
+            return "", "memory"
+        except (RuntimeError, OSError, ValueError):
+            return "", "failed"
+        return table, None
+
+    def _new_engine(self) -> Any:
+        os.environ["OMP_THREAD_LIMIT"] = "1"  # two pictures at once use both cores better than two threads
+        import tesserocr
+
+        return tesserocr.PyTessBaseAPI(path=str(self.folder), lang=self.languages, psm=tesserocr.PSM.AUTO)
+
+    @contextmanager
+    def _memory(self, size_bytes: int) -> Iterator[bool]:
+        """Wait until other pictures leave enough memory. Yields False if there is never enough."""
+        with self._changed:
+            while not (fits := _is_free(size_bytes + self._promised_bytes)) and self._promised_bytes:
+                self._changed.wait()
+            self._promised_bytes += size_bytes
+        try:
+            yield fits
+        finally:
+            with self._changed:
+                self._promised_bytes -= size_bytes
+                self._changed.notify_all()
+
+
+def _is_free(size_bytes: int) -> bool:
+    """Return whether the process may take so much more address space."""
+    try:
+        mmap.mmap(-1, size_bytes).close()
+    except (OSError, MemoryError):
+        return False
+    return True
