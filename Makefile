@@ -65,7 +65,7 @@ audit: .set-up-run   ## whether the running local stack's files, states and inde
 	@$(BIN)/python -m local.audit $(ARGS)
 
 docs: .set-up-test   ## rewrite the generated parts of docs/
-	$(BIN)/python -m scripts.settings_table --write
+	$(BIN)/python -m scripts.docs_tables
 
 ingest-report: .set-up-run         ## what becomes of every file of a folder: DATA=folder OUT=report.json
 	@$(BIN)/python -m evals.ingest_report --data "$(DATA)" --out "$(OUT)" $(ARGS)

@@ -58,67 +58,67 @@ class GroundworkError(Exception):
 
 
 class CallerError(GroundworkError):
-    """The caller can mend it (4xx)."""
+    """The request is malformed; names the first wrong field."""
 
     code = "InvalidRequestError"
     status = 400
 
 
 class InvalidQueryError(CallerError):
-    """The search or its filter is not well formed."""
+    """A search or filter is malformed."""
 
     code = "InvalidQueryError"
 
 
 class PageImportError(CallerError):
-    """A page of the web cannot become a document; it says why."""
+    """A web page cannot be imported."""
 
     code = "PageImportError"
 
 
 class NotAuthenticatedError(CallerError):
-    """No identity, or one that cannot be believed."""
+    """No valid identity."""
 
     code = "NotAuthenticatedError"
     status = 401
 
 
 class AccessDeniedError(CallerError):
-    """A role or a user context is missing, or the caller is not let in."""
+    """The caller lacks a role, or is not admitted."""
 
     code = "AccessDeniedError"
     status = 403
 
 
 class NotFoundError(CallerError):
-    """Nothing there, or nothing that this user may see: the two are indistinguishable."""
+    """The resource doesn't exist, or this user can't see it."""
 
     code = "NotFoundError"
     status = 404
 
 
 class DocumentNotFoundError(NotFoundError):
-    """No such document for this user."""
+    """The document doesn't exist, or this user can't see it."""
 
     code = "DocumentNotFoundError"
 
 
 class MethodNotAllowedError(CallerError):
-    """The address is known, but not with this method; `Allow` names those that it takes."""
+    """The path doesn't support this method; `Allow` lists those it does."""
 
     code = "MethodNotAllowedError"
     status = 405
 
 
 class ConflictError(CallerError):
-    """The thing changed, or exists, since the caller looked."""
+    """The resource changed, or exists already."""
 
     code = "ConflictError"
     status = 409
 
 
 class RunCancelledError(ConflictError):
-    """The run was cancelled by its owner."""
+    """The owner cancelled the run."""
 
     code = "RunCancelledError"
 
@@ -132,14 +132,14 @@ class SlowBodyError(CallerError):
 
 
 class PreconditionFailedError(CallerError):
-    """The thing changed since the caller read it, and the caller said that this matters (If-Match)."""
+    """The resource changed since it was read (`If-Match`)."""
 
     code = "PreconditionFailedError"
     status = 412
 
 
 class PayloadTooLargeError(CallerError):
-    """A body, file or field exceeds its limit."""
+    """A body, file or field exceeds its limit (`X-Max-Body-Bytes`)."""
 
     failure = "too_large"
     code = "PayloadTooLargeError"
@@ -147,14 +147,14 @@ class PayloadTooLargeError(CallerError):
 
 
 class IdempotencyKeyReusedError(CallerError):
-    """The key was used for another request."""
+    """The idempotency key was used for another request."""
 
     code = "IdempotencyKeyReusedError"
     status = 422
 
 
 class TooManyRequestsError(CallerError):
-    """This person makes too many calls; `retry_after_s` says how long to wait."""
+    """Too many calls by this person."""
 
     code = "TooManyRequestsError"
     status = 429
@@ -162,27 +162,27 @@ class TooManyRequestsError(CallerError):
 
 
 class DailyLimitError(TooManyRequestsError):
-    """This person has used up what they may use in a day; `retry_after_s` says when the next one begins."""
+    """This person has used up a daily limit."""
 
     code = "DailyLimitError"
     retryable = False
 
 
 class TooManyRunsError(TooManyRequestsError):
-    """Too much is being worked on for this person at the same time."""
+    """This person has too many running questions."""
 
     code = "TooManyRunsError"
 
 
 class RangeError(CallerError):
-    """The bytes that are asked for lie behind the end of the file."""
+    """The requested range starts after the end of the file."""
 
     code = "RangeError"
     status = 416
 
 
 class BadDocumentError(CallerError):
-    """A file that cannot be ingested. `detail` is the reason, `hints` what its owner can do."""
+    """The file cannot be ingested; says why, as a code in `failure`, and what to do."""
 
     code = "BadDocumentError"
     status = 422
@@ -193,7 +193,7 @@ class BadDocumentError(CallerError):
 
 
 class ModelFixableError(GroundworkError):
-    """The model's output does not fit; it may do better when it knows why."""
+    """The model's output is invalid."""
 
     code = "ModelOutputError"
     status = 502
@@ -201,13 +201,13 @@ class ModelFixableError(GroundworkError):
 
 
 class OutputCutError(ModelFixableError):
-    """The model stopped at its length limit; what it wrote before is there."""
+    """Internal: the model reached its length limit."""
 
     code = "OutputCutError"
 
 
 class DependencyError(GroundworkError):
-    """A service that we call failed or is out of reach."""
+    """A service failed or cannot be reached."""
 
     failure = "service_failed"
     code = "NetworkError"
@@ -216,7 +216,7 @@ class DependencyError(GroundworkError):
 
 
 class AuthenticationError(DependencyError):
-    """A service refused our credentials; names the variable or the role to check."""
+    """A service refused the app's credentials; names the setting or role."""
 
     code = "AuthenticationError"
     status = 502
@@ -224,7 +224,7 @@ class AuthenticationError(DependencyError):
 
 
 class IndexNotFoundError(DependencyError):
-    """The search index does not exist; names it."""
+    """The search index does not exist."""
 
     code = "IndexNotFoundError"
     status = 502
@@ -232,33 +232,36 @@ class IndexNotFoundError(DependencyError):
 
 
 class RateLimitError(DependencyError):
-    """A service asks us to slow down; `retry_after_s` when it said for how long."""
+    """A service asks to slow down."""
 
     code = "RateLimitError"
 
 
 class CallTimeoutError(DependencyError):
-    """A call did not finish within its limit."""
+    """A call did not finish in time."""
 
     code = "TimeoutError"
     status = 504
 
 
 class ConfigurationError(GroundworkError, ValueError):
-    """A setting is missing or wrong: which one, what it is for, an example."""
+    """A setting is missing or wrong."""
 
     code = "ConfigurationError"
 
 
 class BudgetExceededError(GroundworkError):
-    """A run used up its time, tokens or money. It ends with what it has: no failure."""
+    """A run used up its time, tokens or money, and ends with what it has."""
 
     code = "BudgetExceededError"
     status = 200
 
 
 class DefectError(GroundworkError):
-    """A bug of ours. Never caught below the trigger."""
+    """A defect in the app; the log has the details.
+
+    Never caught below the trigger.
+    """
 
     code = "InternalError"
 

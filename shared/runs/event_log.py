@@ -19,13 +19,13 @@ from shared.runs.run_log import RunLog
 
 
 class StaleAttemptError(ConflictError):
-    """A later attempt of the same step has taken over; this one must stop without writing."""
+    """Internal: a later attempt took over."""
 
     code = "StaleAttemptError"
 
 
 class RunClosedError(ConflictError):
-    """The run has its last event already; nobody may add to it."""
+    """Internal: the run has its last event."""
 
     code = "RunClosedError"
 

@@ -305,7 +305,7 @@ class UnknownEvent(RunEvent):
 
 
 class UnknownEventError(DependencyError):
-    """An internal line of a kind that this version doesn't know.
+    """Internal: the run's log holds an internal line of a newer version.
 
     The step depends on it, so it can't be skipped. Retrying gives a worker of the newer version the step.
     """

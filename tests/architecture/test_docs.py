@@ -1,6 +1,5 @@
 """What the documents say is so: settings, dependencies, commands, events, errors, links."""
 
-import ast
 import json
 import re
 from pathlib import Path
@@ -8,12 +7,10 @@ from typing import get_args
 
 import pytest
 
-import shared.platform.errors
 from local.run_all.stack_settings import DATA_SETTING, PORT_SETTINGS
-from scripts.settings_table import PAGE, current_page, render_page
-from shared.platform.errors import GroundworkError
+from scripts.docs_tables import PAGES, current_page, render_page
 from shared.runs.log_lines import EventName
-from tests.architecture.source_tree import ROOT, parse, python_files, tracked_files
+from tests.architecture.source_tree import ROOT, tracked_files
 
 DOCS = [path for path in tracked_files() if path.suffix == ".md" and not path.is_relative_to("samples")]
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)[^)]*\)")
@@ -35,8 +32,9 @@ def rows(path: str, first_column: str = "") -> dict[str, list[str]]:
     }
 
 
-def test_the_list_of_settings_is_current() -> None:
-    assert current_page() == render_page(), f"{PAGE.name}: run `make docs`"
+@pytest.mark.parametrize("name", PAGES)
+def test_generated_pages_are_current(name: str) -> None:
+    assert current_page(name) == render_page(name), "run `make docs`"
 
 
 def test_the_launchers_settings_are_documented() -> None:
@@ -86,29 +84,6 @@ def test_modules_named_in_the_documents_exist() -> None:
 
 def test_the_events_of_a_run_are_documented() -> None:
     assert set(rows("docs/events-and-errors.md", "event")) == {name.lower() for name in get_args(EventName)}
-
-
-def test_error_codes_are_documented_with_status_and_retry() -> None:
-    documented = rows("docs/events-and-errors.md", "code")
-    for error in vars(shared.platform.errors).values():
-        if isinstance(error, type) and issubclass(error, GroundworkError) and error is not GroundworkError:
-            status, retryable, *_ = documented[error.code]
-            assert (status, retryable) == (str(error.status), "yes" if error.retryable else "no"), error.code
-
-
-def test_no_error_code_is_invented_elsewhere() -> None:
-    codes = {
-        node.value.value
-        for path in python_files("shared", "functions", "orchestrations")
-        for class_ in ast.walk(parse(path))
-        if isinstance(class_, ast.ClassDef)
-        for node in class_.body
-        if isinstance(node, ast.Assign)
-        and isinstance(node.targets[0], ast.Name)
-        and node.targets[0].id == "code"
-        and isinstance(node.value, ast.Constant)
-    }
-    assert codes == rows("docs/events-and-errors.md", "code").keys()
 
 
 @pytest.mark.parametrize("path", DOCS, ids=str)
