@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from shared.platform.tokens import TokenCounter
 from shared.tables.models import Column, Table
 
+_SHOWN_TOTALS = 5
 _KINDS = {
     "text": "text",
     "integer": "whole number",
@@ -22,8 +23,17 @@ def card(table: Table, max_tokens: int, count_tokens: TokenCounter) -> str:
     lines += [table.description] if table.description else []
     lines += [f"Also called: {'; '.join(table.synonyms)}"] if table.synonyms else []
     lines += [f"It answers: {one.question}" for one in table.approved]
+    lines += _totals(table)
     lines += [f"{table.row_count:,} rows. Columns:", *map(_line, table.columns)]
     return _fitting(lines, max_tokens, count_tokens)
+
+
+def _totals(table: Table) -> list[str]:
+    if not table.totals:
+        return []
+    shown = ", ".join(f"{one.label} (line {one.line})" for one in table.totals[:_SHOWN_TOTALS])
+    more = len(table.totals) - _SHOWN_TOTALS
+    return [f"Totals of other rows, left out: {shown}{f' and {more} more' if more > 0 else ''}"]
 
 
 def _fitting(lines: Sequence[str], max_tokens: int, count_tokens: TokenCounter) -> str:

@@ -1,24 +1,35 @@
 """Writes the rows of sheets into a SQLite file, as they pass by on their way to the parser.
 
 A sheet's table begins with the first row of two filled cells; single cells above it are titles. A second
-header row after a blank line begins a new table. Rows of totals are left out: a sum over the column would
-count everything twice. Rows wait as text in a temporary table on the disk until all cells of a column were
-seen, so memory does not grow with the file.
+header row after a blank line begins a new table. Rows of totals are left out (`totals`): a sum over the
+column would count everything twice. Rows wait as text in a temporary table on the disk until all cells of a
+column were seen, so memory does not grow with the file.
 
 Passages of a large table would cost more than they help: only its first rows go on to the parser. SQL finds
 all of them.
 """
 
-import re
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from shared.platform.errors import BadDocumentError
-from shared.tables.cell_values import ColumnReader, Decimals, is_number
-from shared.tables.models import CATALOG, DATABASE, RAW, ROW, Column, Table, TableCatalog, identifier
+from shared.tables.cell_values import ColumnReader, Decimals, Value, is_number
+from shared.tables.models import (
+    CATALOG,
+    DATABASE,
+    RAW,
+    ROW,
+    Column,
+    Table,
+    TableCatalog,
+    TotalRow,
+    identifier,
+)
+from shared.tables.totals import TotalRows
 
 MAX_TABLES = 50  # of a document: each is a block
 MAX_COLUMNS = 400  # SQLite takes 2,000, and a column may need two
@@ -27,12 +38,10 @@ _MAX_LABEL_CHARS = 200
 _MAX_SAMPLE_CHARS = 60
 _SAMPLES = 5
 _BATCH = 1000  # rows
-_MAX_LEFT_OUT = 50
+_MAX_LEFT_OUT = 200  # totals that are named; further ones are left out as well
+_ADDITIVE = ("integer", "number", "money")
 MAX_TABLE_CHARS = 64_000_000  # its file and the copy that waits take three times as much of the disk
 MAX_TEXT_CHARS = 2_000_000  # of a document's rows that become passages: some 2,000 blocks; unmeasured
-_TOTAL = re.compile(
-    r"(?:grand |sub|sub-)?totals?|sum|(?:zwischen|gesamt)?summe|gesamt|insgesamt", re.IGNORECASE
-)
 
 
 class TableFile:
@@ -226,7 +235,7 @@ class _Pending:
     has_numbers: bool = False
     _columns: list[ColumnReader] = field(default_factory=list)
     _batch: list[list[str | int]] = field(default_factory=list)
-    _left_out: list[int] = field(default_factory=list)
+    _totals: list[TotalRow] = field(default_factory=list)
     _rows: int = 0
     _chars: int = 0
 
@@ -247,10 +256,6 @@ class _Pending:
             raise _TableError(f"it has more than {MAX_TABLE_CHARS:,} characters.")
         while len(cells) > len(self._columns) and not cells[-1].strip():
             cells.pop()
-        first = next((cell.strip().rstrip(":") for cell in cells if cell.strip()), "")
-        if _TOTAL.fullmatch(first) and len(self._left_out) < _MAX_LEFT_OUT and self._rows:
-            self._left_out.append(line)
-            return
         if len(cells) > len(self._columns):
             self._flush()
             self._widen(len(cells))
@@ -280,9 +285,9 @@ class _Pending:
             title=self.title,
             sheet=self.sheet.name,
             page_number=self.sheet.page_number,
-            row_count=self._rows,
+            row_count=self._rows - len(self._totals),
             columns=tuple(_described(self.connection, stored, column) for column in columns),
-            left_out=tuple(self._left_out),
+            totals=tuple(self._totals[:_MAX_LEFT_OUT]),
         )
 
     def _write(self, stored: str, columns: Sequence[Column], default: Decimals) -> None:
@@ -296,12 +301,31 @@ class _Pending:
         self.connection.executemany(
             f"INSERT INTO {stored} VALUES ({places})",  # noqa: S608 - our own names and question marks
             (
-                [line, *(convert(cell or "") for convert, cell in zip(converters, cells, strict=True))]
-                + [cells[place] for place in raw]
-                for line, *cells in waiting
+                [line, *values, *(cells[place] for place in raw)]
+                for line, cells, values in self._parts(waiting, columns, converters)
             ),
         )
         self.connection.execute("DROP TABLE temp.waiting")
+
+    def _parts(
+        self,
+        waiting: Iterable[Sequence[Any]],
+        columns: Sequence[Column],
+        converters: Sequence[Callable[[str], Value]],
+    ) -> Iterator[tuple[int, list[str], list[Value]]]:
+        """Yield the line, the cells and the values of every row that is no total; note those that are."""
+        totals = TotalRows(
+            [place for place, column in enumerate(columns) if column.kind in _ADDITIVE],
+            [place for place, column in enumerate(columns) if column.kind == "text"],
+        )
+        for number, (line, *stored) in enumerate(waiting, start=1):
+            cells = [cell or "" for cell in stored]
+            values = [convert(cell) for convert, cell in zip(converters, cells, strict=True)]
+            if totals.is_total(cells, values, is_last=number == self._rows):
+                label = next((" ".join(cell.split()) for cell in cells if cell.strip()), "")
+                self._totals.append(TotalRow(line=line, label=label[:_MAX_SAMPLE_CHARS]))
+            else:
+                yield line, cells, values
 
     def _names(self) -> Iterator[tuple[str, str]]:
         """The name and the label of each column, no name twice."""

@@ -49,6 +49,13 @@ class ApprovedQuestion(Model):
     sql: str
 
 
+class TotalRow(Model):
+    """A row of a sheet that adds up others: its line, and its first words."""
+
+    line: int
+    label: str
+
+
 class Table(Model):
     """One table of a document.
 
@@ -57,7 +64,7 @@ class Table(Model):
         stored_name: in the SQLite file.
         sheet: None for a file of separated values.
         page_number: of its sheet, 1-based.
-        left_out: lines of the sheet that are totals of others.
+        totals: rows of the sheet that are totals of others, and no rows of the table.
         description, synonyms, approved: what the file's owner says of it.
     """
 
@@ -68,7 +75,7 @@ class Table(Model):
     page_number: int | None = None
     row_count: int
     columns: tuple[Column, ...]
-    left_out: tuple[int, ...] = ()
+    totals: tuple[TotalRow, ...] = ()
     description: str = ""
     synonyms: tuple[str, ...] = ()
     approved: tuple[ApprovedQuestion, ...] = ()

@@ -206,6 +206,7 @@ def described_table(table: ReadableTable) -> dict[str, Any]:
         "description": table.table.description,
         "synonyms": list(table.table.synonyms),
         "approved": [one.model_dump() for one in table.table.approved],
+        "totals_left_out": [total.label for total in table.table.totals[:_MAX_VALUES]],
         "database": "PostgreSQL" if is_database_id(table.doc_id) else "",
     }
     return {

@@ -15,6 +15,7 @@ from openpyxl import Workbook
 from shared.ingestion.parser_worker import ParseJob, parse_file
 from shared.platform.errors import BadDocumentError
 from shared.tables import loader
+from shared.tables.cards import card
 from shared.tables.loader import MAX_COLUMNS, MAX_TEXT_CHARS, TableFile
 from shared.tables.models import CATALOG, DATABASE, Table, TableCatalog
 
@@ -131,7 +132,74 @@ def test_titles_totals_and_notes_are_no_rows(tmp_path: Path) -> None:
         ["Source: controlling"],
     ]
     table, found = only(xlsx_file(tmp_path, rows), tmp_path / "out")
-    assert (table.title, found, table.left_out) == ("Revenue by region", [("North", 1), ("South", 2)], (6,))
+    assert (table.title, found) == ("Revenue by region", [("North", 1), ("South", 2)])
+    assert [(total.line, total.label) for total in table.totals] == [(6, "Total")]
+
+
+REGIONS = """Region,Revenue
+Germany,100
+France,50
+Total EMEA,150
+USA,70
+Total Americas,70
+Total assets,220
+Gesamtsumme,220
+"""
+
+
+def test_a_sum_counts_no_subtotal(tmp_path: Path) -> None:
+    table, found = only(csv_file(tmp_path, REGIONS), tmp_path / "out")
+    assert sum(value for _, value in found) == 220
+    assert [total.label for total in table.totals] == [
+        "Total EMEA",
+        "Total Americas",
+        "Total assets",
+        "Gesamtsumme",
+    ]
+    assert table.row_count == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("Land,Umsatz\nBayern,1\nHessen,2\nSumme Inland,3\nPolen,4\nSumme Ausland,4\nInsgesamt,7\n", 7),
+        ("Item,2023,2024\nCash,10.1,20.2\nDebt,5.1,6.1\nCurrent assets total,15.2,26.3\n", 15.2),
+        ("Item,EUR m\nA,1.4\nB,2.4\nC,3.4\nTotal A to C,7.3\n", 7.2),  # rounded
+        ("Item,EUR\nA,10\nB,20\nC,30\n,60\n", 60),  # without any word
+        ("Region,Country,EUR\nEMEA,Germany,10\nEMEA,France,20\nEMEA,Total,30\n", 30),
+        ("Item,EUR\nTotal,60\nA,10\nB,20\nC,30\n", 60),  # the total comes first
+        ("Company,EUR\nShell,10\nTotal SE,25\nTotalEnergies SE,5\nBP,30\n", 70),
+        ("Item,EUR\nA,10\nB,20\nThird,30\n", 60),  # two that add up to a third by chance
+        ("Year,Births\n2001,1\n2002,2\n2003,3\n2004,6\n", 12),
+        ("Child,Toys\nAnna,1\nBen,1\nCara,1\nDora,3\n", 6),
+        ("Land,2023,2024\nA,10,1\nB,20,2\nC,30,4\nKonzern,60,7\n", 60),  # without a word of ours
+    ],
+    ids=[
+        "German",
+        "at the end",
+        "rounded",
+        "unnamed",
+        "second column",
+        "first",
+        "company",
+        "chance",
+        "years",
+        "small numbers",
+        "two columns",
+    ],
+)
+def test_totals_are_told_by_their_words_and_by_arithmetic(tmp_path: Path, text: str, left: float) -> None:
+    table, found = only(csv_file(tmp_path, text), tmp_path / "out")
+    column = next(
+        place for place, one in enumerate(table.columns) if one.kind != "text" and one.name != "year"
+    )
+    assert round(sum(row[column] for row in found), 6) == left
+
+
+def test_the_card_names_the_totals(tmp_path: Path) -> None:
+    table, _ = only(csv_file(tmp_path, REGIONS), tmp_path / "out")
+    text = card(table, 500, lambda texts: [9] * len(texts))
+    assert "Totals of other rows, left out: Total EMEA (line 4)" in text
 
 
 def test_a_second_header_below_a_blank_line_begins_a_table(tmp_path: Path) -> None:
