@@ -136,7 +136,8 @@ def _open_document(
 
 
 def _block(hit: Hit, why_omitted: str) -> str:
-    kind = "image" if hit.block_type == "image" else "table" if hit.content.startswith("|") else "text"
+    is_table = hit.content.startswith("|") or "\n\n| " in hit.content
+    kind = "image" if hit.block_type == "image" else "table" if is_table else "text"
     values: dict[str, object] = {"page": hit.page_number, "heading": hit.heading_path, "type": kind}
     if kind == "image":
         # Pictures alone are referred to by their block; quotations are found by their words.

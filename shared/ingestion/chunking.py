@@ -1,6 +1,7 @@
 """Chunking: what becomes a block: text of bounded size, and figures. Pure; a function counts tokens.
 
-A table is a separate block, long ones split by rows with the header repeated. Text is packed up to the
+A table is a separate block with the words that introduce it, such as its unit; long ones are split by rows,
+with both repeated. Text is packed up to the
 limit, with one sentence of overlap, within its section. The heading path is embedded with the text and stored
 apart. A block is never over the limit, whatever comes in.
 """
@@ -26,6 +27,7 @@ _CONTEXT_CHARS = 700  # on either side
 _MAX_WORDS_CHARS = 1500
 _MAX_LABEL_CHARS = 500
 _MAX_PATH_CHARS = 300
+_MAX_LEAD_IN_CHARS = 250  # a sentence or two
 
 
 def chunk_elements(elements: Sequence[Element], max_tokens: int, count_tokens: TokenCounter) -> list[Chunk]:
@@ -147,12 +149,14 @@ class _Packer:
         budget = self.max_tokens - path_tokens - _SPECIAL_TOKENS
         is_whole = heading_path == HEADING_SEPARATOR.join(path)
         placed = zip(places, section, strict=True)
+        lead_in = ""
         for is_table, group in groupby(placed, key=lambda one: one[1].kind == "table"):
             elements = list(group)
             headings = [" ".join(one.text.split()) for _, one in elements if one.kind == "heading"]
             if is_whole and len(headings) == len(elements) < len(section) and {*headings} <= {*path}:
                 continue  # headings above a table: a block of them alone says nothing
-            texts = self._tables(elements, budget) if is_table else self._texts(elements, budget)
+            texts = self._tables(elements, budget, lead_in) if is_table else self._texts(elements, budget)
+            lead_in = "" if is_table else _lead_in(elements[-1][1])
             for place, text in texts:
                 yield Chunk(
                     text=text,
@@ -204,7 +208,16 @@ class _Packer:
             for number, (text, part_tokens) in enumerate(self._words_within(piece.text, budget)):
                 yield _Piece(text, " " if number else piece.glue, tokens=part_tokens, place=piece.place)
 
-    def _tables(self, tables: Sequence[_Placed], budget: int) -> Iterator[tuple[int, str]]:
+    def _tables(self, tables: Sequence[_Placed], budget: int, lead_in: str) -> Iterator[tuple[int, str]]:
+        """Each table behind what introduces it; that of the first is `lead_in`."""
+        (tokens,) = self.count([lead_in])
+        if lead_in and tokens <= budget // _PATH_SHARE:
+            for place, text in self._rows(tables[:1], budget - tokens):
+                yield place, f"{lead_in}\n\n{text}"
+            tables = tables[1:]
+        yield from self._rows(tables, budget)
+
+    def _rows(self, tables: Sequence[_Placed], budget: int) -> Iterator[tuple[int, str]]:
         """Long tables are cut into groups of rows, each under the header unless that takes half a block."""
         for place, table in tables:
             lines = table.text.splitlines()
@@ -238,6 +251,16 @@ class _Packer:
             size += tokens
         if run:
             yield run, size
+
+
+def _lead_in(element: Element) -> str:
+    """The text in front of a table that belongs to it: its title, its unit, or the end of a paragraph."""
+    if element.kind not in ("paragraph", "list_item"):
+        return ""  # headings stand in the path
+    text = " ".join(element.text.split())
+    if len(text) > _MAX_LEAD_IN_CHARS and text.endswith(":"):
+        text = split_sentences(text)[-1]
+    return text if len(text) <= _MAX_LEAD_IN_CHARS else ""
 
 
 def _pieces(element: Element) -> Iterator[_Piece]:

@@ -80,12 +80,12 @@ def test_a_sentence_over_the_limit_is_cut_at_words() -> None:
     assert sum(count_words([c.text])[0] for c in found) == 100
 
 
-def test_a_table_is_a_separate_block() -> None:
+def test_a_table_is_a_separate_block_with_what_introduces_it() -> None:
     table = Element(kind="table", text="| a | b |\n| --- | --- |\n| 1 | 2 |", page_number=1)
     found = chunks(heading("Prices"), paragraph("They are net."), table, paragraph("End."))
     assert [(c.kind, c.text) for c in found] == [
         ("text", "Prices\n\nThey are net."),
-        ("table", table.text),
+        ("table", f"They are net.\n\n{table.text}"),
         ("text", "End."),
     ]
 
