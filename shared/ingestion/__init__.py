@@ -5,6 +5,6 @@ worker process (`parsers/`), `metadata` and `captions` ask models, `indexing` sa
 updates both indexes; `steps` ends it. `uploads` and `changes` are what people do; `audit` and
 `reconciliation` repair what events missed.
 
-Pure: chunking, parsers.pdf_content, parsers.pdf_drawings, parsers.pdf_forms, parsers.pdf_geometry,
-parsers.pdf_headings, parsers.pdf_lines, parsers.pdf_tables, parsers.pdf_unruled.
+Pure: chunking, parsers.pdf_content, parsers.pdf_drawings, parsers.pdf_forms, parsers.pdf_furniture,
+parsers.pdf_geometry, parsers.pdf_headings, parsers.pdf_lines, parsers.pdf_tables, parsers.pdf_unruled.
 """

@@ -21,6 +21,7 @@ from shared.ingestion.parsers.pdf_content import HYPHEN_MARK, PageContent, Tagge
 from shared.ingestion.parsers.pdf_drawings import Drawing, covering_picture
 from shared.ingestion.parsers.pdf_figures import PageFigure, line_region, page_figures, render_region
 from shared.ingestion.parsers.pdf_forms import with_filled
+from shared.ingestion.parsers.pdf_furniture import without_furniture
 from shared.ingestion.parsers.pdf_geometry import Region, region_of, rendered
 from shared.ingestion.parsers.pdf_headings import HeadingRule, Outline, folded
 from shared.ingestion.parsers.pdf_lines import (
@@ -31,7 +32,6 @@ from shared.ingestion.parsers.pdf_lines import (
     paragraph_element,
     paragraph_text,
     split_groups,
-    without_furniture,
 )
 from shared.ingestion.parsers.pdf_page_tables import read_tables
 from shared.ingestion.parsers.pdf_tables import Table, place_tables

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from shared.ingestion.parsers.pdf_content import TaggedHeading
-from shared.ingestion.parsers.pdf_lines import Line
+from shared.ingestion.parsers.pdf_lines import BULLETS, Line
 
 _LARGER = 1.15
 _MAX_CHARS = 150
@@ -109,7 +109,8 @@ def _reads_like_heading(text: str) -> bool:
         len(text) <= _MAX_CHARS
         and text[-1] not in ".,;"
         and (text[0].isupper() or text[0].isdigit() or not text[0].isascii() or len(text) <= 40)
-        and text[0] not in "•·▪◦‣●○■□*-–"
+        and text[0] not in BULLETS
+        and text[0] not in "*-–"
         and _is_mostly_letters(text)
     )
 

@@ -72,6 +72,22 @@ def test_list_items_are_kept_apart(tmp_path: Path) -> None:
     ]
 
 
+def test_a_chapters_header_close_to_the_text_comes_once_and_roman_numbers_never(tmp_path: Path) -> None:
+    maker = PdfMaker()
+    for number in range(1, 13):
+        maker.page()
+        chapter = "Part one" if number <= 6 else "Part two"
+        maker.pdf.set_font("Helvetica", "", 10)
+        maker.pdf.set_y(8)
+        maker.pdf.cell(0, 5, f"{chapter}  Annual report", new_x="LMARGIN", new_y="NEXT")
+        maker.paragraph(f"The text of page {number} begins right below. " + f"{PROSE} " * 6)
+        maker.footer(("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii")[number - 1])
+    text = "\n".join(element.text for element in parse_pdf(maker.write(tmp_path / "a.pdf")).elements)
+    assert (text.count("Part one"), text.count("Part two")) == (1, 1)
+    assert text.count("The text of page") == 12
+    assert not {"i", "iii", "viii", "xii"} & set(text.split())
+
+
 def test_running_headers_come_once_and_page_numbers_never(tmp_path: Path) -> None:
     maker = PdfMaker()
     for number in range(1, 7):

@@ -7,6 +7,7 @@ import pypdfium2
 import pytest
 from fpdf import FPDF
 
+from shared.documents.models import Element
 from shared.ingestion.parsers.pdf_content import HYPHEN_MARK, TextLine, Word
 from shared.ingestion.parsers.pdf_lines import (
     HyphenRule,
@@ -16,6 +17,7 @@ from shared.ingestion.parsers.pdf_lines import (
     is_row,
     line_of,
     page_lines,
+    paragraph_element,
     paragraph_text,
     split_groups,
 )
@@ -87,6 +89,14 @@ def test_cells_on_one_base_line_are_one_row() -> None:
 )
 def test_rows_of_numbers_are_told_from_prose(text: str, expected: bool) -> None:
     assert is_row(text) is expected
+
+
+def test_words_bullets_of_symbol_fonts_begin_items_of_a_list() -> None:
+    lines = [line("\uf0b7 Wear gloves", 700), line("\uf0a7 Close the valve", 688)]
+    assert [paragraph_element(text, 1) for text in groups(*lines)] == [
+        Element(kind="list_item", text="- Wear gloves", page_number=1),
+        Element(kind="list_item", text="- Close the valve", page_number=1),
+    ]
 
 
 def in_turns(count: int, gap: float = 30) -> list[Line]:

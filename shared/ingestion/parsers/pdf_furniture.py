@@ -1,0 +1,122 @@
+"""Running headers, footers and page numbers of PDF pages: lines at the edge that come again. Pure."""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from shared.ingestion.parsers.pdf_lines import Line
+
+_MIN_PAGES = 4
+_MIN_SHARE = 0.4  # of all pages; alternating left and right headers come on half of them
+_EDGE_LINES = 4  # at most, that a gap parts from the text
+_EDGE_ROWS = 2  # at the top and at the bottom: in the inner one stand names only, such as a publisher's
+_SAME_PLACE = 3.0  # points by which a running line may stand higher or lower
+_NEAR_PAGES = 4  # within which a header of a chapter comes again, on alternate pages too
+_MIN_REPEATS = 3
+_NUMBER = re.compile(r"\d+")
+_ROMAN = re.compile(r"[-–— ]*[ivxl]{1,7}[-–— ]*\Z")
+_PAGE_NUMBER = re.compile(r"(?:page |seite |p\. ?)?[-–— ]*#[-–— ]*(?:(?:of|von|/) ?#)?\Z", re.IGNORECASE)
+
+Place = tuple[int, int]
+"""A page, and the position of a line on it."""
+
+
+def without_furniture(pages: Sequence[list[Line]]) -> list[list[Line]]:
+    """Return the pages without page numbers and repeated lines at their edges; a line's first time stays."""
+    if len(pages) < _MIN_PAGES:
+        return list(pages)
+    places = _lines_apart(pages) | _lines_in_place(pages)
+    kept_once: set[str] = set()
+    result = []
+    for page, lines in enumerate(pages):
+        kept = []
+        for position, line in enumerate(lines):
+            key = _masked(line)
+            if (page, position) in places and (key in kept_once or _PAGE_NUMBER.match(key)):
+                continue
+            if (page, position) in places:
+                kept_once.add(key)
+            kept.append(line)
+        result.append(kept)
+    return result
+
+
+def _masked(line: Line) -> str:
+    return "#" if _ROMAN.match(line.text) else _NUMBER.sub("#", line.text)
+
+
+def _lines_apart(pages: Sequence[Sequence[Line]]) -> set[Place]:
+    """Lines that a gap parts from the text, and that come again on many pages, wherever they stand."""
+    edges = [list(_edge(lines)) for lines in pages]
+    keys = [{_masked(pages[page][position]) for position in edge} for page, edge in enumerate(edges)]
+    seen = Counter(key for page in keys for key in page)
+    least = max(_MIN_PAGES - 1, _MIN_SHARE * len(pages))
+    return {
+        (page, position)
+        for page, edge in enumerate(edges)
+        for position in edge
+        if seen[_masked(pages[page][position])] >= least
+    }
+
+
+def _edge(lines: Sequence[Line]) -> Iterator[int]:
+    by_height = sorted(range(len(lines)), key=lambda position: -lines[position].top)
+    for order in (by_height, by_height[::-1]):
+        yield from order[: _until_gap([lines[position] for position in order])]
+
+
+def _until_gap(lines: Sequence[Line]) -> int:
+    """How many lines from the edge inwards stand before the first gap of a line's height; 0 without one."""
+    for count, (outer, inner) in enumerate(pairwise(lines), start=1):
+        if count > _EDGE_LINES:
+            return 0
+        upper, lower = (outer, inner) if outer.top >= inner.top else (inner, outer)
+        if upper.bottom - lower.top >= outer.size:
+            return count
+    return 0
+
+
+def _lines_in_place(pages: Sequence[Sequence[Line]]) -> set[Place]:
+    """Outermost lines that come again at the same height a few pages on, with the same words.
+
+    Their numbers are the same, too, or grow by as much as the pages: else they are rows of a table.
+    """
+    groups: defaultdict[tuple[str, int], list[Place]] = defaultdict(list)
+    for page, lines in enumerate(pages):
+        for position in _outermost(lines):
+            line = lines[position]
+            groups[_masked(line), round(line.size)].append((page, position))
+    found: set[Place] = set()
+    for group in groups.values():
+        for place in group if len(group) >= _MIN_REPEATS else ():
+            if sum(_comes_again(pages, place, other) for other in group) >= _MIN_REPEATS - 1:
+                found.add(place)
+    return found
+
+
+def _outermost(lines: Sequence[Line]) -> set[int]:
+    """The positions of lines in the first and the last row of a page, and of those without numbers beside."""
+    by_height = sorted(range(len(lines)), key=lambda position: -lines[position].top)
+    positions: set[int] = set()
+    for order in (by_height, by_height[::-1]):
+        rows = 0
+        for before, position in zip([None, *order], order, strict=False):
+            is_new = before is None or abs(lines[before].bottom - lines[position].bottom) > _SAME_PLACE
+            rows += is_new
+            if rows > _EDGE_ROWS:
+                break
+            if rows == 1 or not _NUMBER.search(lines[position].text):
+                positions.add(position)
+    return positions
+
+
+def _comes_again(pages: Sequence[Sequence[Line]], place: Place, other: Place) -> bool:
+    distance = other[0] - place[0]
+    if not 0 < abs(distance) <= _NEAR_PAGES:
+        return False
+    line, again = pages[place[0]][place[1]], pages[other[0]][other[1]]
+    numbers = [int(number) for number in _NUMBER.findall(line.text)[:_EDGE_LINES] if len(number) < 10]
+    later = [int(number) for number in _NUMBER.findall(again.text)[:_EDGE_LINES] if len(number) < 10]
+    steps = {two - one for one, two in zip(numbers, later, strict=False)}
+    return abs(line.top - again.top) <= _SAME_PLACE and steps <= {0, distance}
