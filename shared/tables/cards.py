@@ -20,6 +20,7 @@ def card(table: Table, max_tokens: int, count_tokens: TokenCounter) -> str:
     """The table's card; columns that do not fit are counted."""
     place = f", sheet {table.sheet}" if table.sheet and table.sheet != table.title else ""
     lines = [f"Table: {table.title}{place}"]
+    lines += [f"Unit: {table.unit}"] if table.unit else []
     lines += [table.description] if table.description else []
     lines += [f"Also called: {'; '.join(table.synonyms)}"] if table.synonyms else []
     lines += [f"It answers: {one.question}" for one in table.approved]

@@ -101,10 +101,13 @@ class ColumnReader:
 
     def _look_at_number(self, cell: str) -> None:
         amount = _amount(cell)
-        if amount is None or (self._units and amount.unit not in self._units):
+        units = {*self._units, amount.unit} if amount is not None else set()
+        # Many sheets show the currency in the first and the last row alone.
+        is_one_currency = len(units - {""}) <= 1 and not {"", "%"} <= units
+        if amount is None or not is_one_currency:
             self._is_number = False
             return
-        self._units.add(amount.unit)
+        self._units = units
         if amount.decimals is None:
             self._has_either = True
         elif amount.decimals != "any":
@@ -124,15 +127,14 @@ class ColumnReader:
             return "date"
         if not self._is_number or self._dates:
             return "text"
-        (unit,) = self._units
-        if unit:
-            return "percent" if unit == "%" else "money"
+        if self._units != {""}:
+            return "percent" if self._units == {"%"} else "money"
         return "integer" if self._is_whole else "number"
 
     @property
     def currency(self) -> str:
         """Of a column of money."""
-        return next(iter(self._units)) if self.kind == "money" else ""
+        return next(iter(self._units - {""})) if self.kind == "money" else ""
 
     @property
     def has_raw(self) -> bool:

@@ -9,6 +9,7 @@ Passages of a large table would cost more than they help: only its first rows go
 all of them.
 """
 
+import re
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -40,6 +41,13 @@ _SAMPLES = 5
 _BATCH = 1000  # rows
 _MAX_LEFT_OUT = 200  # totals that are named; further ones are left out as well
 _ADDITIVE = ("integer", "number", "money")
+# A line such as "(in thousand EUR)", "Angaben in Mio. €" or "All amounts in US$ millions".
+_UNIT = re.compile(
+    r"[(\[]?(?:[\w ]{0,40}\b)?(?:in|en)\s(?:(?:US|of|and|except|per|share|amounts|dollars?|euros?"
+    r"|thousands?|millions?|billions?|tausend|tsd\.?|mio\.?|millionen|mrd\.?|milliarden|t€|teur|eur|usd|gbp|chf"
+    r"|[€$£%,-])\s?)+[)\]]?:?",
+    re.IGNORECASE,
+)
 MAX_TABLE_CHARS = 64_000_000  # its file and the copy that waits take three times as much of the disk
 MAX_TEXT_CHARS = 2_000_000  # of a document's rows that become passages: some 2,000 blocks; unmeasured
 
@@ -158,6 +166,7 @@ class _SheetReader:
         self.has_gaps = False  # rows of the table at hand were not shown to the parser
         self._sheet = sheet
         self._connect = connect
+        self._unit = ""
         self._header: Sequence[str] | None = None  # waits for the next row
         self._pending: _Pending | None = None
         self._after_blank = False
@@ -193,12 +202,16 @@ class _SheetReader:
             if filled > 1:
                 self._header = row
             else:
-                self.title = next(" ".join(cell.split()) for cell in row if cell.strip())[:_MAX_LABEL_CHARS]
+                line_text = next(" ".join(cell.split()) for cell in row if cell.strip())[:_MAX_LABEL_CHARS]
+                if _UNIT.fullmatch(line_text):
+                    self._unit = line_text.strip("()[] ")
+                else:
+                    self.title, self._unit = line_text, ""
             return
         header, self._header = self._header, None
         is_below = _goes_below(header, row)
         labels = _joined(header, row) if is_below else header
-        self._pending = _Pending(self._connect(), self._sheet, self.title, labels)
+        self._pending = _Pending(self._connect(), self._sheet, self.title, labels, self._unit)
         self.has_gaps = False
         if not is_below:
             self._pending.add(line, row)
@@ -232,6 +245,7 @@ class _Pending:
     sheet: _Sheet
     title: str
     labels: Sequence[str]
+    unit: str = ""
     has_numbers: bool = False
     _columns: list[ColumnReader] = field(default_factory=list)
     _batch: list[list[str | int]] = field(default_factory=list)
@@ -283,6 +297,7 @@ class _Pending:
             number=number,
             stored_name=stored,
             title=self.title,
+            unit=self.unit,
             sheet=self.sheet.name,
             page_number=self.sheet.page_number,
             row_count=self._rows - len(self._totals),

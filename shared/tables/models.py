@@ -62,6 +62,7 @@ class Table(Model):
     Attributes:
         number: among the document's tables, from 1.
         stored_name: in the SQLite file.
+        unit: what a line above the table says of all its numbers, such as "in thousand EUR".
         sheet: None for a file of separated values.
         page_number: of its sheet, 1-based.
         totals: rows of the sheet that are totals of others, and no rows of the table.
@@ -71,6 +72,7 @@ class Table(Model):
     number: int
     stored_name: str
     title: str
+    unit: str = ""
     sheet: str | None = None
     page_number: int | None = None
     row_count: int

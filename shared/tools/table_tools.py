@@ -203,6 +203,7 @@ def _is_empty(result: QueryResult) -> bool:
 def described_table(table: ReadableTable) -> dict[str, Any]:
     """A table as a model reads it: its ids, its name in SQL, its columns."""
     said = {
+        "unit": table.table.unit,
         "description": table.table.description,
         "synonyms": list(table.table.synonyms),
         "approved": [one.model_dump() for one in table.table.approved],

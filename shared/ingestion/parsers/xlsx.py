@@ -31,6 +31,9 @@ _MAX_PLACES = 5_000_000  # some 10 s to look at; half as many cells fill all blo
 
 _VALUELESS_FORMULA = re.compile(rb"(?:</f>|<f\b[^<>]*/>)\s*+(?:<v\s*/>\s*+|<v>\s*</v>\s*+)?</c>")
 _SCAN_BYTES = 4 << 20
+_LOCALE = re.compile(r"\[\$-[^\[\]]*\]")  # of dates and digits, without a currency
+_CURRENCY = re.compile(r"[€$£]|\b(?:EUR|USD|GBP|CHF)\b")
+_CODES = {"€": "EUR", "$": "USD", "£": "GBP"}
 _QUOTED = re.compile(r'"[^"]*"|\[[^\[\]]*\]|\\.')  # of a number format: text, colours, escaped signs
 
 
@@ -138,15 +141,21 @@ def _paragraphs(lines: Sequence[str], page_number: int | None) -> Iterator[Eleme
 
 
 def cell_text(value: object, number_format: str | None) -> str:
-    """A cell's value as a reader would write it: dates as ISO 8601, per cent as such, no binary noise."""
+    """A cell's value as a reader would write it: dates as ISO 8601, per cent and currencies as such."""
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     if isinstance(value, int | float):
         is_share = "%" in _QUOTED.sub("", number_format or "")
-        return f"{value * 100:.10g}%" if is_share else f"{value:.15g}"
+        return f"{value * 100:.10g}%" if is_share else f"{value:.15g}{_currency(number_format or '')}"
     if isinstance(value, datetime) and value.time() == time():
         return value.date().isoformat()
     return value.isoformat() if isinstance(value, date | time) else str(value)
+
+
+def _currency(number_format: str) -> str:
+    """Return the currency that a number format shows, behind a blank; "" for none."""
+    shown = _CURRENCY.search(_LOCALE.sub("", number_format).replace("[$", "["))
+    return f" {_CODES.get(shown[0], shown[0])}" if shown else ""
 
 
 def _has_valueless_formulas(path: Path) -> bool:

@@ -136,6 +136,40 @@ def test_titles_totals_and_notes_are_no_rows(tmp_path: Path) -> None:
     assert [(total.line, total.label) for total in table.totals] == [(6, "Total")]
 
 
+@pytest.mark.parametrize(
+    "line", ["in thousand EUR", "(in Mio. €)", "Angaben in TEUR", "All amounts in US$ millions"]
+)
+def test_a_line_with_the_unit_is_no_title(tmp_path: Path, line: str) -> None:
+    rows = [["Revenue by region"], [line], ["Region", "2024"], ["North", 1], ["South", 2]]
+    table, _ = only(xlsx_file(tmp_path, rows), tmp_path / "out")
+    assert (table.title, table.unit) == ("Revenue by region", line.strip("()"))
+    assert f"Unit: {table.unit}" in card(table, 500, lambda texts: [9] * len(texts))
+
+
+@pytest.mark.parametrize(
+    ("number_format", "unit"),
+    [
+        ('#,##0.00 "€"', "EUR"),
+        ("[$€-407]#,##0.00", "EUR"),
+        ("_($* #,##0.00_);_($* (#,##0.00)", "USD"),
+        ("[$USD] #,##0", "USD"),
+        ("[$-409]#,##0", ""),
+    ],
+)
+def test_a_currency_format_makes_a_column_of_money(tmp_path: Path, number_format: str, unit: str) -> None:
+    book = Workbook()
+    sheet = book.active
+    assert sheet is not None
+    for row in (["Region", "Revenue"], ["North", 1200.5], ["South", -80], ["East", 0]):
+        sheet.append(row)
+    for place in ("B2", "B3"):
+        sheet[place].number_format = number_format
+    path = tmp_path / "a.xlsx"
+    book.save(path)
+    table, found = only(path, tmp_path / "out")
+    assert (table.columns[1].unit, [value for _, value in found]) == (unit, [1200.5, -80, 0])
+
+
 REGIONS = """Region,Revenue
 Germany,100
 France,50
