@@ -31,6 +31,7 @@ from shared.retrieval.models import DocumentMetadata, DocumentRecord
 EXTRACTED_FOLDER = "extracted/"
 _EXTRACTED = EXTRACTED_FOLDER + "{}/metadata.json"  # of a document, by its id
 _OUTPUT_TOKENS = 2000
+_MIN_SMALL_WORDS, _MIN_SMALL_SHARE = 2, 0.03  # different ones; of all words: a text has 20 to 40 %
 _STOP_WORDS = {
     "en": frozenset("the and of to in is that for with are this be on as by it from or at".split()),
     "de": frozenset("der die und das ist den von zu mit nicht ein eine für auf im dem des sich auch".split()),
@@ -169,10 +170,15 @@ def describe_by_rule(
 
 
 def guess_language(text: str) -> str:
-    """ISO 639-1 code by the commonest small words; "und" (undetermined) when none of six languages shows."""
+    """Return an ISO 639-1 code by the commonest small words; "und" (undetermined) if too few show.
+
+    A table has next to none, and "par" or "plus" alone make no French one.
+    """
     words = Counter(word.lower() for word in _WORD.findall(text)[:_SAMPLE_WORDS])
     best = max(_STOP_WORDS, key=lambda language: sum(words[word] for word in _STOP_WORDS[language]))
-    return best if any(words[word] for word in _STOP_WORDS[best]) else "und"
+    hits = [words[word] for word in _STOP_WORDS[best] if words[word]]
+    is_clear = len(hits) >= _MIN_SMALL_WORDS and sum(hits) >= _MIN_SMALL_SHARE * words.total()
+    return best if is_clear else "und"
 
 
 def with_language_code(metadata: DocumentMetadata, opening: str) -> DocumentMetadata:

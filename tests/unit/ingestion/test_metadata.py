@@ -43,6 +43,8 @@ def test_summaries_are_the_first_sentences_and_bounded() -> None:
         ("Die Pumpe fördert das Wasser und wird nicht ohne Aufsicht betrieben.", "de"),
         ("La pompe est contrôlée par une personne formée, et les résultats sont notés.", "fr"),
         ("1 2 3", "und"),
+        ("| Bond | Par | Coupon |\n| --- | --- | --- |\n| Plus Energy | 100 | 4.5 |", "und"),
+        (f"| Country | Sales |\n{'| Germany | 5 |' * 90}\n| La Paz | 3 |\n| Les Ulis | 4 |", "und"),
     ],
 )
 def test_the_language_is_guessed_by_its_small_words(text: str, language: str) -> None:
