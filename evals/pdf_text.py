@@ -34,6 +34,7 @@ _TOKEN = re.compile(r"\d(?:[\d.,]*\d)?|[^\W\d_]+")
 _NUMBER = re.compile(r"\d+")
 _MARKED = re.compile(r"(?:[\ufffe\x02]|(?<=[^\W\d_])-)\s*(?=[^\W\d_])")
 _EDGE_ROWS = 3  # at the top and at the bottom of a page, in which running lines stand
+_FOOTER_SHARE = 0.25  # of the pages hold a footer that looks like a row of numbers
 _MIN_REPEATS = 3  # pages with the same line at the edge: a running header or footer
 _BARE = re.compile(r"<!--.*?-->|[\s|#*\-_`\\]", re.DOTALL)
 _BARE_NUMBER = re.compile(r"(?:(?:page|p\.)\s*)?[-–— ]*(?:\d{1,4}|[ivxl]{1,6})[-–— ]*\Z", re.IGNORECASE)
@@ -199,7 +200,11 @@ def running_rows(pages: Sequence[Sequence[Sequence[str]]]) -> list[list[str]]:
             row
             for place, row in enumerate(page)
             if seen[_NUMBER.sub("#", row)] >= _MIN_REPEATS
-            and (not is_number_row(row.split()) or _BARE_NUMBER.match(row))
+            and (
+                not is_number_row(row.split())
+                or _BARE_NUMBER.match(row)
+                or seen[_NUMBER.sub("#", row)] >= _FOOTER_SHARE * len(pages)  # "Form 10-K 2021 17"
+            )
         ]
         for page in edges
     ]
@@ -222,7 +227,7 @@ def _compare(
     headings: defaultdict[int, list[str]] = defaultdict(list)
     for element in parsed.elements:
         number = element.page_number or 0
-        elements[number].append(element.text)
+        elements[number].append(_without_repeats(element.text) if element.kind == "table" else element.text)
         if element.kind == "table":
             tables[number] += element.text.splitlines()
             headings[number].append(element.text.split("\n", 1)[0])
@@ -243,12 +248,24 @@ def _compare(
         plain = {" ".join(row.split()) for part in elements[number] for row in part.splitlines()}
         kept = [row for row in running[number - 1] if row in plain]
         reading.running_kept += len(kept)
-        missing = list(_untabled(reading, rows[number - 1], tables[number]))
+        edges = running[number - 1]
+        inner = [row for row in rows[number - 1] if " ".join(row) not in edges]
+        missing = list(_untabled(reading, inner, tables[number]))
         if len(reading.examples) < 200:
             reading.examples += [f"{number} row: {row}" for row in missing[:3]]
             reading.examples += [f"{number} kept: {row}" for row in kept[:1]]
             reading.examples += [f"{number} lost: {' '.join(lost)[:100]}"] if lost else []
             reading.examples += [f"{number} added: {' '.join(added)[:100]}"] if added else []
+
+
+def _without_repeats(table: str) -> str:
+    """A Markdown table whose merged cells, which stand in each row that they span, are there once."""
+    rows = [row.split(" | ") for row in table.splitlines()]
+    above: Sequence[Sequence[str]] = [[], *rows[:-1]]
+    return "\n".join(
+        " ".join(cell for place, cell in enumerate(row) if [cell] != list(before[place : place + 1]))
+        for before, row in zip(above, rows, strict=True)
+    )
 
 
 def _untabled(reading: Reading, rows: Sequence[Sequence[str]], tables: Sequence[str]) -> Iterator[str]:

@@ -23,7 +23,7 @@ from shared.ingestion.parsers.pdf_figures import PageFigure, line_region, page_f
 from shared.ingestion.parsers.pdf_forms import with_filled
 from shared.ingestion.parsers.pdf_furniture import without_furniture
 from shared.ingestion.parsers.pdf_geometry import Region, region_of, rendered
-from shared.ingestion.parsers.pdf_headings import HeadingRule, Outline, folded
+from shared.ingestion.parsers.pdf_headings import HeadingRule, Outline, folded, with_table_titles
 from shared.ingestion.parsers.pdf_lines import (
     HyphenRule,
     Line,
@@ -69,7 +69,7 @@ def parse_pdf(path: Path, context: ParseContext | None = None) -> ParsedDocument
         reader = _Reader(document, context or ParseContext())
         pages = without_furniture(reader.read_pages())
         return ParsedDocument(
-            elements=tuple(_elements(pages, reader)),
+            elements=tuple(with_table_titles(_elements(pages, reader))),
             page_count=len(document),
             title=document_title(document),
             author=document_author(document),

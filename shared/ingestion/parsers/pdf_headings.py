@@ -6,13 +6,17 @@ A document whose headings are tagged throughout needs no guess by look.
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 
+from shared.documents.models import Element
 from shared.ingestion.parsers.pdf_content import TaggedHeading
 from shared.ingestion.parsers.pdf_lines import BULLETS, Line
 
 _LARGER = 1.15
 _MAX_CHARS = 150
+_MIN_TITLE_WORDS, _MAX_TITLE_WORDS = 2, 16  # of a table's title
+_MAX_SMALL_WORD, _NAMED_SHARE = 3, 0.9  # "of", "and"; the share of words that begin like a name
 _MAX_BOLD_CHARS = 90
 _BODY_SHARE = 0.3  # a size with more of the text than this is body text, whatever its size
 _SMALL_DOCUMENT_CHARS = 2000
@@ -143,4 +147,38 @@ def _continues(line: Line, after: Line | None) -> bool:
         and after.size == line.size
         and after.top <= line.top
         and line.bottom - after.top <= 0.5 * line.size
+    )
+
+
+def with_table_titles(elements: Iterable[Element]) -> Iterator[Element]:
+    """Return the elements, titles right above tables as headings, which end that of the table before.
+
+    Otherwise a cash-flow statement would stand under the heading of the balance sheet before it.
+    """
+    level, title_level = 0, None  # of the last heading; of the last one that named a table
+    for element, after in pairwise([*elements, None]):
+        if element is None:
+            continue
+        is_above = after is not None and after.kind == "table" and after.page_number == element.page_number
+        if element.kind == "paragraph" and is_above and _is_title(element.text):
+            title_level = title_level or min(level + 1, _MAX_LEVEL)
+            text = " ".join(element.text.split())
+            yield element.model_copy(update={"kind": "heading", "text": text, "level": title_level})
+            continue
+        if element.kind == "heading":
+            level = element.level or 1
+            title_level = level if is_above else None
+        yield element
+
+
+def _is_title(text: str) -> bool:
+    """Whether the text is a name: a few words, nearly all in capitals or beginning with one."""
+    words = [word for word in text.split() if word[0].isalpha()]
+    named = sum(word[0].isupper() or len(word) <= _MAX_SMALL_WORD for word in words)
+    return (
+        _MIN_TITLE_WORDS <= len(words) <= _MAX_TITLE_WORDS
+        and text[0].isupper()
+        and text[-1] not in ".,;:"
+        and named >= _NAMED_SHARE * len(words)
+        and _is_mostly_letters(text)
     )

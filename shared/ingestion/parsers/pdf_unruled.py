@@ -396,9 +396,8 @@ def _is_title(row: _Row, block: _Block) -> bool:
 
 
 def _names_columns(row: _Row, block: _Block) -> bool:
-    return _UNIT.match(row.text) is not None or any(
-        cell.centre > block.columns[0][0] - row.height for cell in row.cells
-    )
+    begin = block.columns[0][0] - row.height
+    return len(row.cells) > 1 or row.cells[0].centre > begin or _UNIT.match(row.text) is not None
 
 
 def _table(header: Sequence[_Row], body: Sequence[_Row], block: _Block) -> Table:

@@ -156,6 +156,22 @@ def test_a_second_table_with_other_columns_is_a_table_of_its_own(tmp_path: Path)
     assert tables[1].splitlines()[0] == "|  | Shares | Price | Total |"
 
 
+def test_a_tables_title_ends_the_heading_of_the_table_before(tmp_path: Path) -> None:
+    page = Page()
+    for title in ("Consolidated Balance Sheets", "Consolidated Statements of Cash Flows"):
+        page.line(title)
+        page.y += 14
+        page.row("(in millions)", "2023", "2022")
+        for row in ROWS:
+            page.row(*row)
+        page.y += 28
+    chunks = chunk_elements(page.elements(tmp_path), 200, estimate_tokens)
+    assert [(chunk.kind, chunk.heading_path) for chunk in chunks] == [
+        ("table", "Consolidated Balance Sheets"),
+        ("table", "Consolidated Statements of Cash Flows"),
+    ]
+
+
 def test_running_text_beside_a_table_is_no_part_of_it(tmp_path: Path) -> None:
     page = Page()
     prose = (
