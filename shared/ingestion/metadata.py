@@ -31,7 +31,7 @@ from shared.retrieval.models import DocumentMetadata, DocumentRecord
 EXTRACTED_FOLDER = "extracted/"
 _EXTRACTED = EXTRACTED_FOLDER + "{}/metadata.json"  # of a document, by its id
 _OUTPUT_TOKENS = 2000
-_MIN_SMALL_WORDS, _MIN_SMALL_SHARE = 2, 0.03  # different ones; of all words: a text has 20 to 40 %
+_MIN_SMALL_WORDS, _MIN_SMALL_SHARE = 3, 0.03  # different ones; of all words: a text has 20 to 40 %
 _STOP_WORDS = {
     "en": frozenset("the and of to in is that for with are this be on as by it from or at".split()),
     "de": frozenset("der die und das ist den von zu mit nicht ein eine für auf im dem des sich auch".split()),
