@@ -209,8 +209,8 @@ class _SheetReader:
                     self.title, self._unit = line_text, ""
             return
         header, self._header = self._header, None
-        is_below = _goes_below(header, row)
-        labels = _joined(header, row) if is_below else header
+        is_below = continues_header(header, row)
+        labels = joined_header(header, row) if is_below else header
         self._pending = _Pending(self._connect(), self._sheet, self.title, labels, self._unit)
         self.has_gaps = False
         if not is_below:
@@ -221,15 +221,16 @@ class _SheetReader:
         return not any(is_number(cell) for cell in row if cell.strip())
 
 
-def _goes_below(header: Sequence[str], row: Sequence[str]) -> bool:
-    """Whether a row is the second line of a header: it names what merged cells above it leave open."""
+def continues_header(header: Sequence[str], row: Sequence[str]) -> bool:
+    """Return whether a row is the second line of a header: it names what merged cells above it leave open."""
     pairs = list(zip_longest(header, row, fillvalue=""))
     gaps = [below for above, below in pairs if not above.strip()]
     inner = any(above.strip() for above, _ in pairs[1:]) and any(below.strip() for below in gaps)
     return inner and not any(is_number(cell) and len(cell.strip()) != 4 for cell in row if cell.strip())
 
 
-def _joined(header: Sequence[str], below: Sequence[str]) -> list[str]:
+def joined_header(header: Sequence[str], below: Sequence[str]) -> list[str]:
+    """Return one label for each column of a header of two lines."""
     labels, above = [], ""
     for upper, lower in zip_longest(header, below, fillvalue=""):
         above = upper.strip() or (above if lower.strip() else "")

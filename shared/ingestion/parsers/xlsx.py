@@ -19,7 +19,7 @@ from shared.ingestion.parsers.office import EXCEL, PART_ERRORS, open_office
 from shared.ingestion.parsers.tables import table_elements
 from shared.ingestion.parsers.text import meaningful_author, meaningful_title
 from shared.platform.errors import BadDocumentError
-from shared.tables.loader import TableFile
+from shared.tables.loader import TableFile, continues_header, joined_header
 
 if TYPE_CHECKING:
     from openpyxl import Workbook
@@ -112,19 +112,27 @@ def sheet_elements(rows: Iterable[Sequence[str]], page_number: int | None) -> It
     header: Sequence[str] = ()
     for is_filled, filled_rows in groupby(rows, key=lambda row: any(cell.strip() for cell in row)):
         titles: list[str] = []
-        for row in filled_rows if is_filled else ():
+        rest = iter(filled_rows if is_filled else ())
+        for row in rest:
             filled = [cell for cell in row if cell.strip()]
             if len(filled) == 1:
                 titles += filled
                 continue
             yield from _paragraphs(titles, page_number)
             goes_on = not titles and _goes_on(header, row)
-            header = header if goes_on else row
-            table = chain([header, row] if goes_on else [row], filled_rows)
-            yield from table_elements(table, page_number)
+            first = [header, row] if goes_on else _with_one_header(row, next(rest, None))
+            header = first[0]
+            yield from table_elements(chain(first, rest), page_number)
             break
         else:
             yield from _paragraphs(titles, page_number)
+
+
+def _with_one_header(row: Sequence[str], below: Sequence[str] | None) -> list[Sequence[str]]:
+    """Return the first two rows of a table; the second line of a header becomes part of the first."""
+    if below is None:
+        return [row]
+    return [joined_header(row, below)] if continues_header(row, below) else [row, below]
 
 
 def _goes_on(header: Sequence[str], row: Sequence[str]) -> bool:

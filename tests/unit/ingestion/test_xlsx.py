@@ -104,3 +104,10 @@ def test_long_tables_come_in_parts_under_their_header() -> None:
     parts = list(sheet_elements([["Name", "Number"], *rows], 1))
     assert [len(part.text.splitlines()) for part in parts] == [MAX_ROWS + 2, MAX_ROWS + 2]
     assert all(part.text.startswith("| Name | Number |\n| --- | --- |\n") for part in parts)
+
+
+def test_a_header_of_two_rows_is_one_in_passages_too() -> None:
+    rows = [["Region", "2023", ""], ["", "Units", "Revenue"], ["North", "5", "120"]]
+    (table,) = sheet_elements(rows, 1)
+    header = table.text.splitlines()[0]
+    assert header == "| Region | 2023 Units | 2023 Revenue |"
