@@ -232,6 +232,7 @@ TABLE_CALLS: dict[str, Callable[[Table], Awaitable[Any]]] = {
     "query": lambda table: everything(table.query()),
     "delete_before": lambda table: table.delete_before("Timestamp", datetime.now(UTC), 1),
     "delete_found": lambda table: table.delete_found("PartitionKey eq 'p'", 1),
+    "delete_keys": lambda table: table.delete_keys("PartitionKey eq 'p'", 1),
     "first": lambda table: table.first("PartitionKey eq 'p'", 1),
 }
 
