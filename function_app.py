@@ -1,36 +1,10 @@
-"""The Functions app: registers the blueprints, nothing else. Wrong settings stop it right here."""
+"""The Functions app: registers functions, nothing else. Wrong settings stop it right here."""
 
 import azure.durable_functions as df
 import azure.functions as func
 
-from functions import (
-    agents,
-    api_page,
-    audit,
-    background,
-    chat,
-    completions,
-    document_events,
-    documents,
-    health,
-    ingest,
-    maintenance,
-    mcp,
-    memory,
-    metrics,
-    pages,
-    runs,
-    search,
-    sharepoint,
-    site,
-    summaries,
-    teams,
-    threads,
-    uploads,
-    users,
-    workspace,
-    wrong_address,
-)
+from functions import background, ingest, reconciliation, sharepoint
+from functions.http.adapter import add_function
 from functions.http.requests import require_settings
 from orchestrations import activities, ingest_activities, library_activities, orchestrators, payloads
 from shared.platform.memory import keep_memory_low
@@ -40,31 +14,25 @@ require_settings()
 keep_memory_low()
 app = df.DFApp(http_auth_level=func.AuthLevel.ANONYMOUS)
 
-HTTP = (
-    agents,
-    api_page,
-    audit,
-    chat,
-    completions,
-    health,
-    mcp,
-    memory,
-    metrics,
-    runs,
-    search,
-    sharepoint,
-    site,
-    summaries,
-    teams,
-    threads,
-    users,
-    workspace,
-    wrong_address,
+# One function for each resource, so that monitoring tells them apart. All of them serve the same app.
+STARTING_WORK = (
+    *("chat", "documents", "maintenance", "mcp", "messages", "runs", "summaries"),
+    *("threads", "users", "v1"),
 )
-DOCUMENTS = (document_events, documents, pages, uploads)
+OTHERS = ("agents", "audit", "health", "me", "memory", "metrics", "search", "sharepoint", "site", "workspace")
+
+for resource in STARTING_WORK:
+    add_function(app, resource, f"api/{resource}/{{*rest}}", starts_work=True)
+for resource in OTHERS:
+    add_function(app, resource, f"api/{resource}/{{*rest}}")
+# Every other address: the web page, the description, and what doesn't exist. The host tries functions in the
+# alphabetical order of their names, so this one must be the last.
+add_function(app, "www", "{*path}")
+
+TRIGGERS = (background, ingest, reconciliation)
 DURABLE = (orchestrators, activities, ingest_activities, library_activities, payloads)
 
-for module in (*HTTP, *DOCUMENTS, background, ingest, maintenance, *DURABLE):
+for module in (*TRIGGERS, *DURABLE):
     app.register_functions(module.blueprint)
 if get_settings().sharepoint.addresses:
-    app.register_functions(sharepoint.timers)
+    app.register_functions(sharepoint.blueprint)

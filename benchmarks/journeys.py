@@ -215,7 +215,7 @@ class WorkerInProcess:
 async def question(host: Host, recorder: Recorder, number: int) -> None:
     """Ask, and read the answer's stream to its end."""
     del number  # each question has a thread of its own
-    app = make_app([SimpleNamespace(blueprint=host.app)], host)
+    app = make_app(host)
     async with as_user(app, "anna", groups=["engineering"]) as anna:
         with recorder.recording():
             answered = await anna.post("/chat", json={"question": QUESTION})

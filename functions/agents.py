@@ -1,15 +1,24 @@
 """GET /api/agents: the agents that the caller may ask."""
 
-import azure.functions as func
+from fastapi import APIRouter, Request, Response
 
+from functions.http.application import ObservedRoute
+from functions.http.contracts import contract, json_reply
 from functions.http.requests import caller_of
-from functions.http.responses import Request, Response, json_response, route
+from functions.http.responses import json_response
 from shared.platform.settings import get_settings
+from shared.runs.agents import AgentList
 
-blueprint = func.Blueprint()
+router = APIRouter(tags=["Questions"], route_class=ObservedRoute)
 
 
-@route(blueprint, "GET", "agents")
+@router.get(
+    "/api/agents",
+    **contract(
+        "Agents that the caller may ask",
+        json_reply(200, "The agents, by name.", AgentList),
+    ),
+)
 async def get_agents(req: Request) -> Response:
     """Name, description, tools and proof of each, never its instructions or who else may ask it."""
     from shared.answering.agent_files import list_agents

@@ -10,12 +10,16 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-import azure.functions as func
+from fastapi import APIRouter, FastAPI, Request, Response
 
-from functions.http.responses import Request, Response, cached_response, route
+from functions.http import models as http
+from functions.http.application import ObservedRoute
+from functions.http.contracts import HTML, JSON, PNG, Reply, contract
+from functions.http.openapi.description import describe
+from functions.http.responses import cached_response
 from shared.platform.errors import NotFoundError
 
-blueprint = func.Blueprint()
+router = APIRouter(tags=["Description"], route_class=ObservedRoute)
 
 _OURS = Path(__file__).parent / "http" / "openapi"
 _PACKAGE = "fastapi_swagger"
@@ -28,19 +32,43 @@ _MEDIA_TYPES = {".js": "text/javascript", ".css": "text/css", ".png": "image/png
 ASSETS = ("swagger-ui-bundle.js", "swagger-ui.css", "favicon-32x32.png", "start.js", "page.css")
 
 
-@route(blueprint, "GET", "openapi.json")
+@router.get(
+    "/api/openapi.json",
+    **contract(
+        "This description",
+        Reply(200, "OpenAPI 3.1.", ((JSON, None),), ("ETag",)),
+        headers=http.CachedHeaders,
+        is_open=True,
+    ),
+)
 async def get_description(req: Request) -> Response:
     """The OpenAPI 3.1 description of every call."""
-    return cached_response(req, await asyncio.to_thread(_description), "application/json", _HEADERS)
+    return cached_response(req, await asyncio.to_thread(_description, req.app), "application/json", _HEADERS)
 
 
-@route(blueprint, "GET", "docs")
+@router.get(
+    "/api/docs",
+    **contract(
+        "A page to try the API on",
+        Reply(200, "The page.", ((HTML, None),)),
+        is_open=True,
+    ),
+)
 async def get_docs_page(req: Request) -> Response:
     """The page."""
     return cached_response(req, await asyncio.to_thread(_file, "page.html"), "text/html", _HEADERS)
 
 
-@route(blueprint, "GET", "docs/{asset}")
+@router.get(
+    "/api/docs/{asset}",
+    **contract(
+        "A file of that page",
+        Reply(200, "The file.", (("text/css", None), ("text/javascript", None), (PNG, None)), ("ETag",)),
+        errors=(NotFoundError,),
+        headers=http.CachedHeaders,
+        is_open=True,
+    ),
+)
 async def get_docs_asset(req: Request) -> Response:
     """A file of the page."""
     name = str(req.path_params["asset"])
@@ -51,11 +79,8 @@ async def get_docs_asset(req: Request) -> Response:
 
 
 @cache
-def _description() -> bytes:
-    from functions.http.openapi.description import Description
-    from functions.http.openapi.operations import OPERATIONS
-
-    return json.dumps(Description(OPERATIONS).document(), separators=(",", ":")).encode()
+def _description(app: FastAPI) -> bytes:
+    return json.dumps(describe(app), separators=(",", ":")).encode()
 
 
 @cache

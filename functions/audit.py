@@ -2,17 +2,28 @@
 
 from datetime import UTC, datetime, timedelta
 
-import azure.functions as func
+from fastapi import APIRouter, Request, Response
 
+from functions.http import models as http
+from functions.http.application import ObservedRoute
+from functions.http.contracts import contract, json_reply
 from functions.http.requests import administrator_of, note_act, ready_services
-from functions.http.responses import Request, Response, json_response, read_query, route
+from functions.http.responses import json_response, read_query
+from shared.access.models import AuditPage
 from shared.platform.errors import CallerError
 from shared.platform.telemetry import pseudonym
 
-blueprint = func.Blueprint()
+router = APIRouter(tags=["Operators"], route_class=ObservedRoute)
 
 
-@route(blueprint, "GET", "audit", has_query=True)
+@router.get(
+    "/api/audit",
+    **contract(
+        "Who read, changed, published or deleted what",
+        json_reply(200, "Entries, newest first.", AuditPage),
+        query=http.AuditQuery,
+    ),
+)
 async def get_audit_trail(req: Request) -> Response:
     """The audit trail of a time, newest first, narrowed to a person, a document or an action."""
     from functions.http.models import AuditQuery

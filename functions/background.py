@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import azure.durable_functions as df
 import azure.functions as func
 
-from functions.http.request_scope import consumed
 from functions.http.requests import ready_services
+from functions.http.trigger_scope import trigger_scope
 from functions.ingest import start_ingestion
 from shared.platform.errors import DependencyError
 from shared.platform.instances import Instances
@@ -47,7 +47,7 @@ async def remember_turn(message: func.QueueMessage) -> None:
     from shared.conversations.models import RememberTask
 
     task = RememberTask.from_stored(message.get_body())
-    async with consumed("remember_turn", run_id=task.run_id, thread_id=task.thread_id):
+    async with trigger_scope("remember_turn", run_id=task.run_id, thread_id=task.thread_id):
         await remember(task, await ready_services())
 
 
@@ -67,7 +67,7 @@ async def erase_turns(message: func.QueueMessage, client: df.DurableOrchestratio
     if isinstance(task, EraseUserTask):
         await _erase_user(task.erasure_id, client)
         return
-    async with consumed("erase_turns", thread_id=task.thread_id):
+    async with trigger_scope("erase_turns", thread_id=task.thread_id):
         instances = Instances(client)
         await erase(task, await ready_services(), instances.forget if task.is_last else instances.stop)
 
@@ -82,7 +82,7 @@ async def _erase_user(erasure_id: str, client: df.DurableOrchestrationClient) ->
         await delete(state, services)
         await start_ingestion(client, state.blob_name, f"{state.blob_name} erased {uuid.uuid4().hex}")
 
-    async with consumed("erase_user"):
+    async with trigger_scope("erase_user"):
         instances = Instances(client)
         await advance(
             erasure_id, services, EraseDependencies(instances.stop, instances.forget, delete_document)

@@ -4,22 +4,43 @@ from contextlib import closing
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-import azure.durable_functions as df
+from fastapi import APIRouter, Request, Response
 
+from functions.http import models as http
+from functions.http.application import ObservedRoute
+from functions.http.contracts import JSON, STREAM, Reply, contract, json_reply
 from functions.http.event_stream import closer, follow, last_event_id
 from functions.http.questions import Question, begin_question, view_at_end, view_of
-from functions.http.requests import caller_and_services, open_stream
-from functions.http.responses import Request, Response, event_stream, json_response, read_model, route
-from shared.platform.errors import status_of
+from functions.http.requests import Durable, caller_and_services, open_stream
+from functions.http.responses import event_stream, json_response, read_model
+from shared.platform.errors import ConflictError, NotFoundError, status_of
+from shared.runs.models import ChatRequest, RunView
 
 if TYPE_CHECKING:
     from shared.runs.models import RunView
 
-blueprint = df.Blueprint()
+router = APIRouter(tags=["Questions"], route_class=ObservedRoute)
 
 
-@route(blueprint, "POST", "chat")
-async def chat(req: Request, client: df.DurableOrchestrationClient) -> Response:
+@router.post(
+    "/api/chat",
+    **contract(
+        "Ask a question",
+        Reply(
+            200,
+            "The run's events as they come; with `stream` false the run when it has ended.",
+            ((STREAM, http.RunStreamEvent), (JSON, RunView)),
+            ("X-Run-Id",),
+        ),
+        json_reply(202, "The run continues, or waits for a choice.", RunView, "Location", "X-Run-Id"),
+        errors=(NotFoundError, ConflictError),
+        body=ChatRequest,
+        headers=http.ChatHeaders,
+        ends_as=RunView,
+        costs=True,
+    ),
+)
+async def chat(req: Request, client: Durable) -> Response:
     """Start a run. SSE unless `stream` is false; `Prefer: respond-async` answers 202 at once."""
     from shared.runs.models import ChatRequest
 

@@ -13,19 +13,14 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin
 
-import azure.durable_functions as df
+from fastapi import APIRouter, Request, Response
 
+from functions.http import models as http
+from functions.http.application import ObservedRoute
+from functions.http.contracts import JSON, STREAM, Reply, contract, json_reply
 from functions.http.questions import Question, begin_question, deliver_answer, view_of
-from functions.http.requests import caller_and_services, open_stream
-from functions.http.responses import (
-    Request,
-    Response,
-    address_of,
-    event_stream,
-    json_response,
-    read_model,
-    route,
-)
+from functions.http.requests import Durable, caller_and_services, open_stream
+from functions.http.responses import address_of, event_stream, json_response, read_model
 from shared.platform.errors import CallerError, CallTimeoutError, NotFoundError, status_of
 
 if TYPE_CHECKING:
@@ -34,7 +29,7 @@ if TYPE_CHECKING:
     from shared.runs.models import RunAnswer, RunView
     from shared.wiring import Services
 
-blueprint = df.Blueprint()
+router = APIRouter(tags=["Assistants"], route_class=ObservedRoute)
 
 MODELS = {"groundwork": "Answers from the documents.", "groundwork-deep": "The same with deeper work."}
 _WITHIN_S = 210.0  # the platform ends a response after 230 s, and this protocol cannot continue with one
@@ -75,7 +70,13 @@ class _Completion:
         return _data(self.choice(_CHUNK, content, finish))
 
 
-@route(blueprint, "GET", "v1/models")
+@router.get(
+    "/api/v1/models",
+    **contract(
+        "What can be asked, as OpenAI's models",
+        json_reply(200, "The models.", http.ModelList),
+    ),
+)
 async def list_models(req: Request) -> Response:
     """What can be asked, as models."""
     user, services = await caller_and_services(req)
@@ -85,8 +86,23 @@ async def list_models(req: Request) -> Response:
     return json_response({"object": "list", "data": models})
 
 
-@route(blueprint, "POST", "v1/chat/completions")
-async def complete_chat(req: Request, client: df.DurableOrchestrationClient) -> Response:
+@router.post(
+    "/api/v1/chat/completions",
+    **contract(
+        "Ask a question in OpenAI's protocol",
+        Reply(
+            200,
+            "The answer, whole or as it is written.",
+            ((JSON, http.Completion), (STREAM, http.CompletionEvent)),
+            ("X-Run-Id",),
+        ),
+        errors=(NotFoundError,),
+        body=http.CompletionBody,
+        costs=True,
+        ends_as=http.CompletionFailure,
+    ),
+)
+async def complete_chat(req: Request, client: Durable) -> Response:
     """Answer the last question of a conversation, whole or as it is written."""
     from functions.http.models import CompletionBody
     from shared.runs.models import ChatRequest

@@ -8,18 +8,21 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-import azure.functions as func
+from fastapi import APIRouter, Request, Response
 
+from functions.http import models as http
+from functions.http.application import ObservedRoute
+from functions.http.contracts import STREAM, Reply, contract
 from functions.http.event_stream import KEEP_ALIVE_S, last_event_id
 from functions.http.requests import caller_of, open_stream, ready_services
-from functions.http.responses import Request, Response, event_stream, route
+from functions.http.responses import event_stream
 from shared.platform.errors import CallerError
 
 if TYPE_CHECKING:
     from shared.documents.feed import DocumentFeed, FeedEvent, SharedScans
     from shared.documents.state_store import DocumentStore
 
-blueprint = func.Blueprint()
+router = APIRouter(tags=["Documents"], route_class=ObservedRoute)
 
 _POLL_FIRST_S = 0.5
 _POLL_SLOWEST_S = 2.0  # each poll scans the table of states
@@ -35,7 +38,14 @@ def scans_of(store: "DocumentStore") -> "SharedScans":
     return SharedScans(store)
 
 
-@route(blueprint, "GET", "documents/events")
+@router.get(
+    "/api/documents/events",
+    **contract(
+        "The status of documents, as it changes",
+        Reply(200, "Documents in progress, then each change.", ((STREAM, http.DocumentStreamEvent),)),
+        headers=http.ResumeHeaders,
+    ),
+)
 async def document_events(req: Request) -> Response:
     """Documents in work, then every change of a document that the caller may see."""
     from shared.documents.feed import DocumentFeed

@@ -4,10 +4,14 @@ import uuid
 from typing import TYPE_CHECKING
 
 import azure.durable_functions as df
-import azure.functions as func
+from fastapi import APIRouter, Request, Response
 
+from functions.http import models as http
+from functions.http.application import ObservedRoute
 from functions.http.conditions import PASSING, byte_span, etag_of, holds, is_conditional, require_match
+from functions.http.contracts import BYTES, PDF, PNG, Reply, contract, json_reply
 from functions.http.requests import (
+    Durable,
     admitted,
     caller_and_services,
     caller_of,
@@ -16,19 +20,18 @@ from functions.http.requests import (
     ready_services,
 )
 from functions.http.responses import (
-    Request,
-    Response,
     file_response,
     json_response,
     picture_response,
     read_model,
     read_query,
-    route,
     tagged_response,
 )
 from functions.ingest import start_ingestion
 from functions.pages import note_opened, reader_of
-from shared.platform.errors import PreconditionFailedError
+from shared.documents import page_models, requests
+from shared.documents.listing import DocumentDeleting, DocumentDetail, DocumentFacets, DocumentList
+from shared.platform.errors import ConflictError, InvalidQueryError, PreconditionFailedError, RangeError
 
 if TYPE_CHECKING:
     from shared.access.models import UserContext
@@ -37,10 +40,18 @@ if TYPE_CHECKING:
     from shared.wiring import Services
 
 
-blueprint = func.Blueprint()
+router = APIRouter(tags=["Documents"], route_class=ObservedRoute)
 
 
-@route(blueprint, "GET", "documents", has_query=True)
+@router.get(
+    "/api/documents",
+    **contract(
+        "The documents the caller may see",
+        json_reply(200, "Documents in progress or failed first, then the newest.", DocumentList),
+        errors=(InvalidQueryError,),
+        query=http.DocumentsQuery,
+    ),
+)
 async def list_documents(req: Request) -> Response:
     """The caller's documents, narrowed by metadata given as query parameters, a page at a time."""
     from functions.http.models import DocumentsQuery
@@ -60,7 +71,15 @@ async def list_documents(req: Request) -> Response:
     return json_response(page)
 
 
-@route(blueprint, "GET", "documents/facets", has_query=True)
+@router.get(
+    "/api/documents/facets",
+    **contract(
+        "Values of metadata to filter by, and how many documents have each",
+        json_reply(200, "Counts of complete documents.", DocumentFacets),
+        errors=(InvalidQueryError,),
+        query=http.MetadataQuery,
+    ),
+)
 async def document_facets(req: Request) -> Response:
     """Which types, departments, languages, tags and projects the caller's documents have, and how often."""
     from functions.http.models import MetadataQuery
@@ -71,7 +90,14 @@ async def document_facets(req: Request) -> Response:
     return json_response(await count_documents(user, (await ready_services()).documents_index, filters))
 
 
-@route(blueprint, "GET", "documents/{doc_id}")
+@router.get(
+    "/api/documents/{doc_id}",
+    **contract(
+        "One document, with the history of its ingestion",
+        json_reply(200, "The document.", DocumentDetail, "ETag"),
+        headers=http.CachedHeaders,
+    ),
+)
 async def get_document(req: Request) -> Response:
     """One document with its metadata, or with how far its ingestion is."""
     from shared.documents.listing import get_document as found
@@ -82,7 +108,22 @@ async def get_document(req: Request) -> Response:
     return tagged_response(req, detail, PASSING)
 
 
-@route(blueprint, "GET", "documents/{doc_id}/content", has_query=True)
+@router.get(
+    "/api/documents/{doc_id}/content",
+    **contract(
+        "The file",
+        Reply(200, "All of it.", ((PDF, None), (BYTES, None)), ("ETag", "Accept-Ranges")),
+        Reply(
+            206,
+            "The bytes that were asked for.",
+            ((PDF, None), (BYTES, None)),
+            ("ETag", "Accept-Ranges", "Content-Range"),
+        ),
+        errors=(ConflictError, RangeError),
+        query=page_models.CitationQuery,
+        headers=http.FileHeaders,
+    ),
+)
 async def get_document_content(req: Request) -> Response:
     """The file itself, as it was dropped in, for anyone who may read it; one `Range` of bytes is honoured."""
     from shared.documents.listing import readable_blob
@@ -102,7 +143,15 @@ async def get_document_content(req: Request) -> Response:
     return await file_response(parts, blob, span)
 
 
-@route(blueprint, "GET", "documents/{doc_id}/figures/{name}")
+@router.get(
+    "/api/documents/{doc_id}/figures/{name}",
+    **contract(
+        "One of its pictures",
+        Reply(200, "The picture.", ((PNG, None),), ("ETag",)),
+        errors=(ConflictError,),
+        headers=http.CachedHeaders,
+    ),
+)
 async def get_document_figure(req: Request) -> Response:
     """A picture of a document, for anyone who may read the document; 304 when the caller has it already."""
     from shared.documents.figures import readable_figure
@@ -115,8 +164,17 @@ async def get_document_figure(req: Request) -> Response:
     return await picture_response(req, services.blobs.chunks(FIGURES, blob.name, etag=blob.etag), blob)
 
 
-@route(blueprint, "PATCH", "documents/{doc_id}")
-async def correct_document(req: Request, client: df.DurableOrchestrationClient) -> Response:
+@router.patch(
+    "/api/documents/{doc_id}",
+    **contract(
+        "Correct its metadata",
+        json_reply(200, "The document.", DocumentDetail, "ETag"),
+        errors=(ConflictError,),
+        body=requests.MetadataCorrection,
+        headers=http.IfMatchHeaders,
+    ),
+)
+async def correct_document(req: Request, client: Durable) -> Response:
     """Correct metadata: the fields that are sent hold from now on, also when the file is ingested again."""
     from shared.documents.requests import MetadataCorrection
     from shared.ingestion.changes import changeable, correct, corrections_of
@@ -138,8 +196,17 @@ async def correct_document(req: Request, client: df.DurableOrchestrationClient) 
     return tagged_response(req, await _detail_of(changed, user, services), PASSING)
 
 
-@route(blueprint, "PUT", "documents/{doc_id}/access")
-async def change_access(req: Request, client: df.DurableOrchestrationClient) -> Response:
+@router.put(
+    "/api/documents/{doc_id}/access",
+    **contract(
+        "Set who may read it",
+        json_reply(200, "The document.", DocumentDetail, "ETag"),
+        errors=(ConflictError,),
+        body=requests.AccessChange,
+        headers=http.IfMatchHeaders,
+    ),
+)
+async def change_access(req: Request, client: Durable) -> Response:
     """Set who may read it. It holds for the next query; nothing is parsed and no model is called."""
     from shared.access.access_lists import with_ids
     from shared.access.audit_trail import access_action
@@ -161,8 +228,16 @@ async def change_access(req: Request, client: df.DurableOrchestrationClient) -> 
     return tagged_response(req, await _detail_of(changed, user, services), PASSING)
 
 
-@route(blueprint, "POST", "documents/{doc_id}/reingest")
-async def reingest_document(req: Request, client: df.DurableOrchestrationClient) -> Response:
+@router.post(
+    "/api/documents/{doc_id}/reingest",
+    **contract(
+        "Ingest it again",
+        json_reply(202, "It is being ingested.", DocumentDetail, "Location"),
+        errors=(ConflictError,),
+        costs=True,
+    ),
+)
+async def reingest_document(req: Request, client: Durable) -> Response:
     """Ingest the file again, also one that failed three times. 202."""
     from shared.access.daily_use import SENDING
     from shared.ingestion.changes import changeable, try_again
@@ -177,8 +252,16 @@ async def reingest_document(req: Request, client: df.DurableOrchestrationClient)
     return json_response(await _detail_of(state, user, services), 202, headers)
 
 
-@route(blueprint, "DELETE", "documents/{doc_id}")
-async def delete_document(req: Request, client: df.DurableOrchestrationClient) -> Response:
+@router.delete(
+    "/api/documents/{doc_id}",
+    **contract(
+        "Delete it and everything made of it",
+        json_reply(202, "It is no longer listed.", DocumentDeleting),
+        errors=(ConflictError,),
+        headers=http.IfMatchHeaders,
+    ),
+)
+async def delete_document(req: Request, client: Durable) -> Response:
     """Delete the file and everything made of it. 202: it is out of the list; the rest goes within moments."""
     from shared.documents.listing import DocumentDeleting
     from shared.ingestion.changes import changeable, delete

@@ -7,19 +7,29 @@ import asyncio
 import time
 from dataclasses import dataclass
 
-import azure.functions as func
+from fastapi import APIRouter, Request, Response
 
+from functions.http import models as http
+from functions.http.application import ObservedRoute
+from functions.http.contracts import contract, json_reply
 from functions.http.requests import caller_of
-from functions.http.responses import Request, Response, json_response, route
+from functions.http.responses import json_response
 from shared.platform.errors import GroundworkError
 
-blueprint = func.Blueprint()
+router = APIRouter(tags=["Health"], route_class=ObservedRoute)
 
 _READY_TIMEOUT_S = 5.0
 _KEPT_S = 3.0  # for those who are not signed in: anyone may ask, as often as they like
 
 
-@route(blueprint, "GET", "health")
+@router.get(
+    "/api/health",
+    **contract(
+        "Whether the process answers",
+        json_reply(200, "It does.", http.HealthView),
+        is_open=True,
+    ),
+)
 async def get_health(req: Request) -> Response:
     """200 as long as the process answers."""
     from functions.http.models import HealthView
@@ -38,7 +48,15 @@ class _Check:
 _LAST = _Check()
 
 
-@route(blueprint, "GET", "health/ready")
+@router.get(
+    "/api/health/ready",
+    **contract(
+        "Whether search and storage answer",
+        json_reply(200, "All do.", http.ReadinessView),
+        json_reply(503, "Some do not.", http.ReadinessView),
+        is_open=True,
+    ),
+)
 async def get_readiness(req: Request) -> Response:
     """200 when search, storage and tables answer, else 503; who is signed in learns which, as of now."""
     from functions.http.models import ReadinessView

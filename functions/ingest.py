@@ -12,7 +12,7 @@ import azure.durable_functions as df
 import azure.functions as func
 from azurefunctions.extensions.base import Datum, InConverter, SdkType
 
-from functions.http.request_scope import consumed
+from functions.http.trigger_scope import trigger_scope
 from shared.platform.errors import CallerError
 from shared.platform.instances import Instances, is_at_work
 from shared.platform.names import BLOB_DELETED_QUEUE, DEFERRED_QUEUE, DOCUMENTS
@@ -78,7 +78,7 @@ async def blob_created(blob: BlobReference, client: df.DurableOrchestrationClien
     from shared.wiring import get_services
 
     services = get_services()
-    async with consumed("blob_created"):
+    async with trigger_scope("blob_created"):
         properties = await services.blobs.properties(DOCUMENTS, blob.name)
         if properties is not None and await is_duplicate_event(properties, services):
             return
@@ -96,7 +96,7 @@ async def start_deferred(message: func.QueueMessage, client: df.DurableOrchestra
     from shared.wiring import get_services
 
     file = DeferredFile.from_stored(message.get_body())
-    async with consumed("start_deferred"):
+    async with trigger_scope("start_deferred"):
         SHARES.note_return(sender_of(file.blob_name))
         await _start_or_defer(file, client, get_services())
 
@@ -131,7 +131,7 @@ async def blob_deleted(message: func.QueueMessage, client: df.DurableOrchestrati
     event = read_event(message.get_body())
     name = deleted_blob(event)
     if name is not None:
-        async with consumed("blob_deleted"):
+        async with trigger_scope("blob_deleted"):
             await start_ingestion(client, document_of_blob(name), f"{name} deleted {event.get('id', '')}")
 
 

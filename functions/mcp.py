@@ -6,9 +6,12 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import closing, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
-import azure.durable_functions as df
+from fastapi import APIRouter, Request, Response
 
+from functions.http import models as http
+from functions.http.application import ObservedRoute
 from functions.http.bodies import read_body
+from functions.http.contracts import JSON, STREAM, Reply, contract, hidden
 from functions.http.mcp_protocol import (
     INVALID_PARAMS,
     METHOD_NOT_FOUND,
@@ -22,24 +25,15 @@ from functions.http.mcp_protocol import (
     read_message,
     status_of,
 )
-from functions.http.requests import caller_and_services, open_stream
-from functions.http.responses import (
-    MAX_BODY_BYTES,
-    Request,
-    Response,
-    add_headers,
-    address_of,
-    event_stream,
-    json_response,
-    route,
-)
+from functions.http.requests import Durable, caller_and_services, open_stream
+from functions.http.responses import MAX_BODY_BYTES, add_headers, address_of, event_stream, json_response
 from shared.platform.errors import NotAuthenticatedError, NotFoundError
 from shared.platform.settings import get_settings
 
 if TYPE_CHECKING:
     from functions.http.mcp_tools import McpCall, McpTool
 
-blueprint = df.Blueprint()
+router = APIRouter(tags=["Assistants"], route_class=ObservedRoute)
 
 _METADATA = ".well-known/oauth-protected-resource"
 _PAGE_URI = "groundwork://documents/{doc_id}/pages/{page}"
@@ -74,8 +68,18 @@ _FIXED: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-@route(blueprint, "POST", "mcp")
-async def mcp(req: Request, client: df.DurableOrchestrationClient) -> Response:
+@router.post(
+    "/api/mcp",
+    **contract(
+        "Other assistants: the Model Context Protocol",
+        Reply(200, "The answer.", ((JSON, http.RpcAnswer), (STREAM, http.RpcEvent))),
+        Reply(202, "A notification was accepted."),
+        body=http.RpcMessage,
+        costs=True,
+        ends_as=http.RpcAnswer,
+    ),
+)
+async def mcp(req: Request, client: Durable) -> Response:
     """One JSON-RPC message: its answer, or 202 for a notification."""
     from functions.http.mcp_tools import McpCall
 
@@ -102,7 +106,8 @@ async def mcp(req: Request, client: df.DurableOrchestrationClient) -> Response:
         return json_response(error_answer(number, error), status_of(error, is_stateless=is_stateless))
 
 
-@route(blueprint, "GET", _METADATA + "/{*resource}", below="")
+@router.get(f"/{_METADATA}", **hidden())
+@router.get(f"/{_METADATA}/{{resource:path}}", **hidden())
 async def get_resource_metadata(req: Request) -> Response:
     """Who signs people in for this server. Source: RFC 9728."""
     if req.path_params.get("resource", "api/mcp").strip("/") != "api/mcp":

@@ -1,14 +1,25 @@
 """Memory over HTTP: what is remembered of the caller's questions, and how to have it forgotten."""
 
-import azure.functions as func
+from fastapi import APIRouter, Request, Response
 
+from functions.http import models as http
+from functions.http.application import ObservedRoute
+from functions.http.contracts import contract, json_reply
 from functions.http.requests import caller_and_services
-from functions.http.responses import Request, Response, json_response, read_model, read_query, route
+from functions.http.responses import json_response, read_model, read_query
+from shared.conversations import models as conversations
 
-blueprint = func.Blueprint()
+router = APIRouter(tags=["Memory"], route_class=ObservedRoute)
 
 
-@route(blueprint, "GET", "memory", has_query=True)
+@router.get(
+    "/api/memory",
+    **contract(
+        "What is remembered of the caller's questions",
+        json_reply(200, "A page of memories, newest first.", conversations.MemoryList),
+        query=http.ListQuery,
+    ),
+)
 async def get_memory(req: Request) -> Response:
     """The caller's memories, newest first."""
     from functions.http.models import ListQuery
@@ -24,7 +35,14 @@ async def get_memory(req: Request) -> Response:
     return json_response(found.model_copy(update={"is_on": is_on}))
 
 
-@route(blueprint, "PUT", "memory")
+@router.put(
+    "/api/memory",
+    **contract(
+        "Switch remembering on or off",
+        json_reply(200, "As it is now.", conversations.MemorySwitch),
+        body=conversations.MemorySwitch,
+    ),
+)
 async def put_memory(req: Request) -> Response:
     """Switch remembering on or off."""
     from shared.conversations.memory import switch_memory
@@ -34,7 +52,13 @@ async def put_memory(req: Request) -> Response:
     return json_response(await switch_memory(await read_model(req, MemorySwitch), user, services.threads))
 
 
-@route(blueprint, "DELETE", "memory")
+@router.delete(
+    "/api/memory",
+    **contract(
+        "Forget all of it",
+        json_reply(200, "How many there were.", conversations.MemoriesDeleted),
+    ),
+)
 async def delete_memory(req: Request) -> Response:
     """Forget everything that is remembered of the caller."""
     from shared.conversations.memory import forget_all

@@ -2,15 +2,27 @@
 
 from datetime import UTC, datetime
 
-import azure.functions as func
+from fastapi import APIRouter, Request, Response
 
+from functions.http import models as http
+from functions.http.application import ObservedRoute
+from functions.http.contracts import contract, json_reply
 from functions.http.requests import administrator_of, ready_services
-from functions.http.responses import Request, Response, json_response, read_query, route
+from functions.http.responses import json_response, read_query
+from shared.quality.models import QualityMetrics
+from shared.subagents.metrics import SubagentMetrics
 
-blueprint = func.Blueprint()
+router = APIRouter(tags=["Operators"], route_class=ObservedRoute)
 
 
-@route(blueprint, "GET", "metrics/subagents", has_query=True)
+@router.get(
+    "/api/metrics/subagents",
+    **contract(
+        "How sub-agents did recently",
+        json_reply(200, "By profile.", SubagentMetrics),
+        query=http.MetricsQuery,
+    ),
+)
 async def get_subagent_metrics(req: Request) -> Response:
     """Per profile: how often, how well, how fast, at what cost; and the circuit breaker as it is now."""
     from functions.http.models import MetricsQuery
@@ -30,7 +42,14 @@ async def get_subagent_metrics(req: Request) -> Response:
     )
 
 
-@route(blueprint, "GET", "metrics/quality", has_query=True)
+@router.get(
+    "/api/metrics/quality",
+    **contract(
+        "How good answers were in use",
+        json_reply(200, "Measures, each with its target.", QualityMetrics),
+        query=http.QualityQuery,
+    ),
+)
 async def get_quality_metrics(req: Request) -> Response:
     """How good answers were in use: what people said, opened, and got; each measure with its aim."""
     from functions.http.models import QualityQuery

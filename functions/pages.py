@@ -7,11 +7,15 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-import azure.functions as func
+from fastapi import APIRouter, Request, Response
 
+from functions.http import models as http
+from functions.http.application import ObservedRoute
 from functions.http.conditions import preferred
+from functions.http.contracts import HTML, JSON, MARKDOWN, PNG, WEBP, Reply, contract
 from functions.http.requests import admitted, caller_of, note_act, ready_services
-from functions.http.responses import Request, Response, json_response, picture_response, read_query, route
+from functions.http.responses import json_response, picture_response, read_query
+from shared.documents import page_models
 from shared.platform.errors import (
     BadDocumentError,
     ConflictError,
@@ -34,7 +38,7 @@ if TYPE_CHECKING:
     from shared.wiring import Services
 
 
-blueprint = func.Blueprint()
+router = APIRouter(tags=["Documents"], route_class=ObservedRoute)
 _HTML, _JSON, _MARKDOWN = "text/html", "application/json", "text/markdown"
 _VARYING = {"Vary": "Accept", "Cache-Control": "private, no-store"}
 
@@ -200,7 +204,14 @@ async def sheet_of(
         return None, isinstance(failed, ConflictError | DependencyError)
 
 
-@route(blueprint, "GET", "documents/{doc_id}/pages/{page}", has_query=True)
+@router.get(
+    "/api/documents/{doc_id}/pages/{page}",
+    **contract(
+        "A page with its picture, the cited passage marked",
+        Reply(200, "The page.", ((HTML, None), (JSON, page_models.PageView))),
+        query=page_models.PageQuery,
+    ),
+)
 async def get_document_page(req: Request) -> Response:
     """One page: its picture with the cited passage marked, and its text. HTML, or JSON if accepted."""
     from shared.documents.page_html import page_html
@@ -228,7 +239,16 @@ async def get_document_page(req: Request) -> Response:
     return json_response(view.model_copy(update=signed), headers=_VARYING)
 
 
-@route(blueprint, "GET", "documents/{doc_id}/pages/{page}/image", has_query=True)
+@router.get(
+    "/api/documents/{doc_id}/pages/{page}/image",
+    **contract(
+        "The picture of a page",
+        Reply(200, "The picture.", ((PNG, None), (WEBP, None)), ("ETag",)),
+        errors=(ConflictError, BadDocumentError),
+        query=page_models.PictureQuery,
+        headers=http.CachedHeaders,
+    ),
+)
 async def get_document_page_image(req: Request) -> Response:
     """The picture of a PDF's page, drawn when it is asked for first; 304 when the caller has it already."""
     from shared.documents.listing import readable_document
@@ -252,7 +272,14 @@ async def get_document_page_image(req: Request) -> Response:
     return await picture_response(req, parts, blob, media_type)
 
 
-@route(blueprint, "GET", "documents/{doc_id}/readable", has_query=True)
+@router.get(
+    "/api/documents/{doc_id}/readable",
+    **contract(
+        "Its whole text, a part at a time",
+        Reply(200, "A part.", ((HTML, None), (JSON, page_models.ReadableView), (MARKDOWN, None))),
+        query=page_models.ReadableQuery,
+    ),
+)
 async def get_readable_document(req: Request) -> Response:
     """The document's text, a part at a time. HTML, or Markdown or JSON if that is accepted."""
     from shared.documents.page_html import readable_html, readable_markdown

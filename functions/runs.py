@@ -3,31 +3,36 @@
 from typing import TYPE_CHECKING, Any
 
 import azure.durable_functions as df
+from fastapi import APIRouter, Request, Response
 
+from functions.http import models as http
+from functions.http.application import ObservedRoute
+from functions.http.contracts import STREAM, Reply, contract, json_reply
 from functions.http.event_stream import closer, follow, is_at_the_end, last_event_id, record_ended_run
 from functions.http.questions import deliver_answer
-from functions.http.requests import caller_and_services, caller_of, open_stream, ready_services
-from functions.http.responses import (
-    Request,
-    Response,
-    event_stream,
-    json_response,
-    read_model,
-    read_query,
-    route,
-)
-from shared.platform.errors import NotFoundError
+from functions.http.requests import Durable, caller_and_services, caller_of, open_stream, ready_services
+from functions.http.responses import event_stream, json_response, read_model, read_query
+from shared.conversations import models as conversations
+from shared.platform.errors import ConflictError, NotFoundError
 from shared.platform.telemetry import get_logger
+from shared.runs.models import ClarificationAnswer, Feedback, FeedbackBody, RunView, SourceOpened
 
 if TYPE_CHECKING:
     from shared.access.models import UserContext
     from shared.runs.models import RunRecord
     from shared.wiring import Services
 
-blueprint = df.Blueprint()
+router = APIRouter(tags=["Questions"], route_class=ObservedRoute)
 
 
-@route(blueprint, "GET", "runs", has_query=True)
+@router.get(
+    "/api/runs",
+    **contract(
+        "The caller's runs, newest first",
+        json_reply(200, "A page of runs.", conversations.RunList),
+        query=http.ListQuery,
+    ),
+)
 async def list_runs(req: Request) -> Response:
     """The caller's runs, a page at a time."""
     from functions.http.models import ListQuery
@@ -39,8 +44,14 @@ async def list_runs(req: Request) -> Response:
     return json_response(await listed(user, services.threads, services.runs, page.limit, page.cursor))
 
 
-@route(blueprint, "GET", "runs/{run_id}")
-async def get_run(req: Request, client: df.DurableOrchestrationClient) -> Response:
+@router.get(
+    "/api/runs/{run_id}",
+    **contract(
+        "A run: status, todo list, answer",
+        json_reply(200, "The run as it is now.", RunView),
+    ),
+)
+async def get_run(req: Request, client: Durable) -> Response:
     """A run's status, todo list, what it asks and, once committed, its answer."""
     from shared.answering.runs import view_run
     from shared.runs.run_store import owned_run
@@ -52,8 +63,16 @@ async def get_run(req: Request, client: df.DurableOrchestrationClient) -> Respon
     return json_response(await view_run(record, services, user))
 
 
-@route(blueprint, "GET", "runs/{run_id}/events")
-async def get_run_events(req: Request, client: df.DurableOrchestrationClient) -> Response:
+@router.get(
+    "/api/runs/{run_id}/events",
+    **contract(
+        "The events of a run, from the first or after one",
+        Reply(200, "The events.", ((STREAM, http.RunStreamEvent),), ("X-Run-Id",)),
+        Reply(204, "The run has ended, and the caller has seen its last event."),
+        headers=http.ResumeHeaders,
+    ),
+)
+async def get_run_events(req: Request, client: Durable) -> Response:
     """A run's events from the first, or after `Last-Event-ID`."""
     from shared.answering.cited_pages import check_readable
 
@@ -76,8 +95,16 @@ async def get_run_events(req: Request, client: df.DurableOrchestrationClient) ->
     return event_stream(frames, open_stream(user, services), record.run_id)
 
 
-@route(blueprint, "POST", "runs/{run_id}/answer")
-async def answer_run(req: Request, client: df.DurableOrchestrationClient) -> Response:
+@router.post(
+    "/api/runs/{run_id}/answer",
+    **contract(
+        "Answer what a run asks",
+        json_reply(202, "The run continues.", RunView, "Location"),
+        errors=(ConflictError,),
+        body=ClarificationAnswer,
+    ),
+)
+async def answer_run(req: Request, client: Durable) -> Response:
     """Answer what a run asks: `{"choice": 2}` or `{"text": "the 2024 one"}`. 202; the run continues."""
     from shared.answering.runs import view_run
     from shared.runs.models import ClarificationAnswer
@@ -92,8 +119,15 @@ async def answer_run(req: Request, client: df.DurableOrchestrationClient) -> Res
     )
 
 
-@route(blueprint, "POST", "runs/{run_id}/cancel")
-async def cancel_run(req: Request, client: df.DurableOrchestrationClient) -> Response:
+@router.post(
+    "/api/runs/{run_id}/cancel",
+    **contract(
+        "End a run and its sub-agents",
+        json_reply(200, "The run, cancelled.", RunView),
+        errors=(ConflictError,),
+    ),
+)
+async def cancel_run(req: Request, client: Durable) -> Response:
     """End a run and its sub-agents: its stream ends with a RunCancelledError. Again: the same."""
     from shared.answering.run_end import cancel_run as cancel
     from shared.answering.runs import view_run
@@ -112,7 +146,15 @@ async def cancel_run(req: Request, client: df.DurableOrchestrationClient) -> Res
     return json_response(await view_run(record, services, user))
 
 
-@route(blueprint, "PUT", "runs/{run_id}/feedback")
+@router.put(
+    "/api/runs/{run_id}/feedback",
+    **contract(
+        "Rate a run that has ended",
+        json_reply(200, "The stored rating.", Feedback),
+        errors=(ConflictError,),
+        body=FeedbackBody,
+    ),
+)
 async def put_feedback(req: Request) -> Response:
     """Rate a run that has ended; the last rating counts."""
     from shared.quality.recording import rate_run
@@ -123,7 +165,13 @@ async def put_feedback(req: Request) -> Response:
     return json_response(await rate_run(_id_of(req), body, user, services.runs, services.quality))
 
 
-@route(blueprint, "GET", "runs/{run_id}/feedback")
+@router.get(
+    "/api/runs/{run_id}/feedback",
+    **contract(
+        "The rating of a run",
+        json_reply(200, "The rating.", Feedback),
+    ),
+)
 async def get_feedback(req: Request) -> Response:
     """What the caller said of a run."""
     from shared.quality.recording import feedback_of
@@ -132,7 +180,13 @@ async def get_feedback(req: Request) -> Response:
     return json_response(await feedback_of(_id_of(req), user, services.runs))
 
 
-@route(blueprint, "DELETE", "runs/{run_id}/feedback")
+@router.delete(
+    "/api/runs/{run_id}/feedback",
+    **contract(
+        "Delete the rating of a run",
+        Reply(204, "The rating is deleted, or there was none."),
+    ),
+)
 async def delete_feedback(req: Request) -> Response:
     """Take it back."""
     from shared.quality.recording import withdraw_feedback
@@ -142,7 +196,14 @@ async def delete_feedback(req: Request) -> Response:
     return Response(status_code=204)
 
 
-@route(blueprint, "POST", "runs/{run_id}/openings")
+@router.post(
+    "/api/runs/{run_id}/openings",
+    **contract(
+        "Report that the source of a citation was opened",
+        Reply(204, "Counted once."),
+        body=SourceOpened,
+    ),
+)
 async def post_opening(req: Request) -> Response:
     """Report that the source of a citation was opened; each citation counts once."""
     from shared.quality.recording import open_source

@@ -2,20 +2,33 @@
 
 from typing import TYPE_CHECKING
 
-import azure.functions as func
+from fastapi import APIRouter, Request, Response
 
+from functions.http import models as http
+from functions.http.application import ObservedRoute
+from functions.http.contracts import contract, json_reply
 from functions.http.requests import admitted, caller_and_services, note_act
-from functions.http.responses import Request, Response, json_response, read_model, read_query, route
+from functions.http.responses import json_response, read_model, read_query
+from shared.platform.errors import InvalidQueryError
 
 if TYPE_CHECKING:
     from functions.http.models import SearchBody
     from shared.access.models import UserContext
     from shared.wiring import Services
 
-blueprint = func.Blueprint()
+router = APIRouter(tags=["Search"], route_class=ObservedRoute)
 
 
-@route(blueprint, "POST", "search")
+@router.post(
+    "/api/search",
+    **contract(
+        "Passages and figures for a query, without an answer",
+        json_reply(200, "What was found, best first.", http.SearchResults),
+        errors=(InvalidQueryError,),
+        body=http.SearchBody,
+        costs=True,
+    ),
+)
 async def search(req: Request) -> Response:
     """Hybrid search, trimmed to what the caller may read. An empty result is a success."""
     from functions.http.models import SearchBody
@@ -24,7 +37,16 @@ async def search(req: Request) -> Response:
     return await _found(req, await read_model(req, SearchBody), user, services)
 
 
-@route(blueprint, "GET", "search", has_query=True)
+@router.get(
+    "/api/search",
+    **contract(
+        "The same, with its filters as query parameters",
+        json_reply(200, "What was found, best first.", http.SearchResults),
+        errors=(InvalidQueryError,),
+        query=http.SearchQuery,
+        costs=True,
+    ),
+)
 async def search_by_address(req: Request) -> Response:
     """The same, with its filters as query parameters."""
     from functions.http.models import SearchBody, SearchQuery

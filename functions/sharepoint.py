@@ -1,4 +1,4 @@
-"""SharePoint and OneDrive libraries: a timer starts one run for each, and administrators see their status."""
+"""SharePoint and OneDrive libraries: a timer starts one run for each."""
 
 import uuid
 from typing import TYPE_CHECKING
@@ -6,39 +6,28 @@ from typing import TYPE_CHECKING
 import azure.durable_functions as df
 import azure.functions as func
 
-from functions.http.request_scope import consumed
-from functions.http.requests import administrator_of, ready_services
-from functions.http.responses import Request, Response, json_response, route
+from functions.http.requests import ready_services
+from functions.http.trigger_scope import trigger_scope
 from shared.platform.instances import Instances, is_at_work
 from shared.platform.telemetry import get_logger
 
 if TYPE_CHECKING:
     from shared.sharepoint.models import SyncStep
 
-blueprint = func.Blueprint()
-timers = df.Blueprint()  # registered only if libraries are configured
+blueprint = df.Blueprint()  # registered only if libraries are configured
 
 SCHEDULE = "0 */10 * * * *"  # 900 units of the service's quota a day and library, of 1.2 million at least
 
 
-@route(blueprint, "GET", "sharepoint")
-async def list_libraries(req: Request) -> Response:
-    """Status of the synchronised libraries."""
-    from shared.sharepoint.status import view_libraries
-
-    await administrator_of(req)
-    return json_response(await view_libraries(await ready_services()))
-
-
-@timers.timer_trigger(arg_name="timer", schedule=SCHEDULE, run_on_startup=True, use_monitor=False)
-@timers.durable_client_input(client_name="client")
+@blueprint.timer_trigger(arg_name="timer", schedule=SCHEDULE, run_on_startup=True, use_monitor=False)
+@blueprint.durable_client_input(client_name="client")
 async def synchronise_libraries(timer: func.TimerRequest, client: df.DurableOrchestrationClient) -> None:
     """Start a run for each library that has no run in progress."""
     from shared.sharepoint.libraries import find_libraries
     from shared.sharepoint.models import SyncStep
     from shared.sharepoint.services import configured
 
-    async with consumed("synchronise_libraries"):
+    async with trigger_scope("synchronise_libraries"):
         services = await ready_services()
         store = configured(services.libraries)
         present, absent = await find_libraries(

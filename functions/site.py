@@ -11,14 +11,17 @@ from mimetypes import guess_type
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import azure.functions as func
+from fastapi import APIRouter, Request, Response
 
+from functions.http import models as http
+from functions.http.application import ObservedRoute
 from functions.http.conditions import acceptable_coding
-from functions.http.responses import Request, Response, cached_response, json_response, route
+from functions.http.contracts import contract, hidden, json_reply
+from functions.http.responses import cached_response, json_response
 from shared.platform.errors import DependencyError, NotFoundError
 from shared.platform.settings import Settings, get_settings
 
-blueprint = func.Blueprint()
+router = APIRouter(tags=["Caller"], route_class=ObservedRoute)
 
 _FOLDER = Path(__file__).resolve().parent.parent / "web" / "dist"
 _FOREVER = "public, max-age=31536000, immutable"
@@ -31,21 +34,19 @@ _POLICY = (
 )
 
 
-@route(blueprint, "GET", "{page?}", below="")
+@router.get("/", **hidden())
 async def get_root_page(req: Request) -> Response:
-    """The page at the root. The only way to have an address there is a parameter that may be missing."""
-    if req.path_params.get("page"):
-        raise NotFoundError("There is nothing at this address.", "Open /.")
+    """The page at the root."""
     return await _shell(req)
 
 
-@route(blueprint, "GET", "web", below="")
+@router.get("/web", **hidden())
 async def get_page(req: Request) -> Response:
     """The same page where the platform asks nobody to sign in first; the page itself leads to it."""
     return await _shell(req)
 
 
-@route(blueprint, "GET", "web/assets/{asset}", below="")
+@router.get("/web/assets/{asset}", **hidden())
 async def get_page_asset(req: Request) -> Response:
     """A file of the page, compressed as the browser can read it."""
     name = str(req.path_params["asset"])
@@ -61,7 +62,14 @@ async def get_page_asset(req: Request) -> Response:
     return Response(content, media_type=media_type, headers=headers)
 
 
-@route(blueprint, "GET", "site")
+@router.get(
+    "/api/site",
+    **contract(
+        "Limits and formats, to know before anything is sent",
+        json_reply(200, "The same for everyone.", http.SiteView),
+        is_open=True,
+    ),
+)
 async def get_site(req: Request) -> Response:
     """What a page has to know before anything is sent: limits and formats."""
     # Imported when used: a worker that starts does not wait for it.

@@ -9,8 +9,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import azure.durable_functions as df
+from fastapi import APIRouter, Request, Response
 
+from functions.http import models as http
+from functions.http.application import ObservedRoute
+from functions.http.contracts import Reply, contract, json_reply
 from functions.http.requests import (
+    Durable,
     admitted,
     caller_and_services,
     caller_of,
@@ -19,11 +24,12 @@ from functions.http.requests import (
     ready_services,
     say_replayed,
 )
-from functions.http.responses import Request, Response, json_response, read_model, read_query, route
-from shared.platform.errors import GroundworkError, NotFoundError, status_of
+from functions.http.responses import json_response, read_model, read_query
+from shared.platform.errors import ConflictError, GroundworkError, NotFoundError, status_of
 from shared.platform.instances import Instances
 from shared.platform.telemetry import get_logger
 from shared.platform.tracing import link_to
+from shared.summaries.models import SummaryList, SummaryOrder, SummaryView
 
 if TYPE_CHECKING:
     from shared.access.models import UserContext
@@ -32,7 +38,7 @@ if TYPE_CHECKING:
     from shared.summaries.summaries import Forget
     from shared.wiring import Services
 
-blueprint = df.Blueprint()
+router = APIRouter(tags=["Summaries"], route_class=ObservedRoute)
 
 _POLL_S = 0.3
 _WAIT = re.compile(r"(?:^|[,\s])wait=([0-9]{1,4})(?:$|[,;\s])")
@@ -49,8 +55,20 @@ class _Order:
     client: df.DurableOrchestrationClient
 
 
-@route(blueprint, "POST", "summaries")
-async def create_summary(req: Request, client: df.DurableOrchestrationClient) -> Response:
+@router.post(
+    "/api/summaries",
+    **contract(
+        "Begin a summary of 1-20 documents",
+        json_reply(200, "The summary with its result.", SummaryView, "Location"),
+        json_reply(202, "It is being made.", SummaryView, "Location"),
+        errors=(NotFoundError,),
+        body=SummaryOrder,
+        headers=http.SummaryHeaders,
+        ends_as=SummaryView,
+        costs=True,
+    ),
+)
+async def create_summary(req: Request, client: Durable) -> Response:
     """Begin a summary: 202 with its address. `Prefer: wait=60` waits so long for the result."""
     from shared.summaries.models import SummaryOrder
     from shared.summaries.summaries import view_summary
@@ -66,7 +84,14 @@ async def create_summary(req: Request, client: df.DurableOrchestrationClient) ->
     return json_response(view, _status_of(view), {"Location": view.status_url})
 
 
-@route(blueprint, "GET", "summaries", has_query=True)
+@router.get(
+    "/api/summaries",
+    **contract(
+        "The caller's summaries, newest first",
+        json_reply(200, "A page of summaries.", SummaryList),
+        query=http.ListQuery,
+    ),
+)
 async def list_summaries(req: Request) -> Response:
     """The caller's summaries, a page at a time."""
     from functions.http.models import ListQuery
@@ -77,8 +102,14 @@ async def list_summaries(req: Request) -> Response:
     return json_response(await listed(user, (await ready_services()).blobs, page.limit, page.cursor))
 
 
-@route(blueprint, "GET", "summaries/{summary_id}")
-async def get_summary(req: Request, client: df.DurableOrchestrationClient) -> Response:
+@router.get(
+    "/api/summaries/{summary_id}",
+    **contract(
+        "The progress of a summary, and its result",
+        json_reply(200, "The summary as it is now.", SummaryView),
+    ),
+)
+async def get_summary(req: Request, client: Durable) -> Response:
     """The progress of a summary, and its result once it is there."""
     from shared.answering.revival import revive_instance
     from shared.summaries.summaries import close_dead_summary, view_summary
@@ -95,8 +126,15 @@ async def get_summary(req: Request, client: df.DurableOrchestrationClient) -> Re
     return json_response(view)
 
 
-@route(blueprint, "POST", "summaries/{summary_id}/cancel")
-async def cancel_summary(req: Request, client: df.DurableOrchestrationClient) -> Response:
+@router.post(
+    "/api/summaries/{summary_id}/cancel",
+    **contract(
+        "End a summary",
+        json_reply(200, "The summary, cancelled.", SummaryView),
+        errors=(ConflictError,),
+    ),
+)
+async def cancel_summary(req: Request, client: Durable) -> Response:
     """End a summary. Again: the same."""
     from shared.summaries.summaries import cancel_summary as cancel
     from shared.summaries.summaries import forget_instances, view_summary
@@ -109,8 +147,14 @@ async def cancel_summary(req: Request, client: df.DurableOrchestrationClient) ->
     return json_response(view)
 
 
-@route(blueprint, "DELETE", "summaries/{summary_id}")
-async def delete_summary(req: Request, client: df.DurableOrchestrationClient) -> Response:
+@router.delete(
+    "/api/summaries/{summary_id}",
+    **contract(
+        "Delete a summary and everything made of it",
+        Reply(204, "It is gone."),
+    ),
+)
+async def delete_summary(req: Request, client: Durable) -> Response:
     """Delete a summary and everything made of it."""
     from shared.summaries.summaries import delete_summary as delete
 

@@ -7,26 +7,37 @@ when one first writes; other requests never pay for it.
 
 from typing import TYPE_CHECKING
 
-import azure.durable_functions as df
+from fastapi import APIRouter, Request, Response
 
+from functions.http.application import ObservedRoute
 from functions.http.bodies import read_body
-from functions.http.requests import only_header
-from functions.http.responses import MAX_BODY_BYTES, Request, Response, json_response, route
+from functions.http.contracts import Reply, contract, json_reply
+from functions.http.requests import Durable, only_header
+from functions.http.responses import MAX_BODY_BYTES, json_response
 from shared.platform.errors import CallerError, NotAuthenticatedError
 from shared.platform.instances import Instances
+from shared.teams.activities import ActivityAnswer, ChannelActivity
 from shared.wiring import get_services
 
 if TYPE_CHECKING:
     from shared.teams.models import BotActivity
 
-blueprint = df.Blueprint()
+router = APIRouter(tags=["Channels"], route_class=ObservedRoute)
 
 _LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 _FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "x-arr-log-id")
 
 
-@route(blueprint, "POST", "messages")
-async def receive_activity(req: Request, client: df.DurableOrchestrationClient) -> Response:
+@router.post(
+    "/api/messages",
+    **contract(
+        "What Teams and other chat channels send, with a token of the Bot Service",
+        Reply(202, "Accepted; the answer is written into the conversation."),
+        json_reply(200, "An answer that the channel waits for.", ActivityAnswer),
+        body=ChannelActivity,
+    ),
+)
+async def receive_activity(req: Request, client: Durable) -> Response:
     """An activity of a channel. 202; 200 with a body for those that wait for one."""
     activity = await _authenticated_activity(req)
     if activity.kind == "ignored":

@@ -3,9 +3,12 @@
 import uuid
 from typing import TYPE_CHECKING
 
-import azure.functions as func
+from fastapi import APIRouter, Request, Response
 
+from functions.http import models as http
+from functions.http.application import ObservedRoute
 from functions.http.conditions import etag_of, require_match
+from functions.http.contracts import Reply, contract, json_reply
 from functions.http.requests import (
     admitted,
     caller_and_services,
@@ -14,25 +17,29 @@ from functions.http.requests import (
     ready_services,
     say_replayed,
 )
-from functions.http.responses import (
-    Request,
-    Response,
-    json_response,
-    read_model,
-    read_query,
-    route,
-    tagged_response,
-)
+from functions.http.responses import json_response, read_model, read_query, tagged_response
+from shared.conversations import models as conversations
+from shared.platform.errors import ConflictError, NotFoundError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from shared.conversations.models import ThreadView
 
-blueprint = func.Blueprint()
+router = APIRouter(tags=["Threads"], route_class=ObservedRoute)
 
 
-@route(blueprint, "POST", "threads")
+@router.post(
+    "/api/threads",
+    **contract(
+        "Begin a thread, or a branch of one",
+        json_reply(201, "The thread.", conversations.ThreadView, "Location"),
+        errors=(NotFoundError, ConflictError),
+        body=conversations.NewThread,
+        headers=http.KeyHeaders,
+        costs=True,
+    ),
+)
 async def create_thread(req: Request) -> Response:
     """Begin a thread, or a branch of one."""
     from shared.access.idempotency import finish
@@ -57,7 +64,14 @@ async def create_thread(req: Request) -> Response:
     return json_response(thread, 201, {"Location": f"/api/threads/{thread.thread_id}"})
 
 
-@route(blueprint, "GET", "threads", has_query=True)
+@router.get(
+    "/api/threads",
+    **contract(
+        "The caller's threads, the one that was last asked in first",
+        json_reply(200, "A page of threads.", conversations.ThreadList),
+        query=http.ThreadsQuery,
+    ),
+)
 async def get_threads(req: Request) -> Response:
     """The caller's threads, a page at a time."""
     from functions.http.models import ThreadsQuery
@@ -72,7 +86,14 @@ async def get_threads(req: Request) -> Response:
     return json_response(await with_active_runs(found, user, services.threads, services.runs))
 
 
-@route(blueprint, "GET", "threads/{thread_id}")
+@router.get(
+    "/api/threads/{thread_id}",
+    **contract(
+        "One thread, without its turns",
+        json_reply(200, "The thread.", conversations.ThreadView, "ETag"),
+        headers=http.CachedHeaders,
+    ),
+)
 async def get_thread(req: Request) -> Response:
     """One thread, without its turns."""
     from shared.conversations.threads import owned_thread, view_of
@@ -83,7 +104,16 @@ async def get_thread(req: Request) -> Response:
     )
 
 
-@route(blueprint, "PATCH", "threads/{thread_id}")
+@router.patch(
+    "/api/threads/{thread_id}",
+    **contract(
+        "Rename a thread",
+        json_reply(200, "The thread.", conversations.ThreadView, "ETag"),
+        errors=(ConflictError,),
+        body=conversations.ThreadRename,
+        headers=http.IfMatchHeaders,
+    ),
+)
 async def patch_thread(req: Request) -> Response:
     """Rename a thread."""
     from shared.conversations.models import ThreadRename
@@ -97,7 +127,15 @@ async def patch_thread(req: Request) -> Response:
     return tagged_response(req, renamed)
 
 
-@route(blueprint, "DELETE", "threads/{thread_id}")
+@router.delete(
+    "/api/threads/{thread_id}",
+    **contract(
+        "Delete a thread and everything made of it",
+        Reply(204, "It is deleted."),
+        errors=(ConflictError,),
+        headers=http.IfMatchHeaders,
+    ),
+)
 async def delete_thread(req: Request) -> Response:
     """Delete a thread and everything made of it."""
     from shared.conversations.threads import delete_thread as deleted
@@ -107,7 +145,14 @@ async def delete_thread(req: Request) -> Response:
     return Response(status_code=204)
 
 
-@route(blueprint, "POST", "threads/{thread_id}/clear")
+@router.post(
+    "/api/threads/{thread_id}/clear",
+    **contract(
+        "Delete the turns of a thread, and keep the thread",
+        json_reply(200, "The empty thread.", conversations.ThreadView),
+        errors=(ConflictError,),
+    ),
+)
 async def clear_thread(req: Request) -> Response:
     """Delete the turns of a thread, and keep the thread."""
     from shared.conversations.threads import clear_thread as cleared
@@ -116,7 +161,14 @@ async def clear_thread(req: Request) -> Response:
     return json_response(await cleared(_id_of(req), user, await ready_services()))
 
 
-@route(blueprint, "GET", "threads/{thread_id}/messages", has_query=True)
+@router.get(
+    "/api/threads/{thread_id}/messages",
+    **contract(
+        "Questions and answers of a thread, a page at a time from the newest",
+        json_reply(200, "A page of turns, oldest first.", conversations.MessageList),
+        query=http.MessagesQuery,
+    ),
+)
 async def get_thread_messages(req: Request) -> Response:
     """The turns of a thread with their answers, a page at a time from the newest."""
     from functions.http.models import MessagesQuery

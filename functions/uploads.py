@@ -5,12 +5,32 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import azure.durable_functions as df
+from fastapi import APIRouter, Request, Response
 
+from functions.http import models as http
+from functions.http.application import ObservedRoute
 from functions.http.bodies import MAX_FIELDS_BYTES, FileForm, file_parts, too_large
-from functions.http.requests import admitted, caller_and_services, claimed_key, note_act, say_replayed
-from functions.http.responses import Request, Response, json_response, read_model, route, validated
+from functions.http.contracts import contract, json_reply
+from functions.http.requests import (
+    Durable,
+    admitted,
+    caller_and_services,
+    claimed_key,
+    note_act,
+    say_replayed,
+)
+from functions.http.responses import json_response, read_model, validated
 from functions.ingest import start_ingestion
-from shared.platform.errors import AccessDeniedError, CallerError, PayloadTooLargeError
+from shared.documents import requests
+from shared.documents.listing import DocumentDetail
+from shared.platform.errors import (
+    AccessDeniedError,
+    BadDocumentError,
+    CallerError,
+    ConflictError,
+    DocumentNotFoundError,
+    PayloadTooLargeError,
+)
 
 if TYPE_CHECKING:
     from shared.access.idempotency import Claimed
@@ -19,11 +39,21 @@ if TYPE_CHECKING:
     from shared.documents.state import DocumentState
     from shared.wiring import Services
 
-blueprint = df.Blueprint()
+router = APIRouter(tags=["Documents"], route_class=ObservedRoute)
 
 
-@route(blueprint, "POST", "documents")
-async def upload_document(req: Request, client: df.DurableOrchestrationClient) -> Response:
+@router.post(
+    "/api/documents",
+    **contract(
+        "Upload a file through the app",
+        json_reply(202, "It is stored, and is being ingested.", DocumentDetail, "Location"),
+        errors=(ConflictError, BadDocumentError, DocumentNotFoundError),
+        form=requests.UploadForm,
+        headers=http.KeyHeaders,
+        costs=True,
+    ),
+)
+async def upload_document(req: Request, client: Durable) -> Response:
     """A form: `folder`, `project_id`, `acl` (repeated), then `file`. 202 and where its status is read."""
     from shared.documents.ids import sender_of
     from shared.ingestion.fair_turns import SHARES
@@ -37,7 +67,17 @@ async def upload_document(req: Request, client: df.DurableOrchestrationClient) -
     return await _receive(req, form, user, services, client)
 
 
-@route(blueprint, "POST", "documents/uploads")
+@router.post(
+    "/api/documents/uploads",
+    **contract(
+        "An address for a large file, bypassing the app",
+        json_reply(201, "Where to send it.", requests.UploadTicket, "Location"),
+        errors=(ConflictError, BadDocumentError),
+        body=requests.UploadRequest,
+        headers=http.KeyHeaders,
+        costs=True,
+    ),
+)
 async def make_upload_ticket(req: Request) -> Response:
     """An address to which the caller may write one file itself, for an hour; it is ingested when it came."""
     from shared.access.idempotency import finish
@@ -60,8 +100,18 @@ async def make_upload_ticket(req: Request) -> Response:
     return json_response(ticket, 201, {"Location": ticket.location, "Cache-Control": "no-store"})
 
 
-@route(blueprint, "POST", "documents/import")
-async def import_page(req: Request, client: df.DurableOrchestrationClient) -> Response:
+@router.post(
+    "/api/documents/import",
+    **contract(
+        "Make a document of a web page",
+        json_reply(202, "It is stored, and is being ingested.", DocumentDetail, "Location"),
+        errors=(ConflictError, BadDocumentError, DocumentNotFoundError, PayloadTooLargeError),
+        body=requests.ImportRequest,
+        headers=http.KeyHeaders,
+        costs=True,
+    ),
+)
+async def import_page(req: Request, client: Durable) -> Response:
     """A public page of the web becomes a document of the caller's, or a new version of it."""
     from shared.access.idempotency import finish
     from shared.documents.requests import ImportRequest

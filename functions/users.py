@@ -1,16 +1,28 @@
 """Users over HTTP, for administrators: have all that is kept of a person erased, and look how far it is."""
 
-import azure.functions as func
+from fastapi import APIRouter, Request, Response
 
+from functions.http.application import ObservedRoute
+from functions.http.contracts import contract, json_reply
 from functions.http.requests import administrator_of, caller_and_services, note_act, ready_services
-from functions.http.responses import Request, Response, json_response, read_query, route
-from shared.platform.errors import CallerError
+from functions.http.responses import json_response, read_query
+from shared.access.audiences import AudienceList
+from shared.access.models import Me
+from shared.erasure.models import ErasureQuery, ErasureView
+from shared.platform.errors import CallerError, ConflictError, NotFoundError
 from shared.platform.telemetry import pseudonym
 
-blueprint = func.Blueprint()
+router = APIRouter(route_class=ObservedRoute)
 
 
-@route(blueprint, "GET", "me")
+@router.get(
+    "/api/me",
+    tags=["Caller"],
+    **contract(
+        "Who the caller is",
+        json_reply(200, "The caller.", Me),
+    ),
+)
 async def get_me(req: Request) -> Response:
     """The caller: names, roles, how many groups count, and what they have used up today."""
     from shared.access.limits import use_of_today
@@ -25,7 +37,14 @@ async def get_me(req: Request) -> Response:
     )
 
 
-@route(blueprint, "GET", "me/audiences")
+@router.get(
+    "/api/me/audiences",
+    tags=["Caller"],
+    **contract(
+        "Whom the caller may share documents with",
+        json_reply(200, "Entries of access lists, with names.", AudienceList),
+    ),
+)
 async def get_audiences(req: Request) -> Response:
     """Whom the caller may share documents with, by name."""
     from shared.access.audiences import audiences_of
@@ -37,7 +56,16 @@ async def get_audiences(req: Request) -> Response:
 MAX_ID_CHARS = 256  # Entra ID's have 36; an id of ours for a conversation 45
 
 
-@route(blueprint, "DELETE", "users/{user_id}", has_query=True)
+@router.delete(
+    "/api/users/{user_id}",
+    tags=["Operators"],
+    **contract(
+        "Erase everything stored about a person",
+        json_reply(202, "It has begun, or is in progress.", ErasureView, "Location"),
+        errors=(ConflictError,),
+        query=ErasureQuery,
+    ),
+)
 async def erase_user(req: Request) -> Response:
     """Erase what is kept of a person. 202: a queue does it, in passes over a quarter of an hour."""
     from shared.erasure.models import ErasureQuery
@@ -51,7 +79,15 @@ async def erase_user(req: Request) -> Response:
     return json_response(view, 202, {"Location": view.status_url})
 
 
-@route(blueprint, "GET", "users/{user_id}/erasure")
+@router.get(
+    "/api/users/{user_id}/erasure",
+    tags=["Operators"],
+    **contract(
+        "The progress of the erasure of a person",
+        json_reply(200, "What was erased, and what remains.", ErasureView),
+        errors=(NotFoundError,),
+    ),
+)
 async def get_erasure(req: Request) -> Response:
     """The progress of the erasure of a person, or what it has done."""
     from shared.erasure.requests import erasure_of

@@ -1,14 +1,24 @@
 """The caller's workspace over HTTP: the files that agents wrote for them."""
 
-import azure.functions as func
+from fastapi import APIRouter, Request, Response
 
+from functions.http.application import ObservedRoute
+from functions.http.contracts import BYTES, Reply, contract, json_reply
 from functions.http.requests import caller_and_services
-from functions.http.responses import Request, Response, file_response, json_response, route
+from functions.http.responses import file_response, json_response
+from shared.platform.errors import ConflictError, DocumentNotFoundError, InvalidQueryError
+from shared.tools.workspace import WorkspaceList
 
-blueprint = func.Blueprint()
+router = APIRouter(tags=["Workspace"], route_class=ObservedRoute)
 
 
-@route(blueprint, "GET", "workspace")
+@router.get(
+    "/api/workspace",
+    **contract(
+        "The files that agents wrote for the caller, by name",
+        json_reply(200, "All of them.", WorkspaceList),
+    ),
+)
 async def get_workspace(req: Request) -> Response:
     """The files, by name."""
     from shared.tools.workspace import Workspace, WorkspaceList
@@ -18,7 +28,14 @@ async def get_workspace(req: Request) -> Response:
     return json_response(WorkspaceList(files=files, count=len(files)))
 
 
-@route(blueprint, "GET", "workspace/{file}")
+@router.get(
+    "/api/workspace/{file}",
+    **contract(
+        "A file that an agent wrote",
+        Reply(200, "All of it.", ((BYTES, None),), ("ETag",)),
+        errors=(InvalidQueryError, DocumentNotFoundError, ConflictError),
+    ),
+)
 async def get_workspace_file(req: Request) -> Response:
     """A file, as an agent wrote it."""
     from shared.platform.names import WORK
@@ -29,7 +46,14 @@ async def get_workspace_file(req: Request) -> Response:
     return await file_response(services.blobs.chunks(WORK, blob.name, etag=blob.etag), blob)
 
 
-@route(blueprint, "DELETE", "workspace/{file}")
+@router.delete(
+    "/api/workspace/{file}",
+    **contract(
+        "Delete a file that an agent wrote",
+        Reply(204, "It is gone."),
+        errors=(InvalidQueryError, DocumentNotFoundError),
+    ),
+)
 async def delete_workspace_file(req: Request) -> Response:
     """Delete a file."""
     from shared.tools.workspace import Workspace

@@ -7,8 +7,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from functions.http.openapi.description import Description
-from functions.http.openapi.operations import OPERATIONS
+from functions.api import app
+from functions.http.openapi.description import describe
 from scripts.web_build import WEB
 
 Json = dict[str, Any]
@@ -56,7 +56,7 @@ def write() -> Path:
     """Write the file; returns where."""
     path = WEB / "build" / "types.ts"
     path.parent.mkdir(exist_ok=True)
-    path.write_text(typescript(Description(OPERATIONS).document()["components"]["schemas"]), encoding="utf-8")
+    path.write_text(typescript(describe(app())["components"]["schemas"]), encoding="utf-8")
     return path
 
 

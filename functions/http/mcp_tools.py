@@ -13,12 +13,12 @@ from typing import Any, ClassVar
 from urllib.parse import urljoin
 
 import azure.durable_functions as df
+from fastapi import Request
 from pydantic import Field
 
 from functions.http.event_stream import NamedFrame, closer, follow_named
 from functions.http.questions import Question, begin_question, deliver_answer, view_at_end
 from functions.http.requests import admitted, note_act, note_list
-from functions.http.responses import Request
 from shared.access.models import UserContext
 from shared.answering.agent_files import agents_for
 from shared.answering.runs import view_run

@@ -11,10 +11,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import azure.durable_functions as df
+from fastapi import Request
 
 from functions.http.event_stream import closer, follow_named
 from functions.http.requests import admitted, claimed_key, client_address, say_replayed
-from functions.http.responses import Request
 from shared.platform.errors import GroundworkError, NotFoundError, TooManyRequestsError
 from shared.platform.instances import Instances
 from shared.platform.tracing import link_to

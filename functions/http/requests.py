@@ -4,9 +4,12 @@ import re
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from functions.http.responses import Request, add_headers, record_refusals
+import azure.durable_functions as df
+from fastapi import Depends, Request
+
+from functions.http.responses import add_headers, record_refusals
 from shared.platform.errors import AccessDeniedError, CallerError, DependencyError, NotAuthenticatedError
 from shared.platform.settings import get_settings
 from shared.platform.telemetry import get_logger, note_fields
@@ -22,6 +25,15 @@ if TYPE_CHECKING:
     from shared.documents.listing import DocumentList
     from shared.platform.models import Model
     from shared.wiring import Services
+
+
+def durable_client(request: Request) -> df.DurableOrchestrationClient:
+    """Return the client that the function was called with."""
+    return request.state.client
+
+
+Durable = Annotated[df.DurableOrchestrationClient, Depends(durable_client)]
+"""A route's parameter: the client of Durable Functions. The route's function must be one that starts work."""
 
 
 async def caller_of(request: Request) -> "UserContext":

@@ -1,34 +1,23 @@
-"""The HTTP dialect: the only module that knows the streaming extension's types.
-
-Importing that extension switches every HTTP function of the app to its request and response types, so all
-of them come from here. Bodies become models, errors become RFC 9457 problem details with `hints`.
-"""
+"""The HTTP dialect: bodies become models, models become responses, errors RFC 9457 problem details."""
 
 import asyncio
 import hashlib
 import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, MutableMapping
 from difflib import get_close_matches
-from functools import wraps
-from inspect import signature
 from typing import TYPE_CHECKING, Any, TypeVar, get_origin
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
-import azure.functions as func
-from azurefunctions.extensions.http.fastapi import JSONResponse, StreamingResponse
-from azurefunctions.extensions.http.fastapi import Request as Request  # re-exported
-from azurefunctions.extensions.http.fastapi import Response as Response
+from fastapi import Request, Response
+from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import BaseModel, ValidationError
-from starlette.convertors import PathConvertor, register_url_convertor
 
 from functions.http.bodies import read_body
 from functions.http.conditions import etag_of, is_known
-from functions.http.request_scope import observed
 from shared.platform.errors import (
     AccessDeniedError,
     BadDocumentError,
     CallerError,
-    DefectError,
     GroundworkError,
     NotAuthenticatedError,
     NotFoundError,
@@ -46,116 +35,10 @@ MAX_BODY_BYTES = 256 * 1024  # of a JSON body; files go elsewhere
 _ADDED = "groundwork.headers"  # in a request's scope, which is its own alone
 _RECORD_REFUSAL = "groundwork.record_refusal"  # likewise
 
-# Of answers that say nothing else. Where the platform signs people in, a cookie says who asks: to a cache in
-# between all of them look alike. And pictures have addresses in answers that are good for two hours.
-_USUAL = {"Cache-Control": "private, no-store", "X-Content-Type-Options": "nosniff"}
 Body = TypeVar("Body", bound=BaseModel)
-Handler = Callable[..., Awaitable[Response]]
 
 
 _FIRST_BYTE_S = 0.1
-
-
-class _AnyPath(PathConvertor):
-    """Matches line breaks, too.
-
-    A request that the extension's route does not match has no answer, and after functionTimeout the host ends
-    the whole worker.
-    """
-
-    regex = r"[\s\S]*"
-
-
-register_url_convertor("path", _AnyPath())
-
-API = "api/"  # host.json has no prefix, because the web page stands at the root
-ROUTES: list[tuple[str, str]] = []
-"""Method and address below `/api` of every route that is registered."""
-
-
-def route(
-    blueprint: Any, method: str, path: str, below: str = API, *, has_query: bool = False
-) -> Callable[[Handler], Any]:
-    """Register a handler for a method and an address, as `endpoint`; `below` is "" for the web page.
-
-    A handler with a parameter `client` gets the client of Durable Functions. Nobody needs a key of the
-    platform: `caller_of` says who asks.
-
-    Args:
-        has_query: the handler reads query parameters, by `read_query`. Without it a call that has any is
-            refused; the web page takes any, because links to it gather some on their way.
-    """
-
-    def register(handler: Handler) -> Any:
-        takes_query = has_query or not below
-        registered: Any = endpoint(f"/{below}{path}", has_query=takes_query)(handler)
-        if "client" in signature(handler).parameters:
-            registered = blueprint.durable_client_input(client_name="client")(registered)
-        anonymous = func.AuthLevel.ANONYMOUS
-        if below == API:
-            ROUTES.append((method, path))
-        return blueprint.route(route=below + path, methods=[method], auth_level=anonymous)(registered)
-
-    return register
-
-
-def endpoint(template: str, *, has_query: bool = True) -> Callable[[Handler], Handler]:
-    """Turn exceptions of a route's handler into problem details; unexpected ones become an opaque 500."""
-
-    def decorate(handler: Handler) -> Handler:
-        @wraps(handler)
-        async def guarded(*args: Any, **kwargs: Any) -> Response:
-            request = kwargs.get("req") or args[0]
-            try:
-                _refuse_foreign_page(request)
-                if not has_query:
-                    _refuse_unknown(request, ())
-                answer = await handler(*args, **kwargs)
-            except GroundworkError as error:
-                await _record_refusal(request, template, error)
-                answer = problem(error)
-            except Exception:  # noqa: BLE001  # defects end here: logged, without internals in the response
-                get_logger().exception("http.defect", function=handler.__name__)
-                answer = problem(DefectError("Something went wrong on our side.", "Try again later."))
-            answer.headers.update(request.scope.get(_ADDED, {}))
-            for name, value in _USUAL.items():
-                answer.headers.setdefault(name, value)
-            return answer
-
-        return observed(guarded, template)
-
-    return decorate
-
-
-def record_refusals(request: Request, record: Callable[[str], Awaitable[None]]) -> None:
-    """Have `record` called with the method and route if this request is refused. It must not raise."""
-    request.scope[_RECORD_REFUSAL] = record
-
-
-async def _record_refusal(request: Request, template: str, error: GroundworkError) -> None:
-    record = request.scope.get(_RECORD_REFUSAL)
-    if record is not None and isinstance(error, AccessDeniedError | NotFoundError):
-        await record(f"{request.method} {template}")
-
-
-def _refuse_foreign_page(request: Request) -> None:
-    """Keep pages of other sites from changing anything with their visitor's cookie.
-
-    Browsers say where a request comes from; programs don't, and carry their identity themselves.
-
-    Raises:
-        AccessDeniedError: a browser sends it for another origin's page.
-    """
-    if request.method in ("GET", "HEAD", "OPTIONS"):
-        return
-    site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
-    # Browsers before 2023 send Origin alone. Behind a proxy the Host is the proxy's.
-    hosts = (request.headers.get("host"), request.headers.get("x-forwarded-host"))
-    is_own = site in ("same-origin", "none") if site else origin is None or urlsplit(origin).netloc in hosts
-    if not is_own:
-        raise AccessDeniedError(
-            "This request comes from a page of another site.", "Use Groundwork's own page."
-        )
 
 
 def address_of(request: Request) -> str:
@@ -163,6 +46,24 @@ def address_of(request: Request) -> str:
     host = get_settings().host
     known = host.public_address if host.public_url or host.in_azure else None  # locally the name has no https
     return known or str(request.base_url).rstrip("/")
+
+
+def added_headers(request: Request) -> Mapping[str, str]:
+    """Return the headers that `add_headers` collected for the response to a request."""
+    headers: Mapping[str, str] = request.scope.get(_ADDED, {})
+    return headers
+
+
+def record_refusals(request: Request, record: Callable[[str], Awaitable[None]]) -> None:
+    """Have `record` called with the method and route if this request is refused. It must not raise."""
+    request.scope[_RECORD_REFUSAL] = record
+
+
+async def record_refusal(request: Request, route: str, error: GroundworkError) -> None:
+    """Call what `record_refusals` was given, if the error is a refusal."""
+    record = request.scope.get(_RECORD_REFUSAL)
+    if record is not None and isinstance(error, AccessDeniedError | NotFoundError):
+        await record(f"{request.method} {route}")
 
 
 def add_headers(request: Request, headers: Mapping[str, str]) -> None:
@@ -187,7 +88,7 @@ def read_query(request: Request, model: type[Body]) -> Body:
     Raises:
         CallerError: one is unknown, or not of the model's shape; names it.
     """
-    _refuse_unknown(request, model.model_fields)
+    refuse_unknown_parameters(request, model.model_fields)
     given = {
         name: [text for text in request.query_params.getlist(name) if text] for name in model.model_fields
     }
@@ -200,7 +101,7 @@ def read_query(request: Request, model: type[Body]) -> Body:
     return validated(model, lambda: model.model_validate(values))
 
 
-def _refuse_unknown(request: Request, known: Collection[str]) -> None:
+def refuse_unknown_parameters(request: Request, known: Collection[str]) -> None:
     """A misspelt parameter would otherwise look like one that changes nothing. Raises CallerError."""
     for unknown in request.query_params:
         if unknown not in known:
@@ -361,14 +262,13 @@ STUCK_AFTER_S = 60.0
 """For one piece. uvicorn takes up again when 48 KiB of its buffer have left: at 1 KB/s that takes 48 s."""
 
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-_Streaming: Any = StreamingResponse  # the extension's name for its web framework's class
 
 
 class _ReaderStuckError(Exception):
     """One piece has not left in STUCK_AFTER_S."""
 
 
-class PatientResponse(_Streaming):  # type: ignore[misc]
+class PatientResponse(StreamingResponse):
     """Pieces as they come; ends without its last one when the reader is stuck."""
 
     async def stream_response(self, send: Send) -> None:
@@ -386,4 +286,4 @@ class PatientResponse(_Streaming):  # type: ignore[misc]
         except _ReaderStuckError:
             get_logger().warning("stream.reader_stalled", error_type="TimeoutError")
         finally:
-            await self.body_iterator.aclose()
+            await self.body_iterator.aclose()  # type: ignore[attr-defined]  # all that come here are generators

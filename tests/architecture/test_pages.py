@@ -10,9 +10,9 @@ import pytest
 
 from cli import errors
 from cli.__main__ import command_tree
+from functions.api import app
 from functions.http.models import ReplyHeaders
-from functions.http.openapi.description import Description
-from functions.http.openapi.operations import OPERATIONS
+from functions.http.openapi.description import describe
 from shared.access.limits import Allowance, limit_headers
 from shared.access.models import UserContext
 from shared.platform import names
@@ -27,8 +27,8 @@ from shared.subagents.policy_models import REASON_WORDS
 from shared.subagents.profiles import PROFILES
 from shared.tools.base import HINTS
 from shared.tools.registry import TOOLS, Binding
+from tests.api_routes import api_routes
 from tests.architecture.source_tree import ROOT, parse, python_files
-from tests.contract.worker.golden import api_routes
 from tests.fakes.services import fake_services
 
 CALLS = re.compile(r"^\| `([A-Z ]+) /([^`]+)` \|", re.MULTILINE)
@@ -151,7 +151,7 @@ def test_every_header_that_is_set_is_documented() -> None:
 
 
 def test_every_described_header_is_documented() -> None:
-    text = json.dumps(Description(OPERATIONS).document())
+    text = json.dumps(describe(app()))
     parameters = set(re.findall(r'"name": "([A-Za-z-]+)", "in": "header"', text))
     assert parameters
     assert {name.lower() for name in parameters} <= {name.lower() for name in HEADER_ROW.findall(REQUESTS)}

@@ -66,7 +66,12 @@ def loaded_by_the_app() -> frozenset[str]:
 
 
 def test_the_app_is_loaded() -> None:
-    assert {"function_app", "functions.chat", "orchestrations.orchestrators"} <= loaded_by_the_app()
+    assert {"function_app", "functions.ingest", "orchestrations.orchestrators"} <= loaded_by_the_app()
+
+
+def test_a_start_loads_no_route() -> None:
+    assert "functions.api" not in loaded_by_the_app()
+    assert "functions.chat" not in loaded_by_the_app()
 
 
 def test_a_start_loads_nothing_that_only_work_needs() -> None:

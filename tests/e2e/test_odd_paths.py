@@ -8,7 +8,7 @@ import pytest
 
 from local.run_all.stack import LocalStack
 from samples.acl import SampleUser
-from tests.contract.worker.golden import read_golden
+from tests.api_routes import api_routes
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300), pytest.mark.attack("path tricks")]
 
@@ -20,14 +20,8 @@ VISITOR = SampleUser("visitor", "Visitor", department="", groups=())
 
 
 def routes() -> list[tuple[str, str]]:
-    """Method and template of every route with a parameter, from the bindings of the app."""
-    return sorted(
-        (method, binding["route"])
-        for function in read_golden().values()
-        for binding in function["bindings"]
-        if binding["type"] == "httpTrigger" and "{" in binding["route"]
-        for method in binding["methods"]
-    )
+    """Method and template of every route with a parameter."""
+    return sorted((method, f"api/{route}") for method, route, _ in api_routes() if "{" in route)
 
 
 def filled(template: str, value: str) -> str:

@@ -12,7 +12,7 @@ from shared.ingestion.parser_process import COPIES
 from shared.platform import names
 from shared.platform.settings import load_settings, setting_fields
 from tests.architecture.source_tree import ROOT
-from tests.contract.worker.golden import read_golden
+from tests.contract.worker.app_bindings import read_app_bindings
 from tests.e2e.access.test_routes import WITHOUT_IDENTITY
 from tests.infra.compiler import Compiler
 from tests.infra.conftest import BICEP, SETS, Deployment
@@ -367,7 +367,7 @@ def test_events_reach_the_blob_trigger_and_the_queue(deployments: Deployments) -
         "Microsoft.EventGrid/systemTopics/eventSubscriptions"
     )
     created, deleted = (one["properties"] for one in subscriptions)
-    bindings = {name: one["bindings"] for name, one in read_golden().items()}
+    bindings = {name: one["bindings"] for name, one in read_app_bindings(ROOT).items()}
     (trigger,) = [name for name, ones in bindings.items() if any(b["type"] == "blobTrigger" for b in ones)]
     address = created["destination"]["properties"]["endpointUrl"]
     assert "/runtime/webhooks/blobs?functionName=Host.Functions.{1}&code={2}'" in address

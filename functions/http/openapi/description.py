@@ -7,12 +7,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from fastapi import FastAPI
 from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, models_json_schema
 
+from functions.http.application import routes_of
+from functions.http.contracts import JSON, PROBLEM, Operation, Reply, Shape, links_of
 from functions.http.models import PathNames, ReplyHeaders
 from functions.http.openapi.examples import example_of, example_values
-from functions.http.openapi.operation import JSON, PROBLEM, Operation, Reply, Shape, links_of
 from shared.platform.errors import (
     AccessDeniedError,
     AuthenticationError,
@@ -129,6 +131,16 @@ class _Schemas(GenerateJsonSchema):
         return {name: value for name, value in made.items() if name != "default" or tells}
 
 
+def operations_of(app: FastAPI) -> list[Operation]:
+    """Return the operations of an app's API, in the order of its routes."""
+    return [Operation.of(route) for route in routes_of(app) if route.include_in_schema]
+
+
+def describe(app: FastAPI) -> Json:
+    """Return the OpenAPI description of an app's API, as plain JSON."""
+    return Description(operations_of(app)).document()
+
+
 class Description:
     """Builds the document for some operations."""
 
@@ -166,7 +178,7 @@ class Description:
             "parameters": list(_parameters(operation)),
             "responses": self._responses(operation),
         }
-        if operation.is_open:
+        if operation.contract.is_open:
             call["security"] = []
         body = self._body(operation)
         if body is not None:
@@ -174,10 +186,10 @@ class Description:
         return call
 
     def _body(self, operation: Operation) -> Json | None:
-        shape = operation.body or operation.form
+        shape = operation.contract.body or operation.contract.form
         if shape is None:
             return None
-        media_type = JSON if operation.body else "multipart/form-data"
+        media_type = JSON if operation.contract.body else "multipart/form-data"
         return {"required": True, "content": {media_type: self._content(shape, "validation", True)}}
 
     def _responses(self, operation: Operation) -> dict[str, Json]:
@@ -192,10 +204,10 @@ class Description:
             response["content"] = {**response["content"], **problem}
             if status in _HEADERS_OF_ERRORS:
                 response["headers"] = _headers(_HEADERS_OF_ERRORS[status])
-        if operation.costs:
+        if operation.contract.costs:
             self._add_limits(responses)
-        if operation.ends_as is not None:
-            self._add_ends(responses, operation.ends_as)
+        if operation.contract.ends_as is not None:
+            self._add_ends(responses, operation.contract.ends_as)
         return dict(sorted(responses.items()))
 
     def _add_limits(self, responses: dict[str, Json]) -> None:
@@ -254,11 +266,11 @@ class Description:
 def _schemas_of(operations: Sequence[Operation]) -> tuple[dict[tuple[Shape, JsonSchemaMode], Json], Json]:
     wanted: dict[tuple[Shape, JsonSchemaMode], None] = {(Problem, "serialization"): None}
     for operation in operations:
-        for shape in (operation.body, operation.form):
+        for shape in (operation.contract.body, operation.contract.form):
             if shape is not None:
                 wanted[shape, "validation"] = None
         shown = [shape for reply in operation.replies for _, shape in reply.contents]
-        for shape in (*shown, operation.ends_as):
+        for shape in (*shown, operation.contract.ends_as):
             if shape is not None:
                 wanted[shape, "serialization"] = None
     references, definitions = models_json_schema(
@@ -279,7 +291,7 @@ def _parameters(operation: Operation) -> Iterable[Json]:
     for name in operation.names:
         example = example_values()[f"PathNames.{name}"]
         yield {"name": name, "in": "path", "required": True, "example": example, **_shown(named[name])}
-    for place, shape in (("query", operation.query), ("header", operation.headers)):
+    for place, shape in (("query", operation.contract.query), ("header", operation.contract.headers)):
         if shape is not None:
             required = shape.model_json_schema().get("required", ())
             for name, schema in _fields(shape).items():
@@ -306,7 +318,7 @@ def _shown(schema: Json) -> Json:
 
 
 def _by_status(operation: Operation) -> dict[int, list[type[GroundworkError]]]:
-    errors = (*operation.all_errors, *_ALWAYS, *(() if operation.is_open else _IN_NEED))
+    errors = (*operation.all_errors, *_ALWAYS, *(() if operation.contract.is_open else _IN_NEED))
     by_status: dict[int, list[type[GroundworkError]]] = {}
     for error in dict.fromkeys(errors):
         by_status.setdefault(error.status, []).append(error)

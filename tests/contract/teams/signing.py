@@ -15,7 +15,6 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from jwt.algorithms import RSAAlgorithm
 
-from functions import teams
 from shared.platform.settings import Settings
 from shared.teams.inbox import ChannelInbox
 from shared.teams.models import BotActivity
@@ -128,7 +127,7 @@ class Messages:
         given = {"Content-Type": "application/json; charset=utf-8", **(headers or {})}
         if authorization is not None:
             given["Authorization"] = authorization
-        transport = httpx.ASGITransport(make_app([teams], None), client=(peer, 50000))
+        transport = httpx.ASGITransport(make_app(None), client=(peer, 50000))
         async with httpx.AsyncClient(
             transport=transport, base_url=f"http://{host}:7071/api", timeout=60
         ) as channel:

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 
 from shared.platform.hashing import digest
-from tests.contract.worker.golden import api_routes
+from tests.api_routes import api_routes
 from tests.e2e.access.corpus import AccessCorpus
 from tests.e2e.access.people import (
     ABSENT,

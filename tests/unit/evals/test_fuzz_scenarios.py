@@ -13,8 +13,8 @@ from evals.fuzz.report import is_clean, report
 from evals.fuzz.scenarios import Player, Told
 from evals.fuzz.things import Things
 from functions.http.openapi.description import Description
-from functions.http.openapi.operations import OPERATIONS
 from shared.conversations.models import ThreadView
+from tests.api_routes import api_operations
 
 CALLS = ("create_thread", "get_thread", "delete_thread")
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -89,7 +89,7 @@ def app(request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 def played(url: str, seed: int = 1, count: int = 12) -> Told:
-    document = Description([one for one in OPERATIONS if one.name in CALLS]).document()
+    document = Description([one for one in api_operations() if one.name in CALLS]).document()
     return Player(document, url, Things(), seed).play(TOKENS, count)
 
 

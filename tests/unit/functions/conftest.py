@@ -4,9 +4,8 @@ from collections.abc import Callable, Iterator
 
 import httpx
 import pytest
-from starlette.applications import Starlette
+from starlette.types import ASGIApp
 
-from functions import document_events, documents, maintenance, pages, uploads
 from shared.ingestion.parser_process import parsers
 from shared.wiring import Services
 from tests.contract.ingestion.models import DIMENSIONS, CountingChatModel, CountingEmbedder
@@ -39,13 +38,12 @@ def durable(services: Services) -> IngestingClient:
 
 
 @pytest.fixture
-def app(durable: IngestingClient) -> Starlette:
-    modules = [documents, pages, uploads, document_events, maintenance]
-    return make_app(modules, durable)
+def app(durable: IngestingClient) -> ASGIApp:
+    return make_app(durable)
 
 
 @pytest.fixture
-def user(app: Starlette) -> AsUser:
+def user(app: ASGIApp) -> AsUser:
     """`user("anna", groups=[…])`: a client that calls as this person."""
 
     def make(user_id: str, **claims: object) -> httpx.AsyncClient:
@@ -55,10 +53,10 @@ def user(app: Starlette) -> AsUser:
 
 
 @pytest.fixture
-def anna(app: Starlette) -> httpx.AsyncClient:
+def anna(app: ASGIApp) -> httpx.AsyncClient:
     return as_user(app, "anna", groups=["engineering"])
 
 
 @pytest.fixture
-def ben(app: Starlette) -> httpx.AsyncClient:
+def ben(app: ASGIApp) -> httpx.AsyncClient:
     return as_user(app, "ben")

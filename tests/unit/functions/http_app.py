@@ -1,20 +1,16 @@
-"""The HTTP functions of blueprints as one ASGI app, over services of the test's choice; no host, no ports."""
+"""The app as its functions serve it, over services of the test's choice; no host, no ports."""
 
 import json
-import re
 import time
-from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
 import azure.durable_functions as df
 import httpx
 import pytest
-from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
+from functions.api import app
 from shared.access.identity import sign_dev_token
 from shared.wiring import Services
 from tests.contract.ingestion.driving import ingest
@@ -49,31 +45,14 @@ class IngestingClient:
         return outcomes
 
 
-def make_app(modules: Sequence[Any], client: object) -> Starlette:
-    """Routes of the modules' blueprints, literal ones first."""
-    routes: list[Route] = []
-    for module in modules:
-        for builder in module.blueprint._function_builders:
-            function = builder._function
-            trigger = function.get_trigger()
-            if trigger.type != "httpTrigger":
-                continue
-            routes.append(_route(trigger, function.get_user_function(), client))
-    routes.sort(key=lambda route: [part[:1] == "{" for part in route.path.split("/")])
-    return Starlette(routes=routes)
+def make_app(client: object) -> ASGIApp:
+    """The app, with this durable client for the routes that start work."""
+    served = app()
 
+    async def with_client(scope: Scope, receive: Receive, send: Send) -> None:
+        await served({**scope, "state": {"client": client}}, receive, send)
 
-def _route(trigger: Any, handler: Any, client: object) -> Route:
-    with_client = getattr(handler, "client_function", None)
-
-    async def answer(request: Request) -> Response:
-        given = {"client": client} if with_client else {}
-        answered: Response = await (with_client or handler)(req=request, **given)
-        return answered
-
-    methods = [getattr(method, "name", method) for method in trigger.methods]
-    path = re.sub(r"\{\*(\w+)\}", r"{\1:path}", trigger.route)
-    return Route(f"/{path}", answer, methods=methods)
+    return with_client
 
 
 def settings_of_tests(**changes: Any) -> Any:
@@ -86,10 +65,10 @@ def connect(monkeypatch: pytest.MonkeyPatch, services: Services) -> None:
     monkeypatch.setattr("functions.http.requests.get_services", lambda: services)
 
 
-def as_user(app: Starlette, user_id: str, **claims: Any) -> httpx.AsyncClient:
+def as_user(served: ASGIApp, user_id: str, **claims: Any) -> httpx.AsyncClient:
     token = sign_dev_token({"sub": user_id, "exp": int(time.time()) + 600, **claims}, SECRET)
     return httpx.AsyncClient(
-        transport=httpx.ASGITransport(app),
+        transport=httpx.ASGITransport(served),
         base_url="http://app/api",
         headers={"Authorization": f"Bearer {token}"},
     )

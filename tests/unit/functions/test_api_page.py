@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
-from functions import api_page
 from tests.fakes.services import fake_services
 from tests.unit.functions.http_app import IngestingClient, make_app, problem_of, settings_of_tests
 
 if TYPE_CHECKING:
-    from starlette.applications import Starlette
+    from starlette.types import ASGIApp
 
     from shared.wiring import Services
 
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 @pytest.fixture(name="nobody")
 def make_nobody() -> httpx.AsyncClient:
     services: Services = fake_services(settings=settings_of_tests())
-    app: Starlette = make_app([api_page], IngestingClient(services))
+    app: ASGIApp = make_app(IngestingClient(services))
     return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://app")
 
 

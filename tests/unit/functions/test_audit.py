@@ -6,9 +6,8 @@ from typing import Any
 
 import httpx
 import pytest
-from starlette.applications import Starlette
+from starlette.types import ASGIApp
 
-from functions import audit, documents, mcp, pages, search, uploads, users
 from functions.http import responses
 from shared.access import audit_trail
 from shared.access.audit_trail import AuditTrail
@@ -33,8 +32,8 @@ pytestmark = pytest.mark.attack("audit trail")
 
 
 @pytest.fixture
-def app(durable: IngestingClient) -> Starlette:
-    return make_app([audit, documents, mcp, pages, search, uploads, users], durable)
+def app(durable: IngestingClient) -> ASGIApp:
+    return make_app(durable)
 
 
 async def entries(user: AsUser, query: str = "") -> list[dict[str, Any]]:
@@ -199,7 +198,7 @@ async def test_an_entry_has_the_address_that_the_front_end_saw_rather_than_a_cla
     platform = {"website_auth_enabled": True, "website_site_name": "app"}
     settings = fake_settings(**platform) if hosted_in_azure else settings_of_tests()
     connect(monkeypatch, fake_services(settings=settings))
-    app = make_app([audit, search], client=None)
+    app = make_app(client=None)
     olga = as_user(app, "olga", roles=["admin"])
     if hosted_in_azure:
         olga.headers["X-MS-CLIENT-PRINCIPAL"] = header(ME, ("tid", TENANT), ("roles", "admin"))

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from functions import threads
 from functions.http.bodies import MAX_FIELDS_BYTES, FileForm, file_parts, read_body
 from shared.platform.errors import CallerError, PayloadTooLargeError, SlowBodyError
 from shared.wiring import Services
@@ -68,7 +67,7 @@ def services(monkeypatch: pytest.MonkeyPatch) -> Services:
 
 @pytest.fixture
 def anna(services: Services) -> httpx.AsyncClient:
-    return as_user(make_app([threads], IngestingClient(services)), "anna")
+    return as_user(make_app(IngestingClient(services)), "anna")
 
 
 async def test_refusals_over_http_say_the_limit(
@@ -99,7 +98,7 @@ async def test_the_time_to_wait_is_rounded_up_so_that_the_next_try_succeeds(
 ) -> None:
     services = fake_services(settings=settings_of_tests(rate_limit_per_minute=7))
     connect(monkeypatch, services)
-    anna = as_user(make_app([threads], IngestingClient(services)), "anna")
+    anna = as_user(make_app(IngestingClient(services)), "anna")
     started = time.monotonic()
     *_, refused = [await anna.post("/threads", json={}) for _ in range(8)]
     remaining_s = 60 / 7 - (time.monotonic() - started)

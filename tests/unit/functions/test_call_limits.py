@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from functions import chat, completions, mcp, runs, summaries, threads
+from functions import completions
 from functions.http import mcp_tools, responses
 from tests.fakes.models import ScriptedChatModel
 from tests.fakes.services import fake_services, fake_settings
@@ -36,7 +36,7 @@ async def asking(monkeypatch: pytest.MonkeyPatch, **limits: Any) -> tuple[httpx.
     monkeypatch.setattr(mcp_tools, "ANSWER_WITHIN_S", 1.0)
     durable = AskingClient(services)
     durable.holds = True
-    app = make_app([chat, completions, mcp, runs, threads], durable)
+    app = make_app(durable)
     return as_user(app, "anna", groups=["engineering"]), durable
 
 
@@ -97,7 +97,7 @@ async def test_repeats_of_a_summary_count_as_calls(monkeypatch: pytest.MonkeyPat
     services = fake_services(settings=settings, chat_model=ScriptedChatModel(answer=by_rule))
     await add_corpus(services)
     connect(monkeypatch, services)
-    anna = as_user(make_app([summaries], SummarisingClient(services)), "anna")
+    anna = as_user(make_app(SummarisingClient(services)), "anna")
     order = {"doc_ids": ["manual"]}
     answers = [await anna.post("/summaries", json=order, headers=KEY) for _ in range(3)]
     assert [one.status_code == 429 for one in answers] == [False, False, True]

@@ -5,9 +5,8 @@ from typing import Any
 
 import httpx
 import pytest
-from starlette.applications import Starlette
+from starlette.types import ASGIApp
 
-from functions import maintenance, users
 from shared.platform.errors import AuthenticationError, CallTimeoutError, DependencyError
 from tests.fakes.directory import InMemoryDirectory
 from tests.fakes.services import fake_services, fake_settings
@@ -24,10 +23,10 @@ from tests.unit.functions.http_app import (
 PRINCIPAL = "X-MS-CLIENT-PRINCIPAL"
 
 
-def app_of(monkeypatch: pytest.MonkeyPatch, directory: InMemoryDirectory, settings: Any) -> Starlette:
+def app_of(monkeypatch: pytest.MonkeyPatch, directory: InMemoryDirectory, settings: Any) -> ASGIApp:
     services = fake_services(settings=settings, directory=directory)
     connect(monkeypatch, services)
-    return make_app([users, maintenance], IngestingClient(services))
+    return make_app(IngestingClient(services))
 
 
 @pytest.fixture

@@ -6,9 +6,8 @@ from typing import Any
 
 import httpx
 import pytest
-from starlette.applications import Starlette
+from starlette.types import ASGIApp
 
-from functions import metrics, runs, threads
 from shared.access.models import UserContext
 from shared.answering.inline import run_to_end
 from shared.answering.runs import begin_run
@@ -37,8 +36,8 @@ async def services(monkeypatch: pytest.MonkeyPatch) -> Services:
 
 
 @pytest.fixture
-def app(services: Services) -> Starlette:
-    return make_app([metrics, runs, threads], IngestingClient(services))
+def app(services: Services) -> ASGIApp:
+    return make_app(IngestingClient(services))
 
 
 async def begun(services: Services, **more: Any) -> RunRequest:
@@ -51,7 +50,7 @@ async def answered(services: Services, **more: Any) -> RunRequest:
     return request
 
 
-async def measured(app: Starlette, **query: str) -> dict[str, Any]:
+async def measured(app: ASGIApp, **query: str) -> dict[str, Any]:
     told = await as_user(app, "olga", roles=["admin"]).get("/metrics/quality", params=query)
     assert told.status_code == 200, told.text
     metrics: dict[str, Any] = told.json()
@@ -68,7 +67,7 @@ def kinds(services: Services) -> list[str]:
 
 
 async def test_a_rating_is_kept_shown_and_counted(
-    services: Services, anna: httpx.AsyncClient, app: Starlette
+    services: Services, anna: httpx.AsyncClient, app: ASGIApp
 ) -> None:
     request = await answered(services)
     said = {"rating": 4, "thumb": "up", "reasons": ["well_sourced"], "comment": "  Good. "}
@@ -85,7 +84,7 @@ async def test_a_rating_is_kept_shown_and_counted(
     assert (ratings["rated"], ratings["average"], ratings["thumbs_up"], ratings["comments"]) == (1, 4, 1, 1)
 
 
-async def test_the_last_rating_counts(services: Services, anna: httpx.AsyncClient, app: Starlette) -> None:
+async def test_the_last_rating_counts(services: Services, anna: httpx.AsyncClient, app: ASGIApp) -> None:
     request = await answered(services)
     for body in ({"rating": 5, "comment": "Great."}, {"thumb": "down", "reasons": ["wrong"]}):
         assert (await anna.put(f"/runs/{request.run_id}/feedback", json=body)).status_code == 200
@@ -96,9 +95,7 @@ async def test_the_last_rating_counts(services: Services, anna: httpx.AsyncClien
     assert ratings["reasons"] == {"wrong": 1}
 
 
-async def test_a_rating_can_be_taken_back(
-    services: Services, anna: httpx.AsyncClient, app: Starlette
-) -> None:
+async def test_a_rating_can_be_taken_back(services: Services, anna: httpx.AsyncClient, app: ASGIApp) -> None:
     request = await answered(services)
     await anna.put(f"/runs/{request.run_id}/feedback", json={"rating": 1})
     for _ in range(2):
@@ -155,7 +152,7 @@ async def test_strange_ratings_are_refused(
 
 
 async def test_each_source_counts_once_and_each_answer_once(
-    services: Services, anna: httpx.AsyncClient, app: Starlette
+    services: Services, anna: httpx.AsyncClient, app: ASGIApp
 ) -> None:
     first, second = await answered(services), await answered(services)
     for _ in range(2):
@@ -241,7 +238,7 @@ async def test_the_measures_are_for_administrators(anna: httpx.AsyncClient) -> N
     assert problem_of(await anna.get("/metrics/quality")) == (403, "AccessDeniedError")
 
 
-async def test_the_measures_of_one_project(services: Services, app: Starlette) -> None:
+async def test_the_measures_of_one_project(services: Services, app: ASGIApp) -> None:
     await answered(services)
     await answered(services, project_id="pumps")
     told = await measured(app, project_id="pumps", hours="1")
@@ -250,6 +247,6 @@ async def test_the_measures_of_one_project(services: Services, app: Starlette) -
 
 
 @pytest.mark.parametrize("hours", ["0", "721", "-1", "1.5", "a", "²"])
-async def test_strange_hours_are_refused(hours: str, app: Starlette) -> None:
+async def test_strange_hours_are_refused(hours: str, app: ASGIApp) -> None:
     told = await as_user(app, "olga", roles=["admin"]).get("/metrics/quality", params={"hours": hours})
     assert problem_of(told) == (400, "InvalidRequestError")

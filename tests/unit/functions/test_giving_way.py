@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from functions import chat
 from orchestrations.activities import perform_step, take_sub_agent_turn
 from shared import wiring
 from shared.answering import effects
@@ -57,7 +56,7 @@ async def test_a_question_counts_from_its_request_on(monkeypatch: pytest.MonkeyP
     was_busy = list[bool]()
     services = await corpus_services(settings=settings_of_tests())
     connect(monkeypatch, services)
-    anna = as_user(make_app([chat], WatchingClient(services)), "anna", groups=["engineering"])
+    anna = as_user(make_app(WatchingClient(services)), "anna", groups=["engineering"])
     await anna.post("/chat", json={"question": "At what pressure does the pump run?", "stream": False})
     assert was_busy == [True]
 

@@ -24,7 +24,7 @@ async def test_strangers_share_one_look_at_the_stores_and_only_known_callers_lea
     monkeypatch.setattr(health, "_LAST", health._Check())
     connect(monkeypatch, services)
     monkeypatch.setattr("shared.wiring.get_services", lambda: services)
-    app = make_app([health], IngestingClient(services))
+    app = make_app(IngestingClient(services))
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://app/api") as nobody:
         anonymous = [await nobody.get("/health/ready") for _ in range(3)]
     known = await as_user(app, "anna").get("/health/ready")

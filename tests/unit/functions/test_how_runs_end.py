@@ -6,9 +6,8 @@ from typing import Any
 
 import httpx
 import pytest
-from starlette.applications import Starlette
+from starlette.types import ASGIApp
 
-from functions import audit, runs, users
 from shared.answering.effects import perform_metered
 from shared.answering.inline import run_to_end
 from shared.answering.loop import LoopState, next_action, observe, start
@@ -62,7 +61,7 @@ class Pausing(ScriptedChatModel):
 def make_http(monkeypatch: pytest.MonkeyPatch) -> Callable[[Services], httpx.AsyncClient]:
     def make(services: Services) -> httpx.AsyncClient:
         connect(monkeypatch, services)
-        return as_user(make_app([runs, users], Client()), ANNA.user_id, groups=["engineering"])
+        return as_user(make_app(Client()), ANNA.user_id, groups=["engineering"])
 
     return make
 
@@ -90,7 +89,7 @@ async def test_run_cancelled_while_its_answer_is_read_is_charged(
         assert 1000 < await charged(http) < 10_000, "what the call didn't use is given back"
 
 
-async def acts(app: Starlette) -> list[tuple[str, list[str]]]:
+async def acts(app: ASGIApp) -> list[tuple[str, list[str]]]:
     async with as_user(app, "olga", roles=["admin"]) as olga:
         entries = (await olga.get("/audit?user_id=anna")).json()["entries"]
     return [(one["action"], one["doc_ids"]) for one in reversed(entries)]
@@ -105,7 +104,7 @@ async def test_answer_read_from_the_stream_of_a_cancelled_run_is_on_record(
     model = Pausing(f"<answer>It runs at 15 bar. {quoting}")
     services = await corpus_services(chat_model=model, settings=settings_of_tests(subagents_enabled=False))
     connect(monkeypatch, services)
-    app = make_app([audit, runs, users], Client())
+    app = make_app(Client())
     assert isinstance(services.run_log, InMemoryRunLog)
     request = await begin_run(ChatRequest(question=QUESTION), ANNA, services)
     run = asyncio.create_task(run_to_end(request.run_id, services))

@@ -7,9 +7,8 @@ from typing import Any
 
 import httpx
 import pytest
-from starlette.applications import Starlette
+from starlette.types import ASGIApp
 
-from functions import audit, documents, pages, uploads
 from shared.platform.names import DOCUMENTS
 from shared.platform.web_pages import WebPages, connect_web_pages
 from shared.wiring import Services
@@ -26,8 +25,8 @@ ROBOTS = b"User-agent: *\nDisallow: /private/\n"
 
 
 @pytest.fixture
-def app(durable: IngestingClient) -> Starlette:
-    return make_app([audit, documents, pages, uploads], durable)
+def app(durable: IngestingClient) -> ASGIApp:
+    return make_app(durable)
 
 
 class Site:

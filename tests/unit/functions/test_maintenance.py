@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from functions import maintenance
+from functions import reconciliation as reconciliation_timer
 from shared.documents.ids import document_id
 from shared.ingestion import reconciliation
 from shared.ingestion.audit import audit
@@ -40,7 +40,7 @@ async def document(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def reconcile(durable: IngestingClient) -> tuple[dict[str, int], list[str]]:
-    report = await maintenance._reconcile(durable)
+    report = await reconciliation_timer.reconcile(durable)
     return report.started, await durable.run()
 
 
@@ -183,7 +183,7 @@ async def test_a_run_starts_so_many_and_tells_how_many_are_left(
     monkeypatch.setattr(reconciliation, "MAX_STARTS", 2)
     for number in range(5):
         await services.blobs.write(DOCUMENTS, f"new-{number}.md", GUIDE)
-    report = await maintenance._reconcile(durable)
+    report = await reconciliation_timer.reconcile(durable)
     assert (report.started, report.left) == ({"not_ingested": 2}, 3)
 
 
@@ -209,7 +209,7 @@ async def test_rows_that_nothing_stands_behind_are_removed(
     )
     await services.content_index.upload([{"block_id": "ghost-1-0", "doc_id": "ghost"}])
     assert kinds(await audit(services)) == ["blocks_orphaned", "row_orphaned"]
-    assert (await maintenance._reconcile(durable)).removed_orphans == 1
+    assert (await reconciliation_timer.reconcile(durable)).removed_orphans == 1
     assert kinds(await audit(services)) == []
 
 
@@ -223,8 +223,8 @@ async def test_what_lies_in_the_poison_queues_is_told_whatever_becomes_of_the_co
     async def broken(*_: object) -> None:
         raise DependencyError("The search service is not reached.", "Try again.")
 
-    monkeypatch.setattr(maintenance, "_reconcile", broken)
-    timer = getattr(maintenance.reconcile_documents, "_function").get_user_function()  # noqa: B009
+    monkeypatch.setattr(reconciliation_timer, "reconcile", broken)
+    timer = getattr(reconciliation_timer.reconcile_documents, "_function").get_user_function()  # noqa: B009
     with pytest.raises(DependencyError):
         await timer.client_function(None, None)
     assert json.loads(caplog.records[0].getMessage())["event"] == "poison.found"
@@ -295,13 +295,13 @@ async def test_the_log_tells_of_events_that_were_given_up_by_queue_alone(
 ) -> None:
     caplog.set_level(logging.INFO, LOGGER_NAME)
     assert isinstance(services.poison, InMemoryPoisonQueues)
-    await maintenance._tell_poison()
+    await reconciliation_timer._tell_poison()
     assert caplog.records == []
     message = PoisonMessage(
         queue="q", message_id="1", inserted_at=None, dequeue_count=5, blob_name="secret.md"
     )
     services.poison.messages += [message, message.model_copy(update={"message_id": "2"})]
-    await maintenance._tell_poison()
+    await reconciliation_timer._tell_poison()
     told = json.loads(caplog.records[0].getMessage())
     assert (told["event"], told["queues"]) == ("poison.found", {"q": 2})
     assert "secret.md" not in caplog.text

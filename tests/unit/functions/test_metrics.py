@@ -3,9 +3,8 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from starlette.applications import Starlette
+from starlette.types import ASGIApp
 
-from functions import metrics
 from shared.subagents.metrics import ChildRecord, note_decision
 from shared.subagents.policy_models import DelegationPolicyOutput
 from shared.wiring import Services
@@ -18,8 +17,8 @@ DELEGATE = DelegationPolicyOutput(
 
 
 @pytest.fixture
-def app(durable: IngestingClient) -> Starlette:
-    return make_app([metrics], durable)
+def app(durable: IngestingClient) -> ASGIApp:
+    return make_app(durable)
 
 
 async def test_only_administrators_may_ask(user: AsUser) -> None:

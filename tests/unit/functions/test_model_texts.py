@@ -9,9 +9,8 @@ from typing import Any
 
 import httpx
 import pytest
-from starlette.applications import Starlette
+from starlette.types import ASGIApp
 
-from functions import chat, completions, runs
 from functions.http import responses
 from shared.platform.language_models.models import ModelTurn, ToolCall
 from shared.runs.plan import PlannedTodo
@@ -54,7 +53,7 @@ async def asker(monkeypatch: pytest.MonkeyPatch, *replies: Any, title: str = "")
         await services.documents_index.merge([{"doc_id": "report-2023", "title": title}])
     connect(monkeypatch, services)
     monkeypatch.setattr(responses, "get_settings", lambda: services.settings)
-    app: Starlette = make_app([chat, completions, runs], AskingClient(services))
+    app: ASGIApp = make_app(AskingClient(services))
     return as_user(app, "anna", groups=["engineering"])
 
 

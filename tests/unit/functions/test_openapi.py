@@ -9,26 +9,34 @@ import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 from pydantic import ValidationError
 
+from functions.api import app
+from functions.http.application import routes_of
+from functions.http.contracts import JSON, PROBLEM
 from functions.http.models import ListQuery, PathNames, SearchQuery
-from functions.http.openapi.description import VERSION, Description, attributed, field_words
+from functions.http.openapi.description import VERSION, attributed, describe, field_words
 from functions.http.openapi.examples import example_of, example_values
-from functions.http.openapi.operation import JSON, PROBLEM
-from functions.http.openapi.operations import OPERATIONS
 from shared.platform.models import Model
+from tests.api_routes import api_operations, api_routes
 from tests.architecture.source_tree import ROOT
 from tests.contract.api.described import Described
-from tests.contract.worker.golden import api_routes
 
 
 @pytest.fixture(name="document", scope="module")
 def make_document() -> dict[str, Any]:
-    return Description(OPERATIONS).document()
+    return describe(app())
 
 
 def test_every_route_is_described_and_no_other() -> None:
-    routes = api_routes()
-    assert {(one.method, one.route, one.name) for one in OPERATIONS} == routes
-    assert len(OPERATIONS) == len(routes)
+    described = {(method, path) for path, calls in describe(app())["paths"].items() for method in calls}
+    served = {
+        (method.lower(), route.path_format.removeprefix("/api"))
+        for route in routes_of(app())
+        if route.path_format.startswith("/api/")
+        for method in route.methods or ()
+    }
+    assert described == served
+    names = [name for _, _, name in api_routes()]
+    assert len(names) == len(set(names)) == len(served)
 
 
 def test_it_is_a_valid_description(document: dict[str, Any]) -> None:
@@ -201,11 +209,11 @@ def examples_in(content: dict[str, Any], document: dict[str, Any]) -> list[Any]:
 
 
 def test_the_app_takes_the_examples_of_bodies(document: dict[str, Any]) -> None:
-    for operation in OPERATIONS:
-        if operation.body is not None:
+    for operation in api_operations():
+        if operation.contract.body is not None:
             call = document["paths"][f"/{operation.route}"][operation.method.lower()]
             example = call["requestBody"]["content"][JSON]["example"]
-            operation.body.model_validate_json(json.dumps(example))
+            operation.contract.body.model_validate_json(json.dumps(example))
 
 
 def test_a_text_without_a_value_is_named() -> None:

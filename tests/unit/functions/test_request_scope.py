@@ -7,15 +7,14 @@ from collections.abc import AsyncIterator
 
 import httpx
 import pytest
+from fastapi import APIRouter
 from opentelemetry.trace import SpanKind, StatusCode
-from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
-from starlette.routing import Route
 
-from functions import pages
-from functions.http.request_scope import consumed
-from functions.http.responses import endpoint
+from functions.http.application import ObservedRoute, build_app
+from functions.http.contracts import contract
+from functions.http.trigger_scope import trigger_scope
 from shared.platform import tracing
 from shared.platform.errors import DependencyError, NotFoundError
 from shared.platform.telemetry import LOGGER_NAME, get_logger, note_fields, pseudonym
@@ -53,13 +52,13 @@ async def follow(req: Request) -> Response:
     return StreamingResponse(frames())
 
 
-HANDLERS = {"/api/runs/{run_id}": get_run, "/api/runs/{run_id}/events": follow}
-
-ROUTES = [Route(template, endpoint(template)(handler)) for template, handler in HANDLERS.items()]
+ROUTER = APIRouter(route_class=ObservedRoute)
+ROUTER.get("/api/runs/{run_id}", **contract(""))(get_run)
+ROUTER.get("/api/runs/{run_id}/events", **contract(""))(follow)
 
 
 async def get(path: str, **headers: str) -> httpx.Response:
-    transport = httpx.ASGITransport(Starlette(routes=ROUTES))
+    transport = httpx.ASGITransport(build_app([ROUTER]))
     async with httpx.AsyncClient(transport=transport, base_url="http://app/api") as client:
         return await client.get(path, headers={**HEADERS, **headers})
 
@@ -120,7 +119,7 @@ async def test_the_span_of_a_stream_is_as_long_as_the_stream(
 async def test_a_span_has_the_route_of_its_request_whatever_the_parameters_are(
     recorded: Recorded, doc_id: str
 ) -> None:
-    app = make_app([pages], client=None)
+    app = make_app(client=None)
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://app/api") as client:
         await client.get(f"/documents/{doc_id}/pages/7")
     assert recorded.names == ["GET /api/documents/{doc_id}/pages/{page}"]
@@ -152,7 +151,7 @@ async def test_an_event_begins_a_trace_and_its_fields_are_in_the_log(
     recorded: Recorded, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, LOGGER_NAME)
-    async with consumed("remember_turn", run_id="r1", thread_id="t1"):
+    async with trigger_scope("remember_turn", run_id="r1", thread_id="t1"):
         get_logger().info("turn.remembered")
     span = recorded.one("remember_turn")
     assert (span.kind, span.parent) == (SpanKind.CONSUMER, None)
@@ -164,21 +163,21 @@ async def test_an_event_begins_a_trace_and_its_fields_are_in_the_log(
 
 async def test_two_events_are_two_traces(recorded: Recorded) -> None:
     for _ in range(2):
-        async with consumed("blob_created"):
+        async with trigger_scope("blob_created"):
             pass
     assert len({span.context.trace_id for span in recorded.all if span.context}) == 2
 
 
 async def test_one_inside_a_request_is_part_of_its_trace(recorded: Recorded) -> None:
     with tracing.root("request", "server"):
-        async with consumed("reconcile_documents"):
+        async with trigger_scope("reconcile_documents"):
             pass
     assert recorded.parent_of("reconcile_documents") == "request"
 
 
 async def test_one_that_fails_says_so_and_raises(recorded: Recorded) -> None:
     with pytest.raises(ZeroDivisionError):
-        async with consumed("erase_turns", thread_id="t1"):
+        async with trigger_scope("erase_turns", thread_id="t1"):
             raise ZeroDivisionError("SECRET")
     assert recorded.attributes("erase_turns")["error.type"] == "ZeroDivisionError"
     assert "SECRET" not in str(recorded.one("erase_turns").status.description)

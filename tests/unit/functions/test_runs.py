@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from functions import maintenance, runs
+from functions import reconciliation as reconciliation_timer
 from shared.access.models import UserContext
 from shared.answering.runs import begin_run
 from shared.ingestion import reconciliation
@@ -59,7 +59,7 @@ async def test_cancelling_ends_the_run_first_and_then_its_sub_agents(
     connect(monkeypatch, services)
     run_id, made = await delegated(services)
     client = Client(fails=fails)
-    app = make_app([runs], client)
+    app = make_app(client)
     async with as_user(app, ANNA.user_id) as http:
         answered = await http.post(f"/runs/{run_id}/cancel")
     assert (answered.status_code, answered.json()["status"]) == (200, "cancelled")
@@ -79,7 +79,7 @@ async def test_a_run_that_ended_so_long_ago_that_its_log_is_gone_is_one_that_has
     await services.runs.replace(record.model_copy(update=ended))
     await services.run_log.delete(request.run_id)
     await services.blobs.write(RUN_LOG, answer_path(request.run_id), b'{"run_id": "r", "text": "Because."}')
-    async with as_user(make_app([runs], Client()), ANNA.user_id) as http:
+    async with as_user(make_app(Client()), ANNA.user_id) as http:
         assert (await http.post(f"/runs/{request.run_id}/cancel")).status_code == answered
 
 
@@ -107,7 +107,7 @@ async def test_a_row_that_cannot_be_removed_stops_no_other_and_is_told(
         await delete(keys)
 
     monkeypatch.setattr(services.content_index, "delete", refusing)
-    report = await maintenance._reconcile(durable)
+    report = await reconciliation_timer.reconcile(durable)
     assert (report.removed_orphans, report.left) == (2, 1)
     told = [json.loads(record.getMessage())["event"] for record in caplog.records]
     assert {"document.reconcile_failed", "documents.reconciled"} <= set(told)
@@ -118,7 +118,7 @@ async def test_removals_are_begun_for_a_while_only_and_the_rest_is_counted(
 ) -> None:
     monkeypatch.setattr(reconciliation, "REMOVALS_S", 0.0)
     await leave_blocks_of_ghosts(services)
-    report = await maintenance._reconcile(durable)
+    report = await reconciliation_timer.reconcile(durable)
     assert (report.removed_orphans, report.left) == (0, len(GHOSTS))
 
 
@@ -134,5 +134,5 @@ async def test_rows_of_a_file_that_is_sent_again_meanwhile_stay(
         await services.content_index.upload([fresh])
 
     monkeypatch.setattr(services.content_index, "delete", shown_a_while_longer)
-    await maintenance._reconcile(durable)
+    await reconciliation_timer.reconcile(durable)
     assert fresh["block_id"] in services.content_index.rows  # type: ignore[attr-defined]

@@ -2,7 +2,6 @@
 
 import pytest
 
-from functions import search
 from shared.platform.errors import DependencyError
 from shared.retrieval import documents
 from tests.fakes.models import HashingEmbedder
@@ -21,7 +20,7 @@ async def test_without_the_embedder_passages_are_found_by_their_words(
 
     services.embedder = Replaced(HashingEmbedder(), embed=failing)
     connect(monkeypatch, services)
-    app = make_app([search], IngestingClient(services))
+    app = make_app(IngestingClient(services))
     found = await as_user(app, "anna").post("/search", json={"query": "revenue"})
     assert found.status_code == 200
     assert "48 million" in found.text
@@ -30,7 +29,7 @@ async def test_without_the_embedder_passages_are_found_by_their_words(
 async def test_what_only_documents_have_narrows_a_search(monkeypatch: pytest.MonkeyPatch) -> None:
     services = await corpus_services(settings=settings_of_tests())
     connect(monkeypatch, services)
-    anna = as_user(make_app([search], IngestingClient(services)), "anna")
+    anna = as_user(make_app(IngestingClient(services)), "anna")
     for doc_id, changes in {
         "report-2023": {
             "tags": ["finance", "old"],
@@ -70,7 +69,7 @@ async def test_a_wrong_address_of_a_search_is_refused(
 ) -> None:
     services = await corpus_services(settings=settings_of_tests())
     connect(monkeypatch, services)
-    refused = await as_user(make_app([search], IngestingClient(services)), "anna").get(address)
+    refused = await as_user(make_app(IngestingClient(services)), "anna").get(address)
     assert refused.status_code == 400
     assert refused.json()["detail"].startswith(detail)
 
@@ -81,5 +80,5 @@ async def test_filters_that_too_many_documents_pass_are_refused(monkeypatch: pyt
     services = await corpus_services(settings=settings_of_tests())
     connect(monkeypatch, services)
     body = {"query": "revenue", "filters": {"upload_date": {"start": "2020-01-01"}}}
-    refused = await as_user(make_app([search], IngestingClient(services)), "anna").post("/search", json=body)
+    refused = await as_user(make_app(IngestingClient(services)), "anna").post("/search", json=body)
     assert (refused.status_code, refused.json()["title"]) == (400, "InvalidQueryError")

@@ -7,9 +7,8 @@ from typing import Any
 
 import httpx
 import pytest
-from starlette.applications import Starlette
+from starlette.types import ASGIApp
 
-from functions import chat, runs, summaries, threads
 from shared.access.idempotency import LIFETIME, purge_old_requests
 from shared.access.limits import release
 from shared.access.user_limit_store import Slot
@@ -51,8 +50,8 @@ def durable(services: Services) -> AskingClient:
 
 
 @pytest.fixture
-def app(durable: AskingClient) -> Starlette:
-    return make_app([chat, threads, runs], durable)
+def app(durable: AskingClient) -> ASGIApp:
+    return make_app(durable)
 
 
 def slots_of(services: Services) -> list[str]:
@@ -71,7 +70,7 @@ async def test_wherever_the_process_dies_a_repeat_makes_one_run(
         body["thread_id"] = (await new_thread(None, ANNA, services.threads)).thread_id
     durable, death = AskingClient(services), Death(at, is_behind=is_behind)
     durable.holds, durable.death = True, death
-    anna = as_user(make_app([chat], durable), "anna", groups=["engineering"])
+    anna = as_user(make_app(durable), "anna", groups=["engineering"])
     connect(monkeypatch, death.mortal(services, WRITES))
     with pytest.raises((Died, BaseExceptionGroup)):
         await anna.post("/chat", json=body, headers=LATER)
@@ -296,7 +295,7 @@ async def test_a_run_that_waited_for_its_repeat_has_all_its_time_and_the_rights_
 ) -> None:
     durable, death = AskingClient(services), Death(at, is_behind=False)
     durable.holds, durable.death = True, death
-    engineer = as_user(make_app([chat, runs], durable), "anna", groups=["engineering"])
+    engineer = as_user(make_app(durable), "anna", groups=["engineering"])
     connect(monkeypatch, death.mortal(services, WRITES))
     with pytest.raises((Died, BaseExceptionGroup)):
         await engineer.post("/chat", json=QUESTION, headers=LATER)
@@ -306,7 +305,7 @@ async def test_a_run_that_waited_for_its_repeat_has_all_its_time_and_the_rights_
     assert claim is not None
     with suppress(NotFoundError):  # it did not come so far
         await aged(services, claim.resource_id, timedelta(hours=3))
-    again = as_user(make_app([chat, runs], durable), "anna")
+    again = as_user(make_app(durable), "anna")
     run_id = (await again.post("/chat", json=QUESTION, headers=LATER)).json()["run_id"]
     await durable.run(run_id)
     answer = (await again.get(f"/runs/{run_id}")).json()["answer"]
@@ -339,7 +338,7 @@ async def test_a_slow_request_leaves_the_run_that_an_equal_one_has_set_to_work(
     """A process claimed the key and died; then the same question comes twice."""
     durable = AskingClient(services)
     durable.holds = True
-    app = make_app([chat], durable)
+    app = make_app(durable)
     quick, slow = as_user(app, "anna", groups=["engineering"]), as_user(app, "anna")
     connect(monkeypatch, Death(1, is_behind=False).mortal(services, WRITES))
     with pytest.raises((Died, BaseExceptionGroup)):
@@ -399,7 +398,7 @@ async def never_begun(person: httpx.AsyncClient, durable: SummarisingClient) -> 
 async def test_a_summary_that_waited_for_its_repeat_has_all_its_time_and_the_rights_of_now(
     summarising: SummarisingClient,
 ) -> None:
-    app = make_app([summaries], summarising)
+    app = make_app(summarising)
     engineer, anna = as_user(app, "anna", groups=["engineering"]), as_user(app, "anna")
     summary_id = await never_begun(engineer, summarising)
     services, now = summarising.services, datetime.now(UTC)
@@ -420,7 +419,7 @@ async def test_a_summary_that_waited_for_its_repeat_has_all_its_time_and_the_rig
 async def test_a_slow_order_leaves_the_summary_that_an_equal_one_has_set_to_work(
     monkeypatch: pytest.MonkeyPatch, summarising: SummarisingClient, *, has_ended: bool, is_stored: bool
 ) -> None:
-    app = make_app([summaries], summarising)
+    app = make_app(summarising)
     quick, slow = as_user(app, "anna", groups=["engineering"]), as_user(app, "anna")
     summary_id = await never_begun(quick, summarising)
     services = summarising.services

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import httpx
 import pytest
-from starlette.applications import Starlette
+from starlette.types import ASGIApp
 
-from functions import site, threads
+from functions import site
 from functions.site import _upload_source
 from tests.fakes.services import fake_services
 from tests.unit.functions.http_app import IngestingClient, as_user, connect, make_app, settings_of_tests
@@ -26,15 +26,15 @@ def make_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture(name="app")
-def make_site(monkeypatch: pytest.MonkeyPatch) -> Starlette:
+def make_site(monkeypatch: pytest.MonkeyPatch) -> ASGIApp:
     services = fake_services(settings=settings_of_tests())
     connect(monkeypatch, services)
     monkeypatch.setattr(site, "get_settings", lambda: services.settings)
-    return make_app([site, threads], IngestingClient(services))
+    return make_app(IngestingClient(services))
 
 
 @pytest.fixture(name="browser")
-async def make_browser(app: Starlette, folder: Path) -> httpx.AsyncClient:
+async def make_browser(app: ASGIApp, folder: Path) -> httpx.AsyncClient:
     return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://app")
 
 
@@ -111,7 +111,7 @@ async def test_limits_and_formats_are_for_everybody(browser: httpx.AsyncClient) 
     ],
 )
 async def test_pages_of_other_sites_change_nothing(
-    app: Starlette, headers: dict[str, str], status: int
+    app: ASGIApp, headers: dict[str, str], status: int
 ) -> None:
     async with as_user(app, "anna") as anna:
         answer = await anna.post("/threads", json={"title": "x"}, headers=headers)

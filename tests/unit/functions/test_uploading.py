@@ -5,7 +5,6 @@ import json
 import httpx
 import pytest
 
-from functions import documents, uploads
 from shared.documents.ids import document_id
 from shared.platform.names import DOCUMENTS
 from shared.wiring import Services
@@ -209,7 +208,7 @@ async def test_in_azure_a_group_name_that_leads_to_no_one_group_is_refused(
     in_azure = fake_settings(website_auth_enabled=True, website_site_name="func-test")
     services = fake_services(settings=in_azure, directory=directory)
     connect(monkeypatch, services)
-    app = make_app([documents, uploads], IngestingClient(services))
+    app = make_app(IngestingClient(services))
     sender = {"X-MS-CLIENT-PRINCIPAL": header(ME, ("tid", TENANT))}
     async with httpx.AsyncClient(
         transport=httpx.ASGITransport(app), base_url="http://app/api", headers=sender

@@ -7,9 +7,9 @@ from typing import Any
 import azure.functions as func
 import httpx
 import pytest
-from starlette.applications import Starlette
+from starlette.types import ASGIApp
 
-from functions import background, threads, uploads, users
+from functions import background
 from shared.documents.ids import document_id
 from shared.erasure import passes
 from shared.erasure import threads as erased_threads
@@ -68,12 +68,12 @@ def client(services: Services) -> Client:
 
 
 @pytest.fixture
-def app(services: Services, client: Client) -> Starlette:
-    return make_app([users, threads, uploads], client)
+def app(services: Services, client: Client) -> ASGIApp:
+    return make_app(client)
 
 
 @pytest.fixture
-def olga(app: Starlette) -> httpx.AsyncClient:
+def olga(app: ASGIApp) -> httpx.AsyncClient:
     return as_user(app, "olga", roles=["admin"])
 
 
@@ -87,7 +87,7 @@ async def handle_queue(services: Services, client: Client) -> int:
     return len(messages)
 
 
-async def test_only_administrators_have_people_erased(app: Starlette, services: Services) -> None:
+async def test_only_administrators_have_people_erased(app: ASGIApp, services: Services) -> None:
     for client in (as_user(app, "anna"), as_user(app, "anna", groups=["admin"])):
         for user_id in ("anna", "ben", "nobody"):
             assert problem_of(await client.delete(f"/users/{user_id}"))[0] == 403
@@ -97,7 +97,7 @@ async def test_only_administrators_have_people_erased(app: Starlette, services: 
 
 
 async def test_a_person_is_erased_and_the_report_says_how_much(
-    olga: httpx.AsyncClient, app: Starlette, services: Services, client: Client
+    olga: httpx.AsyncClient, app: ASGIApp, services: Services, client: Client
 ) -> None:
     asked = await ask(services, "At what pressure does the pump run?")
     begun = await olga.delete("/users/anna")
@@ -146,7 +146,7 @@ async def test_asking_again_changes_nothing_while_it_is_at_work(
 
 
 async def test_a_document_of_theirs_alone_goes_when_that_is_asked_for(
-    olga: httpx.AsyncClient, app: Starlette, services: Services, client: Client
+    olga: httpx.AsyncClient, app: ASGIApp, services: Services, client: Client
 ) -> None:
     anna = as_user(app, "anna")
     for name, acl in (("diary.md", ""), ("shared.md", "engineering")):

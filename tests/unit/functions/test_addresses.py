@@ -3,8 +3,6 @@
 import httpx
 import pytest
 
-from functions import api_page, health, memory, runs, site, threads, wrong_address
-from tests.contract.worker.golden import read_golden
 from tests.fakes.services import fake_services
 from tests.unit.functions.http_app import IngestingClient, as_user, connect, make_app, settings_of_tests
 
@@ -13,8 +11,7 @@ from tests.unit.functions.http_app import IngestingClient, as_user, connect, mak
 async def make_caller(monkeypatch: pytest.MonkeyPatch) -> httpx.AsyncClient:
     services = fake_services(settings=settings_of_tests())
     connect(monkeypatch, services)
-    modules = [api_page, health, memory, runs, site, threads, wrong_address]
-    return as_user(make_app(modules, IngestingClient(services)), "anna")
+    return as_user(make_app(IngestingClient(services)), "anna")
 
 
 @pytest.mark.parametrize("path", ["/nothing", "/threads/x/y/z", "/v2/models", "/runs/x/cancel/now"])
@@ -33,7 +30,7 @@ async def test_a_misspelt_address_is_told_the_nearest(anna: httpx.AsyncClient) -
     ("method", "path", "allowed"),
     [
         ("PUT", "/threads", "GET, POST"),
-        ("POST", "/Threads/x", "DELETE, GET, PATCH"),
+        ("POST", "/threads/x", "DELETE, GET, PATCH"),
         ("OPTIONS", "/runs/x/cancel", "POST"),
     ],
 )
@@ -45,13 +42,15 @@ async def test_a_wrong_method_is_told_the_right_ones(
     assert answer.headers["allow"] == allowed
 
 
-def test_it_comes_last_in_the_order_in_which_the_host_tries_routes() -> None:
-    names = [
-        name
-        for name, function in read_golden().items()
-        if any(binding["type"] == "httpTrigger" for binding in function["bindings"])
-    ]
-    assert max(names, key=str.lower) == wrong_address.wrong_address._function.get_function_name()
+async def test_head_is_answered_like_get_without_a_body(anna: httpx.AsyncClient) -> None:
+    head, got = await anna.head("/health"), await anna.get("/health")
+    assert (head.status_code, head.content, got.content) == (200, b"", b'{"status":"ok"}')
+    assert head.headers["content-length"] == got.headers["content-length"]
+    assert (await anna.head("/threads/x/clear")).status_code == 405
+
+
+async def test_letters_of_an_address_are_told_apart(anna: httpx.AsyncClient) -> None:
+    assert (await anna.get("/Threads")).status_code == 404
 
 
 @pytest.mark.parametrize(

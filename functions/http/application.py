@@ -1,0 +1,231 @@
+"""The ASGI app around the routes: checks before a handler, errors, headers, and the span of each request."""
+
+import re
+import uuid
+from collections.abc import Iterable, MutableMapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+from urllib.parse import urlsplit
+
+from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
+from starlette.routing import Match
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from functions.http.contracts import contract_of
+from functions.http.responses import added_headers, problem, record_refusal, refuse_unknown_parameters
+from shared.platform import tracing
+from shared.platform.errors import (
+    AccessDeniedError,
+    DefectError,
+    GroundworkError,
+    MethodNotAllowedError,
+    NotFoundError,
+)
+from shared.platform.telemetry import get_logger, log_scope, pseudonym
+from shared.wiring import start_telemetry
+
+REQUEST_ID = "X-Request-Id"
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_LOGGED_PARTS = ("run_id", "thread_id")
+_SPAN = "groundwork.span"  # in a request's scope
+_COMPARED_CHARS = 100  # of a mistyped address; comparing takes quadratic time
+
+# Of responses that say nothing else. Where the platform signs people in, a cookie carries the identity, so to
+# a cache in between all callers look alike; and some bodies hold signed addresses.
+_DEFAULT_HEADERS = {"Cache-Control": "private, no-store", "X-Content-Type-Options": "nosniff"}
+
+
+class ObservedRoute(APIRoute):
+    """A route whose handler runs inside the request's span; what a stream sends later does not."""
+
+    def get_route_handler(self) -> Any:
+        """Return FastAPI's handler, inside the span."""
+        handle = super().get_route_handler()
+
+        async def observed(request: Request) -> Response:
+            with tracing.inside(request.scope.get(_SPAN, tracing.NO_SPAN)):
+                return await handle(request)
+
+        return observed
+
+
+def build_app(routers: Iterable[APIRouter]) -> FastAPI:
+    """Return one app that serves all routes; of several that match, the first."""
+    app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
+    for router in routers:
+        # Not `include_router`: it wraps routers, and this list is read by the description and by tests.
+        app.router.routes.extend(router.routes)
+    app.add_exception_handler(GroundworkError, _as_problem)
+    app.add_exception_handler(HTTPException, _wrong_address)
+    app.add_middleware(RequestScope, routes=routes_of(app))
+    return app
+
+
+def routes_of(app: FastAPI) -> tuple[APIRoute, ...]:
+    """Return the routes of an app in the order in which they are tried."""
+    return tuple(route for route in app.router.routes if isinstance(route, APIRoute))
+
+
+class RequestScope:
+    """Middleware around a request: its checks, its headers, its span, and the fields of its log lines."""
+
+    def __init__(self, app: ASGIApp, routes: Sequence[APIRoute]) -> None:
+        self._app = app
+        self._routes = routes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request. A defect before the first byte becomes an opaque 500; later it is raised."""
+        is_head = scope["method"] == "HEAD"
+        scope = {**scope, "method": "GET"} if is_head else scope
+        request, route, parts = Request(scope, receive), *self._match(scope)
+        await start_telemetry()
+        with log_scope(**_fields(request, parts)) as fields:
+            span = scope[_SPAN] = _server_span(request, route)
+            sender = _Sender(send, request, span, fields, is_head=is_head)
+            try:
+                await self._serve(request, route, receive, sender)
+            except BaseException as error:
+                if sender.has_begun or not isinstance(error, Exception):
+                    span.fail_by(error)  # the connection is gone, or the host ends
+                    raise
+                get_logger().exception("http.defect", function=route.name if route else "")
+                defect = DefectError("Something went wrong on our side.", "Try again later.")
+                await problem(defect)(scope, receive, sender)
+            finally:
+                span.end()
+
+    async def _serve(
+        self, request: Request, route: APIRoute | None, receive: Receive, sender: "_Sender"
+    ) -> None:
+        try:
+            _refuse_foreign_page(request)
+            if route is not None:
+                declared = contract_of(route)
+                if declared.query is None and not declared.any_query:
+                    refuse_unknown_parameters(request, ())
+        except GroundworkError as error:
+            await problem(error)(request.scope, receive, sender)
+            return
+        await self._app(request.scope, receive, sender)
+
+    def _match(self, scope: Scope) -> tuple[APIRoute | None, MutableMapping[str, Any]]:
+        for route in self._routes:
+            match, child = route.matches(scope)
+            if match is Match.FULL:
+                return route, child["path_params"]
+        return None, {}
+
+
+class _Sender:
+    """Adds headers to the response, records its status, and drops the body of a HEAD."""
+
+    def __init__(
+        self, send: Send, request: Request, span: tracing.Span, fields: dict[str, str], *, is_head: bool
+    ) -> None:
+        self.has_begun = False
+        self._send = send
+        self._request = request
+        self._span = span
+        self._fields = fields
+        self._is_head = is_head
+
+    async def __call__(self, message: Message) -> None:
+        """Pass a message of the response on."""
+        if message["type"] == "http.response.start":
+            self.has_begun = True
+            message = {**message, "headers": self._headers(message["headers"])}
+            _describe(self._span, message["status"], self._fields)
+        elif self._is_head:
+            message = {**message, "body": b""}
+        await self._send(message)
+
+    def _headers(self, headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+        replaced = {**added_headers(self._request), REQUEST_ID: self._fields["request_id"]}
+        names = {name.lower() for name in replaced}
+        kept = [(name, value) for name, value in headers if name.decode("latin-1").lower() not in names]
+        present = {name.decode("latin-1").lower() for name, _ in kept}
+        defaults = {
+            name: value for name, value in _DEFAULT_HEADERS.items() if name.lower() not in (present | names)
+        }
+        added = {**replaced, **defaults}
+        return kept + [(name.lower().encode(), value.encode("latin-1")) for name, value in added.items()]
+
+
+async def _wrong_address(request: Request, error: Exception) -> Response:
+    """Answer 405 with the methods that the address takes, or 404 with the nearest address."""
+    routes = routes_of(request.app)
+    fitting = [route for route in routes if route.matches(request.scope)[0] is Match.PARTIAL]
+    if methods := sorted({method for route in fitting for method in route.methods or ()}):
+        allowed = ", ".join(methods)
+        refused = f"This address does not take {request.method}."
+        return problem(MethodNotAllowedError(refused, f"Use {allowed}.", headers={"Allow": allowed}))
+    known = sorted({route.path_format for route in routes if route.include_in_schema})
+    nearest = get_close_matches(request.url.path[:_COMPARED_CHARS], known, n=1)
+    hint = f"Did you mean {nearest[0]}?" if nearest else "/api/docs lists all calls."
+    return problem(NotFoundError("There is no such address.", hint))
+
+
+async def _as_problem(request: Request, error: Exception) -> Response:
+    if not isinstance(error, GroundworkError):
+        raise error
+    await record_refusal(request, request.scope["route"].path_format, error)
+    return problem(error)
+
+
+def _refuse_foreign_page(request: Request) -> None:
+    """Keep pages of other sites from changing anything with their visitor's cookie.
+
+    Browsers tell where a request comes from; programs don't, and carry their identity themselves.
+
+    Raises:
+        AccessDeniedError: a browser sends the request for another origin's page.
+    """
+    if request.method in ("GET", "HEAD", "OPTIONS"):
+        return
+    site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
+    # Browsers before 2023 send Origin alone. Behind a proxy the Host is the proxy's.
+    hosts = (request.headers.get("host"), request.headers.get("x-forwarded-host"))
+    is_own = site in ("same-origin", "none") if site else origin is None or urlsplit(origin).netloc in hosts
+    if not is_own:
+        raise AccessDeniedError(
+            "This request comes from a page of another site.", "Use Groundwork's own page."
+        )
+
+
+def _fields(request: Request, parts: MutableMapping[str, Any]) -> dict[str, str]:
+    given = request.headers.get(REQUEST_ID, "")
+    request_id = given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
+    return {"request_id": request_id, **{name: str(parts.get(name, ""))[:64] for name in _LOGGED_PARTS}}
+
+
+def _server_span(request: Request, route: APIRoute | None) -> tracing.Span:
+    if not tracing.is_on():
+        return tracing.NO_SPAN
+    template = route.path_format if route else "/{path}"
+    attributes: tracing.Attributes = {
+        "http.request.method": request.method,
+        "http.route": template,
+        "url.scheme": request.url.scheme,
+        "code.function.name": route.name if route else "wrong_address",
+    }
+    parent = request.headers.get("traceparent", "")
+    return tracing.begin(f"{request.method} {template}", attributes, "server", parent=parent)
+
+
+def _describe(span: tracing.Span, status: int, fields: dict[str, str]) -> None:
+    user_id = fields.get("user_id")
+    span.set(
+        {
+            "http.response.status_code": status,
+            "request_id": fields["request_id"],
+            "run_id": fields.get("run_id"),
+            "thread_id": fields.get("thread_id"),
+            "user_id": pseudonym(user_id) if user_id else None,
+        }
+    )
+    if status >= 500:
+        span.fail(fields.get("error_type") or str(status))
+    elif status >= 400:
+        span.set({"error.type": fields.get("error_type") or str(status)})

@@ -1,0 +1,204 @@
+"""What a route declares beside its path: replies, errors, parameters, limits. Pure.
+
+The routers of `functions/` are the only registry of the API: `contract` hangs a `Contract` on each route, the
+app checks requests against it, and the OpenAPI description is made from it.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from fastapi.routing import APIRoute
+from pydantic import BaseModel
+
+from functions.http.models import CachedHeaders, IfMatchHeaders, KeyHeaders
+from shared.platform.errors import (
+    CallerError,
+    DocumentNotFoundError,
+    GroundworkError,
+    IdempotencyKeyReusedError,
+    NotFoundError,
+    PayloadTooLargeError,
+    PreconditionFailedError,
+    SlowBodyError,
+)
+
+JSON = "application/json"
+PROBLEM = "application/problem+json"
+STREAM = "text/event-stream"
+PDF = "application/pdf"
+BYTES = "application/octet-stream"
+PNG = "image/png"
+WEBP = "image/webp"
+HTML = "text/html"
+MARKDOWN = "text/markdown"
+Shape = type[BaseModel]
+_KEY = "contract"  # in a route's `openapi_extra`
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A response that is not an error.
+
+    Attributes:
+        contents: media type and model; None for bytes, which have none. Empty without a body.
+        headers: names of fields of `ReplyHeaders`.
+    """
+
+    status: int
+    description: str
+    contents: tuple[tuple[str, Shape | None], ...] = ()
+    headers: tuple[str, ...] = ()
+
+
+def json_reply(status: int, description: str, shape: Shape, *headers: str) -> Reply:
+    """Return a reply with a JSON body."""
+    return Reply(status, description, ((JSON, shape),), headers)
+
+
+@dataclass(frozen=True)
+class Contract:
+    """What a route takes and returns. Errors that follow from its parameters need not be listed.
+
+    Attributes:
+        body: model of the JSON body; `form` of a multipart one.
+        query, headers: models whose fields are the parameters.
+        is_open: no identity is needed.
+        costs: it counts against the caller's limits.
+        ends_as: model of the body if the work that it began ended with an error of any status.
+        any_query: unknown query parameters are ignored; links to the web page collect some.
+    """
+
+    replies: tuple[Reply, ...] = ()
+    errors: tuple[type[GroundworkError], ...] = ()
+    body: Shape | None = None
+    form: Shape | None = None
+    query: Shape | None = None
+    headers: Shape | None = None
+    is_open: bool = False
+    costs: bool = False
+    ends_as: Shape | None = None
+    any_query: bool = False
+
+
+def contract(summary: str, *replies: Reply, **declared: Any) -> dict[str, Any]:
+    """Return the keyword arguments of a router's decorator; `declared` are fields of `Contract`."""
+    return {
+        "summary": summary,
+        "response_model": None,
+        "openapi_extra": {_KEY: Contract(replies=replies, **declared)},
+    }
+
+
+def hidden() -> dict[str, Any]:
+    """Return the keyword arguments for a route of the web page, which is not part of the API."""
+    return {
+        "response_model": None,
+        "include_in_schema": False,
+        "openapi_extra": {_KEY: Contract(is_open=True, any_query=True)},
+    }
+
+
+def contract_of(route: APIRoute) -> Contract:
+    """Return what a route declares. KeyError for a route without a contract."""
+    declared: Contract = (route.openapi_extra or {})[_KEY]
+    return declared
+
+
+@dataclass(frozen=True)
+class Operation:
+    """A route of the API with its contract, as the description shows it.
+
+    Attributes:
+        route: below `/api/`.
+        name: of the function; becomes the operationId.
+        tag: the group in which the page shows it.
+    """
+
+    method: str
+    route: str
+    name: str
+    tag: str
+    summary: str
+    contract: Contract
+
+    @classmethod
+    def of(cls, route: APIRoute) -> "Operation":
+        """Describe a route, which has one method."""
+        method = next(iter(route.methods or ()))
+        path = route.path_format.removeprefix("/api/")
+        tag, summary = str(route.tags[0]), route.summary or ""
+        return cls(method, path, route.name, tag, summary, contract_of(route))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names in the route, in order."""
+        return tuple(part[1:-1] for part in self.route.split("/") if part[:1] == "{")
+
+    @property
+    def replies(self) -> tuple[Reply, ...]:
+        """All replies that are not errors, with the 304 and the headers that follow from the parameters."""
+        replies = self.contract.replies
+        if self.contract.headers is CachedHeaders:
+            return (*replies, Reply(304, "Unchanged: the caller has this version already.", (), ("ETag",)))
+        if self.has_key:
+            return tuple(replace(one, headers=(*one.headers, "Idempotency-Replayed")) for one in replies)
+        return replies
+
+    @property
+    def has_key(self) -> bool:
+        """Whether the request may carry an Idempotency-Key."""
+        headers = self.contract.headers
+        return headers is not None and issubclass(headers, KeyHeaders)
+
+    @property
+    def all_errors(self) -> tuple[type[GroundworkError], ...]:
+        """The declared errors, and those that follow from parameters and body."""
+        return (*self._implied_errors(), *self.contract.errors)
+
+    def _implied_errors(self) -> Iterator[type[GroundworkError]]:
+        yield CallerError  # of an unknown query parameter at least
+        if self.contract.body or self.contract.form:
+            yield from (PayloadTooLargeError, SlowBodyError)
+        if "doc_id" in self.names:
+            yield DocumentNotFoundError
+        if {"run_id", "thread_id", "summary_id"}.intersection(self.names):
+            yield NotFoundError
+        if self.has_key:
+            yield IdempotencyKeyReusedError
+        if self.contract.headers is IfMatchHeaders:
+            yield PreconditionFailedError
+
+
+_IDS_IN_HEADERS = {"run_id": "X-Run-Id"}  # a stream's body has no JSON
+_PROMISES = frozenset({"make_upload_ticket"})  # the document exists only after the upload
+Json = dict[str, Any]
+
+
+def links_of(reply: Reply, maker: Operation, operations: Sequence[Operation]) -> Json:
+    """Return the OpenAPI links of a reply, by operationId.
+
+    A call that makes something is a POST without names in its route, whose reply holds an id. It is linked to
+    the calls that take this id as the only name of their route.
+    """
+    if maker.method != "POST" or maker.names or maker.name in _PROMISES:
+        return {}
+    return {
+        target.name: {"operationId": target.name, "parameters": {name: place}}
+        for name, place in _ids_in(reply)
+        for target in operations
+        if target.names == (name,)
+    }
+
+
+def _ids_in(reply: Reply) -> Iterator[tuple[str, str]]:
+    """Yield the names of the ids that a reply holds, and where each is."""
+    shapes = dict(reply.contents)
+    shape = shapes.get(JSON)
+    for name in shape.model_fields if shape else ():
+        if not name.endswith("_id"):
+            continue
+        if (header := _IDS_IN_HEADERS.get(name)) in reply.headers:
+            yield name, f"$response.header.{header}"
+        elif len(shapes) == 1:
+            yield name, f"$response.body#/{name}"
