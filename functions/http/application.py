@@ -13,8 +13,14 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from functions.http.contracts import contract_of
-from functions.http.responses import added_headers, problem, record_refusal, refuse_unknown_parameters
+from functions.http.contracts import OPENAI_PREFIX, contract_of
+from functions.http.responses import (
+    added_headers,
+    openai_error,
+    problem,
+    record_refusal,
+    refuse_unknown_parameters,
+)
 from shared.platform import tracing
 from shared.platform.errors import (
     AccessDeniedError,
@@ -92,7 +98,7 @@ class RequestScope:
                     raise
                 get_logger().exception("http.defect", function=route.name if route else "")
                 defect = DefectError("Something went wrong on our side.", "Try again later.")
-                await problem(defect)(scope, receive, sender)
+                await _refusal(request, defect)(scope, receive, sender)
             finally:
                 span.end()
 
@@ -106,7 +112,7 @@ class RequestScope:
                 if declared.query is None and not declared.any_query:
                     refuse_unknown_parameters(request, ())
         except GroundworkError as error:
-            await problem(error)(request.scope, receive, sender)
+            await _refusal(request, error)(request.scope, receive, sender)
             return
         await self._app(request.scope, receive, sender)
 
@@ -160,18 +166,25 @@ async def _wrong_address(request: Request, error: Exception) -> Response:
     if methods := sorted({method for route in fitting for method in route.methods or ()}):
         allowed = ", ".join(methods)
         refused = f"This address does not take {request.method}."
-        return problem(MethodNotAllowedError(refused, f"Use {allowed}.", headers={"Allow": allowed}))
+        wrong = MethodNotAllowedError(refused, f"Use {allowed}.", headers={"Allow": allowed})
+        return _refusal(request, wrong)
     known = sorted({route.path_format for route in routes if route.include_in_schema})
     nearest = get_close_matches(request.url.path[:_COMPARED_CHARS], known, n=1)
     hint = f"Did you mean {nearest[0]}?" if nearest else "/api/docs lists all calls."
-    return problem(NotFoundError("There is no such address.", hint))
+    return _refusal(request, NotFoundError("There is no such address.", hint))
 
 
 async def _as_problem(request: Request, error: Exception) -> Response:
     if not isinstance(error, GroundworkError):
         raise error
     await record_refusal(request, request.scope["route"].path_format, error)
-    return problem(error)
+    return _refusal(request, error)
+
+
+def _refusal(request: Request, error: GroundworkError) -> Response:
+    """Return an error in the shape of the protocol that the address belongs to."""
+    is_openai = request.url.path.startswith(OPENAI_PREFIX)
+    return openai_error(error) if is_openai else problem(error)
 
 
 def _refuse_foreign_page(request: Request) -> None:

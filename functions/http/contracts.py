@@ -33,6 +33,8 @@ WEBP = "image/webp"
 HTML = "text/html"
 MARKDOWN = "text/markdown"
 Shape = type[BaseModel]
+OPENAI_PREFIX = "/api/v1/"
+"""Of addresses whose errors have the shape of OpenAI's protocol; all others are problem details."""
 _KEY = "contract"  # in a route's `openapi_extra`
 
 
@@ -129,6 +131,11 @@ class Operation:
         path = route.path_format.removeprefix("/api/")
         tag, summary = str(route.tags[0]), route.summary or ""
         return cls(method, path, route.name, tag, summary, contract_of(route))
+
+    @property
+    def is_openai(self) -> bool:
+        """Whether its errors have the shape of OpenAI's protocol."""
+        return f"/api/{self.route}".startswith(OPENAI_PREFIX)
 
     @property
     def names(self) -> tuple[str, ...]:

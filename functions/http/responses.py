@@ -228,14 +228,30 @@ def problem(error: GroundworkError) -> Response:
         hints=error.hints,
         failure=error.failure if isinstance(error, BadDocumentError) else None,
     ).model_dump(mode="json")
+    return JSONResponse(
+        content,
+        status_code=error.status,
+        headers=_headers_of(error),
+        media_type="application/problem+json",
+    )
+
+
+def openai_error(error: GroundworkError) -> Response:
+    """Return an error in the shape of OpenAI's protocol; its clients show `message`, with the hints in it."""
+    note_fields(error_type=error.code)
+    told = {"message": " ".join((error.detail, *error.hints)), "type": error.code, "code": error.code}
+    return JSONResponse(
+        {"error": {**told, "param": None}}, status_code=error.status, headers=_headers_of(error)
+    )
+
+
+def _headers_of(error: GroundworkError) -> dict[str, str]:
     headers = dict(error.headers)
     if isinstance(error, NotAuthenticatedError):
         headers["WWW-Authenticate"] = 'Bearer realm="groundwork"'
     if error.retry_after_s is not None:
         headers["Retry-After"] = str(max(1, math.ceil(error.retry_after_s)))
-    return JSONResponse(
-        content, status_code=error.status, headers=headers, media_type="application/problem+json"
-    )
+    return headers
 
 
 def cached_response(

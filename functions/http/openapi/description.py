@@ -13,7 +13,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, models_json
 
 from functions.http.application import routes_of
 from functions.http.contracts import JSON, PROBLEM, Operation, Reply, Shape, links_of
-from functions.http.models import PathNames, ReplyHeaders
+from functions.http.models import CompletionFailure, PathNames, ReplyHeaders
 from functions.http.openapi.examples import example_of, example_values
 from shared.platform.errors import (
     AccessDeniedError,
@@ -197,7 +197,7 @@ class Description:
             str(reply.status): self._reply(reply, operation) for reply in operation.replies
         }
         for status, errors in _by_status(operation).items():
-            problem = {PROBLEM: self._problem(errors)}
+            problem = self._problem(operation, errors)
             response = responses.setdefault(str(status), {"description": "", "content": {}})
             said = [response["description"], *(_said(error) for error in errors)]
             response["description"] = " ".join(text for text in said if text)
@@ -205,16 +205,16 @@ class Description:
             if status in _HEADERS_OF_ERRORS:
                 response["headers"] = _headers(_HEADERS_OF_ERRORS[status])
         if operation.contract.costs:
-            self._add_limits(responses)
+            self._add_limits(operation, responses)
         if operation.contract.ends_as is not None:
             self._add_ends(responses, operation.contract.ends_as)
         return dict(sorted(responses.items()))
 
-    def _add_limits(self, responses: dict[str, Json]) -> None:
+    def _add_limits(self, operation: Operation, responses: dict[str, Json]) -> None:
         """Calls that are counted: a refusal more, and what is left on each answer."""
         said = " ".join(_said(error) for error in (TooManyRequestsError, DailyLimitError, TooManyRunsError))
         headers = _headers(("Retry-After",))
-        problem = {PROBLEM: self._problem((TooManyRequestsError, DailyLimitError, TooManyRunsError))}
+        problem = self._problem(operation, (TooManyRequestsError, DailyLimitError, TooManyRunsError))
         responses["429"] = {"description": said, "content": problem, "headers": headers}
         for status, response in responses.items():
             if status[0] == "2" or status == "429":
@@ -232,12 +232,15 @@ class Description:
             if status[0] in "45" and status not in (*_ENDED, "401"):
                 response["content"] = {**response["content"], **ended}
 
-    def _problem(self, errors: Iterable[type[GroundworkError]]) -> Json:
+    def _problem(self, operation: Operation, errors: Iterable[type[GroundworkError]]) -> Json:
+        """Return the content of a refusal, by its media type."""
+        if operation.is_openai:
+            return {JSON: self._content(CompletionFailure, "serialization")}
         examples = {}
         for error in errors:
             self._problems[error.code] = {"value": _refusal(error)}
             examples[error.code] = {"$ref": f"#/components/examples/{error.code}"}
-        return {**self._content(Problem, "serialization"), "examples": examples}
+        return {PROBLEM: {**self._content(Problem, "serialization"), "examples": examples}}
 
     def _reply(self, reply: Reply, operation: Operation) -> Json:
         response: Json = {"description": reply.description}
@@ -264,7 +267,10 @@ class Description:
 
 
 def _schemas_of(operations: Sequence[Operation]) -> tuple[dict[tuple[Shape, JsonSchemaMode], Json], Json]:
-    wanted: dict[tuple[Shape, JsonSchemaMode], None] = {(Problem, "serialization"): None}
+    wanted: dict[tuple[Shape, JsonSchemaMode], None] = {
+        (Problem, "serialization"): None,
+        (CompletionFailure, "serialization"): None,
+    }
     for operation in operations:
         for shape in (operation.contract.body, operation.contract.form):
             if shape is not None:

@@ -35,6 +35,7 @@ def _operation(administrator: httpx.Client) -> None:
     administrator.get("/me").raise_for_status()
     administrator.get("/me/audiences").raise_for_status()
     administrator.get("/maintenance/audit").raise_for_status()
+    administrator.get("/sharepoint").raise_for_status()
     administrator.get("/maintenance/poison").raise_for_status()
     administrator.post("/maintenance/reconcile").raise_for_status()
     administrator.get("/metrics/subagents", params={"hours": "1"}).raise_for_status()

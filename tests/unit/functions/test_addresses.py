@@ -1,7 +1,11 @@
 """Calls that no route takes, and query parameters that no call knows."""
 
+from typing import Any
+
 import httpx
 import pytest
+from openai import AsyncOpenAI
+from openai import NotFoundError as OpenAINotFoundError
 
 from tests.fakes.services import fake_services
 from tests.unit.functions.http_app import IngestingClient, as_user, connect, make_app, settings_of_tests
@@ -71,3 +75,39 @@ async def test_an_unknown_query_parameter_is_refused(anna: httpx.AsyncClient, pa
 
 async def test_what_follows_the_page_s_address_is_its_own(anna: httpx.AsyncClient) -> None:
     assert (await anna.get("http://app/?from=mail")).status_code != 400
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "code"),
+    [
+        ("GET", "/v1/nothing", 404, "NotFoundError"),
+        ("GET", "/v1/chat/completions", 405, "MethodNotAllowedError"),
+        ("GET", "/v1/models?limit=1", 400, "InvalidRequestError"),
+        ("POST", "/v1/chat/completions", 400, "InvalidRequestError"),
+    ],
+)
+async def test_errors_in_openais_protocol_have_its_shape(
+    anna: httpx.AsyncClient, method: str, path: str, status: int, code: str
+) -> None:
+    answer = await anna.request(method, path, content=b"{}" if method == "POST" else None)
+    assert answer.status_code == status
+    assert answer.headers["content-type"] == "application/json"
+    error = answer.json()["error"]
+    assert error.keys() == {"message", "type", "code", "param"}
+    assert error["type"] == error["code"] == code
+    assert error["message"]
+
+
+async def test_without_an_identity_openais_clients_are_told_in_their_shape(anna: httpx.AsyncClient) -> None:
+    del anna.headers["Authorization"]
+    answer = await anna.get("/v1/models")
+    assert (answer.status_code, answer.json()["error"]["code"]) == (401, "NotAuthenticatedError")
+    assert answer.headers["www-authenticate"].startswith("Bearer")
+
+
+async def test_openais_client_says_what_is_wrong(anna: httpx.AsyncClient) -> None:
+    token = anna.headers["Authorization"].removeprefix("Bearer ")
+    http: Any = anna  # its type is httpx2's, with the same interface
+    client = AsyncOpenAI(base_url="http://app/api/v1", api_key=token, http_client=http, max_retries=0)
+    with pytest.raises(OpenAINotFoundError, match="no model 'gpt'"):
+        await client.chat.completions.create(model="gpt", messages=[{"role": "user", "content": "x"}])

@@ -69,8 +69,11 @@ def test_every_refusal_is_a_problem_detail(document: dict[str, Any]) -> None:
             for status, response in call["responses"].items():
                 if status in ("4XX", "5XX") or status < "400" or (path, status) == ("/health/ready", "503"):
                     continue
-                schema = response["content"]["application/problem+json"]["schema"]
-                assert schema == {"$ref": "#/components/schemas/Problem"}, (path, status)
+                is_openai = path.startswith("/v1/")
+                media_type = "application/json" if is_openai else "application/problem+json"
+                shape = "CompletionFailure" if is_openai else "Problem"
+                schema = response["content"][media_type]["schema"]
+                assert schema == {"$ref": f"#/components/schemas/{shape}"}, (path, status)
 
 
 def test_answers_hold_all_their_fields_and_bodies_only_what_they_must(document: dict[str, Any]) -> None:
