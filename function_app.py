@@ -4,7 +4,7 @@ import azure.durable_functions as df
 import azure.functions as func
 
 from functions import background, ingest, reconciliation, sharepoint
-from functions.http.adapter import add_function
+from functions.http.adapter import add_function, preload
 from functions.http.requests import require_settings
 from orchestrations import activities, ingest_activities, library_activities, orchestrators, payloads
 from shared.platform.memory import keep_memory_low
@@ -36,3 +36,4 @@ for module in (*TRIGGERS, *DURABLE):
     app.register_functions(module.blueprint)
 if get_settings().sharepoint.addresses:
     app.register_functions(sharepoint.blueprint)
+preload()

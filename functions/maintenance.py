@@ -9,7 +9,6 @@ from functions.http.contracts import contract, json_reply
 from functions.http.requests import Durable, administrator_of, ready_services
 from functions.http.responses import json_response
 from functions.reconciliation import reconcile
-from shared.ingestion.audit import audit
 from shared.ingestion.models import AuditReport, ReconcileReport
 from shared.platform.queues import PoisonList
 
@@ -39,6 +38,8 @@ async def reconcile_now(req: Request, client: Durable) -> Response:
 )
 async def get_audit(req: Request) -> Response:
     """Whether files, states, rows, blocks and figures agree, for administrators; names what does not."""
+    from shared.ingestion.audit import audit  # imported when used: much of ingestion comes with it
+
     await administrator_of(req)
     return json_response(await audit(await ready_services(), int(time.time())))
 

@@ -5,6 +5,7 @@ the app there, so the app writes straight to the connection, without a queue or 
 """
 
 import asyncio
+import threading
 from typing import Any
 
 import azure.durable_functions as df
@@ -25,6 +26,7 @@ class _AnyPath(PathConvertor):
 
 
 register_url_convertor("path", _AnyPath())
+_PRELOAD_AFTER_S = 0.5  # by then the host has been told about the functions
 _KEPT = ("type", "asgi", "http_version", "method", "scheme", "raw_path", "query_string", "headers")
 
 
@@ -44,10 +46,17 @@ class AppResponse(Response):  # type: ignore[misc]  # a Starlette response, by t
 
 
 def _load_app() -> ASGIApp:
-    # Imported by the first request: a worker that starts doesn't wait for what serves requests.
+    # Not at the start: the host waits for the worker, and its first event may not be a request.
     from functions.api import app
 
     return app()
+
+
+def preload() -> None:
+    """Load the app in the background, so that a first request that comes later doesn't wait for it."""
+    timer = threading.Timer(_PRELOAD_AFTER_S, _load_app)
+    timer.daemon = True
+    timer.start()
 
 
 def add_function(app: df.DFApp, name: str, route: str, *, starts_work: bool = False) -> None:

@@ -35,7 +35,7 @@ from shared.wiring import start_telemetry
 REQUEST_ID = "X-Request-Id"
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _LOGGED_PARTS = ("run_id", "thread_id")
-_SPAN = "groundwork.span"  # in a request's scope
+_SPAN = "groundwork_span"  # in a request's scope
 _COMPARED_CHARS = 100  # of a mistyped address; comparing takes quadratic time
 
 # Of responses that say nothing else. Where the platform signs people in, a cookie carries the identity, so to
