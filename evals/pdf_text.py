@@ -223,11 +223,13 @@ def _compare(
     running: Sequence[Sequence[str]],
 ) -> None:
     elements: defaultdict[int, list[str]] = defaultdict(list)
+    once: defaultdict[int, list[str]] = defaultdict(list)
     tables: defaultdict[int, list[str]] = defaultdict(list)
     headings: defaultdict[int, list[str]] = defaultdict(list)
     for element in parsed.elements:
         number = element.page_number or 0
-        elements[number].append(_without_repeats(element.text) if element.kind == "table" else element.text)
+        elements[number].append(element.text)
+        once[number].append(_without_repeats(element.text) if element.kind == "table" else element.text)
         if element.kind == "table":
             tables[number] += element.text.splitlines()
             headings[number].append(element.text.split("\n", 1)[0])
@@ -241,7 +243,8 @@ def _compare(
         reading.words += (known - edge).total()
         reading.lost += lost.total()
         # A header's cell that covers several columns stands in each of them.
-        added = {word for word in whole - headers - known if word[0].isdigit()}
+        said_once = tokens("\n".join(once[number]))
+        added = {word for word in said_once - headers - known if word[0].isdigit()}
         added |= {word for word in headers if word[0].isdigit() and word not in known}
         reading.numbers_added += len(added)
         reading.running += len(running[number - 1])

@@ -156,17 +156,19 @@ def unruled_tables(lines: Sequence[Line]) -> Iterator[Table]:
 
 def _paragraph_lines(lines: Sequence[Line]) -> set[int]:
     """The positions of running text, which may stand beside a table: lines that go on in small letters."""
+    order = sorted(range(len(lines)), key=lambda place: (round(lines[place].left), -lines[place].top))
     found: set[int] = set()
-    begin = 0
-    for place, line in enumerate([*lines, None]):
-        if line is not None and place > begin and _goes_on(lines[place - 1], line):
+    run: list[int] = []
+    for place in [*order, None]:
+        if place is not None and run and _goes_on(lines[run[-1]], lines[place]):
+            run.append(place)
             continue
-        run = lines[begin:place]
-        small = sum(one.text[0].islower() for one in run)
-        words = sum(len(one.words) for one in run)
+        first_words = [lines[one].words[0].text for one in run if lines[one].words]
+        small = sum(word.isalpha() and word.islower() for word in first_words)
+        words = sum(len(lines[one].words) for one in run)
         if len(run) >= _MIN_PARAGRAPH and 2 * small >= len(run) and words >= _MIN_LINE_WORDS * len(run):
-            found.update(range(begin, place))
-        begin = place
+            found.update(run)
+        run = [] if place is None else [place]
     return found
 
 
