@@ -172,8 +172,10 @@ class SharePointClient:
         try:
             page = PermissionPage.model_validate(outcome.body)
             rest = await self._pages(page.next_link, PermissionPage) if page.next_link else []
-        except (ValidationError, NotFoundError):
-            return None
+        except RateLimitError:
+            raise
+        except (ValidationError, NotFoundError, DependencyError):
+            return None  # one unreadable list must not stop the others
         return tuple(entry for part in (page, *rest) for entry in part.value)
 
     async def items(self, drive_id: str, item_ids: Sequence[str]) -> dict[str, DriveItem | int]:

@@ -7,7 +7,7 @@ the SharePoint REST reference.
 from datetime import datetime
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from shared.platform.http_client import Wire
 
@@ -48,6 +48,12 @@ class Permission(Wire):
     granted_to_each: tuple[IdentitySet, ...] = Field(default=(), alias="grantedToIdentitiesV2")
     link: SharingLink | None = None
     expires_at: datetime | None = Field(default=None, alias="expirationDateTime")
+
+    @field_validator("expires_at")
+    @classmethod
+    def _read_end(cls, end: datetime | None) -> datetime | None:
+        """Graph writes the first instant of the calendar (`DateTime.MinValue`) for a grant without an end."""
+        return None if end is not None and end.year == 1 else end
 
 
 class PermissionPage(Wire):

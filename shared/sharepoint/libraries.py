@@ -22,8 +22,9 @@ async def find_libraries(
     """Store a row for each library that the addresses mean.
 
     Returns:
-        ids of the configured libraries, and ids of stored ones that are no longer configured. A library whose
-        address can't be resolved now counts as configured, so that an outage deletes nothing.
+        ids of the configured libraries, and ids of stored ones that are no longer configured. If an address
+        can't be resolved now, all stored libraries of its site count as configured, so that an outage deletes
+        nothing.
     """
     stored = {library.library_id: library for library in await store.libraries()}
     configured: set[str] = set()
@@ -32,12 +33,16 @@ async def find_libraries(
             libraries = await _libraries_of(address, client)
         except GroundworkError as failed:
             get_logger().error("sharepoint.address_failed", error_type=failed.code)
-            configured |= {one.library_id for one in stored.values() if one.address == address}
+            site = site_of(address).casefold()
+            configured |= {
+                one.library_id for one in stored.values() if site_of(one.address).casefold() == site
+            }
             continue
         for library in libraries:
             configured.add(library.library_id)
             if library.library_id not in stored:
                 await store.save_library(library, None)
+                stored[library.library_id] = library
     return sorted(configured), sorted(stored.keys() - configured)
 
 

@@ -48,9 +48,14 @@ class _Sidecar:
     expires_at: datetime | None
 
 
+def library_folder(library: Library) -> str:
+    """Return the folder of a library's blobs."""
+    return f"{SHAREPOINT}/{library.library_id[:16]}/"
+
+
 def blob_folder(library: Library, item_id: str) -> str:
     """Return the folder of an item's blobs. Moving the item within its library doesn't change it."""
-    return f"{SHAREPOINT}/{library.library_id[:16]}/{digest(item_id)[:32]}/"
+    return f"{library_folder(library)}{digest(item_id)[:32]}/"
 
 
 class Mirror:
@@ -134,10 +139,24 @@ class Mirror:
         for item in items:
             await self._rewrite(item, Access(problem=problem))
 
+    async def close_all_sidecars(self) -> None:
+        """Empty every access list of the library that isn't empty yet.
+
+        The container is listed, because an attempt that died may have stored a file that no row names.
+        """
+        async for blob in self._blobs.list_blobs(DOCUMENTS, library_folder(self._library)):
+            if not blob.name.endswith(SIDECAR_SUFFIX):
+                continue
+            content, _ = await _read(self._blobs, blob.name)
+            if content is not None and _fields(content).get("acl") != []:
+                await self._blobs.write(DOCUMENTS, blob.name, json.dumps({"acl": []}).encode())
+
     async def remove(self, item_id: str) -> None:
         """Delete what was stored of a deleted item: the file, then its sidecar, then its row."""
+        item, revision = await self._store.item(self._library.library_id, "file", item_id)
+        if item is not None:
+            await self._mark(item, revision)
         await self._delete_blobs(item_id)
-        item, _ = await self._store.item(self._library.library_id, "file", item_id)
         if item is not None:
             await self._store.delete_item(self._library.library_id, item)
         folder, _ = await self._store.item(self._library.library_id, "folder", item_id)
@@ -171,13 +190,22 @@ class Mirror:
             }
         )
         reason = await self._reason_to_skip(file, item)
-        if reason == "draft" and item.blob is not None:
-            # The stored file is the last published version.
+        if stored is not None and reason != "draft" and (reason or item.blob != self._target(item)):
+            revision = await self._mark(stored, revision)
+        if reason == "draft" and item.blob is not None and item.content:
+            # The stored file is the last published version; without its mark, an attempt died moving it.
             item = await self._with_access(item, item.blob, file.web_url, permissions)
         elif reason is not None:
             await self._delete_blobs(item.item_id)
             item = item.model_copy(
-                update={"blob": None, "content": "", "access": "", "problem": None, "skipped": reason}
+                update={
+                    "blob": None,
+                    "content": "",
+                    "access": "",
+                    "problem": None,
+                    "skipped": reason,
+                    "expires_at": None,
+                }
             )
         else:
             item = await self._stored(item, file, permissions)
@@ -197,10 +225,7 @@ class Mirror:
         return next((reason for reason, applies in reasons.items() if applies), None)
 
     async def _stored(self, item: Item, file: DriveItem, permissions: tuple[Permission, ...] | None) -> Item:
-        target = blob_folder(self._library, item.item_id) + clean_filename(item.name)
-        old = item.blob
-        if old != target:
-            item = item.model_copy(update={"access": ""})  # the new name has no sidecar yet
+        target, old = self._target(item), item.blob
         item = await self._with_access(item, target, file.web_url, permissions)
         if old != target or item.content != file.content_mark:
             try:
@@ -210,19 +235,37 @@ class Mirror:
             except RateLimitError:
                 raise
             except (NotFoundError, DependencyError):
-                # Encrypted, locked or just deleted. Others must not wait for it; the next pass tries again.
+                # Encrypted, locked or just deleted. Others must not wait; the nightly pass tries again.
+                if old is not None and old != target:
+                    item = await self._with_access(item, old, file.web_url, permissions)
                 return item.model_copy(update={"skipped": "unreadable"})
-        if old != target:
+        if old != target or not item.content:
             await self._delete_blobs(item.item_id, keep=target)
         return item.model_copy(update={"blob": target, "content": file.content_mark, "skipped": None})
+
+    def _target(self, item: Item) -> str:
+        return blob_folder(self._library, item.item_id) + clean_filename(item.name)
+
+    async def _mark(self, item: Item, revision: str | None) -> str | None:
+        """Store that an item's blobs are about to move or go; return the new revision.
+
+        If this attempt dies, the next one may find another state in SharePoint. It must not take what is left
+        for the file that was stored.
+        """
+        if not item.content:
+            return revision
+        changed = item.model_copy(update={"content": ""})
+        return await self._store.save_item(self._library.library_id, changed, revision)
 
     async def _with_access(
         self, item: Item, blob: str, web_url: str | None, permissions: tuple[Permission, ...] | None
     ) -> Item:
-        """Write the sidecar of a blob, unless it is unchanged."""
+        """Write the sidecar of a blob, unless it is unchanged.
+
+        It is compared with the sidecar itself: the row is older if an attempt died between the two writes.
+        """
         target = await self._target_sidecar(item, web_url, permissions)
-        if digest(target.content) != item.access:
-            target = await self._write_sidecar(item, blob, web_url, target)
+        target = await self._write_sidecar(item, blob, web_url, target)
         return item.model_copy(
             update={
                 "access": digest(target.content),
@@ -239,6 +282,8 @@ class Mirror:
         name = blob + SIDECAR_SUFFIX
         for attempt in range(_SIDECAR_TRIES):
             present, etag = await _read(self._blobs, name)
+            if present == target.content:
+                return target
             if etag is not None or attempt > 0:
                 lists = await self._client.permissions(self._library.drive_id, [item.item_id])
                 target = await self._target_sidecar(item, web_url, lists[item.item_id])
@@ -332,9 +377,13 @@ async def _read(blobs: BlobStore, name: str) -> tuple[str | None, str | None]:
 
 async def _source_url(blobs: BlobStore, blob: str) -> str | None:
     content, _ = await _read(blobs, blob + SIDECAR_SUFFIX)
-    try:
-        fields: Mapping[str, object] = json.loads(content or "{}")
-    except ValueError:
-        return None
-    url = fields.get("source_url")
+    url = _fields(content).get("source_url")
     return url if isinstance(url, str) else None
+
+
+def _fields(sidecar: str | None) -> Mapping[str, object]:
+    try:
+        fields = json.loads(sidecar or "{}")
+    except ValueError:
+        return {}
+    return fields if isinstance(fields, dict) else {}

@@ -37,13 +37,17 @@ class Library(Model):
         pending_folders: folders whose descendants have to be read again.
         run: identifies the timer's run that the phases belong to.
         deleted: deletions seen in this run.
+        resyncs: full enumerations that SharePoint required in this run.
+        first_started_at: start of the first run.
         started_at: start of the latest run.
         succeeded_at: end of the latest successful run.
         permissions_at: when the newest pass over all permissions started.
         permissions_cursor: row key up to which that pass has come; None = it is complete.
         enumerated_at: when the newest full enumeration started.
         expires_at: the earliest end of a grant that counts.
-        is_closed: everything is hidden, because nothing could be synchronised for too long.
+        is_closed: everything is hidden, because nothing could be synchronised for too long. A pass over all
+            permissions ends this.
+        closed_at: when everything was hidden last.
         error: error type of the newest run that failed; None after a success.
     """
 
@@ -63,6 +67,8 @@ class Library(Model):
     root_permissions: str = ""
     run: str = ""
     deleted: int = 0
+    resyncs: int = 0
+    first_started_at: datetime | None = None
     started_at: datetime | None = None
     succeeded_at: datetime | None = None
     permissions_at: datetime | None = None
@@ -70,6 +76,7 @@ class Library(Model):
     enumerated_at: datetime | None = None
     expires_at: datetime | None = None
     is_closed: bool = False
+    closed_at: datetime | None = None
     error: str | None = None
     counts: Counts = Counts()
 
@@ -78,7 +85,7 @@ class Item(Model):
     """The state of one file or folder.
 
     Attributes:
-        content: mark of the content that the blob has.
+        content: mark of the content that the blob has; empty while the item's blobs move or are deleted.
         blob: name of the blob; None = nothing was stored.
         access: digest of the sidecar that was written, or of a folder's permissions.
         problem: reason why the stored document is hidden.
@@ -142,15 +149,15 @@ class LibraryStore:
         """Return an item and its revision, or None and None."""
         return _parsed(await self._table.get(library_id, row_key(kind, item_id)), Item)
 
-    async def save_item(self, library_id: str, item: Item, revision: str | None) -> None:
-        """Write an item over the revision that was read.
+    async def save_item(self, library_id: str, item: Item, revision: str | None) -> str:
+        """Write an item over the revision that was read; return the new one.
 
         Raises:
             ConflictError: another execution wrote it meanwhile.
         """
         entity: Entity = {"PartitionKey": library_id, "RowKey": row_key(item.kind, item.item_id)}
         entity["generation"] = item.generation
-        await self._table.swap({**entity, **split_text(item.model_dump_json())}, revision)
+        return await self._table.swap({**entity, **split_text(item.model_dump_json())}, revision)
 
     async def delete_item(self, library_id: str, item: Item) -> None:
         """Delete an item's row. A missing row is ignored."""

@@ -31,6 +31,8 @@ NIGHT_HOURS = range(5)  # UTC; SharePoint throttles less then
 FULL_EVERY = timedelta(days=7)  # changes that delta lost are items_by_id by a full enumeration
 DELETIONS_TRUSTED = 20  # in one run; more are verified one by one if they exceed a fifth of the library
 DELETED_SHARE = 0.2
+MAX_RESYNCS = 5  # in one run; SharePoint may require a full enumeration again in the middle of one
+MAX_PENDING_FOLDERS = 1000  # some 40 KB of the library's row; more are replaced by the whole library
 DEFAULT_PAUSE_S = 30.0
 
 
@@ -46,13 +48,23 @@ async def advance(step: SyncStep, services: SharePointServices, now: datetime) -
         # Another execution of the same run is ahead; continue from its state.
         return SyncReply(following="wait", pause_s=1.0)
     except GroundworkError as failed:
-        if await progress.close_if_overdue(failed.code):
-            return SyncReply(following="more")
-        if isinstance(failed, RateLimitError):
-            return SyncReply(following="wait", pause_s=failed.retry_after_s or DEFAULT_PAUSE_S)
-        get_logger().warning("sharepoint.run_failed", error_type=failed.code, library_id=step.library_id)
-        return SyncReply(following="done")
+        return await _reply_to(failed, progress, step)
+    except Exception:
+        # A defect must not keep documents open for longer than an outage does.
+        if not await progress.close_if_overdue(GroundworkError.code):
+            raise
+        get_logger().exception("sharepoint.run_failed", library_id=step.library_id)
+        return SyncReply(following="more")
     return SyncReply(following="done" if is_done else "more")
+
+
+async def _reply_to(failed: GroundworkError, progress: "Progress", step: SyncStep) -> SyncReply:
+    if await progress.close_if_overdue(failed.code):
+        return SyncReply(following="more")
+    if isinstance(failed, RateLimitError):
+        return SyncReply(following="wait", pause_s=failed.retry_after_s or DEFAULT_PAUSE_S)
+    get_logger().warning("sharepoint.run_failed", error_type=failed.code, library_id=step.library_id)
+    return SyncReply(following="done")
 
 
 class Progress:
@@ -84,10 +96,15 @@ class Progress:
         return True
 
     async def close_if_overdue(self, error_type: str) -> bool:
-        """Store why a step failed; return whether everything has to be hidden now."""
+        """Store why a step failed; return whether everything has to be hidden now.
+
+        A closed library is closed again after another day: failed runs may have opened parts of it.
+        """
         library = self._library
-        last = library.succeeded_at
-        is_overdue = last is not None and self._now - last > CLOSE_AFTER and not library.is_closed
+        last = library.succeeded_at or library.first_started_at
+        if last is not None and library.closed_at is not None:
+            last = max(last, library.closed_at)
+        is_overdue = last is not None and self._now - last > CLOSE_AFTER and library.phase != "close"
         changes: dict[str, object] = {"phase": "close", "cursor": ""} if is_overdue else {}
         try:
             await self._save(error=error_type, **changes)
@@ -97,9 +114,16 @@ class Progress:
 
     async def _begin(self, step: SyncStep) -> None:
         library = self._library
-        changes: dict[str, object] = {"run": step.run, "started_at": self._now, "deleted": 0}
+        changes: dict[str, object] = {
+            "run": step.run,
+            "started_at": self._now,
+            "first_started_at": library.first_started_at or self._now,
+            "deleted": 0,
+            "resyncs": 0,
+        }
         if not step.is_configured:
-            changes |= {"phase": "remove", "cursor": ""}
+            # If it is configured again before its end, everything has to be enumerated.
+            changes |= {"phase": "remove", "cursor": "", "link": None, "enumerated_at": None}
         else:
             changes |= {"phase": "changes", "cursor": ""}
             if self._is_enumeration_due():
@@ -120,7 +144,14 @@ class Progress:
         try:
             page = await self._client.changes(library.drive_id, library.link)
         except ResyncError as gone:
-            await self._save(link=gone.location, generation=library.generation + 1, enumerated_at=self._now)
+            if library.resyncs == MAX_RESYNCS:
+                raise
+            await self._save(
+                link=gone.location,
+                generation=library.generation + 1,
+                enumerated_at=self._now,
+                resyncs=library.resyncs + 1,
+            )
             return
         latest = {item.id: item for item in page.value}  # an item may repeat; the last one counts
         mirror = self._mirror()
@@ -145,7 +176,7 @@ class Progress:
         await mirror.apply_files([item for item in items if not item.is_folder])
 
     async def _add_pending(self, folder_ids: Sequence[str]) -> None:
-        pending = tuple(dict.fromkeys((*self._library.pending_folders, *folder_ids)))
+        pending = _joined(self._library.pending_folders, folder_ids)
         if pending != self._library.pending_folders:
             await self._save(pending_folders=pending)
 
@@ -202,7 +233,7 @@ class Progress:
         current = permissions_digest(lists["root"])
         pending = library.pending_folders
         if current != library.root_permissions and library.root_permissions:
-            pending = (*pending, _EVERYTHING)
+            pending = (_EVERYTHING,)
         await self._save(phase="folders", cursor="", root_permissions=current, pending_folders=pending)
 
     async def reread_folders(self) -> None:
@@ -250,7 +281,9 @@ class Progress:
             await self._finish()
             return
         items = items[: 5 * BATCH]  # some ten seconds: a crash repeats no more
-        await self._mirror().refresh_permissions([item for item in items if item.blob is not None])
+        mirror = self._mirror()
+        await mirror.refresh_permissions([item for item in items if item.blob is not None])
+        await self._verify([item.item_id for item in items if item.skipped == "unreadable"], mirror)
         await self._save(permissions_cursor=row_key("file", items[-1].item_id))
         if library.started_at is not None and self._now - library.started_at >= NIGHTLY_SLICE:
             await self._finish()
@@ -263,8 +296,12 @@ class Progress:
             await self._mirror().close(items, "not_synchronised")
             await self._save(cursor=row_key("file", items[-1].item_id))
             return
+        await self._mirror().close_all_sidecars()
         get_logger().error("sharepoint.library_closed", library_id=library.library_id)
-        await self._save(phase="idle", cursor="", is_closed=True)
+        # An interrupted pass starts over: what it has visited is hidden now.
+        await self._save(
+            phase="idle", cursor="", is_closed=True, closed_at=self._now, permissions_cursor=None
+        )
 
     async def remove(self) -> None:
         """Delete everything of a library that the settings no longer name."""
@@ -307,7 +344,8 @@ class Progress:
             reason = item.problem or item.skipped
             if reason not in (None, "outside_folder") and len(examples) < MAX_EXAMPLES:
                 examples.append(SkippedItem(name=item.name, reason=str(reason)))
-            expires_at = _earlier(expires_at, item.expires_at)
+            if item.blob is not None:  # the pass over the permissions skips the others
+                expires_at = _earlier(expires_at, item.expires_at)
         counts = Counts(files=files, hidden=hidden, skipped=skipped, examples=tuple(examples))
         return counts, expires_at
 
@@ -338,6 +376,11 @@ _PHASES = {
     "close": Progress.close,
     "remove": Progress.remove,
 }
+
+
+def _joined(pending: Sequence[str], folder_ids: Sequence[str]) -> tuple[str, ...]:
+    folders = tuple(dict.fromkeys((*pending, *folder_ids)))
+    return (_EVERYTHING,) if _EVERYTHING in folders or len(folders) > MAX_PENDING_FOLDERS else folders
 
 
 def _earlier(first: datetime | None, second: datetime | None) -> datetime | None:
