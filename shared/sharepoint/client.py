@@ -194,7 +194,8 @@ class SharePointClient:
     async def batch(self, addresses: Sequence[str]) -> list[Outcome]:
         """Send GET requests in batches of 20 and return their outcomes in order.
 
-        Throttled members are request_headers again once the service allows it.
+        Throttled members are requested again once the service allows it. A member that fails with 503 or 504
+        and asks for no pause is tried three times: it may be broken for good.
 
         Raises:
             RateLimitError: the pause that the service asks for is longer than a call may take.
@@ -203,15 +204,23 @@ class SharePointClient:
         for start in range(0, len(addresses), BATCH):
             places = range(start, min(start + BATCH, len(addresses)))
             deadline = Deadline(_CALL_TIMEOUT_S)
-            waiting = list(places)
+            waiting, tries = list(places), 0
             while waiting:
-                replies = await self._send_batch({place: addresses[place] for place in waiting}, deadline)
+                requests = {place: addresses[place] for place in waiting}
+                replies = await self._send_batch(requests, deadline, is_last=tries >= _RETRIES)
+                tries += 1
                 outcomes |= {place: reply for place, reply in replies.items() if reply is not None}
                 waiting = [place for place in waiting if replies.get(place) is None]
         return [outcomes[place] for place in range(len(addresses))]
 
-    async def _send_batch(self, requests: Mapping[int, str], deadline: Deadline) -> dict[int, Outcome | None]:
-        """Send one batch; None for each member that was throttled, after shutting the gate for its pause."""
+    async def _send_batch(
+        self, requests: Mapping[int, str], deadline: Deadline, *, is_last: bool
+    ) -> dict[int, Outcome | None]:
+        """Send one batch; None for each member to repeat, after shutting the gate for its pause.
+
+        Args:
+            is_last: repeat only members for which the service asks for a pause.
+        """
         body = {
             "requests": [{"id": str(place), "method": "GET", "url": url} for place, url in requests.items()]
         }
@@ -219,7 +228,8 @@ class SharePointClient:
         outcomes: dict[int, Outcome | None] = {}
         throttled: list[RateLimitError] = []
         for reply in replies.responses:
-            if reply.status in (429, 503, 504):
+            is_overload = reply.status in (503, 504) and (not is_last or _asks_for_pause(reply))
+            if reply.status == 429 or is_overload:
                 throttled.append(_throttled(reply))
             elif reply.id.isdecimal() and int(reply.id) in requests:
                 outcomes[int(reply.id)] = Outcome(reply.status, reply.body)
@@ -385,4 +395,12 @@ def _error(response: ClientResponse) -> DependencyError | NotFoundError:
 
 
 def _throttled(reply: BatchReply) -> RateLimitError:
-    return rate_limited(SHAREPOINT, {name.lower(): value for name, value in reply.headers.items()})
+    return rate_limited(SHAREPOINT, _headers_of(reply))
+
+
+def _asks_for_pause(reply: BatchReply) -> bool:
+    return retry_after_s(_headers_of(reply)) is not None
+
+
+def _headers_of(reply: BatchReply) -> dict[str, str]:
+    return {name.lower(): value for name, value in reply.headers.items()}

@@ -221,6 +221,17 @@ async def test_one_permission_list_that_breaks_off_hides_one_document() -> None:
         assert (t.acl("long.md"), t.acl("plan.md")) == ([], [ANNA])
 
 
+@pytest.mark.parametrize("status", [503, 504])
+async def test_one_permission_list_that_always_fails_hides_one_document(status: int) -> None:
+    async with tenant() as t:
+        drive = t.server.drive()
+        broken = t.server.file(drive, "broken.md", permissions=[user(ANNA)])
+        t.server.file(drive, "plan.md", permissions=[user(ANNA)])
+        t.server.faults = [Fault(f"{broken}/permissions", status, times=1000)]
+        await t.run()
+        assert (t.acl("broken.md"), t.acl("plan.md")) == ([], [ANNA])
+
+
 async def test_a_download_that_failed_is_repeated_with_the_nightly_pass() -> None:
     async with tenant() as t:
         t.server.file(t.server.drive(), "plan.md", permissions=[user(ANNA)])
