@@ -43,6 +43,9 @@ printf '%s\n' "$libraries" | tr ',' '\n' | while read -r address; do
         az rest --method POST --uri "$graph/sites/$site/permissions" --headers Content-Type=application/json \
             --body "{\"roles\": [\"fullcontrol\"], \"grantedToIdentities\": [{\"application\":
             {\"id\": \"$client\", \"displayName\": \"Groundwork\"}}]}" >/dev/null
+    else # perhaps with a smaller role
+        az rest --method PATCH --uri "$graph/sites/$site/permissions/$known" \
+            --headers Content-Type=application/json --body '{"roles": ["fullcontrol"]}' >/dev/null
     fi
     echo "Full control: $address"
 done
