@@ -4,7 +4,14 @@ from fastapi import APIRouter, Request, Response
 
 from functions.http.application import ObservedRoute
 from functions.http.contracts import contract, json_reply
-from functions.http.requests import administrator_of, caller_and_services, note_act, ready_services
+from functions.http.models import AudiencesQuery
+from functions.http.requests import (
+    administrator_of,
+    admitted,
+    caller_and_services,
+    note_act,
+    ready_services,
+)
 from functions.http.responses import json_response, read_query
 from shared.access.audiences import AudienceList
 from shared.access.models import Me
@@ -43,13 +50,21 @@ async def get_me(req: Request) -> Response:
     **contract(
         "Whom the caller may share documents with",
         json_reply(200, "Entries of access lists, with names.", AudienceList),
+        query=AudiencesQuery,
     ),
 )
 async def get_audiences(req: Request) -> Response:
-    """Whom the caller may share documents with, by name."""
-    from shared.access.audiences import audiences_of
+    """Return whom the caller may share documents with; with a query, people and groups of the directory."""
+    from shared.access.audiences import audiences_named, audiences_of, find_audiences
 
     user, services = await caller_and_services(req)
+    query = read_query(req, AudiencesQuery)
+    if query.q:
+        await admitted(req, user, services)
+        return json_response(await find_audiences(query.q, services.directory))
+    if query.principal:
+        await admitted(req, user, services)
+        return json_response(await audiences_named(query.principal, services.directory))
     return json_response(await audiences_of(user, services.directory, services.settings))
 
 

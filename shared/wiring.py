@@ -409,6 +409,10 @@ def _directory(to: Connections, settings: Settings) -> GroupDirectory:
     from shared.access.directory import CachedDirectory, GraphDirectory
 
     identity = settings.identity
+    if identity.local_directory and not settings.host.in_azure:
+        from shared.access.listed_directory import ListedDirectory
+
+        return ListedDirectory(identity.people)
     graph = GraphDirectory(to.graph, to.graph_token, identity.graph_endpoint, identity.graph_timeout_s)
     return CachedDirectory(graph, identity.group_cache_s)
 

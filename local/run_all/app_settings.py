@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from local.run_all.stack_settings import HOST, Ports, StackError
-from local.run_all.tokens import StackSecrets
+from local.run_all.tokens import USERS, StackSecrets
 from shared.platform.settings import LimitSettings
 
 LOCAL_CHAT_MODEL = "groundwork-extractive"
@@ -100,10 +100,20 @@ def app_settings(
         "AZURE_SEARCH_ENDPOINT": f"http://{HOST}:{ports.search}",
         "AZURE_SEARCH_API_KEY": secrets.search_key,
         "DEV_TOKEN_SECRET": secrets.token_secret,
+        "LOCAL_DIRECTORY": environment.get("LOCAL_DIRECTORY") or local_directory(),
         "AGENTS_FOLDER": environment.get("AGENTS_FOLDER", "samples/agents"),
         **{name: environment.get(name, wide) for name, wide in _WIDE_LIMITS.items()},
         **model.settings,
     }
+
+
+def local_directory() -> str:
+    """Return the people who can sign in on this machine, as the setting LOCAL_DIRECTORY takes them."""
+    people = [
+        {"id": user.user_id, "name": user.name, "groups": user.groups, "department": user.department}
+        for user, _ in USERS.values()
+    ]
+    return json.dumps(people)
 
 
 def raised_limits(environment: Mapping[str, str]) -> list[str]:

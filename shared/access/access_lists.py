@@ -1,36 +1,46 @@
-"""Who may publish; and names of groups in access lists become the ids that tokens carry, or are refused.
+"""Who may publish; and entries of access lists become the ids of people and groups, or are refused.
 
-With `acl=finance` nobody could read a document in Azure, where groups go by object ids. Local tokens carry
-groups by the names that access lists use.
+With `acl=finance` nobody could read a document in Azure, where groups go by object ids; with a misspelt name
+nobody could anywhere, and its owner would believe it shared.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from shared.access.audit_trail import is_wide
 from shared.access.directory import GroupDirectory
-from shared.access.models import UserContext
+from shared.access.models import DirectoryEntry, UserContext
 from shared.platform.concurrency import run_together
 from shared.platform.errors import AccessDeniedError, CallerError, GroundworkError
 from shared.platform.settings import Settings
 
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _HINT = (
-    "In Azure an access list holds object ids of people and groups, names of groups that the app may look up "
-    "in Microsoft Graph (GroupMember.Read.All), your own department, org:<tenant>, or *."
+    "Name a person or group by id, mail address or name, your own department, org:<organisation>, or *. In "
+    "Azure the app looks them up in Microsoft Graph (User.Read.All, GroupMember.Read.All)."
 )
+_SUGGESTED = 3
 
 
 async def with_ids(
-    principals: Sequence[str], user: UserContext, directory: GroupDirectory, settings: Settings
+    principals: Sequence[str],
+    user: UserContext,
+    directory: GroupDirectory,
+    settings: Settings,
+    *,
+    kept: Collection[str] = (),
 ) -> tuple[str, ...]:
-    """The list, each group's name replaced by the group's id; unchanged outside Azure.
+    """Return the list with each person and group as the id that tokens carry.
 
-    A department is a name too: the user's own stays, and any where DEPARTMENT_CLAIM says that there are some.
+    Unchanged outside Azure unless LOCAL_DIRECTORY lists people. A department is a name, too: the user's own
+    stays, and any in Azure where DEPARTMENT_CLAIM says that there are some.
+
+    Args:
+        kept: entries of the list so far: they stay valid, also when their person has left the directory.
 
     Raises:
         AccessDeniedError: it opens the document to everyone, and the user lacks PUBLISH_ROLE.
-        CallerError: a name is that of no group, or of several, or the directory doesn't answer.
+        CallerError: an entry is nobody, or fits several, or is a name while the directory doesn't answer.
     """
     if not may_publish(user, settings) and is_wide(principals):
         raise AccessDeniedError(
@@ -38,24 +48,42 @@ async def with_ids(
             "Name people, groups or your department, or ask for the application role "
             f"{settings.identity.publish_role!r}.",
         )
-    if not settings.host.in_azure:
+    if not settings.host.in_azure and not settings.identity.local_directory:
         return tuple(principals)
+    own = {user.user_id, user.department, *user.groups, *kept}
+    return tuple(await run_together(*(_id_of(one, own, directory, settings) for one in principals)))
 
-    async def id_of(principal: str) -> str:
-        if is_wide([principal]) or _ID.fullmatch(principal) or principal == user.department:
-            return principal
-        try:
-            found = await directory.groups_named(principal)
-        except GroundworkError:
-            found = frozenset()
-        if len(found) == 1:
-            return next(iter(found))
-        if not found and settings.identity.department_claim:
-            return principal
-        count = "Several groups have" if found else "No known group has"
-        raise CallerError(f"{count} the name {principal[:80]!r}, so access can't be set.", _HINT)
 
-    return tuple(await run_together(*map(id_of, principals)))
+async def _id_of(principal: str, own: set[str | None], directory: GroupDirectory, settings: Settings) -> str:
+    if is_wide([principal]) or principal in own:
+        return principal
+    try:
+        found = await directory.named(principal)
+    except GroundworkError:
+        if _ID.fullmatch(principal):
+            return principal  # the app need not be allowed to ask
+        found = ()
+    if len(found) == 1:
+        return found[0].principal
+    if not found and settings.identity.department_claim and not _ID.fullmatch(principal):
+        return principal
+    count = "Several people or groups have" if found else "No known person or group has"
+    suggestion = _suggestion(found or await _similar(principal, directory))
+    raise CallerError(f"{count} the name {principal[:80]!r}, so access can't be set.", *suggestion, _HINT)
+
+
+async def _similar(principal: str, directory: GroupDirectory) -> tuple[DirectoryEntry, ...]:
+    try:
+        return await directory.search(principal.split()[0] if principal.split() else "", _SUGGESTED)
+    except GroundworkError:
+        return ()
+
+
+def _suggestion(entries: Sequence[DirectoryEntry]) -> tuple[str, ...]:
+    if not entries:
+        return ()
+    named = ", ".join(f"{entry.name} ({entry.principal})" for entry in entries[:_SUGGESTED])
+    return (f"Did you mean {named}?",)
 
 
 def may_publish(user: UserContext, settings: Settings) -> bool:

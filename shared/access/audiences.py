@@ -3,7 +3,8 @@
 Names are for people to choose by; only the principal goes into an access list.
 """
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from shared.access.access_lists import may_publish
@@ -16,6 +17,7 @@ from shared.platform.models import Model
 from shared.platform.settings import Settings
 from shared.platform.telemetry import get_logger
 
+_MOST = 10  # what a list below a field shows
 AudienceKind = Literal["person", "group", "department", "organisation", "everyone"]
 
 
@@ -26,11 +28,13 @@ class Audience(Model):
         kind: `person` is the caller.
         principal: the entry of the access list.
         name: what people call them; the principal itself where no name is known.
+        detail: what tells them from others with this name, such as a mail address.
     """
 
     kind: AudienceKind
     principal: str
     name: str
+    detail: str = ""
 
 
 class AudienceList(Model):
@@ -63,6 +67,25 @@ async def audiences_of(user: UserContext, directory: GroupDirectory, settings: S
             )
         found.append(Audience(kind="everyone", principal=PUBLIC, name=PUBLIC))
     return AudienceList(audiences=tuple(found))
+
+
+async def find_audiences(text: str, directory: GroupDirectory) -> AudienceList:
+    """Return people and groups of the directory whose name has a word that begins with the text, a few."""
+    found = await directory.search(text, _MOST)
+    return AudienceList(audiences=tuple(Audience(**dict(entry)) for entry in found))
+
+
+async def audiences_named(principals: Sequence[str], directory: GroupDirectory) -> AudienceList:
+    """Return the people and groups with these ids; those whom the directory doesn't know are left out."""
+    answers = await asyncio.gather(*map(directory.named, principals), return_exceptions=True)
+    entries = [
+        entry
+        for principal, answer in zip(principals, answers, strict=True)
+        if not isinstance(answer, BaseException)
+        for entry in answer
+        if entry.principal == principal
+    ]
+    return AudienceList(audiences=tuple(Audience(**dict(entry)) for entry in entries))
 
 
 async def _group_names(user: UserContext, directory: GroupDirectory, settings: Settings) -> Mapping[str, str]:

@@ -5,7 +5,8 @@ elsewhere is refused. What comes back is bounded, and is whole or an error.
 
 Source: Microsoft Graph v1.0, "List a user's memberships (direct and transitive)": casting to groups wants
 `ConsistencyLevel: eventual` and `$count`; pages of 999 at most; application permission GroupMember.Read.All.
-"Get user": User.Read.All.
+"Get user": User.Read.All. "List groups" and "List users" with $search: the same permissions, and
+`ConsistencyLevel: eventual`.
 """
 
 # For annotations alone: the start of the app need not build every model.
@@ -17,14 +18,15 @@ import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Literal, Protocol, TypeVar
 from urllib.parse import quote
 
 from pydantic import Field, ValidationError
 
-from shared.access.models import DirectoryPerson
+from shared.access.models import DirectoryEntry, DirectoryPerson
 from shared.platform.calls import GRAPH as SERVICE
 from shared.platform.calls import Deadline, azure_errors, call_span, call_within, error_of_status
+from shared.platform.concurrency import run_together
 from shared.platform.connections import Connection, Credentials
 from shared.platform.errors import DependencyError, NotFoundError
 from shared.platform.http_client import Wire, connect_http, http_errors, not_understood, read_bounded
@@ -53,12 +55,15 @@ class GroupDirectory(Protocol):
     async def group_names(self, user_id: str) -> Mapping[str, str]:
         """Display names of those groups by id; errors as `groups_of`."""
 
-    async def groups_named(self, name: str) -> frozenset[str]:
-        """Ids of the groups with this display name, two of them at most.
+    async def named(self, text: str) -> tuple[DirectoryEntry, ...]:
+        """Return people and groups with this id, name or mail address; a few if there are several.
 
         Raises:
             DependencyError: as `groups_of`.
         """
+
+    async def search(self, text: str, most: int) -> tuple[DirectoryEntry, ...]:
+        """Return people and groups with a word in their name that begins with the text; errors as `named`."""
 
 
 UNKNOWN_KEPT_S = 15.0  # somebody who was just added to the directory tries again
@@ -85,7 +90,8 @@ class CachedDirectory:
         self.groups_of = _Answers(directory.groups_of, len, kept_s, MAX_GROUPS, clock).get
         self.group_names = _Answers(directory.group_names, len, kept_s, MAX_GROUPS, clock).get
         self.person = _Answers(directory.person, lambda _: 1, kept_s, MAX_PEOPLE, clock).get
-        self.groups_named = directory.groups_named  # as they are now: an access list is written rarely
+        self.named = directory.named  # as they are now: an access list is written rarely
+        self.search = directory.search
 
 
 class _Answers(Generic[Value]):
@@ -155,12 +161,14 @@ MAX_ANSWER_BYTES = 2_000_000  # a page of 999 ids has some 130 KB, with names 39
 _USER_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)  # goes into an address
 _MEMBERSHIPS = "transitiveMemberOf/microsoft.graph.group?$top=999&$count=true&$select="
 _PERSON = "$select=userType,department,displayName"
+_ENTRY_FIELDS = "$select=id,displayName,mail"
 Token = Callable[[], Awaitable[str]]
 
 
 class _Member(Wire):
     id: str
     display_name: str | None = Field(default=None, alias="displayName")
+    mail: str | None = None
 
 
 class _Members(Wire):
@@ -242,12 +250,47 @@ class GraphDirectory(GroupDirectory):
             is_guest=found.user_type != "Member", department=found.department, name=found.display_name
         )
 
-    async def groups_named(self, name: str) -> frozenset[str]:
-        """Asked as a filter, in which a quotation mark is doubled."""
-        condition = quote(f"displayName eq {literal(name)}", safe="")
-        address = f"{self._base}groups?$filter={condition}&$select=id&$top=2"
-        found = await self._read(address, _Members, Deadline(self._timeout_s))
-        return frozenset(group.id for group in found.value)
+    async def named(self, text: str) -> tuple[DirectoryEntry, ...]:
+        """Ask by id, or by a filter, in which a quotation mark is doubled."""
+        deadline = Deadline(self._timeout_s)
+        if _USER_ID.fullmatch(text):
+            return await self._with_id(text, deadline)
+        same = literal(text)
+        by_name = quote(f"displayName eq {same}", safe="")
+        by_mail = quote(f"mail eq {same} or userPrincipalName eq {same} or displayName eq {same}", safe="")
+        groups, people = await run_together(
+            self._listed("group", f"groups?$filter={by_name}&{_ENTRY_FIELDS}&$top=2", deadline),
+            self._listed("person", f"users?$filter={by_mail}&{_ENTRY_FIELDS}&$top=2", deadline),
+        )
+        return (*groups, *people)
+
+    async def search(self, text: str, most: int) -> tuple[DirectoryEntry, ...]:
+        """Ask for words that begin with the text."""
+        deadline = Deadline(self._timeout_s)
+        words = text.replace("\\", " ").replace('"', " ")
+        by_name = quote(f'"displayName:{words}"', safe="")
+        by_mail = quote(f'"displayName:{words}" OR "mail:{words}"', safe="")
+        people, groups = await run_together(
+            self._listed("person", f"users?$search={by_mail}&{_ENTRY_FIELDS}&$top={most}", deadline),
+            self._listed("group", f"groups?$search={by_name}&{_ENTRY_FIELDS}&$top={most}", deadline),
+        )
+        return (*people, *groups)[:most]
+
+    async def _with_id(self, object_id: str, deadline: Deadline) -> tuple[DirectoryEntry, ...]:
+        paths: tuple[tuple[Literal["person", "group"], str], ...] = (("person", "users"), ("group", "groups"))
+        for kind, path in paths:
+            try:
+                found = await self._read(f"{self._base}{path}/{object_id}?{_ENTRY_FIELDS}", _Member, deadline)
+            except NotFoundError:
+                continue
+            return (_entry(kind, found),)
+        return ()
+
+    async def _listed(
+        self, kind: Literal["person", "group"], path: str, deadline: Deadline
+    ) -> tuple[DirectoryEntry, ...]:
+        found = await self._read(f"{self._base}{path}", _Members, deadline)
+        return tuple(_entry(kind, member) for member in found.value)
 
     def _user(self, user_id: str) -> str:
         if not _USER_ID.fullmatch(user_id):
@@ -279,6 +322,11 @@ class GraphDirectory(GroupDirectory):
                     return await read_bounded(
                         response.content.iter_any(), MAX_ANSWER_BYTES, not_understood(SERVICE)
                     )
+
+
+def _entry(kind: Literal["person", "group"], found: _Member) -> DirectoryEntry:
+    name = found.display_name or found.mail or found.id
+    return DirectoryEntry(kind=kind, principal=found.id, name=name, detail=found.mail or "")
 
 
 def _no_such_person() -> NotFoundError:

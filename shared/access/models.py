@@ -57,6 +57,21 @@ class DirectoryPerson(Model):
     name: str | None = None
 
 
+class DirectoryEntry(Model):
+    """A person or group that an access list can name.
+
+    Attributes:
+        principal: what goes into the access list.
+        name: what people call them.
+        detail: what tells them from others with this name: a mail address or department; empty = nothing.
+    """
+
+    kind: Literal["person", "group", "department"]
+    principal: str
+    name: str
+    detail: str = ""
+
+
 class Me(Model):
     """The caller, as the app sees them.
 

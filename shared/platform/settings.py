@@ -18,6 +18,7 @@ from pydantic.fields import FieldInfo
 from shared.platform.database_sources import DatabaseSource, database_sources
 from shared.platform.errors import ConfigurationError
 from shared.platform.language_models.features import ALL_FEATURES, Effort, Efforts, Feature
+from shared.platform.listed_people import ListedPerson, listed_people
 
 AUTO = "auto"
 SUBAGENT_TOOLS = ("retrieve_documents", "query_metadata", "web_search")
@@ -71,6 +72,11 @@ TimezoneName = Annotated[str, AfterValidator(_known_timezone)]
 
 def _databases(text: str) -> str:
     database_sources(text)
+    return text
+
+
+def _people(text: str) -> str:
+    listed_people(text)
     return text
 
 
@@ -1128,6 +1134,12 @@ class IdentitySettings(SettingsGroup):
         le=30,
         description="Timeout for looking up a person's groups, in seconds.",
     )
+    local_directory: Annotated[str, AfterValidator(_people)] = Field(
+        default="",
+        description="People with whom documents can be shared, as JSON; in Azure Microsoft Graph is asked "
+        "instead. Empty = outside Azure access lists take any name.",
+        examples=['[{"id": "anna", "name": "Anna Bergqvist", "groups": ["safety-committee"]}]'],
+    )
     publish_role: str = Field(
         default="",
         description="Application role that a person needs to open a document to the organisation or "
@@ -1150,6 +1162,11 @@ class IdentitySettings(SettingsGroup):
         default=False,
         description="Search without a user context; for tests only, refused in Azure.",
     )
+
+    @property
+    def people(self) -> tuple[ListedPerson, ...]:
+        """LOCAL_DIRECTORY, parsed."""
+        return listed_people(self.local_directory)
 
     @property
     def tenants(self) -> tuple[str, ...]:

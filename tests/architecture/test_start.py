@@ -22,6 +22,7 @@ EARLY = (
     "shared.platform.instances",
     "shared.platform.language_models",
     "shared.platform.language_models.features",
+    "shared.platform.listed_people",
     "shared.platform.memory",
     "shared.platform.models",
     "shared.platform.names",

@@ -3,6 +3,7 @@
 One per test process, on free ports, in a temporary folder, with the samples ingested.
 """
 
+import json
 import os
 from collections.abc import Iterator
 from dataclasses import fields
@@ -10,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from local.run_all.app_settings import ENDPOINT_NAMES
+from local.run_all.app_settings import ENDPOINT_NAMES, local_directory
 from local.run_all.demo import ProgressBar, bring_samples
 from local.run_all.stack import LocalStack
 from local.run_all.stack_settings import Ports, StackSettings
+from tests.e2e.access.people import PEOPLE
 from tests.free_ports import find_free_port
 
 # A run that is out of time answers with less, which tests that are not about time must not see.
@@ -23,8 +25,17 @@ _running: list[LocalStack] = []
 
 
 def environment_without_model() -> dict[str, str]:
-    """This process's environment, with no model endpoint of the person who runs the tests."""
-    return {name: value for name, value in os.environ.items() if name not in ENDPOINT_NAMES}
+    """This process's environment, with no model endpoint of the person who runs the tests.
+
+    The directory knows the people of the tests of access, too.
+    """
+    environment = {name: value for name, value in os.environ.items() if name not in ENDPOINT_NAMES}
+    listed = json.loads(local_directory())
+    listed += [
+        {"id": person.user_id, "name": person.user_id, "groups": [*person.groups, "another"]}
+        for person in PEOPLE.values()
+    ]
+    return {**environment, "LOCAL_DIRECTORY": json.dumps(listed)}
 
 
 def settings_for(folder: Path) -> StackSettings:

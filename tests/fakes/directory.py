@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from shared.access.directory import GroupDirectory
-from shared.access.models import DirectoryPerson
+from shared.access.models import DirectoryEntry, DirectoryPerson
 from shared.platform.errors import GroundworkError, NotFoundError
 
 
@@ -39,8 +39,16 @@ class InMemoryDirectory(GroupDirectory):
         """Those of `display_names`; a group without one goes by its id."""
         return {group: self.display_names.get(group, group) for group in await self.groups_of(user_id)}
 
-    async def groups_named(self, name: str) -> frozenset[str]:
-        """Those of `names`."""
+    async def named(self, text: str) -> tuple[DirectoryEntry, ...]:
+        """Those of `names`, and whoever has groups."""
         if self.fails_with is not None:
             raise self.fails_with
-        return self.names.get(name, frozenset())
+        if text in self.groups:
+            return (DirectoryEntry(kind="person", principal=text, name=text),)
+        ids = self.names.get(text, frozenset())
+        return tuple(DirectoryEntry(kind="group", principal=one, name=text) for one in sorted(ids))
+
+    async def search(self, text: str, most: int) -> tuple[DirectoryEntry, ...]:
+        """Those of `names` that begin with the text."""
+        found = [entry for name in self.names if name.startswith(text) for entry in await self.named(name)]
+        return tuple(found[:most])

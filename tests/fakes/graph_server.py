@@ -4,6 +4,7 @@ As Graph does it: pages, the headers that casting to groups wants, errors in its
 """
 
 import json
+import re
 import threading
 import time
 from collections.abc import Mapping
@@ -84,22 +85,36 @@ class GraphServer:
                 return trouble.status, trouble.headers, trouble.body
         if headers.get("Authorization") != f"Bearer {TOKEN}":
             return _error(401, "InvalidAuthenticationToken")
-        if parts.path == "/v1.0/groups":
-            return _found({"value": [{"id": one} for one in self.named(query.get("$filter", ""))]})
+        if parts.path in ("/v1.0/groups", "/v1.0/users"):
+            return self._list(parts.path.endswith("users"), query, headers)
         user_id = parts.path.removeprefix("/v1.0/users/").removesuffix(_MEMBERS)
         if user_id not in self.groups:
             return _error(404, "Request_ResourceNotFound")
         person = _found(self.people.get(user_id, {"userType": "Member"}))
         return self._page(user_id, query, headers) if parts.path.endswith(_MEMBERS) else person
 
+    def _list(
+        self, is_of_people: bool, query: Mapping[str, str], headers: Mapping[str, str]
+    ) -> tuple[int, Mapping[str, str], bytes]:
+        """People or groups by a filter for equal values, or by a search for beginnings of words."""
+        rows = [{"id": one, "displayName": name} for name, ids in self.names.items() for one in ids]
+        rows = [person for person in self.people.values() if "id" in person] if is_of_people else rows
+        if "$filter" in query:
+            conditions = re.findall(r"(\w+) eq '((?:[^']|'')*)'", query["$filter"])
+            wanted = {(name, value.replace("''", "'")) for name, value in conditions}
+            return _found({"value": [row for row in rows if wanted & set(row.items())]})
+        if headers.get("ConsistencyLevel") != "eventual":
+            return _error(400, "Request_UnsupportedQuery")
+        clauses = re.fullmatch(r'"(\w+):([^"]*)"(?: OR "(\w+):([^"]*)")?', query["$search"])
+        if clauses is None or "\\" in query["$search"]:
+            return _error(400, "Request_BadRequest")
+        start = clauses[2].strip().lower()
+        words = [(row, str(row.get(clauses[1])).lower().split()) for row in rows]
+        return _found({"value": [row for row, of in words if any(one.startswith(start) for one in of)]})
+
     def _fields(self, group_id: str, wanted: str) -> dict[str, str | None]:
         known = {"id": group_id, "displayName": self.display_names.get(group_id)}
         return {name: known[name] for name in wanted.split(",")}
-
-    def named(self, condition: str) -> list[str]:
-        """Ids of the groups of `names` that a filter by display name finds."""
-        literal = condition.removeprefix("displayName eq '").removesuffix("'")
-        return self.names.get(literal.replace("''", "'"), [])
 
     def _token(
         self, query: Mapping[str, str], headers: Mapping[str, str]

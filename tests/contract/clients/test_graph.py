@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from shared.access.directory import MAX_ANSWER_BYTES, MAX_PAGES, GraphDirectory, connect_graph
-from shared.access.models import DirectoryPerson
+from shared.access.models import DirectoryEntry, DirectoryPerson
 from shared.platform.connections import Connection
 from shared.platform.errors import (
     AuthenticationError,
@@ -112,7 +112,31 @@ async def test_groups_are_found_by_their_name_alone(
     connection: Connection[Any], graph: GraphServer, name: str
 ) -> None:
     graph.names = {"Finance": ["g-1"], "R&D / Köln": ["g-2"], "Anna's friends": ["g-3", "g-4"]}
-    assert await directory(connection, graph).groups_named(name) == set(graph.names.get(name, []))
+    found = await directory(connection, graph).named(name)
+    assert {entry.principal for entry in found} == set(graph.names.get(name, []))
+
+
+async def test_people_are_found_by_their_id_and_by_name_or_mail_alone(
+    connection: Connection[Any], graph: GraphServer
+) -> None:
+    asking = directory(connection, graph)
+    eva = {"id": EVA, "displayName": "Eva O'Neil", "mail": "eva@fernhill.example"}
+    graph.people[EVA] = eva
+    expected = DirectoryEntry(kind="person", principal=EVA, name="Eva O'Neil", detail="eva@fernhill.example")
+    for text in (EVA, "Eva O'Neil", "eva@fernhill.example"):
+        assert await asking.named(text) == (expected,)
+    assert await asking.named("' or id ne '") == ()
+    assert await asking.named(STRANGER) == ()
+
+
+@pytest.mark.parametrize("text", ["ev", 'ev" OR "displayName:fin', "ev\\"])
+async def test_a_search_asks_for_the_beginnings_of_words_alone(
+    connection: Connection[Any], graph: GraphServer, text: str
+) -> None:
+    graph.people[EVA] = {"id": EVA, "displayName": "Eva Lind", "mail": None}
+    graph.names = {"Finance": ["g-1"]}
+    found = await directory(connection, graph).search(text, 5)
+    assert [entry.name for entry in found] == (["Eva Lind"] if text in ("ev", "ev\\") else [])
 
 
 @pytest.mark.parametrize("status", [401, 403])

@@ -3,12 +3,14 @@
 import pytest
 
 from shared.access.access_lists import with_ids
+from shared.access.listed_directory import ListedDirectory
 from shared.access.models import UserContext
 from shared.platform.errors import AccessDeniedError, CallerError, DependencyError
+from shared.platform.listed_people import ListedPerson
 from tests.fakes.directory import InMemoryDirectory
 from tests.fakes.services import fake_settings
 
-GROUP, OTHER = (f"0000000{n}-aaaa-4bbb-8ccc-000000000000" for n in range(2))
+GROUP, OTHER, STRANGER = (f"0000000{n}-aaaa-4bbb-8ccc-000000000000" for n in range(3))
 USER = UserContext(user_id=OTHER, org_id="t", department="Legal")
 IN_AZURE = fake_settings(WEBSITE_SITE_NAME="groundwork")
 
@@ -21,15 +23,48 @@ def directory() -> InMemoryDirectory:
 
 
 async def test_the_name_of_a_group_becomes_its_id(directory: InMemoryDirectory) -> None:
-    given = ("finance", OTHER.upper(), "org:t", "*", "Legal")
+    given = ("finance", OTHER, "org:t", "*", "Legal")
     assert await with_ids(given, USER, directory, IN_AZURE) == (GROUP, *given[1:])
+
+
+async def test_an_id_that_nobody_has_is_refused(directory: InMemoryDirectory) -> None:
+    with pytest.raises(CallerError, match="No known person or group"):
+        await with_ids((STRANGER,), USER, directory, IN_AZURE)
+    directory.groups[STRANGER] = frozenset()
+    assert await with_ids((STRANGER,), USER, directory, IN_AZURE) == (STRANGER,)
+
+
+LISTED = ListedDirectory(
+    (
+        ListedPerson(id="anna", name="Anna Bergqvist", groups=("safety",), department="engineering"),
+        ListedPerson(id="ben", name="Ben Okafor", groups=("hr", "safety"), department="people"),
+    )
+)
+WITH_LIST = fake_settings(LOCAL_DIRECTORY='[{"id": "anna", "name": "Anna"}]')
+
+
+async def test_a_listed_name_becomes_the_id_of_the_person() -> None:
+    given = ("Ben Okafor", "ben", "hr", "people", "*")
+    assert await with_ids(given, USER, LISTED, WITH_LIST) == ("ben", "ben", "hr", "people", "*")
+
+
+async def test_an_entry_of_the_list_so_far_stays_valid() -> None:
+    assert await with_ids(("left", "ben"), USER, LISTED, WITH_LIST, kept=("left",)) == ("left", "ben")
+
+
+async def test_an_unlisted_name_is_refused_with_similar_ones() -> None:
+    with pytest.raises(CallerError, match="no-such-group"):
+        await with_ids(("no-such-group",), USER, LISTED, WITH_LIST)
+    with pytest.raises(CallerError) as refused:
+        await with_ids(("Ben Okafer",), USER, LISTED, WITH_LIST)
+    assert refused.value.hints[0] == "Did you mean Ben Okafor (ben)?"
 
 
 @pytest.mark.parametrize("name", ["nobody", "all", "Finance"])
 async def test_a_name_that_is_not_one_groups_is_refused(directory: InMemoryDirectory, name: str) -> None:
     with pytest.raises(CallerError, match=name) as refused:
         await with_ids(("*", name), USER, directory, IN_AZURE)
-    assert "object ids" in refused.value.hints[0]
+    assert "Microsoft Graph" in refused.value.hints[-1]
 
 
 async def test_a_name_is_refused_where_the_directory_does_not_answer(directory: InMemoryDirectory) -> None:

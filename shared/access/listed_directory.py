@@ -1,0 +1,65 @@
+"""`GroupDirectory` of a list of people, for a machine without Microsoft Graph (LOCAL_DIRECTORY)."""
+
+from collections.abc import Mapping
+
+from shared.access.directory import GroupDirectory
+from shared.access.models import DirectoryEntry, DirectoryPerson
+from shared.platform.errors import NotFoundError
+from shared.platform.listed_people import ListedPerson
+
+
+class ListedDirectory(GroupDirectory):
+    """The people of a list, with their groups and departments, which go by their names."""
+
+    def __init__(self, people: tuple[ListedPerson, ...]) -> None:
+        self._people = {person.id: person for person in people}
+        entries = [_person(person) for person in people]
+        entries += [DirectoryEntry(kind="group", principal=name, name=name) for name in _groups(people)]
+        entries += [
+            DirectoryEntry(kind="department", principal=name, name=name)
+            for name in sorted({person.department for person in people if person.department})
+        ]
+        self._entries = entries
+
+    async def groups_of(self, user_id: str) -> frozenset[str]:
+        """NotFoundError for people who are not in the list."""
+        return frozenset(self._known(user_id).groups)
+
+    async def person(self, user_id: str) -> DirectoryPerson:
+        """A member of the organisation; errors as `groups_of`."""
+        person = self._known(user_id)
+        return DirectoryPerson(is_guest=False, department=person.department or None, name=person.name)
+
+    async def group_names(self, user_id: str) -> Mapping[str, str]:
+        """The groups' own names; errors as `groups_of`."""
+        return {group: group for group in self._known(user_id).groups}
+
+    async def named(self, text: str) -> tuple[DirectoryEntry, ...]:
+        """Entries with this principal, letter by letter; else those with this name, in any case."""
+        exact = tuple(entry for entry in self._entries if entry.principal == text)
+        return exact or tuple(entry for entry in self._entries if entry.name.casefold() == text.casefold())
+
+    async def search(self, text: str, most: int) -> tuple[DirectoryEntry, ...]:
+        """Entries with a word that begins with the text, people first."""
+        start = text.casefold()
+        found = [entry for entry in self._entries if _begins(entry, start)]
+        return tuple(found[:most])
+
+    def _known(self, user_id: str) -> ListedPerson:
+        try:
+            return self._people[user_id]
+        except KeyError:
+            raise NotFoundError("The directory knows no such person.") from None
+
+
+def _person(person: ListedPerson) -> DirectoryEntry:
+    return DirectoryEntry(kind="person", principal=person.id, name=person.name, detail=person.department)
+
+
+def _groups(people: tuple[ListedPerson, ...]) -> list[str]:
+    return sorted({group for person in people for group in person.groups})
+
+
+def _begins(entry: DirectoryEntry, start: str) -> bool:
+    words = f"{entry.name} {entry.principal}".casefold()
+    return words.startswith(start) or f" {start}" in words
