@@ -54,11 +54,13 @@ class ParsedDocument(Model):
         elements: in reading order.
         page_count: pages, slides or sheets; None where the format has none.
         title, author: from the file's own properties, None when absent or meaningless.
+        unreadable_pages: how many of them hold text that could not be read, or nothing that could.
         warnings: sentences for people, such as "Pages 3-5 hold no text (scanned?)".
     """
 
     elements: tuple[Element, ...]
     page_count: int | None = None
+    unreadable_pages: int = 0
     title: str | None = None
     author: str | None = None
     warnings: tuple[str, ...] = ()

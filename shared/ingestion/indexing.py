@@ -333,6 +333,9 @@ def _record(task: IngestTask, state: DocumentState, version: _Version) -> Docume
         language=metadata.language,
         tags=metadata.tags,
         page_count=parsed.page_count,
+        unreadable_pages=parsed.unreadable_pages,
+        has_text=bool(parsed.chunks),
+        warnings=_warnings(version),
         summary_brief=metadata.summary_brief,
         summary_standard=metadata.summary_standard,
         source_url=wanted.source_url,
@@ -346,17 +349,23 @@ def _record(task: IngestTask, state: DocumentState, version: _Version) -> Docume
     return with_corrections(extracted, state.corrections)
 
 
+def _warnings(version: _Version) -> tuple[str, ...]:
+    """Return what this version's readers should know, as sentences."""
+    warnings = []
+    if not version.described.by_model and version.parsed.opening:
+        warnings.append(METADATA_BY_RULE)
+    shown = [version.captions.get(figure.key) for figure in version.parsed.figures]
+    if any(caption is not None and not caption.by_model for caption in shown):
+        warnings.append(CAPTIONS_BY_RULE)
+    return tuple(dict.fromkeys((*warnings, *version.parsed.warnings)))
+
+
 def _indexed(
     state: DocumentState, version: _Version, record: DocumentRecord, settings: Settings, written: Rights
 ) -> DocumentState:
     """The state once the version is in the indexes, with the rights that were `written`."""
     # The warning of its rights stays until others hold; all others are this version's.
     warnings = [warning for warning in state.warnings if warning == state.rights.warning]
-    if not version.described.by_model and version.parsed.opening:
-        warnings.append(METADATA_BY_RULE)
-    shown = [version.captions.get(figure.key) for figure in version.parsed.figures]
-    if any(caption is not None and not caption.by_model for caption in shown):
-        warnings.append(CAPTIONS_BY_RULE)
     indexed = {
         "blob_etag": state.wanted_etag,
         "content_hash": record.content_hash,
@@ -365,6 +374,6 @@ def _indexed(
         "version": record.version,
         "page_count": record.page_count,
         "block_count": len(version.blocks),
-        "warnings": tuple(dict.fromkeys((*warnings, *version.parsed.warnings))),
+        "warnings": tuple(dict.fromkeys((*warnings, *record.warnings))),
     }
     return rights.with_rights(state.model_copy(update=indexed), written)

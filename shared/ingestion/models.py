@@ -176,6 +176,7 @@ class ParsedFile(Model):
         figures: those that get a block; their pictures lie in the container of figures.
         opening: the first 6,000 characters of text, from which metadata are made.
         unread_pages: those without text that no text recognition has read.
+        unreadable_pages: how many pages hold no text that could be read.
         first_heading: the first heading of the highest level, None when there is none.
     """
 
@@ -187,6 +188,7 @@ class ParsedFile(Model):
     first_heading: MetadataName | None = None
     opening: str = ""
     unread_pages: tuple[int, ...] = ()
+    unreadable_pages: int = 0
     warnings: tuple[str, ...] = ()
 
 

@@ -240,6 +240,7 @@ def parse_file(job: ParseJob) -> ParsedFile:
         first_heading=_first_heading(elements),
         opening="\n\n".join(one.text for one in elements[:OPENING_CHARS])[:OPENING_CHARS].strip(),
         unread_pages=tuple(pages.unread) if pages is not None else (),
+        unreadable_pages=document.unreadable_pages,
         warnings=_bounded(warnings),
     )
 

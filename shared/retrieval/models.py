@@ -82,6 +82,9 @@ class DocumentRecord(Model):
         file_type: suffix of the file's name, lower case, without its dot, such as `xlsx`.
         document_date: printed in the document; of a month or a year alone, its first instant in UTC.
         published_by: name of its owner, as the identity provider gave it when they sent it.
+        unreadable_pages: how many pages hold no text that could be read.
+        has_text: whether a search can find any of its text.
+        warnings: sentences for people, about this version.
     """
 
     doc_id: str
@@ -97,6 +100,9 @@ class DocumentRecord(Model):
     language: str | None = None
     tags: MetadataTags = ()
     page_count: int | None = None
+    unreadable_pages: int = 0
+    has_text: bool = True
+    warnings: tuple[str, ...] = ()
     summary_brief: MetadataSummary = ""
     summary_standard: MetadataSummary = ""
     source_url: str | None = None

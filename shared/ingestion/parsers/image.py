@@ -40,16 +40,24 @@ def _parse(picture: "Image", context: ParseContext, found: FoundOnPage | None) -
         figure, *words = _page(picture, page_number, context, found)
         elements += [figure, *words]
         silent_count += not words
+    unreadable_pages = 0
     notes = [f"Only the first {MAX_FRAMES} of {frames} pages were read."] if frames > page_count else []
     if silent_count:
         where = "the picture" if page_count == 1 else f"{silent_count} of {page_count} pages"
         if context.service_pages is not None and context.service_pages.unread:
             notes.append(f"The words in {where} were not read.")
+            unreadable_pages = silent_count
         elif found is None and context.service_pages is None and context.recognition.has_failed:
             notes.append(f"The words in {where} were not read. {context.recognition.unread_reason}")
+            unreadable_pages = silent_count
         else:
             notes.append(f"No words were recognised in {where}.")
-    return ParsedDocument(elements=tuple(elements), page_count=page_count, warnings=tuple(notes))
+    return ParsedDocument(
+        elements=tuple(elements),
+        page_count=page_count,
+        unreadable_pages=unreadable_pages,
+        warnings=tuple(notes),
+    )
 
 
 def _page(

@@ -73,6 +73,7 @@ def parse_pdf(path: Path, context: ParseContext | None = None) -> ParsedDocument
             page_count=len(document),
             title=document_title(document),
             author=document_author(document),
+            unreadable_pages=reader.unreadable_pages(),
             warnings=reader.warnings(),
         )
 
@@ -234,6 +235,10 @@ class _Reader:
         except (pypdfium2.PdfiumError, ValueError):
             return {}
         return titles
+
+    def unreadable_pages(self) -> int:
+        """How many pages are damaged, or hold no text."""
+        return len({*self._unreadable, *self.pictures.unread})
 
     def warnings(self) -> tuple[str, ...]:
         found = []
