@@ -55,7 +55,7 @@ router = APIRouter(tags=["Documents"], route_class=ObservedRoute)
 async def list_documents(req: Request) -> Response:
     """The caller's documents, narrowed by metadata given as query parameters, a page at a time."""
     from functions.http.models import DocumentsQuery
-    from shared.documents.listing import Wanted, find_documents
+    from shared.documents.listing import Wanted, find_documents, sorted_documents
     from shared.documents.listing import list_documents as listed
 
     user = await caller_of(req)
@@ -64,6 +64,11 @@ async def list_documents(req: Request) -> Response:
     if query.q and query.status not in ("working", "failed"):
         index = services.documents_index
         page = await find_documents(query.q, user, index, query.filters, query.limit)
+    elif query.sort and not query.status:
+        index = services.documents_index
+        page = await sorted_documents(
+            user, index, query.filters, query.sort, limit=query.limit, cursor=query.cursor
+        )
     else:
         wanted = Wanted(query.filters, query.status, query.q)
         page = await listed(user, services, wanted, query.limit, query.cursor)
@@ -82,12 +87,13 @@ async def list_documents(req: Request) -> Response:
 )
 async def document_facets(req: Request) -> Response:
     """Which types, departments, languages, tags and projects the caller's documents have, and how often."""
-    from functions.http.models import MetadataQuery
+    from functions.http.models import FacetsQuery
     from shared.documents.listing import count_documents
 
     user = await caller_of(req)
-    filters = read_query(req, MetadataQuery).filters
-    return json_response(await count_documents(user, (await ready_services()).documents_index, filters))
+    query = read_query(req, FacetsQuery)
+    index = (await ready_services()).documents_index
+    return json_response(await count_documents(user, index, query.filters, query.q))
 
 
 @router.get(
@@ -218,7 +224,8 @@ async def change_access(req: Request, client: Durable) -> Response:
     wanted = await read_model(req, AccessChange)
     state = await changeable(req.path_params["doc_id"], user, services.documents)
     await _require_match(req, state, user, services)
-    acl = await with_ids(wanted.acl, user, services.directory, services.settings)
+    kept = state.wanted_rights.acl
+    acl = await with_ids(wanted.acl, user, services.directory, services.settings, kept=kept)
     wanted = wanted.model_copy(update={"acl": acl})
     is_behind = await change(state, wanted, services, only_unchanged=is_conditional(req.headers))
     await note_act(req, user, services, access_action(acl), state.doc_id)

@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -20,7 +21,7 @@ from shared.platform.models import Model
 from shared.platform.names import DOCUMENTS
 from shared.platform.odata import quote
 from shared.platform.search import FacetValue, Filters, SearchIndex
-from shared.retrieval.documents import DocumentSearch
+from shared.retrieval.documents import DocumentSearch, SortField
 from shared.retrieval.models import DocumentRecord, DocumentStatus
 from shared.retrieval.secured_index import SecuredIndex
 
@@ -34,6 +35,8 @@ class DocumentView(Model):
         published_by: name of the person who sent it, if it is known.
         status_reason, hint: why it failed and what its owner can do; None while all is well.
         failure: why it failed, as a code, for clients that say it in another language.
+        unreadable_pages: how many pages hold no text that could be read.
+        has_text: whether a search can find any of its text.
         warnings: what is not as it could be with a document that is ready all the same.
     """
 
@@ -57,6 +60,8 @@ class DocumentView(Model):
     status_reason: str | None = None
     hint: str | None = None
     failure: FileFailure | None = None
+    unreadable_pages: int = 0
+    has_text: bool = True
     warnings: tuple[str, ...] = ()
 
 
@@ -241,12 +246,39 @@ async def find_documents(
     return DocumentList(documents=shown, count=len(shown))
 
 
+_SKIP = re.compile(r"skip-([0-9]{1,6})")  # the service skips 100,000 rows at most
+
+
+async def sorted_documents(
+    user: UserContext,
+    documents_index: SearchIndex,
+    filters: Filters,
+    sort_by: SortField,
+    *,
+    limit: int = _MAX_LISTED,
+    cursor: str = "",
+) -> DocumentList:
+    """List complete documents in the order of a field.
+
+    Raises:
+        CallerError: invalid cursor.
+    """
+    found = _SKIP.fullmatch(cursor)
+    if cursor and found is None:
+        raise CallerError("Invalid cursor.", "Send the cursor of the page before.")
+    skip = int(found[1]) if found else 0
+    records = await _search(user, documents_index).sorted_page(filters, sort_by, skip, limit + 1)
+    shown = tuple(_view_of_record(record) for record in records[:limit])
+    further = f"skip-{skip + limit}" if len(records) > limit else None
+    return DocumentList(documents=shown, count=len(shown), cursor=further)
+
+
 async def count_documents(
-    user: UserContext, documents_index: SearchIndex, filters: Filters
+    user: UserContext, documents_index: SearchIndex, filters: Filters, text: str = ""
 ) -> DocumentFacets:
     """What values there are to filter by, and how many of the user's documents have each."""
     fields = tuple(name for name in DocumentFacets.model_fields if name != "document_count")
-    counted, total = await _search(user, documents_index).facets(fields, filters, _MAX_LISTED)
+    counted, total = await _search(user, documents_index).facets(fields, filters, _MAX_LISTED, text)
     return DocumentFacets.model_validate({**counted, "document_count": total})
 
 

@@ -1,8 +1,10 @@
 """Search over documents: lists, names, single records and facets, within the rights of one user."""
 
+import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from shared.platform.concurrency import run_together
 from shared.platform.errors import DocumentNotFoundError, InvalidQueryError
@@ -16,6 +18,8 @@ from shared.retrieval.secured_index import SecuredIndex
 
 _SORTABLE = frozenset({"upload_date", "document_date", "filename", "title", "page_count", "document_type"})
 _NAME_FIELDS = ("filename", "title", "tags", "document_type", "department", "author", "summary_brief")
+SortField = Literal["title", "filename", "document_type", "upload_date", "document_date", "page_count"]
+_WORD = re.compile(r"\w+")
 _REFERENCE_FIELDS = ("filename", "title", "document_type")
 _NAMED_CANDIDATES = 50  # more than can be asked about; names that fit more documents narrow nothing
 _MAX_DOCUMENTS = 100
@@ -143,16 +147,33 @@ class DocumentSearch:
             f"More than {_MAX_IDS:,} documents pass these filters.", "Narrow them, or leave them out."
         )
 
-    async def find(self, text: str, filters: Filters, limit: int = 20) -> list[DocumentRecord]:
-        """Documents whose names, types, tags, people or summaries match `text`, best first."""
+    async def sorted_page(
+        self, filters: Filters, sort_by: SortField, skip: int, limit: int
+    ) -> list[DocumentRecord]:
+        """Return a page in ascending order, dates newest first."""
+        order = f"{sort_by} desc" if sort_by in ("upload_date", "document_date") else sort_by
         return await self._search(
-            SearchRequest(
-                text=keyword_query(text),
-                search_fields=_NAME_FIELDS,
-                filter=_ready(filters),
-                top=_clamped(limit),
-            )
+            SearchRequest(filter=_ready(filters), order_by=(order, "doc_id"), top=limit, skip=skip)
         )
+
+    async def find(self, text: str, filters: Filters, limit: int = 20) -> list[DocumentRecord]:
+        """Find documents by words: first the one called so, then those whose names have all words.
+
+        After these come documents whose types, tags, people or summaries match, best first.
+        """
+        condition, top = _ready(filters), _clamped(limit)
+        called = SearchRequest(filter=all_of(condition, f"filename eq {quote(text.strip())}"), top=top)
+        words = _WORD.findall(text)
+        by_name = SearchRequest(
+            text=" ".join(words),
+            search_fields=_REFERENCE_FIELDS[:2],
+            search_mode="all",
+            filter=condition,
+            top=top,
+        )
+        wanted = [called, *([by_name] if words else []), _by_words(text, condition, top)]
+        pages = await run_together(*(self._search(request) for request in wanted))
+        return list({record.doc_id: record for page in pages for record in page}.values())[:top]
 
     async def find_named(self, reference: str, filters: Filters) -> list[DocumentRecord]:
         """Documents that a reference may mean: those with exactly this file name, then by words of names."""
@@ -192,24 +213,27 @@ class DocumentSearch:
         return {str(row["doc_id"]): float(row["@search.score"]) for row in page.rows}
 
     async def facets(
-        self, fields: Sequence[str], filters: Filters, limit: int
+        self, fields: Sequence[str], filters: Filters, limit: int, text: str = ""
     ) -> tuple[dict[str, tuple[FacetValue, ...]], int]:
         """For each field its commonest values; and the number of documents that pass the filters.
 
         Args:
             fields: facetable fields of the index of documents.
             limit: values per field, clamped to 1-100.
+            text: counts only documents that match one of its words; empty = all.
 
         Raises:
             InvalidQueryError: an unknown filter field.
         """
         most = min(max(limit, 1), _MAX_FACET_VALUES)
-        request = SearchRequest(
-            filter=_ready(filters),
-            select=("doc_id",),
-            facets=tuple(f"{field},count:{most}" for field in fields),
-            top=1,
-            count=True,
+        condition = _ready(filters)
+        request = _by_words(text, condition, 1) if text else SearchRequest(filter=condition, top=1)
+        request = request.model_copy(
+            update={
+                "select": ("doc_id",),
+                "facets": tuple(f"{field},count:{most}" for field in fields),
+                "count": True,
+            }
         )
         page = await self.index.search(request)
         return {field: page.facets.get(field, ()) for field in fields}, page.count or 0
@@ -217,6 +241,10 @@ class DocumentSearch:
     async def _search(self, request: SearchRequest) -> list[DocumentRecord]:
         page = await self.index.search(request)
         return [DocumentRecord.of_row(row) for row in page.rows]
+
+
+def _by_words(text: str, condition: str | None, top: int) -> SearchRequest:
+    return SearchRequest(text=keyword_query(text), search_fields=_NAME_FIELDS, filter=condition, top=top)
 
 
 def _ready(filters: Filters) -> str | None:

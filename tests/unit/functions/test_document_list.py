@@ -114,3 +114,25 @@ async def test_pages_go_on_behind_the_longest_names_that_the_storage_takes(
             sent.model_copy(update={"doc_id": document_id(name), "blob_name": name, "filename": name})
         )
     assert await pages(user, 1) == [[name] for name in (*names, "z.md")]
+
+
+@pytest.mark.usefixtures("sent")
+async def test_a_list_can_be_sorted_a_page_at_a_time(user: AsUser) -> None:
+    assert await pages(user, 2, sort="filename") == [READY[:2], READY[2:4], READY[4:]]
+    refused = await user("anna").get("/documents", params={"sort": "filename", "cursor": "elsewhere"})
+    assert problem_of(refused)[0] == 400
+
+
+@pytest.mark.usefixtures("sent")
+async def test_a_document_that_is_called_so_comes_first(user: AsUser) -> None:
+    found = (await user("anna").get("/documents", params={"q": "ready-3.md"})).json()["documents"]
+    assert found[0]["filename"] == "ready-3.md"
+
+
+@pytest.mark.usefixtures("sent")
+async def test_categories_are_counted_of_what_a_search_finds(user: AsUser) -> None:
+    found = (await user("anna").get("/documents", params={"q": "pump"})).json()
+    counted = (await user("anna").get("/documents/facets", params={"q": "pump"})).json()
+    nothing = (await user("anna").get("/documents/facets", params={"q": "zephyr"})).json()
+    assert counted["document_count"] == found["count"] > 0
+    assert (nothing["document_count"], nothing["tags"]) == (0, [])
