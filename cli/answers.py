@@ -10,12 +10,13 @@ from cli.api import Api
 from cli.terminal import Terminal, clean
 
 _BORDER = re.compile(r"(?<!\\)\|")
+_PAGE = re.compile(r"(\(Source: [^()\n]{1,300}), S\. (\d{1,6})\)")  # the contract's words, in every language
 _OWN_ADDRESS = re.compile(r"\]\((/api/[^)\s]+)\)")
 
 
 def print_answer(api: Api, terminal: Terminal, answer: Mapping[str, Any]) -> None:
-    """Print an answer; addresses of the app in full, so that they can be opened."""
-    text = str(answer.get("text", ""))
+    """Print an answer; addresses of the app in full, so that they can be opened; pages in English."""
+    text = _PAGE.sub(r"\1, p. \2)", str(answer.get("text", "")))
     terminal.markdown(_OWN_ADDRESS.sub(lambda found: f"]({api.absolute(found[1])})", text))
     if answer.get("citations"):
         terminal.say("")

@@ -191,7 +191,8 @@ async def _whole(completion: _Completion) -> Response:
     if asked is not None:
         message: dict[str, Any] = {"role": "assistant", "content": _asked_text(asked)}
     elif view.answer is not None:
-        message = {"role": "assistant", "content": view.answer.text, **_sources(view.answer, completion)}
+        text = await _portable(view.answer.text, completion)
+        message = {"role": "assistant", "content": text, **_sources(text, view.answer, completion)}
     else:
         return json_response(_error_of(view), status_of(view.error_type) if view.error else 504, headers)
     whole = completion.choice("chat.completion", message, _finish_of(view))
@@ -199,21 +200,28 @@ async def _whole(completion: _Completion) -> Response:
 
 
 async def _chunks(completion: _Completion) -> AsyncIterator[bytes]:
+    from shared.runs.portable_text import split_at_open_picture
+
     yield completion.chunk({"role": "assistant", "content": ""})
-    sent = ""
+    sent = held = ""
     async with aclosing(completion.events) as events:
         async for name, data in events:
             text = data["text"] if name == "TOKEN" else _asked_text(data) if name == "ASK_USER" else ""
-            sent += text
-            yield completion.chunk({"content": text}) if text else b": at work\n\n"
+            ready, held = split_at_open_picture(held + text)
+            sent += ready
+            content = await _portable(ready, completion)
+            yield completion.chunk({"content": content}) if content else b": at work\n\n"
     view = await view_of(completion.run_id, completion.question)
+    if held and view.answer is None:
+        yield completion.chunk({"content": held})
     if view.answer is not None:
         # After a crash the text begins again; what was sent cannot be taken back.
         is_whole = view.answer.text.startswith(sent)
         rest = view.answer.text[len(sent) :] if is_whole else f"\n\n{view.answer.text}"
         if rest:
-            yield completion.chunk({"content": rest})
-        yield completion.chunk(_sources(view.answer, completion))
+            yield completion.chunk({"content": await _portable(rest, completion)})
+        text = await _portable(view.answer.text, completion)
+        yield completion.chunk(_sources(text, view.answer, completion))
     elif view.status != "waiting":
         yield _data(_error_of(view))
         return
@@ -242,9 +250,15 @@ def _finish_of(view: "RunView") -> str:
     return "length" if view.answer is not None and view.answer.truncated else "stop"
 
 
-def _sources(answer: "RunAnswer", completion: _Completion) -> dict[str, Any]:
-    """The citations as annotations of the text, each where its mark stands."""
-    marks = {int(found[1]): found.span() for found in _MARK.finditer(answer.text)}
+async def _portable(text: str, completion: _Completion) -> str:
+    from shared.runs.portable_text import with_signed_pictures
+
+    return await with_signed_pictures(text, completion.question.user, completion.question.services)
+
+
+def _sources(text: str, answer: "RunAnswer", completion: _Completion) -> dict[str, Any]:
+    """Return the citations as annotations of the text that was sent, each where its mark stands."""
+    marks = {int(found[1]): found.span() for found in _MARK.finditer(text)}
     annotations = [
         {
             "type": "url_citation",

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request, Response
 
@@ -21,6 +22,7 @@ from shared.platform.errors import (
     ConflictError,
     DependencyError,
     GroundworkError,
+    NotAuthenticatedError,
     NotFoundError,
     TooManyRequestsError,
 )
@@ -56,6 +58,20 @@ async def reader_of(request: Request) -> Reader:
     """The caller, and the document that the address names. NotAuthenticatedError without an identity."""
     user = await caller_of(request)
     return Reader(str(request.path_params["doc_id"]), user, await ready_services())
+
+
+def _sign_in_for(req: Request, refusal: NotAuthenticatedError) -> Response:
+    """Lead a browser to our page, which leads to the sign-in and then to the page that was asked for.
+
+    Raises:
+        NotAuthenticatedError: the caller is no browser.
+    """
+    if _HTML not in req.headers.get("accept", ""):
+        raise refusal
+    asked = {"doc": req.path_params["doc_id"], "page": req.path_params.get("page", "1")}
+    cited = {"run": req.query_params.get("run"), "cite": req.query_params.get("n")}
+    query = urlencode({**asked, **(cited if all(cited.values()) else {})})
+    return Response(status_code=302, headers={"Location": f"/web?{query}", "Cache-Control": "no-store"})
 
 
 @dataclass(frozen=True)
@@ -218,7 +234,10 @@ async def get_document_page(req: Request) -> Response:
     from shared.documents.page_models import PageQuery, ViewedPicture
     from shared.documents.page_views import page_number_of, page_view, shown_parts
 
-    reader = await reader_of(req)
+    try:
+        reader = await reader_of(req)
+    except NotAuthenticatedError as refusal:
+        return _sign_in_for(req, refusal)
     query = read_query(req, PageQuery)
     number = page_number_of(str(req.path_params["page"]))
     async with _viewing(req, reader):
@@ -286,7 +305,10 @@ async def get_readable_document(req: Request) -> Response:
     from shared.documents.page_models import ReadableQuery
     from shared.documents.page_views import readable_view, wanted_part
 
-    reader = await reader_of(req)
+    try:
+        reader = await reader_of(req)
+    except NotAuthenticatedError as refusal:
+        return _sign_in_for(req, refusal)
     query = read_query(req, ReadableQuery)
     async with _viewing(req, reader):
         opened = await _open(reader, query)

@@ -30,6 +30,7 @@ from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.models import DocumentRecord, Hit
 from shared.runs.agents import AGENT_NAME
 from shared.runs.models import ID_PATTERN, MAX_ANSWER_CHARS, ChatRequest, ClarificationAnswer, RunView
+from shared.runs.portable_text import with_signed_pictures
 from shared.runs.run_store import owned_run
 from shared.tools import table_tools
 from shared.tools.base import Parameters, Tool, ToolResult
@@ -250,7 +251,7 @@ class Ask(McpTool):
         view, is_repeat = await self._asked(arguments, SAME_QUESTION_HOLDS)
         if is_repeat and view.status in ("failed", "cancelled"):
             view, _ = await self._asked(arguments, timedelta(0))
-        return _outcome(view, self._call)
+        return await _outcome(view, self._call)
 
     async def _asked(self, arguments: AskParameters, holds: timedelta) -> tuple[RunView, bool]:
         """The run, and whether an earlier call began it."""
@@ -292,7 +293,7 @@ class GetAnswer(McpTool):
                 if name == "ASK_USER":
                     break
             record = await owned_run(run_id, call.user, services.runs)
-        return _outcome(await view_run(record, services, call.user), call)
+        return await _outcome(await view_run(record, services, call.user), call)
 
 
 class ReplyParameters(Parameters):
@@ -334,7 +335,7 @@ class Reply(McpTool):
                 if name == "ASK_USER":
                     break
         record = await owned_run(run_id, call.user, services.runs)
-        return _outcome(await view_run(record, services, call.user), call)
+        return await _outcome(await view_run(record, services, call.user), call)
 
 
 class ListTables(McpTool):
@@ -415,11 +416,11 @@ async def _told(
             yield name, frame
 
 
-def _outcome(view: RunView, call: McpCall) -> ToolResult:
+async def _outcome(view: RunView, call: McpCall) -> ToolResult:
     outcome: dict[str, Any] = {"run_id": view.run_id, "thread_id": view.thread_id, "status": view.status}
     if view.answer is not None:
         outcome |= {
-            "answer": view.answer.text,
+            "answer": await with_signed_pictures(view.answer.text, call.user, call.services),
             "abstained": view.answer.abstained,
             "citations": [
                 {

@@ -1,5 +1,6 @@
 """Pictures and recordings in answers, through the whole stack: shown, opened, signed, trimmed, replayed."""
 
+import json
 import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -97,6 +98,29 @@ def test_the_stream_holds_no_signature_and_is_the_same_again(anna: httpx.Client,
     assert b"/figures/" in first
     assert b"sig=" not in first
     assert anna.get(f"/runs/{run_id}/events").content == first
+
+
+@pytest.mark.parametrize("is_streamed", [False, True])
+def test_chat_clients_get_pictures_that_need_no_identity(
+    anna: httpx.Client, works: str, is_streamed: bool
+) -> None:
+    messages = [{"role": "user", "content": QUESTIONS["bakery"]}]
+    body = {"model": "groundwork", "messages": messages, "stream": is_streamed}
+    sent = anna.post("/v1/chat/completions", json=body).text
+    if is_streamed:
+        chunks = [json.loads(line[6:]) for line in sent.splitlines() if line.startswith("data: {")]
+        deltas = [choice["delta"] for chunk in chunks for choice in chunk["choices"]]
+        text = "".join(delta.get("content") or "" for delta in deltas)
+        annotations = [one for delta in deltas for one in delta.get("annotations", [])]
+    else:
+        message = json.loads(sent)["choices"][0]["message"]
+        text, annotations = message["content"], message["annotations"]
+    addresses = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", text)
+    assert addresses
+    assert all(httpx.get(url, timeout=60).content.startswith(b"\x89PNG") for url in addresses)
+    for annotation in annotations:
+        cited = annotation["url_citation"]
+        assert text[cited["start_index"] : cited["end_index"]].strip().startswith("(Source: wrexham.pdf")
 
 
 def test_pictures_among_search_results_can_be_followed(anna: httpx.Client, works: str) -> None:

@@ -1,0 +1,47 @@
+"""Texts of answers for clients other than our own page: their pictures get signed addresses."""
+
+import re
+
+from shared.access.models import UserContext
+from shared.documents.figures import readable_documents, signed_urls
+from shared.documents.services import DocumentServices
+from shared.evidence.figures import blob_name_of_path
+from shared.platform.errors import GroundworkError
+from shared.platform.telemetry import get_logger
+
+_PICTURE = re.compile(r"(?<=\]\()/api/documents/[^()\s]{1,200}/figures/[^()\s]{1,200}(?=\))")
+_MAX_OPEN_CHARS = 2_000  # a caption and an address are shorter; anything longer isn't a picture
+
+
+async def with_signed_pictures(text: str, user: UserContext, services: DocumentServices) -> str:
+    """Replace the addresses of pictures that the user may read; the others stay, and stay closed.
+
+    Never raises for a service that doesn't answer.
+    """
+    names = {path: name for path in _PICTURE.findall(text) if (name := blob_name_of_path(path))}
+    if not names:
+        return text
+    doc_ids = {name.partition("/")[0] for name in names.values()}
+    try:
+        readable = await readable_documents(doc_ids, user, services)
+    except GroundworkError as failed:
+        get_logger().warning("figure.sign_failed", error_type=failed.code)
+        return text
+    allowed = {path: name for path, name in names.items() if name.partition("/")[0] in readable}
+    signed = await signed_urls(allowed.values(), services.blobs)
+
+    def address(found: re.Match[str]) -> str:
+        url = signed.get(allowed.get(found[0], ""))
+        return url.url if url else found[0]
+
+    return _PICTURE.sub(address, text)
+
+
+def split_at_open_picture(text: str) -> tuple[str, str]:
+    """Split a growing text: what a stream may send, and the start of a picture that it must hold back."""
+    at = text.rfind("![")
+    if at < 0:
+        return (text[:-1], "!") if text.endswith("!") else (text, "")
+    is_complete = re.match(r"!\[[^\n]*\]\([^()\s]*\)", text[at:]) is not None
+    is_open = not is_complete and "\n" not in text[at:] and len(text) - at <= _MAX_OPEN_CHARS
+    return (text[:at], text[at:]) if is_open else (text, "")

@@ -1,0 +1,23 @@
+"""Streams hold back the beginning of a picture, so that its address can be replaced whole."""
+
+import pytest
+
+from shared.runs.portable_text import split_at_open_picture
+
+PICTURE = "![Figure 1: a (small) pump](/api/documents/d1/figures/a.png)"
+TEXT = f"It runs! {PICTURE} (Source: a.pdf, S. 3)\n\nAnd [more](x)."
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 1000])
+def test_a_text_arrives_whole_and_its_pictures_in_one_piece(size: int) -> None:
+    sent, held = [], ""
+    for start in range(0, len(TEXT), size):
+        ready, held = split_at_open_picture(held + TEXT[start : start + size])
+        sent.append(ready)
+    assert "".join(sent) + held == TEXT
+    assert [piece for piece in sent if "/figures/" in piece] == [piece for piece in sent if PICTURE in piece]
+
+
+@pytest.mark.parametrize("text", ["![" + "x" * 3000, "![no picture\n\nat all", "![a](b) done"])
+def test_what_is_no_picture_is_not_held_back(text: str) -> None:
+    assert split_at_open_picture(text) == (text, "")
