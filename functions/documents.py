@@ -82,7 +82,7 @@ async def list_documents(req: Request) -> Response:
         "Values of metadata to filter by, and how many documents have each",
         json_reply(200, "Counts of complete documents.", DocumentFacets),
         errors=(InvalidQueryError,),
-        query=http.MetadataQuery,
+        query=http.FacetsQuery,
     ),
 )
 async def document_facets(req: Request) -> Response:

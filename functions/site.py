@@ -27,6 +27,7 @@ _FOLDER = Path(__file__).resolve().parent.parent / "web" / "dist"
 _FOREVER = "public, max-age=31536000, immutable"
 _SUFFIXES = {"br": ".br", "gzip": ".gz"}  # the better one first
 ASSETS = ("de.js", "en.js", "icon.svg", "page.js", "style.css")
+_STAND_IN = "groundwork-extractive"  # what the local model server calls the model that is none
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'{uploads}; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
@@ -83,6 +84,7 @@ async def get_site(req: Request) -> Response:
         max_request_bytes=settings.ingestion.max_upload_bytes,
         suffixes=tuple(sorted(FORMATS)),
         web_import=settings.web_pages.web_import,
+        stand_in=settings.models.chat.partition("@")[0] == _STAND_IN,
     )
     return json_response(view, headers={"Cache-Control": "no-cache"})
 

@@ -29,6 +29,15 @@ Page = Annotated[int, Field(ge=1, le=100), BeforeValidator(_plain)]
 Hours = Annotated[int, Field(ge=1, le=168), BeforeValidator(_plain)]  # a week: an hour is one query
 
 
+class AudiencesQuery(Model):
+    """Which people and groups of the directory."""
+
+    q: str = Field(default="", max_length=100, description="The beginning of a word of their name.")
+    principal: tuple[str, ...] = Field(
+        default=(), max_length=50, description="An id; several times for several. Ignored with `q`."
+    )
+
+
 class ListQuery(Model):
     """Of lists that are read a page at a time."""
 
@@ -101,6 +110,12 @@ class MetadataQuery(Model):
         return found
 
 
+class FacetsQuery(MetadataQuery):
+    """Which documents are counted."""
+
+    q: str = Field(default="", max_length=500, description="Only documents that match one of these words.")
+
+
 class DocumentsQuery(MetadataQuery):
     """Of the list of documents."""
 
@@ -109,6 +124,9 @@ class DocumentsQuery(MetadataQuery):
     )
     status: Literal["", "working", "failed", "ready"] = Field(
         default="", description="Only documents in progress, failed or complete."
+    )
+    sort: Literal["", "title", "filename", "document_type", "upload_date", "document_date", "page_count"] = (
+        Field(default="", description="Order of complete documents; without `q` and `status`.")
     )
     limit: Page = Field(default=100, description="How many at most.")
     cursor: str = Field(
@@ -276,6 +294,7 @@ class SiteView(Model):
         max_request_bytes: a larger file is sent to an address of `POST /documents/uploads`.
         suffixes: of files that are read, in lower case with their dot.
         web_import: whether pages of the web may be imported.
+        stand_in: whether answers come from the local stand-in, which is no language model.
     """
 
     max_question_chars: int
@@ -283,6 +302,7 @@ class SiteView(Model):
     max_request_bytes: int
     suffixes: tuple[str, ...]
     web_import: bool = False
+    stand_in: bool = False
 
 
 class HealthView(Model):

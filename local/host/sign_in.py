@@ -21,15 +21,19 @@ COOKIE = "AppServiceAuthSession"
 LOGIN, LOGOUT = "/.auth/login/aad", "/.auth/logout"
 SECRET_SETTING = "DEV_TOKEN_SECRET"  # noqa: S105 # the setting's name
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
-_PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Sign in</title>
+_PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Sign in – Groundwork</title>
 <meta name="viewport" content="width=device-width,initial-scale=1"><style>
 :root{{color-scheme:light dark;font:16px/1.5 system-ui,sans-serif}}
+body{{background:light-dark(#fdfcfa,#16191a);color:light-dark(#1d2323,#e6e8e6)}}
+.name{{font-weight:650;font-size:1.05rem;color:light-dark(#0f5c56,#6cc7bd)}}
 main{{max-width:26rem;margin:12vh auto;padding:0 1.25rem}}h1{{font-size:1.5rem}}
 button{{display:block;width:100%;margin:.5rem 0;padding:.75rem 1rem;font:inherit;color:inherit;
 text-align:left;cursor:pointer;background:transparent;border-radius:.5rem;
 border:1px solid color-mix(in srgb,currentcolor 30%,transparent)}}
 button:hover{{border-color:currentcolor}}small{{display:block;opacity:.75}}</style>
-<main><h1>Sign in</h1><p>This machine only: choose who you want to be.</p>
+<main><p class="name">Groundwork</p><h1>Sign in</h1>
+<p>Ask questions, get answers from your documents, with the passages that prove them.
+This is a local installation: choose one of the sample users.</p>
 <form method="post" action="{action}">{buttons}</form></main></html>"""
 _BUTTON = '<button name="user" value="{user_id}">{name}<small>{about}</small></button>'
 

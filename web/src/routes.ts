@@ -2,7 +2,7 @@
 // alone, never words of a document or a question: platforms log addresses.
 import { signal } from "@preact/signals";
 
-export type View = "chat" | "documents" | "account";
+export type View = "chat" | "documents" | "account" | "admin";
 
 export interface Route {
   view: View;
@@ -10,12 +10,13 @@ export interface Route {
   /** The citation whose source is open: `cite` of the answer of `run`. */
   run: string;
   cite: number;
-  /** The document that is open, in the view of documents. */
+  /** The document that is open; beside a conversation, at a page. */
   doc: string;
+  page: number;
 }
 
-const NOWHERE: Route = { view: "chat", thread: "", run: "", cite: 0, doc: "" };
-const VIEWS: readonly string[] = ["chat", "documents", "account"];
+const NOWHERE: Route = { view: "chat", thread: "", run: "", cite: 0, doc: "", page: 0 };
+const VIEWS: readonly string[] = ["chat", "documents", "account", "admin"];
 
 function here(): Route {
   const query = new URLSearchParams(location.search);
@@ -26,6 +27,7 @@ function here(): Route {
     run: query.get("run") ?? "",
     cite: Number(query.get("cite")) || 0,
     doc: query.get("doc") ?? "",
+    page: Number(query.get("page")) || 0,
   };
 }
 

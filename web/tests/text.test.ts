@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { lexer } from "marked";
 import { lexBlocks, NO_BLOCKS } from "../src/text/blocks";
-import { pieces, withPlaces } from "../src/text/citations";
+import { pieces, places } from "../src/text/citations";
 import { framesOf } from "../src/api/stream";
 import { bytes } from "../src/words/words";
 
@@ -42,17 +42,16 @@ test("places that point to sources become numbers, and nothing else does", () =>
   assert.deepEqual(pieces("(Source: a.pdf, S. 3)[7] [x]", known), [{ text: "(Source: a.pdf, S. 3)[7] [x]" }]);
 });
 
-test("a place without a number is said in the page's words", () => {
-  const page = (number: string) => `p. ${number}`;
-  assert.equal(withPlaces("(Source: a b.pdf, S. 3) and (Source: c.md)", page), "(a b.pdf, p. 3) and (c.md)");
-  assert.equal(withPlaces("(Source: a (1).pdf, S. 3)", page), "(a (1).pdf, p. 3)");
-  assert.equal(withPlaces("(Sources: a.pdf, S. 3)", page), "(Sources: a.pdf, S. 3)");
+test("a place without a number is found with its file and page", () => {
+  assert.deepEqual(places("(Source: a b.pdf, S. 3) and (Source: c.md)"), [{ file: "a b.pdf", page: 3 }, { text: " and " }, { file: "c.md", page: null }]);
+  assert.deepEqual(places("(Source: a (1).pdf, S. 3)"), [{ file: "a (1).pdf", page: 3 }]);
+  assert.deepEqual(places("(Sources: a.pdf, S. 3)"), [{ text: "(Sources: a.pdf, S. 3)" }]);
 });
 
 test("a long line of brackets costs no time", () => {
   const started = performance.now();
   pieces("(Source: (".repeat(20_000), new Set([1]));
-  for (const start of ["(Source: ", "(Source: (a)"]) withPlaces(start.repeat(20_000), String);
+  for (const start of ["(Source: ", "(Source: (a)"]) places(start.repeat(20_000));
   assert.ok(performance.now() - started < 2000);
 });
 

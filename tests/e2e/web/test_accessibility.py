@@ -53,7 +53,7 @@ def _help(page: Page) -> None:
 
 def _scope(page: Page) -> None:
     page.keyboard.press("Escape")
-    page.click(".composer .toggle >> nth=1")
+    page.click(".composer .toggle >> nth=-1")
     page.wait_for_selector("dialog .checks label")
 
 
@@ -108,19 +108,44 @@ def _faults(watched: Watched, where: str) -> list[str]:
 
 
 def test_administrators_reports_are_accessible(stack: LocalStack, browser: Browser) -> None:
-    with opened(browser, stack.base_url, "admin", path="/?view=account") as watched:
-        reports = watched.page.locator(".report")
+    with opened(browser, stack.base_url, "admin", path="/?view=admin") as watched:
+        page = watched.page
+        reports = page.locator(".report")
         expect(reports.last.locator("summary")).to_have_text("Are all stores consistent?")
         for report in reports.all():
-            report.locator("summary").click()
+            if report.get_attribute("open") is None:
+                report.locator("summary").click()
             expect(report.locator("> :nth-child(2)")).not_to_have_text(re.compile("Loading"))
         assert watched.axe() == []
+
+
+def test_the_audit_trail_is_filtered_and_exported(stack: LocalStack, browser: Browser) -> None:
+    with opened(browser, stack.base_url) as watched:
+        ask(watched.page, FACT)
+        answered(watched.page)
+        expect(watched.page.locator(".sidebar >> text=Administration")).to_have_count(0)
+    with opened(browser, stack.base_url, "admin") as watched:
+        page = watched.page
+        page.click(".sidebar >> text=Administration")
+        page.click("summary >> text=Who read or changed what?")
+        page.get_by_label("Who", exact=True).fill("anna")
+        page.get_by_label("What", exact=True).select_option("answer")
+        rows = page.locator(".report tbody tr", has_text="anna")
+        expect(rows.first).to_contain_text("answer")
+        with page.expect_download() as download:
+            page.click("text=Export as CSV")
+        lines = download.value.path().read_text(encoding="utf-8").splitlines()
+        assert lines[0].startswith("at,user_id,action")
+        assert lines[1:]
+        assert all('"anna","answer"' in line for line in lines[1:])
 
 
 def test_a_question_is_asked_and_checked_by_keyboard_alone(stack: LocalStack, browser: Browser) -> None:
     with opened(browser, stack.base_url) as watched:
         page = watched.page
-        page.wait_for_selector(".welcome")
+        expect(page.locator("#question")).to_be_focused()
+        page.focus("#thread-search")
+        page.keyboard.press("Shift+Tab")
         page.keyboard.press("/")
         expect(page.locator("#question")).to_be_focused()
         page.keyboard.type(FACT)

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from local.run_all.stack import LocalStack
-from samples.acl import ANNA
+from samples.acl import ANNA, BEN
 from tests.e2e.stack_client import eventually, put_in_workspace
 from tests.e2e.test_documents import send, until_ended
 from tests.e2e.web.browser import answer_text, answered, ask, opened
@@ -90,6 +90,7 @@ def test_a_file_becomes_a_document_that_is_corrected_and_deleted(
         page.set_input_files("input[type=file] >> nth=0", [good, strange])
         page.wait_for_selector("[data-state=failed] >> text=.xyz")
         page.click("table.documents a >> text=Zeta notes")
+        page.click(".metadata >> text=Edit")
         page.fill(".metadata input >> nth=0", "Zeta press, weights")
         # Meanwhile somebody else corrects it, too.
         doc_id = page.url.rpartition("doc=")[2]
@@ -178,19 +179,38 @@ def test_a_document_is_shared_with_a_group_by_name(
         page.set_input_files("input[type=file] >> nth=0", note)
         page.click("table.documents a >> text=Sigma notes")
         page.wait_for_selector(".metadata")  # complete: what is typed stays
-        readers = page.locator(".access .scoped")
+        readers = page.locator(".access .readers")
         expect(readers).to_contain_text("My department (engineering)")
-        page.fill(".access input", "safety-committee")
-        page.press(".access input", "Enter")
+        # A colleague is picked by name; the API gets the id.
+        page.fill(".access input", "ben o")
+        page.click(".picker-list li >> text=Ben Okafor")
+        expect(readers).to_contain_text("Ben Okafor")
+        expect(readers.locator("li", has_text="Ben Okafor")).to_contain_text("person")
+        page.click(".picker >> text=safety-committee")
         expect(readers).to_contain_text("safety-committee")
         page.click(".access [aria-label='Remove: My department (engineering)']")
         expect(readers).not_to_contain_text("engineering")
+        page.fill(".access input", "no-such-group")
+        page.press(".access input", "Enter")
+        expect(page.locator(".access [role=alert]")).to_contain_text("No known person or group")
+        expect(readers).not_to_contain_text("no-such-group")
+        # By keyboard alone, and nobody is there twice.
+        page.fill(".access input", "hr")
+        page.wait_for_selector(".picker-list li")
+        page.press(".access input", "ArrowDown")
+        page.press(".access input", "Enter")
+        expect(readers).to_contain_text("hr")
+        assert watched.axe() == []
         doc_id = page.url.rpartition("doc=")[2]
         headers = {"Authorization": f"Bearer {stack.token(ANNA)}"}
         url = f"{stack.base_url}/api/documents/{doc_id}"
         acl = httpx.get(url, headers=headers).json()["acl"]
-        assert "safety-committee" in acl
-        assert "engineering" not in acl
+        assert set(acl) == {"anna", "ben", "safety-committee", "hr"}
+        as_ben = {"Authorization": f"Bearer {stack.token(BEN)}"}
+        assert httpx.get(url, headers=as_ben).status_code == 200
+        refused = httpx.put(f"{url}/access", headers=headers, json={"acl": ["Ben Okafer"]})
+        assert refused.status_code == 400
+        assert "Did you mean Ben Okafor (ben)?" in refused.text
         assert httpx.delete(url, headers=headers).status_code < 300
 
 
@@ -262,8 +282,10 @@ def test_a_file_that_failed_says_why_in_the_readers_language(
     damaged.write_bytes(b"%PDF-1.7\n1 0 obj")
     with opened(browser, stack.base_url, path="/?view=documents", locale="de-DE") as watched:
         watched.page.set_input_files("input[type=file] >> nth=0", [damaged])
-        row = watched.page.locator("table.documents tr", has_text="eta-damaged.pdf")
-        expect(row).to_contain_text("Die Datei ist beschädigt")
+        watched.page.click(".failed-files summary")
+        for place in (".uploads li", ".failed-files li"):
+            row = watched.page.locator(place, has_text="eta-damaged.pdf")
+            expect(row).to_contain_text("Die Datei ist beschädigt")
 
 
 def test_memory_is_switched_off_and_on_again(stack: LocalStack, browser: Browser) -> None:

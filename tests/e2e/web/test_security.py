@@ -265,7 +265,12 @@ def test_no_other_site_holds_the_page_or_speaks_for_it(stack: LocalStack, browse
         cookies = page.context.cookies()
         assert all(cookie["httpOnly"] for cookie in cookies if cookie["name"] == "AppServiceAuthSession")
         kept = page.evaluate("JSON.stringify({...localStorage, ...sessionStorage})")
-        assert set(json.loads(kept)) <= {"groundwork.theme", "groundwork.language", "groundwork.draft"}
+        assert set(json.loads(kept)) <= {
+            "groundwork.theme",
+            "groundwork.language",
+            "groundwork.draft",
+            "groundwork.queue",
+        }
         refused = page.evaluate("""async () => { try { document.body.innerHTML = "<b>x</b>"; return "" }
           catch (error) { return error.name } }""")
         assert refused == "TypeError"  # Trusted Types

@@ -1,18 +1,30 @@
 // A button that opens a short list of commands. Arrow keys move, Escape and a click elsewhere close it.
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { IconButton } from "./button";
-import type { IconName } from "./icons";
+import { Icon, type IconName } from "./icons";
 
 export interface Command {
   name: string;
   act(): void;
   isDanger?: boolean;
+  /** A second line below the name. */
+  about?: string;
+  /** Of a choice: whether it is the one. */
+  isChosen?: boolean;
 }
 
-export function Menu({ name, commands, icon = "more" }: { name: string; commands: Command[]; icon?: IconName }) {
+interface Props {
+  name: string;
+  commands: Command[];
+  icon?: IconName;
+  /** Shown on the button beside its pictogram. */
+  label?: string;
+}
+
+export function Menu({ name, commands, icon = "more", label }: Props) {
   const [isOpen, setOpen] = useState(false);
   const root = useRef<HTMLDivElement>(null);
-  const items = () => [...root.current!.querySelectorAll<HTMLButtonElement>("[role=menuitem]")];
+  const items = () => [...root.current!.querySelectorAll<HTMLButtonElement>("[role^=menuitem]")];
   useLayoutEffect(() => {
     if (!isOpen) return;
     items()[0]?.focus();
@@ -38,19 +50,27 @@ export function Menu({ name, commands, icon = "more" }: { name: string; commands
   };
   return (
     <div class="menu" ref={root} onKeyDown={onKey}>
-      <IconButton icon={icon} name={name} aria-haspopup="menu" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)} />
+      {label ? (
+        <button type="button" class="toggle" title={name} aria-haspopup="menu" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+          <Icon name={icon} /> {label}
+        </button>
+      ) : (
+        <IconButton icon={icon} name={name} aria-haspopup="menu" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)} />
+      )}
       {isOpen && (
         <div class="menu-list" role="menu" aria-label={name}>
           {commands.map((command) => (
             <button
               key={command.name}
               type="button"
-              role="menuitem"
+              role={command.isChosen === undefined ? "menuitem" : "menuitemradio"}
+              aria-checked={command.isChosen}
               tabIndex={-1}
               class={command.isDanger ? "danger-text" : ""}
               onClick={() => (close(), command.act())}
             >
               {command.name}
+              {command.about && <small>{command.about}</small>}
             </button>
           ))}
         </div>

@@ -9,7 +9,7 @@ export function Notices() {
       <div class="unseen" role="status" aria-live="polite" aria-atomic="true">
         {announcement.value}
       </div>
-      <div class="notices">
+      <div class="notices" role="region" aria-label={t("messages")}>
         {notices.value.map((notice) => (
           <div key={notice.id} class={notice.isError ? "notice error" : "notice"}>
             <span>{notice.text}</span>

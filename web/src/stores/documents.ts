@@ -1,8 +1,9 @@
 // The documents that the caller may see: a page of the list, what can be filtered by, and how far each is, live.
-import { computed, signal } from "@preact/signals";
+import { computed, effect, signal } from "@preact/signals";
 import { read } from "../api/request";
 import { follow } from "../api/stream";
 import type { DocumentFacets, DocumentList, DocumentView } from "../api/types";
+import { route } from "../routes";
 
 export const FACETS = ["document_type", "department", "project_id", "language", "tags"] as const;
 export type Facet = (typeof FACETS)[number];
@@ -13,7 +14,15 @@ export const facets = signal<DocumentFacets | null>(null);
 export const filters = signal<Readonly<Partial<Record<Facet, readonly string[]>>>>({});
 export const documentSearch = signal("");
 export const onlyStatus = signal<"" | "working" | "failed">("");
+export const SORTS = ["title", "document_type", "upload_date"] as const;
+export type Sort = (typeof SORTS)[number];
+/** Empty: those in work first, then the newest. */
+export const sort = signal<"" | Sort>("");
+/** Ids of the documents that are selected. */
+export const selected = signal<ReadonlySet<string>>(new Set());
 export const isListed = signal(false);
+/** The last that events told of a document, by id: also of those that the list does not show. */
+export const latest = signal<Readonly<Record<string, DocumentView>>>({});
 const cursor = signal<string | null>(null);
 export const hasMoreDocuments = computed(() => cursor.value !== null);
 
@@ -33,8 +42,31 @@ function query(more: Record<string, string>): string {
 }
 
 function listQuery(): string {
-  return query({ q: documentSearch.value.trim(), status: onlyStatus.value });
+  return query({ q: documentSearch.value.trim(), status: onlyStatus.value, sort: sort.value });
 }
+
+/** The view's search, filters and order in the part of the address that no server sees: their words stay here. */
+function fragmentOf(): string {
+  const chosen = Object.entries(filters.value).flatMap(([facet, values]) => values.map((value) => [facet, value]));
+  const parts = new URLSearchParams([["q", documentSearch.value], ["status", onlyStatus.value], ["sort", sort.value], ...chosen].filter(([, value]) => value));
+  return String(parts) && `#${parts}`;
+}
+
+function readFragment(): void {
+  const parts = new URLSearchParams(location.hash.slice(1));
+  const one = <T extends string>(name: string, known: readonly T[]) => known.find((value) => value === parts.get(name)) ?? "";
+  documentSearch.value = parts.get("q") ?? "";
+  onlyStatus.value = one("status", ["working", "failed"]);
+  sort.value = one("sort", SORTS);
+  filters.value = Object.fromEntries(FACETS.flatMap((facet) => (parts.has(facet) ? [[facet, parts.getAll(facet)]] : [])));
+}
+
+if (route.value.view === "documents") readFragment();
+window.addEventListener("popstate", () => route.value.view === "documents" && readFragment());
+effect(() => {
+  const fragment = fragmentOf();
+  if (route.value.view === "documents" && location.hash !== fragment) history.replaceState(null, "", location.pathname + location.search + fragment);
+});
 
 let asked = 0; // readings of the list, by number
 let shown = 0;
@@ -44,7 +76,7 @@ export async function loadDocuments(): Promise<void> {
   const wanted = listQuery();
   const [list, counts] = await Promise.all([
     read<DocumentList>(`/api/documents?${wanted}`),
-    read<DocumentFacets>(`/api/documents/facets?${query({})}`),
+    read<DocumentFacets>(`/api/documents/facets?${query({ q: documentSearch.value.trim() })}`),
   ]);
   if (wanted !== listQuery() || reading < shown) return; // a later one was quicker
   shown = reading;
@@ -56,7 +88,7 @@ export async function loadDocuments(): Promise<void> {
 
 export async function loadMoreDocuments(): Promise<void> {
   if (cursor.value === null) return;
-  const list = await read<DocumentList>(`/api/documents?${query({ status: onlyStatus.value, cursor: cursor.value })}`);
+  const list = await read<DocumentList>(`/api/documents?${query({ status: onlyStatus.value, sort: sort.value, cursor: cursor.value })}`);
   const known = new Set(documents.value.map((document) => document.doc_id));
   documents.value = [...documents.value, ...list.documents.filter((document) => !known.has(document.doc_id))];
   cursor.value = list.cursor;
@@ -90,9 +122,11 @@ export function forget(docId: string): void {
   shown = asked += 1; // a list that is being read may still hold it
   reloadSoon();
   documents.value = documents.value.filter((document) => document.doc_id !== docId);
+  selected.value = new Set([...selected.value].filter((one) => one !== docId));
 }
 
-function update(told: DocumentView): void {
+export function update(told: DocumentView): void {
+  latest.value = { ...latest.value, [told.doc_id]: told };
   const before = documents.value.find((document) => document.doc_id === told.doc_id);
   if (before) documents.value = documents.value.map((one) => (one === before ? { ...one, ...present(told) } : one));
   else if (told.status !== "ready") documents.value = [told, ...documents.value];
@@ -108,5 +142,7 @@ function reloadSoon(): void {
 /** An event leaves out what it does not know: that must not hide what the list knows. */
 function present(told: DocumentView): Partial<DocumentView> {
   const always = ["status", "status_reason", "hint", "failure", "warnings"];
-  return Object.fromEntries(Object.entries(told).filter(([name, value]) => always.includes(name) || (value !== null && String(value) !== "")));
+  const never = ["unreadable_pages", "has_text"]; // an event does not know these
+  const isKept = ([name, value]: [string, unknown]) => always.includes(name) || (!never.includes(name) && value !== null && String(value) !== "");
+  return Object.fromEntries(Object.entries(told).filter(isKept));
 }

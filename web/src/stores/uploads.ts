@@ -1,8 +1,9 @@
 // Files on their way: checked before they are sent, two at a time, with the bytes that have left.
 import { signal } from "@preact/signals";
-import { CallError, change, upload } from "../api/request";
+import { CallError, change, read, upload } from "../api/request";
 import type { DocumentDetail, UploadTicket } from "../api/types";
 import { bytes, t } from "../words/words";
+import { latest, phaseOf, update } from "./documents";
 import { announce, notify, wordsOf } from "./notices";
 import { site } from "./session";
 
@@ -13,6 +14,8 @@ export interface Upload {
   state: "waiting" | "sending" | "sent" | "failed";
   share: number;
   error: string;
+  /** What it became; empty until it is sent. */
+  docId: string;
 }
 
 export const uploads = signal<readonly Upload[]>([]);
@@ -26,7 +29,7 @@ const stopping = new Map<number, AbortController>();
 export function addFiles(files: readonly { file: File; folder: string }[]): void {
   const added = files.map(({ file, folder }): Upload => {
     const error = refusalOf(file);
-    return { id: (count += 1), file, folder, state: error ? "failed" : "waiting", share: 0, error };
+    return { id: (count += 1), file, folder, state: error ? "failed" : "waiting", share: 0, error, docId: "" };
   });
   uploads.value = [...uploads.value, ...added];
   if (added.length) announce(t("announce.uploads", { count: added.length }));
@@ -44,9 +47,18 @@ const chosen = () => ({ project_id: uploadProject.value.trim() || null, acl: aud
 
 export function refusalOf(file: File): string {
   const suffix = file.name.slice(file.name.lastIndexOf(".")).toLowerCase();
-  if (!site.value.suffixes.includes(suffix)) return t("upload.kind", { suffix });
+  if (!site.value.suffixes.includes(suffix)) return unknownKind(suffix);
   if (file.size > site.value.max_document_bytes) return t("upload.tooLarge", { limit: bytes(site.value.max_document_bytes) });
   return file.size ? "" : t("upload.empty");
+}
+
+/** Formats that programs can save in another way, by suffix. */
+const BETTER: Record<string, string> = { ".doc": ".docx", ".dot": ".docx", ".odt": ".docx", ".rtf": ".docx", ".pages": ".docx", ".xls": ".xlsx", ".ods": ".xlsx", ".numbers": ".xlsx", ".ppt": ".pptx", ".odp": ".pptx", ".key": ".pptx", ".heic": ".jpg" };
+
+function unknownKind(suffix: string): string {
+  const better = BETTER[suffix];
+  if (better && site.value.suffixes.includes(better)) return t("upload.saveAs", { suffix, better });
+  return t(suffix === ".zip" ? "upload.unpack" : "upload.kind", { suffix });
 }
 
 function next(): void {
@@ -60,8 +72,8 @@ async function start(one: Upload): Promise<void> {
   set(one.id, { state: "sending", error: "", share: 0 });
   try {
     const progress = (share: number) => set(one.id, { share });
-    await (one.file.size > site.value.max_request_bytes ? sendToStorage : sendToApp)(one, progress, stop.signal);
-    set(one.id, { state: "sent", share: 1 });
+    const docId = await (one.file.size > site.value.max_request_bytes ? sendToStorage : sendToApp)(one, progress, stop.signal);
+    set(one.id, { state: "sent", share: 1, docId });
   } catch (error) {
     if (stop.signal.aborted) dismissUpload(one.id);
     else if (error instanceof CallError && error.status === 429) retryLater(one.id, error.retryAfterS);
@@ -76,16 +88,19 @@ function retryLater(id: number, seconds: number): void {
   setTimeout(() => retryUpload(id), (seconds || 10) * 1000);
 }
 
-async function sendToApp(one: Upload, onProgress: (share: number) => void, stop: AbortSignal): Promise<void> {
+async function sendToApp(one: Upload, onProgress: (share: number) => void, stop: AbortSignal): Promise<string> {
   const form = new FormData(); // its fields first: the app reads a form as it comes
   if (audience.value) form.append("acl", audience.value);
   if (one.folder) form.append("folder", one.folder);
   if (uploadProject.value.trim()) form.append("project_id", uploadProject.value.trim());
   form.append("file", one.file);
-  (await upload("POST", "/api/documents", form, { "idempotency-key": crypto.randomUUID() }, onProgress, stop)) as DocumentDetail;
+  const key = { "idempotency-key": crypto.randomUUID() };
+  const detail = (await upload("POST", "/api/documents", form, key, onProgress, stop)) as DocumentDetail;
+  if (!latest.value[detail.doc_id] || detail.status === "ready") update(detail); // an unchanged file makes no event
+  return detail.doc_id;
 }
 
-async function sendToStorage(one: Upload, onProgress: (share: number) => void, stop: AbortSignal): Promise<void> {
+async function sendToStorage(one: Upload, onProgress: (share: number) => void, stop: AbortSignal): Promise<string> {
   const ticket = await change<UploadTicket>("POST", "/api/documents/uploads", {
     filename: one.file.name,
     folder: one.folder,
@@ -93,6 +108,7 @@ async function sendToStorage(one: Upload, onProgress: (share: number) => void, s
     size_bytes: one.file.size,
   });
   await upload(ticket.method, ticket.url, one.file, ticket.headers, onProgress, stop);
+  return ticket.doc_id;
 }
 
 export function retryUpload(id: number): void {
@@ -107,8 +123,20 @@ export function dismissUpload(id: number): void {
   uploads.value = uploads.value.filter((one) => one.id !== id);
 }
 
-export function dismissSent(): void {
-  uploads.value = uploads.value.filter((one) => one.state === "waiting" || one.state === "sending");
+/** Where an upload stands, from its first byte until its document is ready or has failed. */
+export function phaseOfUpload(one: Upload): "waiting" | "sending" | "working" | "ready" | "failed" {
+  return one.state === "sent" ? phaseOf(latest.value[one.docId] ?? { status: "queued" }) : one.state;
+}
+
+/** Reads how sent files stand that events may have told of while nobody listened. */
+export async function refreshUploads(): Promise<void> {
+  const open = uploads.value.filter((one) => phaseOfUpload(one) === "working");
+  await Promise.all(open.map(async ({ docId }) => update(await read<DocumentDetail>(`/api/documents/${docId}`))));
+}
+
+export function dismissEnded(): void {
+  const hasEnded = (one: Upload) => ["ready", "failed"].includes(phaseOfUpload(one));
+  uploads.value = uploads.value.filter((one) => !hasEnded(one));
 }
 
 function set(id: number, change: Partial<Upload>): void {

@@ -10,9 +10,17 @@ export const BEFORE_MOMENT = /\(Source: [^\n]{1,300}, $/;
 
 const UNNUMBERED = /\(Source: ((?:[^()\n]|\([^()\n]{0,60}\)){1,300}?)(?:, S\. (\d{1,6}))?\)/g;
 
-/** A place without a number, below a picture: `(Source: file.pdf, S. 3)` becomes `(file.pdf, p. 3)`. */
-export function withPlaces(text: string, page: (number: string) => string): string {
-  return text.replace(UNNUMBERED, (_, file: string, number?: string) => `(${file}${number ? `, ${page(number)}` : ""})`);
+/** Places without a number, below a picture: `(Source: file.pdf, S. 3)`; `page` is null without one. */
+export function places(text: string): ({ text: string } | { file: string; page: number | null })[] {
+  const found: ({ text: string } | { file: string; page: number | null })[] = [];
+  let end = 0;
+  for (const place of text.matchAll(UNNUMBERED)) {
+    if (place.index > end) found.push({ text: text.slice(end, place.index) });
+    found.push({ file: place[1]!, page: place[2] ? Number(place[2]) : null });
+    end = place.index + place[0].length;
+  }
+  if (end < text.length) found.push({ text: text.slice(end) });
+  return found;
 }
 
 /** The text in pieces; `known`: the numbers that the answer has. */

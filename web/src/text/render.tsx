@@ -3,14 +3,18 @@
 import type { Token, Tokens } from "marked";
 import { Fragment, type ComponentChildren, type VNode } from "preact";
 import { memo } from "../parts/memo";
-import { BEFORE_MOMENT, pieces, withPlaces } from "./citations";
+import { BEFORE_MOMENT, pieces, places } from "./citations";
 
 export interface Context {
   /** Numbers of citations that are known by now. */
   known: ReadonlySet<number>;
   cite(n: number): VNode;
-  /** How a page is named. */
-  page(number: string): string;
+  /** Where a file is cited without a number. */
+  place(file: string, page: number | null): ComponentChildren;
+  /** Opens the page of a picture; null where it is not known. */
+  open(path: string): (() => void) | null;
+  /** For use elsewhere: pictures are shown from the addresses that they have. */
+  outside?: boolean;
 }
 
 const MAX_DEPTH = 20;
@@ -135,7 +139,7 @@ function span(token: Token, context: Context, depth: number): ComponentChildren 
     case "link":
       return link(token as Tokens.Link, inside());
     case "image":
-      return picture(token as Tokens.Image);
+      return picture(token as Tokens.Image, context);
     default:
       return token.raw;
   }
@@ -150,14 +154,23 @@ function link(token: Tokens.Link, inside: ComponentChildren): ComponentChildren 
   );
 }
 
-function picture(token: Tokens.Image): ComponentChildren {
+function picture(token: Tokens.Image, context: Context): ComponentChildren {
+  if (context.outside && LINK.test(token.href)) return <img src={token.href} alt={token.text} />;
   // Pictures come from our own addresses alone: one of elsewhere would tell that somebody reads this.
   if (!FIGURE.test(token.href)) return token.raw;
+  const open = context.open(token.href);
+  const image = <img src={token.href} alt={token.text} loading="lazy" decoding="async" />;
   return (
     <span class="figure">
-      <a href={token.href} target="_blank" rel="noopener">
-        <img src={token.href} alt={token.text} loading="lazy" decoding="async" />
-      </a>
+      {open ? (
+        <button type="button" class="figure-button" onClick={open}>
+          {image}
+        </button>
+      ) : (
+        <a href={token.href} target="_blank" rel="noopener">
+          {image}
+        </a>
+      )}
       <span class="caption">{token.text}</span>
     </span>
   );
@@ -165,7 +178,13 @@ function picture(token: Tokens.Image): ComponentChildren {
 
 function words(text: string, context: Context): ComponentChildren {
   return pieces(unescaped(text), context.known).map((piece, index) =>
-    "n" in piece ? <Fragment key={index}>{context.cite(piece.n)}</Fragment> : withPlaces(piece.text, context.page),
+    "n" in piece ? <Fragment key={index}>{context.cite(piece.n)}</Fragment> : placed(piece.text, context),
+  );
+}
+
+function placed(text: string, context: Context): ComponentChildren {
+  return places(text).map((part, index) =>
+    "file" in part ? <Fragment key={index}>{context.place(part.file, part.page)}</Fragment> : part.text,
   );
 }
 

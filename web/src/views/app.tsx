@@ -7,20 +7,25 @@ import { Notices } from "../parts/notices";
 import { route } from "../routes";
 import { t } from "../words/words";
 import { AccountView } from "./account/account_view";
+import { AdminView } from "./admin/admin_view";
 import { ChatView } from "./chat/chat_view";
 import { HoverCard } from "./chat/hover_card";
 import { DocumentPanel } from "./documents/document_panel";
 import { DocumentsView } from "./documents/documents_view";
 import { KeyHelp } from "./key_help";
 import { Sidebar } from "./sidebar";
+import { PagePanel } from "./sources/page_panel";
+import { isWide } from "./sources/panel_head";
 import { SourcePanel } from "./sources/source_panel";
 
 export function App() {
   const [hasHelp, setHelp] = useState(false);
   const [hasSidebar, setSidebar] = useState(false); // only where it is not always there
-  const { view, run, cite, thread, doc } = route.value;
+  const { view, run, cite, thread, doc, page } = route.value;
   const hasSource = view === "chat" && run !== "" && cite > 0;
+  const hasPage = view === "chat" && !hasSource && doc !== "" && page > 0;
   const hasDocument = view === "documents" && doc !== "";
+  const hasPanel = hasSource || hasPage || hasDocument;
   useEffect(() => setSidebar(false), [view, thread, doc]);
   useLayoutEffect(() => {
     const onKey = (event: KeyboardEvent) => onShortcut(event, () => setHelp(true), setSidebar);
@@ -28,7 +33,7 @@ export function App() {
     return () => document.removeEventListener("keydown", onKey);
   }, []);
   return (
-    <div class={`app${hasSource || hasDocument ? " with-source" : ""}${hasSidebar ? " with-sidebar" : ""}`}>
+    <div class={`app${hasPanel ? " with-source" : ""}${hasPanel && isWide.value ? " wide" : ""}${hasSidebar ? " with-sidebar" : ""}`}>
       <a class="skip" href="#main">
         {t("skip")}
       </a>
@@ -43,8 +48,10 @@ export function App() {
         {view === "chat" && <ChatView />}
         {view === "documents" && <DocumentsView />}
         {view === "account" && <AccountView />}
+        {view === "admin" && <AdminView />}
       </main>
       {hasSource && <SourcePanel key={run} />}
+      {hasPage && <PagePanel key={doc} />}
       {hasDocument && <DocumentPanel key={doc} docId={doc} />}
       {hasHelp && <KeyHelp onClose={() => setHelp(false)} />}
       <HoverCard />

@@ -42,12 +42,15 @@ export function Sidebar({ onHelp }: { onHelp(): void }) {
       </div>
       <Link to="chat" icon="add" name={t("newThread")} isCurrent={route.value.view === "chat" && !route.value.thread} />
       <Search />
-      <ul class="threads">
-        {threads.value.map((thread) => (
-          <Thread key={thread.thread_id} thread={thread} />
-        ))}
-      </ul>
-      {!threads.value.length && <p class="quiet pad">{threadSearch.value ? t("noThreadsFound") : t("noThreads")}</p>}
+      {threads.value.length ? (
+        <ul class="threads">
+          {threads.value.map((thread) => (
+            <Thread key={thread.thread_id} thread={thread} />
+          ))}
+        </ul>
+      ) : (
+        <p class="threads quiet pad">{threadSearch.value ? t("noThreadsFound") : t("noThreads")}</p>
+      )}
       {hasMoreThreads.value && (
         <button type="button" class="button quiet-button" onClick={() => attempt(loadMoreThreads)}>
           {t("more")}
@@ -55,6 +58,7 @@ export function Sidebar({ onHelp }: { onHelp(): void }) {
       )}
       <div class="sidebar-foot">
         <Link to="documents" icon="documents" name={t("documents")} isCurrent={route.value.view === "documents"} />
+        {me.value?.is_administrator && <Link to="admin" icon="settings" name={t("admin")} isCurrent={route.value.view === "admin"} />}
         <Link to="account" icon="person" name={me.value?.name ?? t("account")} isCurrent={route.value.view === "account"} />
         <button type="button" class="nav-link" onClick={onHelp}>
           <kbd>?</kbd> {t("keys.title")}
@@ -65,7 +69,7 @@ export function Sidebar({ onHelp }: { onHelp(): void }) {
 }
 
 function Link({ to, icon, name, isCurrent }: { to: View; icon: IconName; name: string; isCurrent: boolean }) {
-  const target = { view: to, thread: "", run: "", cite: 0, doc: "" };
+  const target = { view: to, thread: "", run: "", cite: 0, doc: "", page: 0 };
   const onClick = (event: MouseEvent) => {
     if (event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
@@ -111,7 +115,7 @@ function Thread({ thread }: { thread: ThreadView }) {
   const isCurrent = route.value.view === "chat" && route.value.thread === thread.thread_id;
   const status = statusOf(thread);
   const title = thread.title || t("untitled");
-  const target = { view: "chat", thread: thread.thread_id, run: "", cite: 0, doc: "" } as const;
+  const target = { view: "chat", thread: thread.thread_id, run: "", cite: 0, doc: "", page: 0 } as const;
   const close = () => setAsking("");
   return (
     <li class={isCurrent ? "thread current" : "thread"}>

@@ -39,8 +39,12 @@ const REASONS: Record<ReasonCode, string> = {
 
 const ACTIONS: Record<AuditEntry["action"], string> = {
   answer: "Antwort",
+  cancel: "abgebrochen",
+  fail: "gescheitert",
   summary: "Zusammenfassung",
   search: "Suche",
+  list: "aufgelistet",
+  describe: "Angaben gelesen",
   page: "Seite gelesen",
   download: "heruntergeladen",
   upload: "hochgeladen",
@@ -51,6 +55,8 @@ const ACTIONS: Record<AuditEntry["action"], string> = {
   delete: "gelöscht",
   write_file: "Datei abgelegt",
   erase_person: "Person gelöscht",
+  read_audit: "Protokoll gelesen",
+  refused: "abgelehnt",
 };
 
 const MEASURES: Record<keyof QualityMeasures, string> = {

@@ -8,7 +8,6 @@ import { Confirm } from "../../parts/dialog";
 import { attempt, notify } from "../../stores/notices";
 import { me, speak, theme, type Theme } from "../../stores/session";
 import { bytes, dateTime, language, t, type Language } from "../../words/words";
-import { Administration } from "./administration";
 
 const THEMES: readonly Theme[] = ["auto", "light", "dark"];
 const LANGUAGES: readonly (readonly [Language, string])[] = [
@@ -50,7 +49,6 @@ export function AccountView() {
       </div>
       <Memory />
       <Workspace />
-      {person?.is_administrator && <Administration />}
     </section>
   );
 }

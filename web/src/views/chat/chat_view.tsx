@@ -18,7 +18,11 @@ export function ChatView() {
   const scroller = useRef<HTMLDivElement>(null);
   const { isFollowing, follow, onScroll } = useFollowing(scroller, thread);
   // Before anybody can type: showing a thread forgets the turns of the one before.
-  useLayoutEffect(() => void showThread(thread), [thread]);
+  useLayoutEffect(() => {
+    void showThread(thread);
+    // Where a keyboard is likely; on phones it would cover the page.
+    if (!thread && matchMedia("(pointer: fine)").matches) document.getElementById("question")?.focus();
+  }, [thread]);
   const title = threads.value.find((one) => one.thread_id === thread)?.title ?? "";
   useEffect(() => {
     document.title = title ? `${title} – Groundwork` : "Groundwork";
@@ -32,7 +36,7 @@ export function ChatView() {
           {hasOlder.value && <Older scroller={scroller} />}
           {isLoading.value && <p class="quiet">{t("loading")}</p>}
           {loadError.value && <p role="alert">{loadError.value}</p>}
-          {isEmpty && <Welcome />}
+          {isEmpty && <Welcome onSend={follow} />}
           {versions.value.map((all) => (
             <Versions key={all[0]!.key} all={all} />
           ))}
@@ -74,7 +78,7 @@ function useFollowing(scroller: { current: HTMLDivElement | null }, thread: stri
   };
   useLayoutEffect(() => {
     set(true);
-    const observer = new ResizeObserver(() => following.current && toEnd());
+    const observer = new ResizeObserver(() => following.current && turns.value.length && toEnd());
     observer.observe(scroller.current!.firstElementChild!);
     observer.observe(scroller.current!);
     return () => observer.disconnect();

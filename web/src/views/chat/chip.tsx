@@ -38,7 +38,7 @@ export function proofOf(citation: Citation): string {
 }
 
 export function openSource(runId: string, n: number): void {
-  turn({ run: runId, cite: n });
+  turn({ run: runId, cite: n, doc: "", page: 0 });
 }
 
 export function Chip({ citation, runId }: { citation: Citation; runId: string }) {

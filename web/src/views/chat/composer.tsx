@@ -1,7 +1,11 @@
 // Where a question is written, with what limits it and how deep the work may go.
-import { useState } from "preact/hooks";
+import { signal } from "@preact/signals";
+import { useEffect, useState } from "preact/hooks";
+import { read } from "../../api/request";
+import type { AgentList } from "../../api/types";
 import { IconButton } from "../../parts/button";
 import { Icon } from "../../parts/icons";
+import { Menu } from "../../parts/menu";
 import {
   ask,
   cancel,
@@ -74,6 +78,7 @@ export function Composer({ onSend }: { onSend(): void }) {
           onKeyDown={onKey}
         />
         <div class="composer-foot">
+          <Agents />
           <button type="button" class="toggle" aria-pressed={isDeep.value} title={t("deepText")} onClick={() => (isDeep.value = !isDeep.value)}>
             <Icon name="deep" /> {t("deep")}
           </button>
@@ -98,6 +103,7 @@ export function Composer({ onSend }: { onSend(): void }) {
           )}
         </div>
       </div>
+      {site.value.stand_in && <p class="stand-in">{t("standIn")}</p>}
       {isChoosing && <ScopeDialog onClose={() => setChoosing(false)} />}
     </form>
   );
@@ -124,20 +130,36 @@ function Queue() {
   );
 }
 
+const agents = signal<AgentList["agents"]>([]);
+
+/** Who answers, by name and description. */
+function Agents() {
+  useEffect(() => {
+    if (!agents.value.length) void attempt(async () => (agents.value = (await read<AgentList>("/api/agents")).agents));
+  }, []);
+  if (!agents.value.length) return null;
+  const choose = (agent: string) => {
+    scope.value = { ...scope.value, agent };
+    document.getElementById("question")?.focus();
+  };
+  const commands = [
+    { name: t("agent.none"), about: t("agent.noneText"), isChosen: !scope.value.agent, act: () => choose("") },
+    ...agents.value.map(({ name, description }) => ({ name, about: description, isChosen: scope.value.agent === name, act: () => choose(name) })),
+  ];
+  return <Menu name={t("agent.choose")} icon="person" label={scope.value.agent || t("agent.none")} commands={commands} />;
+}
+
 /** What the next question is limited to. */
 function Scoped() {
-  const { agent, project, documents } = scope.value;
-  if (!agent && !project && !documents.length) return null;
+  const { project, documents } = scope.value;
+  if (!project && !documents.length) return null;
   return (
     <ul class="scoped" aria-label={t("scope")}>
-      {(["agent", "project"] as const).map(
-        (name) =>
-          scope.value[name] && (
-            <li key={name}>
-              {t(name)}: {scope.value[name]}
-              <IconButton icon="close" name={t("remove")} onClick={() => (scope.value = { ...scope.value, [name]: "" })} />
-            </li>
-          ),
+      {project && (
+        <li>
+          {t("project")}: {project}
+          <IconButton icon="close" name={t("remove")} onClick={() => (scope.value = { ...scope.value, project: "" })} />
+        </li>
       )}
       {documents.map((document) => (
         <li key={document.id}>

@@ -1,27 +1,53 @@
 // An answer's text, which may still grow: blocks that no longer change are neither lexed nor rendered again.
 import { useMemo, useRef } from "preact/hooks";
-import type { Citation } from "../../api/types";
+import type { AnswerFigure, Citation } from "../../api/types";
 import { lexBlocks, NO_BLOCKS } from "../../text/blocks";
 import { Block, type Context } from "../../text/render";
 import { t } from "../../words/words";
+import { openPage } from "../sources/page_panel";
 import { Chip } from "./chip";
 
-export function Markdown({ text, citations, runId }: { text: string; citations: readonly Citation[]; runId: string }) {
+interface Props {
+  text: string;
+  citations: readonly Citation[];
+  figures: readonly AnswerFigure[];
+  runId: string;
+}
+
+export function Markdown({ text, citations, figures, runId }: Props) {
   const kept = useRef(NO_BLOCKS);
   const blocks = useMemo(() => (kept.current = lexBlocks(kept.current, text)), [text]);
   const context = useMemo<Context>(() => {
+    const sources = [...figures, ...citations];
+    const docIdOf = (file: string, page: number | null) =>
+      (sources.find((one) => one.filename === file && one.page_number === page) ?? sources.find((one) => one.filename === file))?.doc_id;
     const byNumber = new Map(citations.map((citation) => [citation.n, citation]));
     return {
       known: new Set(byNumber.keys()),
       cite: (n) => <Chip citation={byNumber.get(n)!} runId={runId} />,
-      page: (page) => t("page", { page }),
+      place: (file, page) => <Place file={file} page={page} docId={docIdOf(file, page)} />,
+      open: (path) => {
+        const figure = figures.find((one) => one.path === path);
+        return figure ? () => openPage(figure.doc_id, figure.page_number) : null;
+      },
     };
-  }, [citations.length, runId]);
+  }, [citations.length, figures, runId]);
   return (
     <div class="markdown">
       {[...blocks.settled, ...blocks.tail].map((token, index) => (
         <Block key={index} token={token} context={context} />
       ))}
     </div>
+  );
+}
+
+/** A file and its page, as a way there where it is known which document that is. */
+function Place({ file, page, docId }: { file: string; page: number | null; docId?: string }) {
+  const name = [file, page !== null && t("page", { page: String(page) })].filter(Boolean).join(", ");
+  if (!docId) return <span class="place">{name}</span>;
+  return (
+    <button type="button" class="link-button place" onClick={() => openPage(docId, page)}>
+      {name}
+    </button>
   );
 }

@@ -1,7 +1,7 @@
-// Chooses the agent that answers, and the project and the documents that questions are limited to.
+// Chooses the project and the documents that questions are limited to.
 import { useEffect, useState } from "preact/hooks";
 import { read } from "../../api/request";
-import type { AgentList, DocumentFacets, DocumentList } from "../../api/types";
+import type { DocumentFacets, DocumentList } from "../../api/types";
 import { Dialog } from "../../parts/dialog";
 import { NO_SCOPE, scope } from "../../stores/chat";
 import { wordsOf } from "../../stores/notices";
@@ -14,12 +14,10 @@ export function ScopeDialog({ onClose }: { onClose(): void }) {
   const [words, setWords] = useState("");
   const [found, setFound] = useState<DocumentList["documents"]>([]);
   const [projects, setProjects] = useState<readonly string[]>([]);
-  const [agents, setAgents] = useState<AgentList["agents"]>([]);
   const [error, setError] = useState("");
   const failed = (error: unknown) => setError(wordsOf(error));
   useEffect(() => {
     read<DocumentFacets>("/api/documents/facets").then((facets) => setProjects(facets.project_id.map((value) => value.value)), failed);
-    read<AgentList>("/api/agents").then((list) => setAgents(list.agents), failed);
   }, []);
   useEffect(() => {
     let isWanted = true; // until other words are looked for
@@ -43,8 +41,7 @@ export function ScopeDialog({ onClose }: { onClose(): void }) {
     <Dialog title={t("scope")} onClose={onClose}>
       <p class="quiet">{t("scopeText")}</p>
       {error && <p role="alert">{error}</p>}
-      <Choice name="agent" none="–" options={agents.map((agent) => [agent.name, agent.description])} />
-      <Choice name="project" none={t("allProjects")} options={projects.map((project) => [project])} />
+      <Projects projects={projects} />
       <label class="field">
         {t("documents")}
         <input type="search" placeholder={t("searchDocuments")} value={words} onInput={(event) => setWords(event.currentTarget.value)} />
@@ -68,7 +65,7 @@ export function ScopeDialog({ onClose }: { onClose(): void }) {
         ))}
       </fieldset>
       <footer class="dialog-foot">
-        <button type="button" class="button" onClick={() => (scope.value = NO_SCOPE)}>
+        <button type="button" class="button" onClick={() => (scope.value = { ...NO_SCOPE, agent: scope.value.agent })}>
           {t("clearScope")}
         </button>
         <button type="button" class="button primary" onClick={onClose}>
@@ -79,16 +76,16 @@ export function ScopeDialog({ onClose }: { onClose(): void }) {
   );
 }
 
-function Choice({ name, none, options }: { name: "agent" | "project"; none: string; options: readonly (readonly string[])[] }) {
-  if (!options.length) return null;
+function Projects({ projects }: { projects: readonly string[] }) {
+  if (!projects.length) return null;
   return (
     <label class="field">
-      {t(name)}
-      <select value={scope.value[name]} onChange={(event) => (scope.value = { ...scope.value, [name]: event.currentTarget.value })}>
-        <option value="">{none}</option>
-        {options.map(([value, about]) => (
-          <option key={value} value={value}>
-            {[value, about].filter(Boolean).join(": ")}
+      {t("project")}
+      <select value={scope.value.project} onChange={(event) => (scope.value = { ...scope.value, project: event.currentTarget.value })}>
+        <option value="">{t("allProjects")}</option>
+        {projects.map((project) => (
+          <option key={project} value={project}>
+            {project}
           </option>
         ))}
       </select>

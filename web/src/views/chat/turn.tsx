@@ -10,6 +10,7 @@ import { IconButton } from "../../parts/button";
 import { memo } from "../../parts/memo";
 import { Clarification, Clarified } from "./clarification";
 import { Markdown } from "./markdown";
+import { NextSteps } from "./next_steps";
 import { Progress } from "./progress";
 import { Rating } from "./rating";
 import { CitationList } from "./citation_list";
@@ -48,6 +49,8 @@ function Question({ turn }: { turn: Turn }) {
   );
 }
 
+const NO_FIGURES: RunAnswer["figures"] = [];
+
 function Answer({ turn, version }: { turn: Turn; version: Version }) {
   const run = turn.run?.value ?? null;
   const told = run ?? turn.record.value; // by its events
@@ -64,9 +67,10 @@ function Answer({ turn, version }: { turn: Turn; version: Version }) {
       {text && (
         <div class={answer?.abstained ? "gap" : status === "cancelled" ? "stopped" : ""}>
           {answer?.abstained && <strong>{t("gap")}</strong>}
-          <Markdown text={text} citations={citations} runId={turn.runId} />
+          <Markdown text={text} citations={citations} figures={answer?.figures ?? NO_FIGURES} runId={turn.runId} />
         </div>
       )}
+      {answer?.abstained && isNewest(turn) && <NextSteps turn={turn} />}
       <Failure turn={turn} told={told} status={status} />
       {citations.length > 0 && isOver(status) && <CitationList citations={citations} runId={turn.runId} />}
       {isOver(status) && turn.runId && <Actions turn={turn} answer={answer} version={version} />}
@@ -97,7 +101,7 @@ const isNewest = (turn: Turn) => turns.value.at(-1)?.runId === turn.runId;
 function Actions({ turn, answer, version }: { turn: Turn; answer: RunAnswer | null; version: Version }) {
   const [isCopied, setCopied] = useState(false);
   const copy = async () => {
-    await copyAnswer(turn.question, answer!);
+    if (!(await attempt(() => copyAnswer(turn.question, answer!, turn.runId)))) return;
     setCopied(true);
     setTimeout(() => setCopied(false), 2000);
   };
@@ -108,7 +112,7 @@ function Actions({ turn, answer, version }: { turn: Turn; answer: RunAnswer | nu
       {answer && (
         <>
           <IconButton icon={isCopied ? "check" : "copy"} name={t("copy")} onClick={copy} />
-          <IconButton icon="download" name={t("export")} onClick={() => saveAnswer(turn.question, answer)} />
+          <IconButton icon="download" name={t("export")} onClick={() => attempt(() => saveAnswer(turn.question, answer, turn.runId))} />
         </>
       )}
       {version.count > 1 && <Pager {...version} />}

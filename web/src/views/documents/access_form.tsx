@@ -1,69 +1,142 @@
-// Who may read a document, by names where the page knows them. It holds for the next question.
-import { useState } from "preact/hooks";
+// Who has access to a document, and by what. People and groups are picked from the directory; a change holds for
+// the next question.
+import { useEffect, useState } from "preact/hooks";
 import { send } from "../../api/request";
-import type { DocumentDetail } from "../../api/types";
+import type { Audience, DocumentDetail } from "../../api/types";
 import { IconButton } from "../../parts/button";
 import { notify, wordsOf } from "../../stores/notices";
-import { audiences, labelOf, nameOfPrincipal, principalOf } from "../../stores/audiences";
+import { audiences, labelOf, loadNames, nameOfPrincipal, ownAudiences, searchDirectory } from "../../stores/audiences";
 import { me } from "../../stores/session";
 import { t } from "../../words/words";
 import type { Known } from "./document_panel";
 
+const SEARCH_DELAY_MS = 200;
+
 export function AccessForm({ known, onChange }: { known: Known; onChange(known: Known): void }) {
-  const [acl, setAcl] = useState(known.detail.acl ?? []);
-  const [added, setAdded] = useState("");
+  const { detail, etag } = known;
+  const acl = detail.acl ?? [];
   const [error, setError] = useState("");
+  useEffect(() => void loadNames([...acl, detail.owner_id ?? ""]).catch(() => {}), [acl.join("\n")]);
   const save = async (next: readonly string[]) => {
     try {
-      const path = `/api/documents/${known.detail.doc_id}/access`;
-      const response = await send("PUT", path, { body: { acl: next }, headers: { "if-match": known.etag } });
-      setAcl(next);
+      const response = await send("PUT", `/api/documents/${detail.doc_id}/access`, { body: { acl: next }, headers: { "if-match": etag } });
       setError("");
       onChange({ detail: (await response.json()) as DocumentDetail, etag: response.headers.get("etag") ?? "" });
       notify(t("saved"));
+      return true;
     } catch (failed) {
       setError(wordsOf(failed));
+      return false;
     }
   };
-  const add = (event: Event) => {
-    event.preventDefault();
-    if (!added.trim()) return;
-    void save([...new Set([...acl, principalOf(added.trim())])]);
-    setAdded("");
-  };
-  const offered = audiences.value.filter((one) => one.kind !== "person" && !acl.includes(one.principal));
+  const others = acl.filter((one) => one !== detail.owner_id);
   return (
-    <form class="access" onSubmit={add}>
-      <h3>{t("readers")}</h3>
-      <ul class="scoped">
-        <li class="fixed">{known.detail.owner_id === me.value?.user_id ? t("youOwn") : `${t("owner")}: ${known.detail.owner_id ?? "–"}`}</li>
-        {acl
-          .filter((one) => one !== known.detail.owner_id)
-          .map((one) => (
-            <li key={one}>
-              <bdi>{nameOfPrincipal(one)}</bdi>
-              <IconButton icon="close" name={`${t("remove")}: ${nameOfPrincipal(one)}`} onClick={() => save(acl.filter((other) => other !== one))} />
-            </li>
-          ))}
+    <section class="access" aria-labelledby="access-title">
+      <h3 id="access-title">{t("readers")}</h3>
+      <ul class="readers">
+        <Reader name={detail.owner_id === me.value?.user_id ? t("you") : nameOfPrincipal(detail.owner_id ?? "–")} kind={t("owner")} />
+        {others.map((one) => (
+          <Reader key={one} name={nameOfPrincipal(one)} kind={kindOf(one)} onRemove={() => save(acl.filter((other) => other !== one))} />
+        ))}
       </ul>
+      {!others.length && <p class="quiet small">{t("onlyOwner")}</p>}
+      <Picker taken={acl} onPick={(principal) => save([...acl, principal])} />
+      {error && <p role="alert">{error}</p>}
+    </section>
+  );
+}
+
+function kindOf(principal: string): string {
+  const kind = principal === "*" ? "everyone" : principal.startsWith("org:") ? "organisation" : audiences.value[principal]?.kind;
+  return kind ? t(`kind.${kind}`) : "";
+}
+
+function Reader({ name, kind, onRemove }: { name: string; kind: string; onRemove?(): void }) {
+  return (
+    <li>
+      <span>
+        <bdi>{name}</bdi> <small class="quiet">{kind}</small>
+      </span>
+      {onRemove && <IconButton icon="close" name={`${t("remove")}: ${name}`} onClick={onRemove} />}
+    </li>
+  );
+}
+
+/** A field that offers whom its words may mean. What is typed can be added, too: the server says if nobody is it. */
+export function Picker({ taken, onPick }: { taken: readonly string[]; onPick(principal: string): Promise<boolean> }) {
+  const [words, setWords] = useState("");
+  const [found, setFound] = useState<readonly Audience[]>([]);
+  const [at, setAt] = useState(-1);
+  const isFree = (one: Audience) => !taken.includes(one.principal) && one.kind !== "person";
+  const offered = words.trim() ? found.filter((one) => !taken.includes(one.principal)) : [];
+  useEffect(() => {
+    if (!words.trim()) return setFound([]);
+    let isWanted = true;
+    const look = () => searchDirectory(words.trim()).then((list) => isWanted && (setFound(list), setAt(-1)), () => {});
+    const timer = setTimeout(look, SEARCH_DELAY_MS);
+    return () => {
+      isWanted = false;
+      clearTimeout(timer);
+    };
+  }, [words]);
+  const pick = async (principal: string) => {
+    if (await onPick(principal)) setWords("");
+  };
+  const onKey = (event: KeyboardEvent) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step && offered.length) {
+      event.preventDefault();
+      setAt((at + step + offered.length) % offered.length);
+    } else if (event.key === "Escape" && offered.length) {
+      event.stopPropagation();
+      setFound([]);
+    }
+  };
+  const submit = (event: Event) => {
+    event.preventDefault();
+    const chosen = offered[at]?.principal ?? words.trim();
+    if (chosen) void pick(chosen);
+  };
+  return (
+    <form class="picker" onSubmit={submit}>
       <div class="row">
         <input
-          list="audiences"
+          role="combobox"
           aria-label={t("addReader")}
+          aria-expanded={offered.length > 0}
+          aria-controls="picker-list"
+          aria-activedescendant={at >= 0 ? `picker-${at}` : undefined}
+          autocomplete="off"
           placeholder={t("addReader")}
-          value={added}
-          onInput={(event) => setAdded(event.currentTarget.value)}
+          value={words}
+          onInput={(event) => setWords(event.currentTarget.value)}
+          onKeyDown={onKey}
         />
-        <datalist id="audiences">
-          {offered.map((one) => (
-            <option key={one.principal} value={labelOf(one)} />
-          ))}
-        </datalist>
-        <button type="submit" class="button" disabled={!added.trim()}>
+        <button type="submit" class="button" disabled={!words.trim()}>
           {t("add")}
         </button>
       </div>
-      {error && <p role="alert">{error}</p>}
+      <ul id="picker-list" class="picker-list" role="listbox" aria-label={t("addReader")} hidden={!offered.length}>
+        {offered.map((one, index) => (
+          <li
+            key={one.principal}
+            id={`picker-${index}`}
+            role="option"
+            aria-selected={index === at}
+            onPointerDown={(event) => (event.preventDefault(), void pick(one.principal))}
+          >
+            <bdi>{labelOf(one)}</bdi>{" "}
+            <small class="quiet">{[t(`kind.${one.kind}`), one.detail].filter(Boolean).join(" · ")}</small>
+          </li>
+        ))}
+      </ul>
+      <div class="button-row">
+        {ownAudiences.value.filter(isFree).map((one) => (
+          <button key={one.principal} type="button" class="facet-value" onClick={() => void pick(one.principal)}>
+            + {labelOf(one)}
+          </button>
+        ))}
+      </div>
     </form>
   );
 }

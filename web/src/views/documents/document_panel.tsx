@@ -2,7 +2,6 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { change, send } from "../../api/request";
 import type { DocumentDetail } from "../../api/types";
-import { IconButton } from "../../parts/button";
 import { Confirm } from "../../parts/dialog";
 import { go, turn } from "../../routes";
 import { leaveThread, NO_SCOPE, scope } from "../../stores/chat";
@@ -10,8 +9,10 @@ import { documents, forget, loadDocuments } from "../../stores/documents";
 import { attempt, notify, wordsOf } from "../../stores/notices";
 import { dateTime, t, tOf, type Key } from "../../words/words";
 import { AccessForm } from "./access_form";
-import { Status } from "./documents_view";
+import { PageReader } from "../sources/page_panel";
+import { focusSoon, PanelHead, panelRole, PanelTitle } from "../sources/panel_head";
 import { MetadataForm } from "./metadata_form";
+import { Status } from "./status";
 
 export interface Known {
   detail: DocumentDetail;
@@ -37,23 +38,20 @@ export function DocumentPanel({ docId }: { docId: string }) {
   useLayoutEffect(() => panel.current?.focus({ preventScroll: true }), []);
   const close = () => {
     turn({ doc: "" });
-    document.querySelector<HTMLElement>(`[data-doc="${CSS.escape(docId)}"]`)?.focus();
+    focusSoon(document.querySelector<HTMLElement>(`[data-doc="${CSS.escape(docId)}"]`));
   };
   const onKey = (event: KeyboardEvent) => {
     if (event.key === "Escape" && !(event.target as Element).closest("dialog")) close();
   };
   return (
-    <aside class="source" ref={panel} tabIndex={-1} aria-label={t("document")} onKeyDown={onKey}>
-      <header class="source-head">
-        <span class="grow" />
-        <IconButton icon="close" name={t("close")} onClick={close} />
-      </header>
+    <section class="source" role={panelRole()} ref={panel} tabIndex={-1} aria-label={t("document")} onKeyDown={onKey}>
+      <PanelHead onClose={close} />
       <div class="source-body">
         {error && <p role="alert">{error}</p>}
         {!known && !error && <p class="quiet">{t("loading")}</p>}
         {known && <Detail known={known} onChange={setKnown} onReload={load} />}
       </div>
-    </aside>
+    </section>
   );
 }
 
@@ -71,7 +69,7 @@ function Detail({ known, onChange, onReload }: Props) {
   };
   return (
     <>
-      <h2>{detail.title || detail.filename}</h2>
+      <PanelTitle>{detail.title || detail.filename}</PanelTitle>
       <p class="small quiet">
         <bdi>{detail.filename}</bdi>
         {detail.page_count !== null && ` · ${t("pages", { count: detail.page_count })}`}
@@ -79,6 +77,7 @@ function Detail({ known, onChange, onReload }: Props) {
       <div>
         <Status document={detail} />
       </div>
+      {detail.status === "ready" && <Preview docId={detail.doc_id} />}
       <Actions detail={detail} onReload={onReload} />
       {(detail.summary_standard || detail.summary_brief) && <p>{detail.summary_standard || detail.summary_brief}</p>}
       {detail.access_via.length > 0 && (
@@ -92,6 +91,15 @@ function Detail({ known, onChange, onReload }: Props) {
       )}
       <History detail={detail} />
     </>
+  );
+}
+
+function Preview({ docId }: { docId: string }) {
+  const [page, setPage] = useState(1);
+  return (
+    <section class="preview" aria-label={t("preview")}>
+      <PageReader docId={docId} page={page} onPage={setPage} />
+    </section>
   );
 }
 

@@ -14,18 +14,24 @@ import {
   loadMoreDocuments,
   onlyStatus,
   phaseOf,
+  selected,
   shownDocuments,
+  sort,
   toggleFilter,
   watchDocuments,
   type Facet,
+  type Sort,
 } from "../../stores/documents";
 import { attempt } from "../../stores/notices";
-import { inEnglish, said } from "../../words/server";
-import { day, languageName, t, tOf, type Key } from "../../words/words";
+import { day, languageName, t } from "../../words/words";
+import { FailedFiles } from "./failed_files";
+import { SelectionBar } from "./selection_bar";
+import { Advice, isUnsearchable, reasonOf, State } from "./status";
 import { UploadArea } from "./upload_area";
 
 const SEARCH_DELAY_MS = 200;
 const SHOWN_VALUES = 8;
+const FEWEST = 3; // documents of a category that is offered
 
 export function DocumentsView() {
   useEffect(() => {
@@ -37,7 +43,7 @@ export function DocumentsView() {
   useEffect(() => {
     const timer = setTimeout(() => void attempt(loadDocuments), documentSearch.value ? SEARCH_DELAY_MS : 0);
     return () => clearTimeout(timer);
-  }, [filters.value, documentSearch.value, onlyStatus.value]);
+  }, [filters.value, documentSearch.value, onlyStatus.value, sort.value]);
   return (
     <section class="page" aria-labelledby="documents-title">
       <header class="page-head">
@@ -85,9 +91,11 @@ function Facets() {
 
 function FacetValues({ facet, values }: { facet: Facet; values: readonly { value: string; count: number }[] }) {
   const [isWhole, setWhole] = useState(false);
-  if (!values.length) return null;
   const chosen = filters.value[facet] ?? [];
-  const shown = isWhole ? values : values.filter((one, index) => index < SHOWN_VALUES || chosen.includes(one.value));
+  // What narrows nothing, or to hardly anything, is no choice.
+  const offered = values.filter((one) => one.count >= FEWEST || chosen.includes(one.value));
+  if (offered.length < 2 && !chosen.length) return null;
+  const shown = isWhole ? offered : offered.filter((one, index) => index < SHOWN_VALUES || chosen.includes(one.value));
   return (
     <div class="facet">
       <span class="facet-name">{t(`facet.${facet}`)}</span>
@@ -102,7 +110,7 @@ function FacetValues({ facet, values }: { facet: Facet; values: readonly { value
           <bdi>{facet === "language" ? languageName(one.value) : one.value}</bdi> <span class="quiet">{one.count}</span>
         </button>
       ))}
-      {values.length > SHOWN_VALUES && (
+      {offered.length > SHOWN_VALUES && (
         <button type="button" class="facet-value more" aria-expanded={isWhole} onClick={() => setWhole(!isWhole)}>
           {t(isWhole ? "less" : "more")}
         </button>
@@ -112,19 +120,31 @@ function FacetValues({ facet, values }: { facet: Facet; values: readonly { value
 }
 
 function List() {
-  const shown = shownDocuments.value;
+  const isFailed = (document: DocumentView) => phaseOf(document) === "failed" && onlyStatus.value !== "failed";
+  const failed = shownDocuments.value.filter(isFailed);
+  const shown = shownDocuments.value.filter((document) => !isFailed(document));
+  const isAll = shown.length > 0 && shown.every(({ doc_id }) => selected.value.has(doc_id));
   if (!isListed.value) return <p class="quiet">{t("loading")}</p>;
-  if (!shown.length) return <p class="quiet">{t("noDocuments")}</p>;
+  if (!shown.length && !failed.length) return <p class="quiet">{t("noDocuments")}</p>;
   return (
     <div class="list">
+      {failed.length > 0 && <FailedFiles failed={failed} />}
+      <p class="quiet small" role="status">
+        {facets.value && t("documentTotal", { count: facets.value.document_count })}
+      </p>
+      <SelectionBar />
       <div class="scroll">
         <table class="documents">
           <thead>
             <tr>
-              <th scope="col">{t("title")}</th>
-              <th scope="col">{t("facet.document_type")}</th>
+              <th scope="col" class="select">
+                <input type="checkbox" aria-label={t("selection.all")} checked={isAll} onChange={() => (selected.value = new Set(isAll ? [] : shown.map(({ doc_id }) => doc_id)))} />
+              </th>
+              <SortHead field="title" name={t("title")} />
+              <SortHead field="document_type" name={t("facet.document_type")} />
               <th scope="col">{t("facet.project_id")}</th>
-              <th scope="col">{t("added")}</th>
+              <th scope="col">{t("addedBy")}</th>
+              <SortHead field="upload_date" name={t("added")} />
               <th scope="col">{t("status")}</th>
             </tr>
           </thead>
@@ -144,8 +164,25 @@ function List() {
   );
 }
 
+/** The head of a column by which the list is ordered at a click, and no longer at the next. */
+function SortHead({ field, name }: { field: Sort; name: string }) {
+  const isSorted = sort.value === field;
+  return (
+    <th scope="col" aria-sort={isSorted ? (field === "upload_date" ? "descending" : "ascending") : undefined}>
+      <button type="button" class="sort" onClick={() => (sort.value = isSorted ? "" : field)}>
+        {name} {isSorted && <span aria-hidden="true">{field === "upload_date" ? "↓" : "↑"}</span>}
+      </button>
+    </th>
+  );
+}
+
 function Row({ document }: { document: DocumentView }) {
   const isOpen = route.value.doc === document.doc_id;
+  const toggle = () => {
+    const next = new Set(selected.value);
+    if (!next.delete(document.doc_id)) next.add(document.doc_id);
+    selected.value = next;
+  };
   const open = (event: MouseEvent) => {
     if (event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
@@ -153,6 +190,9 @@ function Row({ document }: { document: DocumentView }) {
   };
   return (
     <tr class={isOpen ? "current" : ""}>
+      <td class="select">
+        <input type="checkbox" aria-label={t("selection.one", { name: document.filename })} checked={selected.value.has(document.doc_id)} onChange={toggle} />
+      </td>
       <th scope="row">
         <a href={addressOf({ ...route.value, doc: document.doc_id })} data-doc={document.doc_id} onClick={open}>
           {document.title || document.filename}
@@ -165,38 +205,14 @@ function Row({ document }: { document: DocumentView }) {
       </th>
       <td>{document.document_type}</td>
       <td>{document.project_id}</td>
+      <td>{document.published_by}</td>
       <td>{document.upload_date && day(document.upload_date)}</td>
       <td>
-        <Status document={document} />
+        <State document={document} />
+        {phaseOf(document) === "failed" && <small class="block danger-text">{reasonOf(document).text}</small>}
+        {isUnsearchable(document) && <Advice document={document} />}
       </td>
     </tr>
   );
 }
 
-export function Status({ document }: { document: DocumentView }) {
-  const phase = phaseOf(document);
-  const reason = said("FAILURES", document.failure ?? "", document.status_reason ?? "");
-  return (
-    <>
-      <span class={`state ${phase}`}>
-        {phase === "working" && <span class="dot running" />}
-        {tOf("document" as Key, document.status)}
-      </span>
-      {reason && (
-        <small class="block danger-text" {...(reason === document.status_reason && inEnglish())}>
-          {reason}
-        </small>
-      )}
-      {document.hint && reason === document.status_reason && (
-        <small class="block" {...inEnglish()}>
-          {document.hint}
-        </small>
-      )}
-      {document.warnings.map((warning) => (
-        <small key={warning} class="block warning-text" {...inEnglish()}>
-          {warning}
-        </small>
-      ))}
-    </>
-  );
-}

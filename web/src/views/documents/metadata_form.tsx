@@ -24,6 +24,7 @@ export function MetadataForm({ known, canChange, onChange }: { known: Known; can
   const [values, setValues] = useState(valuesOf(known.detail));
   const [base, setBase] = useState(known);
   const [error, setError] = useState("");
+  const [isEditing, setEditing] = useState(false);
   const kept = valuesOf(base.detail);
   const start = valuesOf(known.detail);
   const changed = FIELDS.filter((field) => values[field] !== kept[field]);
@@ -53,7 +54,7 @@ export function MetadataForm({ known, canChange, onChange }: { known: Known; can
             {t(field === "title" || field === "author" ? field : `facet.${field}`)}
             {base.detail.edited_fields.includes(field) && <span class="tag">{t("corrected")}</span>}
           </span>
-          {canChange ? (
+          {isEditing ? (
             <input value={values[field]} onInput={(event) => setValues({ ...values, [field]: event.currentTarget.value })} />
           ) : (
             <bdi>{values[field] || "–"}</bdi>
@@ -64,10 +65,16 @@ export function MetadataForm({ known, canChange, onChange }: { known: Known; can
         </label>
       ))}
       {error && <p role="alert">{error}</p>}
-      {canChange && (
+      {isEditing ? (
         <button type="submit" class="button primary" disabled={!changed.length}>
           {t("save")}
         </button>
+      ) : (
+        canChange && (
+          <button type="button" class="button" onClick={() => setEditing(true)}>
+            {t("edit")}
+          </button>
+        )
       )}
     </form>
   );

@@ -3,15 +3,19 @@ import { useEffect, useState } from "preact/hooks";
 import { IconButton } from "../../parts/button";
 import { Prompt } from "../../parts/dialog";
 import { Icon } from "../../parts/icons";
-import { audiences, labelOf, loadAudiences } from "../../stores/audiences";
+import { labelOf, loadAudiences, ownAudiences } from "../../stores/audiences";
+import { turn } from "../../routes";
+import { documents, latest } from "../../stores/documents";
 import { attempt } from "../../stores/notices";
 import { site } from "../../stores/session";
 import {
   addFiles,
   audience,
-  dismissSent,
+  dismissEnded,
   dismissUpload,
   importPage,
+  phaseOfUpload,
+  refreshUploads,
   refusalOf,
   retryUpload,
   uploadProject,
@@ -19,6 +23,7 @@ import {
   type Upload,
 } from "../../stores/uploads";
 import { bytes, t } from "../../words/words";
+import { reasonOf, State } from "./status";
 
 const MOST_URL_CHARS = 2000; // as the API takes
 
@@ -42,7 +47,7 @@ export function UploadArea() {
           {t("upload.readers")}
           <select value={audience.value} onChange={(event) => (audience.value = event.currentTarget.value)}>
             <option value="">{t("audience.person")}</option>
-            {audiences.value
+            {ownAudiences.value
               .filter((one) => one.kind !== "person")
               .map((one) => (
                 <option key={one.principal} value={one.principal}>
@@ -99,38 +104,56 @@ function Chooser({ name, isFolder }: { name: string; isFolder: boolean }) {
   );
 }
 
+const ORDER = ["failed", "sending", "working", "waiting", "ready"]; // what needs somebody comes first
+
 function Uploads() {
-  const done = uploads.value.filter((one) => one.state === "sent").length;
+  useEffect(() => void refreshUploads().catch(() => {}), []);
+  const phases = uploads.value.map((one) => ({ one, phase: phaseOfUpload(one) }));
+  const count = (phase: string) => phases.filter((other) => other.phase === phase).length;
+  const failed = count("failed");
   return (
     <section class="uploads" aria-label={t("uploads")}>
       <div class="upload-row">
-        <span class="small quiet">{t("upload.progress", { done, count: uploads.value.length })}</span>
-        <button type="button" class="button quiet-button" onClick={dismissSent}>
+        <span class="small quiet" role="status">
+          {t("upload.progress", { done: String(count("ready")), count: phases.length })}
+          {failed > 0 && <span class="danger-text"> · {t("upload.failed", { count: failed })}</span>}
+        </span>
+        <button type="button" class="button quiet-button" onClick={dismissEnded}>
           {t("upload.tidy")}
         </button>
       </div>
       <ul>
-        {uploads.value.map((one) => (
-          <OneUpload key={one.id} one={one} />
-        ))}
+        {phases
+          .sort((a, b) => ORDER.indexOf(a.phase) - ORDER.indexOf(b.phase))
+          .map(({ one, phase }) => (
+            <OneUpload key={one.id} one={one} phase={phase} />
+          ))}
       </ul>
     </section>
   );
 }
 
-function OneUpload({ one }: { one: Upload }) {
+function OneUpload({ one, phase }: { one: Upload; phase: string }) {
+  const document = documents.value.find(({ doc_id }) => doc_id === one.docId) ?? latest.value[one.docId];
+  const error = one.error || (document && phase === "failed" ? reasonOf(document).text : "");
   return (
-    <li data-state={one.state}>
-      <bdi>{one.file.name}</bdi>
-      <span class="quiet small">{one.state === "sent" ? t("upload.sent") : bytes(one.file.size)}</span>
-      {one.state === "sending" && <progress max={1} value={one.share} aria-label={one.file.name} />}
-      {one.error && <span class="small danger-text">{one.error}</span>}
+    <li data-state={one.state} data-phase={phase}>
+      <bdi class="upload-name">{one.file.name}</bdi>
+      {document && <State document={document} />}
+      {!document && phase !== "failed" && <span class="quiet small">{one.state === "sent" ? t("document.queued") : bytes(one.file.size)}</span>}
+      {phase === "sending" && <progress max={1} value={one.share} aria-label={one.file.name} />}
+      {error && <span class="small danger-text one-line">{error}</span>}
+      {document && (
+        <button type="button" class="link-button small" onClick={() => turn({ doc: one.docId })}>
+          {t("details")}
+        </button>
+      )}
       {one.state === "failed" && !refusalOf(one.file) && (
-        <button type="button" class="button quiet-button" onClick={() => retryUpload(one.id)}>
+        <button type="button" class="link-button small" onClick={() => retryUpload(one.id)}>
           {t("tryAgain")}
         </button>
       )}
-      {one.state !== "sent" && <IconButton icon="close" name={t("remove")} onClick={() => dismissUpload(one.id)} />}
+      <IconButton icon="close" name={`${t("remove")}: ${one.file.name}`} onClick={() => dismissUpload(one.id)} />
     </li>
   );
 }

@@ -1,38 +1,75 @@
-// The picture of a page, with the quoted words marked where they stand.
+// The picture of a page, with the quoted words marked where they stand. It can be enlarged.
 import { useRef, useState } from "preact/hooks";
 import type { PageArea, PageView, ViewedPicture } from "../../api/types";
+import { IconButton } from "../../parts/button";
 import { t } from "../../words/words";
+
+const ZOOMS = [1, 1.5, 2, 3] as const;
+const CLICKED = 2; // of ZOOMS: what a click enlarges to
 
 export function PagePicture({ page }: { page: PageView }) {
   const [state, setState] = useState<"coming" | "there" | "failed">("coming");
-  const frame = useRef<HTMLDivElement>(null);
+  const [zoom, setZoom] = useState(0); // which of ZOOMS
+  const box = useRef<HTMLDivElement>(null);
   const picture = page.picture;
   if (!picture) return null;
+  const scale = ZOOMS[zoom]!;
   const showMark = () => {
+    if (state === "there") return; // a larger picture came
     setState("there");
-    frame.current?.querySelector(".mark")?.scrollIntoView({ block: "center" });
+    box.current?.querySelector(".mark")?.scrollIntoView({ block: "center" });
+  };
+  /** Enlarges around a point, as shares of the picture's width and height. */
+  const zoomTo = (next: number, x = 0.5, y = 0) => {
+    if (next < 0 || next >= ZOOMS.length) return;
+    const frame = box.current!.firstElementChild!;
+    const before = frame.getBoundingClientRect();
+    setZoom(next);
+    requestAnimationFrame(() => {
+      const after = frame.getBoundingClientRect();
+      box.current!.scrollLeft = x * after.width - box.current!.clientWidth / 2;
+      const body = box.current!.closest(".source-body");
+      if (body) body.scrollTop += y * (after.height - before.height);
+    });
+  };
+  const onClick = (event: MouseEvent) => {
+    if (getSelection()?.toString()) return; // words are being selected
+    const frame = box.current!.firstElementChild!.getBoundingClientRect();
+    zoomTo(zoom ? 0 : CLICKED, (event.clientX - frame.left) / frame.width, (event.clientY - frame.top) / frame.height);
+  };
+  const onKey = (event: KeyboardEvent) => {
+    const next = { "+": zoom + 1, "=": zoom + 1, "-": zoom - 1, "0": 0, Enter: zoom ? 0 : CLICKED }[event.key];
+    if (next === undefined || event.ctrlKey || event.metaKey || event.target !== box.current) return;
+    event.preventDefault();
+    zoomTo(next);
   };
   const size = picture.width_px && picture.height_px ? { width: picture.width_px, height: picture.height_px } : {};
   return (
-    <div class={`page-picture ${state}`} ref={frame}>
-      {state === "failed" ? (
-        <p class="pad quiet">{t("noPicture")}</p>
-      ) : (
-        <img
-          src={picture.path}
-          srcset={picture.width_px ? sourcesOf(picture.path, picture.width_px) : undefined}
-          sizes="(max-width: 48rem) 100vw, 45vw"
-          alt={t("pictureOfPage", { page: String(page.page_number) })}
-          {...size}
-          onLoad={showMark}
-          onError={() => setState("failed")}
-        />
-      )}
-      {state === "there" &&
-        picture.marks.map((mark, index) => (
-          <span key={index} class="mark" style={placeOf(mark)} />
-        ))}
-      {state === "there" && <Words picture={picture} />}
+    <div class="page-zoom">
+      <div class="zoom-tools">
+        <IconButton icon="zoomOut" name={t("zoomOut")} disabled={!zoom} onClick={() => zoomTo(zoom - 1)} />
+        <span class="small time">{t("percent", { percent: String(scale * 100) })}</span>
+        <IconButton icon="zoomIn" name={t("zoomIn")} disabled={zoom === ZOOMS.length - 1} onClick={() => zoomTo(zoom + 1)} />
+      </div>
+      <div class="zoom-box" ref={box} tabIndex={0} role="group" aria-label={t("zoomHelp")} onKeyDown={onKey}>
+        <div class={`page-picture ${state}${zoom ? " zoomed" : ""}`} style={{ width: `${scale * 100}%` }} onClick={onClick}>
+          {state === "failed" ? (
+            <p class="pad quiet">{t("noPicture")}</p>
+          ) : (
+            <img
+              src={picture.path}
+              srcset={picture.width_px ? sourcesOf(picture.path, picture.width_px) : undefined}
+              sizes={`(max-width: 48rem) ${100 * scale}vw, ${45 * scale}vw`}
+              alt={t("pictureOfPage", { page: String(page.page_number) })}
+              {...size}
+              onLoad={showMark}
+              onError={() => setState("failed")}
+            />
+          )}
+          {state === "there" && picture.marks.map((mark, index) => <span key={index} class="mark" style={placeOf(mark)} />)}
+          {state === "there" && <Words picture={picture} />}
+        </div>
+      </div>
     </div>
   );
 }

@@ -10,7 +10,9 @@ import { wordsOf } from "../../stores/notices";
 import { moment, t, tOf } from "../../words/words";
 import { isDatabase, isOutside, isProved, kindOf, proofOf } from "../chat/chip";
 import { Elements, marked } from "./elements";
+import { Links, Origin, Pages } from "./page_links";
 import { PagePicture } from "./page_picture";
+import { focusSoon, PanelHead, panelRole, PanelTitle } from "./panel_head";
 import { Quote } from "./quote";
 
 export function SourcePanel() {
@@ -21,7 +23,7 @@ export function SourcePanel() {
   const close = () => {
     turn({ run: "", cite: 0 });
     const chip = document.querySelector<HTMLElement>(`[data-cite="${CSS.escape(`${run}-${cite}`)}"]`);
-    chip?.focus({ preventScroll: true });
+    focusSoon(chip);
   };
   const step = (by: number) => {
     const at = citations.findIndex((one) => one.n === cite);
@@ -42,17 +44,19 @@ export function SourcePanel() {
     return () => document.removeEventListener("keydown", onKey);
   });
   const at = citations.findIndex((one) => one.n === cite);
+  useEffect(() => {
+    // A link that somebody else's answer holds: the page is shown without its mark.
+    if (error && route.value.doc) turn({ run: "", cite: 0 }, "replaceState");
+  }, [error]);
   return (
-    <aside class="source" ref={panel} tabIndex={-1} aria-label={t("sourcePanel")}>
-      <header class="source-head">
+    <section class="source" role={panelRole()} ref={panel} tabIndex={-1} aria-label={t("sourcePanel")}>
+      <PanelHead onClose={close}>
         <IconButton icon="back" name={t("previousCitation")} disabled={at <= 0} onClick={() => step(-1)} />
         <span class="small">{t("citationOf", { at: String(at + 1), count: citations.length })}</span>
         <IconButton icon="next" name={t("nextCitation")} disabled={at < 0 || at >= citations.length - 1} onClick={() => step(1)} />
-        <span class="grow" />
-        <IconButton icon="close" name={t("close")} onClick={close} />
-      </header>
+      </PanelHead>
       {citation ? <Source key={`${run}-${cite}`} run={run} citation={citation} /> : <p class="pad quiet">{error || t("loading")}</p>}
-    </aside>
+    </section>
   );
 }
 
@@ -103,9 +107,9 @@ function Source({ run, citation }: { run: string; citation: Citation }) {
   const cited = view?.cited ?? null;
   return (
     <div class="source-body">
-      <h2>
+      <PanelTitle>
         <bdi>{view?.title || citation.filename}</bdi>
-      </h2>
+      </PanelTitle>
       <p class="small quiet">
         {kindOf(citation) ? <span class="tag">{kindOf(citation)}</span> : <bdi>{citation.filename}</bdi>}{" "}
         {isOutside(citation) && <Origin url={citation.url} name={citation.url} />}
@@ -159,16 +163,6 @@ function Snapshot({ text, quote }: { text: string; quote: string }) {
   return <p class="snapshot">{marked(text, 0, text.length, marks)}</p>;
 }
 
-function Pages({ page, count, onGo }: { page: number; count: number; onGo(page: number): void }) {
-  return (
-    <div class="pages">
-      <IconButton icon="back" name={t("previousPage")} disabled={page <= 1} onClick={() => onGo(page - 1)} />
-      <span class="small">{t("pageOf", { page: String(page), count })}</span>
-      <IconButton icon="next" name={t("nextPage")} disabled={page >= count} onClick={() => onGo(page + 1)} />
-    </div>
-  );
-}
-
 function Recording({ view, citation }: { view: ReadableView; citation: Citation }) {
   if (citation.start_seconds === null || !view.source_url || !/^https?:/.test(citation.url)) return null;
   return (
@@ -177,29 +171,6 @@ function Recording({ view, citation }: { view: ReadableView; citation: Citation 
         <Icon name="external" /> {t("openRecording", { moment: moment(citation.start_seconds) })}
       </a>
     </p>
-  );
-}
-
-function Links({ docId, contentUrl, sourceUrl }: { docId: string; contentUrl: string; sourceUrl: string | null }) {
-  return (
-    <p class="links small">
-      <a href={`/api/documents/${docId}/readable`} target="_blank" rel="noopener">
-        {t("wholeText")}
-      </a>
-      <a href={contentUrl} target="_blank" rel="noopener">
-        {t("file")}
-      </a>
-      {sourceUrl && <Origin url={sourceUrl} name={t("origin")} />}
-    </p>
-  );
-}
-
-function Origin({ url, name }: { url: string; name: string }) {
-  if (!/^https?:/.test(url)) return null;
-  return (
-    <a class="small" href={url} target="_blank" rel="noopener noreferrer">
-      {name}
-    </a>
   );
 }
 

@@ -1,43 +1,59 @@
-// For administrators: quality in use, sub-agents, what failed to be ingested, and whether the stores agree.
+// For administrators: quality in use, the audit trail, sub-agents, what failed, and whether the stores agree.
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { read } from "../../api/request";
-import type { AuditPage, AuditReport, DocumentList, PoisonList, QualityMetrics, SubagentMetrics } from "../../api/types";
+import type { AuditReport, DocumentList, PoisonList, QualityMetrics, SubagentMetrics } from "../../api/types";
 import { wordsOf } from "../../stores/notices";
 import { said } from "../../words/server";
+import { me } from "../../stores/session";
 import { dateTime, language, t, tOf } from "../../words/words";
+import { AuditTrail } from "./audit_trail";
+import { inWords, Table } from "./table";
 
 const HOURS = [24, 168, 720] as const;
 const MOST_SUBAGENT_HOURS = 168; // as the API takes
 
-export function Administration() {
+export function AdminView() {
   const [hours, setHours] = useState<number>(24);
+  useEffect(() => {
+    document.title = `${t("admin")} – Groundwork`;
+  }, [language.value]);
+  if (!me.value?.is_administrator) return <p class="page quiet">{t("admin.notYours")}</p>;
   return (
-    <section class="administration" aria-labelledby="admin-title">
-      <h2 id="admin-title">{t("admin")}</h2>
-      <label class="inline-field">
-        {t("admin.time")}
-        <select value={hours} onChange={(event) => setHours(Number(event.currentTarget.value))}>
-          {HOURS.map((one) => (
-            <option key={one} value={one}>
-              {t("admin.days", { count: one / 24 })}
-            </option>
-          ))}
-        </select>
-      </label>
-      <Report name={t("admin.quality")} path={`/api/metrics/quality?hours=${hours}`} show={Quality} />
+    <section class="page administration" aria-labelledby="admin-title">
+      <header class="page-head">
+        <h1 id="admin-title">{t("admin")}</h1>
+        <label class="inline-field">
+          {t("admin.time")}
+          <select value={hours} onChange={(event) => setHours(Number(event.currentTarget.value))}>
+            {HOURS.map((one) => (
+              <option key={one} value={one}>
+                {t("admin.days", { count: one / 24 })}
+              </option>
+            ))}
+          </select>
+        </label>
+      </header>
+      <Report name={t("admin.quality")} path={`/api/metrics/quality?hours=${hours}`} show={Quality} isOpenFirst />
+      <AuditTrail hours={hours} />
       <Report name={t("agents")} path={`/api/metrics/subagents?hours=${Math.min(hours, MOST_SUBAGENT_HOURS)}`} show={SubAgents} />
       <Report name={t("admin.failed")} path="/api/documents?limit=100&status=failed" show={Failed} />
       <Report name={t("admin.poison")} path="/api/maintenance/poison" show={Poison} />
-      <Report name={t("admin.trail")} path={`/api/audit?limit=100&since=${sinceHours(hours)}`} show={Trail} />
       <Report name={t("admin.audit")} path="/api/maintenance/audit" show={Audit} />
     </section>
   );
 }
 
+interface ReportProps<T> {
+  name: string;
+  path: string;
+  show(told: T, name: string): ComponentChildren;
+  isOpenFirst?: boolean;
+}
+
 /** A part of the page that reads one address, when it is opened. */
-function Report<T>({ name, path, show }: { name: string; path: string; show(told: T, name: string): ComponentChildren }) {
-  const [isOpen, setOpen] = useState(false);
+function Report<T>({ name, path, show, isOpenFirst = false }: ReportProps<T>) {
+  const [isOpen, setOpen] = useState(isOpenFirst);
   const [told, setTold] = useState<T | null>(null);
   const [error, setError] = useState("");
   useEffect(() => {
@@ -52,49 +68,12 @@ function Report<T>({ name, path, show }: { name: string; path: string; show(told
     };
   }, [isOpen, path]);
   return (
-    <details class="report" onToggle={(event) => setOpen(event.currentTarget.open)}>
+    <details class="report" open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>{name}</summary>
       {isOpen && (error ? <p role="alert">{error}</p> : told ? show(told, name) : <p class="quiet">{t("loading")}</p>)}
     </details>
   );
 }
-
-interface Rows {
-  name: string;
-  head: readonly string[];
-  rows: readonly (readonly ComponentChildren[])[];
-}
-
-function Table({ name, head, rows }: Rows) {
-  if (!rows.length) return <p class="quiet">{t("admin.nothing")}</p>;
-  return (
-    <div class="scroll" tabIndex={0} role="group" aria-label={name}>
-      <table>
-        <thead>
-          <tr>
-            {head.map((one) => (
-              <th key={one} scope="col">
-                {one}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map((row, index) => (
-            <tr key={index}>
-              {row.map((cell, column) => (
-                <td key={column}>{cell}</td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
-  );
-}
-
-/** A code of the API, as English words. */
-const inWords = (code: string) => code.replaceAll("_", " ");
 
 function number(value: number | null, isShare = false): string {
   if (value === null) return "–";
@@ -104,12 +83,22 @@ function number(value: number | null, isShare = false): string {
 function Quality(told: QualityMetrics, name: string) {
   const rows = Object.entries(told.measures).map(([code, measure]) => [
     said("MEASURES", code, inWords(code)),
-    number(measure.value, (measure.aim ?? measure.value ?? 0) <= 1),
+    <Measured value={measure.value} isShare={(measure.aim ?? measure.value ?? 0) <= 1} />,
     number(measure.of),
     measure.aim === null ? "–" : `${measure.better === "higher" ? "≥" : "≤"} ${number(measure.aim, measure.aim <= 1)}`,
     measure.met === null ? "–" : t(measure.met ? "yes" : "no"),
   ]);
   return <Table name={name} head={[t("admin.measure"), t("admin.value"), t("admin.of"), t("admin.aim"), t("admin.met")]} rows={rows} />;
+}
+
+/** A share as a bar beside its number. */
+function Measured({ value, isShare }: { value: number | null; isShare: boolean }) {
+  return (
+    <span class="measured">
+      {isShare && value !== null && <meter value={value} aria-hidden="true" />}
+      {number(value, isShare)}
+    </span>
+  );
 }
 
 function SubAgents(told: SubagentMetrics, name: string) {
@@ -134,25 +123,6 @@ function Failed(told: DocumentList, name: string) {
 function Poison(told: PoisonList, name: string) {
   const rows = told.messages.map((one) => [one.queue, one.inserted_at && dateTime(one.inserted_at), one.blob_name ?? one.thread_id ?? "–"]);
   return <Table name={name} head={[t("admin.queue"), t("added"), t("document")]} rows={rows} />;
-}
-
-/** A moment so many hours ago, to the hour: the same address while the page stands. */
-const sinceHours = (hours: number) => new Date((Math.floor(Date.now() / 3.6e6) - hours) * 3.6e6).toISOString();
-
-function Trail(told: AuditPage, name: string) {
-  const rows = told.entries.map((one) => [
-    <time class="time" dateTime={one.at}>{dateTime(one.at)}</time>,
-    <bdi>{one.user_id}</bdi>,
-    said("ACTIONS", one.action, inWords(one.action)),
-    one.origin,
-    one.doc_ids.join(", ") || one.subject,
-  ]);
-  return (
-    <>
-      <Table name={name} head={[t("admin.when"), t("admin.who"), t("admin.what"), t("address"), t("document")]} rows={rows} />
-      {told.cursor && <p class="quiet">{t("admin.more")}</p>}
-    </>
-  );
 }
 
 function Audit(told: AuditReport, name: string) {

@@ -1,0 +1,58 @@
+"""What leaves the page can be used elsewhere: the clipboard, and links that are opened without a session."""
+
+import re
+from html import unescape
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, expect
+
+from local.run_all.stack import LocalStack
+from tests.e2e.web.browser import answered, ask, opened
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+FACT = "What is the maximum operating pressure of the Heron 400?"
+READ = """async () => {
+  const [item] = await navigator.clipboard.read();
+  const text = async (type) => (await item.getType(type)).text();
+  return [await text("text/plain"), await text("text/html")];
+}"""
+
+
+def test_a_copied_answer_has_links_and_pictures_that_work(stack: LocalStack, browser: Browser) -> None:
+    with opened(browser, stack.base_url, locale="de-DE") as watched:
+        page = watched.page
+        page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        ask(page, FACT)
+        answered(page)
+        page.click("[aria-label='Mit Quellen kopieren']")
+        expect(page.locator(".notice")).to_contain_text("kopiert")
+        plain, html = page.evaluate(READ)
+        assert "S. 4" in plain
+        assert "Source:" not in plain + html
+        sources = [unescape(found) for found in re.findall(r'<img [^>]*src="([^"]+)"', html)]
+        links = [unescape(found) for found in re.findall(r'<a [^>]*href="([^"]+)"', html)]
+        assert sources
+        assert all(httpx.get(source).content.startswith(b"\x89PNG") for source in sources)
+        assert all(link in plain for link in links)
+        # A colleague without a session signs in, and then sees the page.
+        page.context.clear_cookies()
+        page.goto(links[0])
+        page.click("button[value=anna]")
+        expect(page.locator(".source .pages")).to_contain_text("Seite 4 von 13")
+
+
+def test_a_citation_link_without_a_session_leads_to_its_page(stack: LocalStack, browser: Browser) -> None:
+    with opened(browser, stack.base_url) as watched:
+        page = watched.page
+        ask(page, FACT)
+        answered(page)
+        path = page.evaluate(
+            "fetch('/api/runs/' + document.querySelector('[data-run]').dataset.run)"
+            ".then((answer) => answer.json()).then((run) => run.answer.citations[0].url)"
+        )
+        page.context.clear_cookies()
+        assert httpx.get(stack.base_url + path).status_code == 401
+        page.goto(stack.base_url + path)
+        page.click("button[value=anna]")
+        expect(page.locator(".page-picture .mark").first).to_be_visible()

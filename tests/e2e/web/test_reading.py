@@ -1,0 +1,69 @@
+"""Pages are enlarged, figures lead to their page, and documents begin with a preview."""
+
+import pytest
+from playwright.sync_api import Browser, Locator, expect
+
+from local.run_all.stack import LocalStack
+from tests.e2e.web.browser import answered, ask, opened
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+FACT = "What is the maximum operating pressure of the Heron 400?"
+
+
+def _width(picture: Locator) -> float:
+    box = picture.bounding_box()
+    assert box is not None
+    return box["width"]
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_cited_page_is_enlarged(stack: LocalStack, browser: Browser, width: int) -> None:
+    with opened(browser, stack.base_url, width=width) as watched:
+        page = watched.page
+        ask(page, FACT)
+        answered(page)
+        page.click(".markdown .chip >> nth=0")
+        page.wait_for_selector(".page-picture .mark")
+        picture = page.locator(".page-picture")
+        before = _width(picture)
+        picture.click(position={"x": 40, "y": 40})
+        expect(picture).to_have_class("page-picture there zoomed")
+        assert _width(picture) == pytest.approx(before * 2, rel=0.02)
+        page.focus(".zoom-box")
+        page.keyboard.press("+")
+        assert _width(picture) == pytest.approx(before * 3, rel=0.02)
+        page.keyboard.press("0")
+        assert _width(picture) == pytest.approx(before, rel=0.02)
+        if width > 1000:
+            page.click("[aria-label='Full width']")
+            assert _width(picture) > 1.8 * before
+        assert watched.axe() == []
+        page.keyboard.press("Escape")
+        expect(page.locator(".markdown .chip").first).to_be_focused()
+
+
+def test_a_figure_leads_to_its_page(stack: LocalStack, browser: Browser) -> None:
+    with opened(browser, stack.base_url) as watched:
+        page = watched.page
+        ask(page, FACT)
+        answered(page)
+        page.click(".figure-button")
+        expect(page.locator(".panel-title")).to_contain_text("Heron 400")
+        expect(page.locator(".source .pages")).to_contain_text("Page 3 of 13")
+        page.keyboard.press("Escape")
+        page.click(".markdown .place >> text=p. 3")
+        expect(page.locator(".source .pages")).to_contain_text("Page 3 of 13")
+        page.reload()
+        expect(page.locator(".source .pages")).to_contain_text("Page 3 of 13")
+
+
+def test_a_document_begins_with_a_preview_and_is_edited_on_request(
+    stack: LocalStack, browser: Browser
+) -> None:
+    with opened(browser, stack.base_url, path="/?view=documents") as watched:
+        page = watched.page
+        page.click("table.documents a >> text=Onboarding Guide")
+        expect(page.locator(".preview")).to_contain_text("core time")
+        page.click("table.documents a >> text=Heron 400: Installation Guide")
+        expect(page.locator(".preview .page-picture.there")).to_be_visible()
+        expect(page.locator(".metadata input")).to_have_count(0)

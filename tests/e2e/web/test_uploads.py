@@ -1,0 +1,87 @@
+"""What people learn of the files that they add: each one's outcome, and what to do about it."""
+
+import re
+from pathlib import Path
+
+import httpx
+import pytest
+from fpdf import FPDF
+from playwright.sync_api import Browser, expect
+
+from local.run_all.stack import LocalStack
+from samples.acl import ANNA
+from tests.e2e.web.browser import opened
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+PAGE = "/?view=documents"
+
+
+def _partly_damaged(path: Path) -> None:
+    """Write a PDF of two pages with text, and one whose page object is missing."""
+    pdf = FPDF()
+    pdf.set_font("Helvetica", size=12)
+    for text in ("The theta press weighs 431 kg.", "The theta press is oiled in May.", "Lost."):
+        pdf.add_page()
+        pdf.cell(text=text)
+    content = bytes(pdf.output())
+    kids = re.search(rb"/Kids\s*\[(.*?)\]", content, re.DOTALL)
+    assert kids is not None
+    last = re.findall(rb"(\d+) 0 R", kids[1])[-1]
+    path.write_bytes(content.replace(b"\n%b 0 obj" % last, b"\n%b 0 obx" % last))
+
+
+def _mixed(folder: Path) -> list[Path]:
+    files = {name: folder / name for name in ("theta.pdf", "blank.txt", "torn.pdf", "old.doc", "many.zip")}
+    _partly_damaged(files["theta.pdf"])
+    files["blank.txt"].write_text("\n \n")
+    files["torn.pdf"].write_bytes(b"%PDF-1.7\n1 0 obj")
+    files["old.doc"].write_bytes(b"x")
+    files["many.zip"].write_bytes(b"x")
+    return list(files.values())
+
+
+def _delete_all(stack: LocalStack, names: set[str]) -> None:
+    headers = {"Authorization": f"Bearer {stack.token(ANNA)}"}
+    listed = httpx.get(f"{stack.base_url}/api/documents", headers=headers).json()["documents"]
+    for document in listed:
+        if document["filename"] in names:
+            httpx.delete(f"{stack.base_url}/api/documents/{document['doc_id']}", headers=headers)
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+def test_each_file_tells_what_became_of_it(
+    stack: LocalStack, browser: Browser, tmp_path: Path, width: int
+) -> None:
+    with opened(browser, stack.base_url, path=PAGE, width=width) as watched:
+        page = watched.page
+        page.wait_for_selector(".upload select option >> nth=1", state="attached")
+        page.set_input_files("input[type=file] >> nth=0", _mixed(tmp_path))
+        summary = page.locator(".uploads [role=status]")
+        expect(summary).to_contain_text("2 of 5 ready · 3 failed")
+        for name, words in {
+            "old.doc": "Save it as .docx",
+            "many.zip": "Unpack it",
+            "torn.pdf": "damaged",
+            "theta.pdf": "Ready, 1 of 3 pages unreadable",
+            "blank.txt": "Not searchable: it contains no text",
+        }.items():
+            expect(page.locator(".uploads li", has_text=name)).to_contain_text(words)
+        expect(page.locator(".uploads li").first).to_have_attribute("data-phase", "failed")
+        assert watched.axe() == []
+        page.reload()
+        rows = page.locator("table.documents tr")
+        expect(rows.filter(has_text="theta.pdf")).to_contain_text("Ready, 1 of 3 pages unreadable")
+        expect(rows.filter(has_text="blank.txt")).to_contain_text("Not searchable")
+        expect(rows.filter(has_text="torn.pdf")).to_have_count(0)
+        page.click(".failed-files summary")
+        failed = page.locator(".failed-files li", has_text="torn.pdf")
+        box = failed.bounding_box()
+        assert box is not None
+        assert box["height"] < 60  # one line
+        page.click("table.documents a >> text=theta.pdf")
+        expect(page.locator(".source")).to_contain_text("Run text recognition (OCR)")
+        page.keyboard.press("Escape")
+        failed.get_by_role("button", name="Delete torn.pdf").click()
+        expect(failed).to_have_count(0)
+        assert watched.axe() == []
+    _delete_all(stack, {"theta.pdf", "blank.txt"})

@@ -1,0 +1,21 @@
+// Markdown of our own making as a formatted page for the clipboard. It is built of elements and then written out,
+// so nothing in it can become markup.
+import { lexer, type Token } from "marked";
+import { render } from "preact";
+import { Block, type Context } from "../../text/render";
+
+const CONTEXT: Context = { known: new Set(), cite: () => <></>, place: (file) => file, open: () => null, outside: true };
+
+export function formatted(title: string, markdown: string): string {
+  const page = document.createElement("div");
+  render(
+    <>
+      <h2>{title}</h2>
+      {(lexer(markdown) as Token[]).map((token, index) => (
+        <Block key={index} token={token} context={CONTEXT} />
+      ))}
+    </>,
+    page,
+  );
+  return new XMLSerializer().serializeToString(page);
+}

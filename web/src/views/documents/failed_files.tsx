@@ -1,0 +1,44 @@
+// Files that could not be read: one line each, apart from the list, which they don't displace.
+import type { DocumentView } from "../../api/types";
+import { send } from "../../api/request";
+import { IconButton } from "../../parts/button";
+import { turn } from "../../routes";
+import { forget } from "../../stores/documents";
+import { attempt } from "../../stores/notices";
+import { t } from "../../words/words";
+import { inEnglish } from "../../words/server";
+import { reasonOf } from "./status";
+
+export function FailedFiles({ failed }: { failed: readonly DocumentView[] }) {
+  return (
+    <details class="failed-files">
+      <summary>{t("failedFiles", { count: failed.length })}</summary>
+      <ul>
+        {failed.map((document) => (
+          <Failed key={document.doc_id} document={document} />
+        ))}
+      </ul>
+    </details>
+  );
+}
+
+function Failed({ document }: { document: DocumentView }) {
+  const reason = reasonOf(document);
+  const dismiss = () =>
+    attempt(async () => {
+      await send("DELETE", `/api/documents/${document.doc_id}`);
+      forget(document.doc_id);
+    });
+  return (
+    <li>
+      <bdi class="upload-name">{document.filename}</bdi>
+      <span class="small danger-text one-line" {...(reason.isEnglish && inEnglish())}>
+        {reason.text}
+      </span>
+      <button type="button" class="link-button small" data-doc={document.doc_id} onClick={() => turn({ doc: document.doc_id })}>
+        {t("details")}
+      </button>
+      <IconButton icon="close" name={t("dismissFile", { name: document.filename })} onClick={dismiss} />
+    </li>
+  );
+}

@@ -1,0 +1,100 @@
+// What can be done with several documents at once. Each is a call of its own: one that is refused stops no other.
+import { useState } from "preact/hooks";
+import { change, CallError, send } from "../../api/request";
+import type { DocumentDetail } from "../../api/types";
+import { Confirm, Dialog, Prompt } from "../../parts/dialog";
+import { forget, loadDocuments, selected } from "../../stores/documents";
+import { loadAudiences } from "../../stores/audiences";
+import { attempt, notify, wordsOf } from "../../stores/notices";
+import { t } from "../../words/words";
+import { Picker } from "./access_form";
+import { readKnown } from "./document_panel";
+
+const AT_ONCE = 4; // requests of one person at the same time, of the server's five
+
+/** Does something with each selected document, a few at a time; tells how many went well and why others did not. */
+async function withEach(act: (docId: string) => Promise<unknown>): Promise<void> {
+  const waiting = [...selected.value];
+  const failures: string[] = [];
+  let done = 0;
+  const work = async () => {
+    for (let docId = waiting.shift(); docId; docId = waiting.shift()) {
+      try {
+        await act(docId);
+        done += 1;
+      } catch (error) {
+        if (!(error instanceof CallError)) throw error;
+        failures.push(wordsOf(error));
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, work));
+  notify(t("selection.done", { count: done }), false);
+  if (failures.length) notify(`${t("selection.failed", { count: failures.length })} ${failures[0]}`, true);
+  await loadDocuments();
+}
+
+/** Changes the access list of a document as it is now, or its project. */
+async function changeAccess(docId: string, next: (detail: DocumentDetail) => object): Promise<void> {
+  const { detail, etag } = await readKnown(docId);
+  if (!detail.acl) throw new CallError(403, "AccessDeniedError", t("selection.notOwner"));
+  await send("PUT", `/api/documents/${docId}/access`, { body: { acl: detail.acl, ...next(detail) }, headers: { "if-match": etag } });
+}
+
+export function SelectionBar() {
+  const [asking, setAsking] = useState<"" | "share" | "move" | "delete">("");
+  const count = selected.value.size;
+  if (!count) return null;
+  const close = () => setAsking("");
+  const run = (act: (docId: string) => Promise<unknown>) => void attempt(() => withEach(act));
+  const share = (principal: string) => {
+    close();
+    run((docId) => changeAccess(docId, ({ acl }) => ({ acl: [...new Set([...acl!, principal])] })));
+    return Promise.resolve(true);
+  };
+  return (
+    <div class="selection" role="toolbar" aria-label={t("selection")}>
+      <strong>{t("selection.count", { count })}</strong>
+      <button type="button" class="button" onClick={() => (void loadAudiences(), setAsking("share"))}>
+        {t("selection.share")}
+      </button>
+      <button type="button" class="button" onClick={() => setAsking("move")}>
+        {t("selection.move")}
+      </button>
+      <button type="button" class="button" onClick={() => run((docId) => change("POST", `/api/documents/${docId}/reingest`))}>
+        {t("reingest")}
+      </button>
+      <button type="button" class="button danger-text" onClick={() => setAsking("delete")}>
+        {t("delete")}
+      </button>
+      <button type="button" class="button quiet-button" onClick={() => (selected.value = new Set())}>
+        {t("selection.none")}
+      </button>
+      {asking === "share" && (
+        <Dialog title={t("selection.share")} onClose={close}>
+          <p>{t("selection.shareText", { count })}</p>
+          <Picker taken={[]} onPick={share} />
+        </Dialog>
+      )}
+      {asking === "move" && (
+        <Prompt
+          title={t("selection.move")}
+          name={t("project")}
+          action={t("selection.move")}
+          maxLength={128}
+          onSave={async (project_id) => run((docId) => changeAccess(docId, () => ({ project_id })))}
+          onClose={close}
+        />
+      )}
+      {asking === "delete" && (
+        <Confirm
+          title={t("delete")}
+          text={t("selection.deleteText", { count })}
+          action={t("delete")}
+          onYes={() => run(async (docId) => (await send("DELETE", `/api/documents/${docId}`), forget(docId)))}
+          onClose={close}
+        />
+      )}
+    </div>
+  );
+}

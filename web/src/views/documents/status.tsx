@@ -1,0 +1,69 @@
+// How far a document is, what is wrong with it, and what its owner can do about that.
+import type { DocumentView } from "../../api/types";
+import { phaseOf } from "../../stores/documents";
+import { inEnglish, said } from "../../words/server";
+import { t, tOf, type Key } from "../../words/words";
+
+/** Nothing of it can be searched: no page was readable, or there is no text. */
+export function isUnsearchable(document: DocumentView): boolean {
+  const unreadable = document.unreadable_pages ?? 0;
+  return phaseOf(document) === "ready" && (document.has_text === false || (unreadable > 0 && unreadable === document.page_count));
+}
+
+function stateOf(document: DocumentView): string {
+  const unreadable = document.unreadable_pages ?? 0;
+  if (isUnsearchable(document)) return t(unreadable ? "ready.unreadable" : "ready.noText", { count: document.page_count ?? 1 });
+  if (phaseOf(document) === "ready" && unreadable) return t("ready.partly", { unreadable, count: document.page_count ?? unreadable });
+  const notes = document.warnings?.length ?? 0;
+  return phaseOf(document) === "ready" && notes ? t("ready.notes", { count: notes }) : tOf("document" as Key, document.status);
+}
+
+/** One short line; `danger`, `warning` or nothing as its kind. */
+export function State({ document }: { document: DocumentView }) {
+  const phase = phaseOf(document);
+  const kind = phase === "failed" ? " failed" : isUnsearchable(document) || document.unreadable_pages ? " partly" : "";
+  return (
+    <span class={`state${kind}`}>
+      {phase === "working" && <span class="dot running" />}
+      {stateOf(document)}
+    </span>
+  );
+}
+
+/** Why it failed, in the page's language where there are words for it. */
+export function reasonOf(document: DocumentView): { text: string; isEnglish: boolean } {
+  const text = said("FAILURES", document.failure ?? "", document.status_reason ?? "");
+  return { text, isEnglish: text === document.status_reason };
+}
+
+/** What to do about pages without text. */
+export function Advice({ document }: { document: DocumentView }) {
+  if (!document.unreadable_pages) return null;
+  return <small class="block warning-text">{t("ready.advice")}</small>;
+}
+
+/** All that is known of it, for its panel. */
+export function Status({ document }: { document: DocumentView }) {
+  const reason = reasonOf(document);
+  return (
+    <>
+      <State document={document} />
+      {reason.text && (
+        <small class="block danger-text" {...(reason.isEnglish && inEnglish())}>
+          {reason.text}
+        </small>
+      )}
+      {document.hint && reason.isEnglish && (
+        <small class="block" {...inEnglish()}>
+          {document.hint}
+        </small>
+      )}
+      {document.warnings?.map((warning) => (
+        <small key={warning} class="block warning-text" {...inEnglish()}>
+          {warning}
+        </small>
+      ))}
+      <Advice document={document} />
+    </>
+  );
+}
