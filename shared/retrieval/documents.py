@@ -18,6 +18,8 @@ from shared.retrieval.secured_index import SecuredIndex
 
 _SORTABLE = frozenset({"upload_date", "document_date", "filename", "title", "page_count", "document_type"})
 _NAME_FIELDS = ("filename", "title", "tags", "document_type", "department", "author", "summary_brief")
+# Left out by people who type a name; analyzers keep "12.pdf" together.
+_SUFFIXES = ("pdf", "docx", "xlsx", "pptx", "md", "txt", "csv", "html", "eml", "vtt", "png", "jpg")
 SortField = Literal["title", "filename", "document_type", "upload_date", "document_date", "page_count"]
 _WORD = re.compile(r"\w+")
 _REFERENCE_FIELDS = ("filename", "title", "document_type")
@@ -162,7 +164,8 @@ class DocumentSearch:
         After these come documents whose types, tags, people or summaries match, best first.
         """
         condition, top = _ready(filters), _clamped(limit)
-        called = SearchRequest(filter=all_of(condition, f"filename eq {quote(text.strip())}"), top=top)
+        names = [text.strip(), *(f"{text.strip()}.{suffix}" for suffix in _SUFFIXES)]
+        called = SearchRequest(filter=all_of(condition, search_in("filename", names)), top=top)
         words = _WORD.findall(text)
         by_name = SearchRequest(
             text=" ".join(words),

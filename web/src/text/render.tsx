@@ -13,7 +13,7 @@ export interface Context {
   place(file: string, page: number | null): ComponentChildren;
   /** Opens the page of a picture; null where it is not known. */
   open(path: string): (() => void) | null;
-  /** For use elsewhere: pictures are shown from the addresses that they have. */
+  /** For use elsewhere: pictures keep their addresses, as `data-src`, so that they are not loaded here. */
   outside?: boolean;
 }
 
@@ -155,7 +155,7 @@ function link(token: Tokens.Link, inside: ComponentChildren): ComponentChildren 
 }
 
 function picture(token: Tokens.Image, context: Context): ComponentChildren {
-  if (context.outside && LINK.test(token.href)) return <img src={token.href} alt={token.text} />;
+  if (context.outside && LINK.test(token.href)) return <img data-src={token.href} alt={token.text} />;
   // Pictures come from our own addresses alone: one of elsewhere would tell that somebody reads this.
   if (!FIGURE.test(token.href)) return token.raw;
   const open = context.open(token.href);

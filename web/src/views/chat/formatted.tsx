@@ -17,5 +17,5 @@ export function formatted(title: string, markdown: string): string {
     </>,
     page,
   );
-  return new XMLSerializer().serializeToString(page);
+  return new XMLSerializer().serializeToString(page).replaceAll(" data-src=", " src=");
 }
