@@ -72,9 +72,9 @@ def site_of(address: str) -> str:
 
 
 def origin_of(address: str) -> str:
-    """Return scheme and host of an address."""
+    """Return scheme and host of an address in lower case, as Graph writes them."""
     parts = urlsplit(address)
-    return f"{parts.scheme}://{parts.netloc}"
+    return f"{parts.scheme}://{parts.netloc}".lower()
 
 
 def _path(address: str) -> str:

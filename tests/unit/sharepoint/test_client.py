@@ -4,6 +4,7 @@ import pytest
 
 from shared.platform.errors import DependencyError, NotFoundError
 from shared.sharepoint.client import SharePointClient
+from shared.sharepoint.libraries import origin_of
 from tests.fakes.sharepoint_server import Fault, user
 from tests.unit.sharepoint.tenant import ANNA, Tenant, tenant
 
@@ -71,3 +72,7 @@ async def test_large_site_groups_are_read_page_by_page() -> None:
         assert await _client(t).site_group(f"{t.server.host}/sites/hr", "5") == frozenset(claims)
         with pytest.raises(NotFoundError):
             await _client(t).site_group(f"{t.server.host}/sites/hr", "6")
+
+
+def test_the_host_of_an_address_may_be_written_in_upper_case() -> None:
+    assert origin_of("https://Contoso.SharePoint.com/sites/HR") == "https://contoso.sharepoint.com"
