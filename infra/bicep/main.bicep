@@ -228,6 +228,13 @@ param documentIntelligenceLocation string = ''
 @description('Optional. Reach storage, search and models by private endpoints only.')
 param usePrivateNetwork bool = false
 
+@description('Optional. Have Microsoft Defender for Storage scan uploads for malware and soft-delete what is malicious; billed by the gigabyte.')
+param scanUploads bool = false
+
+@description('Optional. Gigabytes that are scanned a month; above it, nothing is.')
+@minValue(1)
+param scanCapGb int = 100
+
 @description('Optional. Create the bot for Teams.')
 param useBot bool = false
 
@@ -311,6 +318,28 @@ module identity 'modules/identity.bicep' = {
   }
 }
 
+// The platform writes and reads the package by it; the app's own identity has no role there.
+module deploymentIdentity 'modules/identity.bicep' = {
+  name: 'deployment-identity'
+  scope: group
+  params: {
+    name: '${abbreviations.managedIdentity}deploy-${suffix}'
+    location: location
+    tags: tags
+  }
+}
+
+// Makes indexes and adds fields to them; the app's own identity only reads and writes rows.
+module searchIdentity 'modules/identity.bicep' = {
+  name: 'search-identity'
+  scope: group
+  params: {
+    name: '${abbreviations.managedIdentity}search-${suffix}'
+    location: location
+    tags: tags
+  }
+}
+
 module monitoring 'modules/monitoring.bicep' = {
   name: 'monitoring'
   scope: group
@@ -328,6 +357,19 @@ module hostStorage 'modules/storage.bicep' = {
   scope: group
   params: {
     name: '${abbreviations.storageAccount}host${suffix}'
+    location: location
+    sku: zonal ? 'Standard_ZRS' : 'Standard_LRS'
+    publicNetworkAccess: publicAccess
+    tags: tags
+  }
+}
+
+// An account of its own: the app owns all blobs of the host's storage, and must not replace its own code.
+module packageStorage 'modules/storage.bicep' = {
+  name: 'package-storage'
+  scope: group
+  params: {
+    name: '${abbreviations.storageAccount}code${suffix}'
     location: location
     sku: zonal ? 'Standard_ZRS' : 'Standard_LRS'
     containers: [
@@ -472,11 +514,23 @@ module durableScheduler 'modules/durable-scheduler.bicep' = if (hasScheduler) {
   }
 }
 
+module malwareScan 'modules/malware-scan.bicep' = if (scanUploads) {
+  name: 'malware-scan'
+  scope: group
+  params: {
+    storageName: contentStorage.outputs.name
+    monthlyCapGb: scanCapGb
+  }
+}
+
 module roles 'modules/roles.bicep' = {
   name: 'roles'
   scope: group
   params: {
     principalId: identity.outputs.principalId
+    deploymentPrincipalId: deploymentIdentity.outputs.principalId
+    searchPrincipalId: searchIdentity.outputs.principalId
+    packageStorageName: packageStorage.outputs.name
     topicPrincipalId: eventGridTopic.outputs.principalId
     hostStorageName: hostStorage.outputs.name
     contentStorageName: contentStorage.outputs.name
@@ -528,6 +582,12 @@ module privateEndpoints 'modules/private-endpoints.bicep' = if (usePrivateNetwor
           resourceId: hostStorage.outputs.resourceId
           groupId: 'table'
           zones: [tableZone]
+        }
+        {
+          name: 'code-blob'
+          resourceId: packageStorage.outputs.resourceId
+          groupId: 'blob'
+          zones: [blobZone]
         }
         {
           name: 'docs-blob'
@@ -594,6 +654,9 @@ module functionApp 'modules/function-app.bicep' = {
     location: location
     identityId: identity.outputs.resourceId
     identityClientId: identity.outputs.clientId
+    deploymentIdentityId: deploymentIdentity.outputs.resourceId
+    searchIdentityId: searchIdentity.outputs.resourceId
+    packageBlobEndpoint: packageStorage.outputs.blobEndpoint
     hostBlobEndpoint: hostStorage.outputs.blobEndpoint
     hostQueueEndpoint: hostStorage.outputs.queueEndpoint
     hostTableEndpoint: hostStorage.outputs.tableEndpoint
@@ -606,6 +669,7 @@ module functionApp 'modules/function-app.bicep' = {
         ALLOWED_TENANTS: empty(sharePointLibraries) ? '' : authTenantId
         AZURE_CLIENT_ID: identity.outputs.clientId
         AZURE_OPENAI_ENDPOINT: openAi.outputs.endpoint
+        AZURE_SEARCH_ADMIN_CLIENT_ID: searchIdentity.outputs.clientId
         AZURE_SEARCH_ENDPOINT: search.outputs.endpoint
         BOT_APP_ID: useBot ? identity.outputs.clientId : ''
         BOT_TENANT_ID: useBot ? authTenantId : ''

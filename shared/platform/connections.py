@@ -84,6 +84,7 @@ class Credentials:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._identity = _identity(settings.host.azure_client_id)
+        self._index_admin = _identity(settings.search.admin_client_id)
         self._bot = _identity(settings.bot.app_id)
 
     def key_or_identity(
@@ -123,6 +124,16 @@ class Credentials:
             )
         return self._identity.client()
 
+    def for_index_admin(self, endpoint: str) -> "AzureKeyCredential | DefaultAzureCredential":
+        """Return the credential that makes indexes: the service's key, or an identity, or the process's own.
+
+        Raises:
+            ConfigurationError: as `identity`.
+        """
+        ordinary = self.key_or_identity(self._settings.search.api_key, endpoint, "AZURE_SEARCH_API_KEY")
+        has_own = self._settings.search.admin_client_id and not self._settings.search.api_key
+        return self._index_admin.client() if has_own else ordinary
+
     def for_directory(self) -> "DefaultAzureCredential":
         """The process's identity: there are no keys. Its address is checked when settings are read."""
         return self._identity.client()
@@ -136,6 +147,7 @@ class Credentials:
     async def close(self) -> None:
         """End the identities' own connections."""
         await self._identity.close()
+        await self._index_admin.close()
         await self._bot.close()
 
 
@@ -283,8 +295,8 @@ def connect_admin(settings: Settings, credentials: Credentials) -> "Connection[S
     def make() -> "SearchIndexClient":
         from azure.search.documents.indexes.aio import SearchIndexClient
 
-        endpoint, credential, options = _search_arguments(settings, credentials)
-        return SearchIndexClient(endpoint, credential, **options)
+        endpoint, _, options = _search_arguments(settings, credentials)
+        return SearchIndexClient(endpoint, credentials.for_index_admin(endpoint), **options)
 
     module = "azure.search.documents.indexes.aio"
     return Connection(make, (module, "aiohttp", *credential_modules(settings.search.api_key)))

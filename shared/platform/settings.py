@@ -160,6 +160,10 @@ class SearchSettings(SettingsGroup, alias_generator=prefixed("AZURE_SEARCH_")):
     api_key: str | None = Field(
         default=None, description="Key of the search service; unset = managed identity.", repr=False
     )
+    admin_client_id: str | None = Field(
+        default=None,
+        description="Client id of the managed identity that makes indexes; unset = the app's own.",
+    )
     content_index: str = Field(default="content-blocks", description="Index of blocks.")
     documents_index: str = Field(default="documents-metadata", description="Index of documents.")
     memory_index: str = Field(default="conversation-memory", description="Index of remembered questions.")

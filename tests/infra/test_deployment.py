@@ -95,10 +95,11 @@ APP_ROLES = {
     ("stdocs", "Storage Queue Data Contributor"),
     ("stdocs", "Storage Table Data Contributor"),
     ("srch-", "Search Index Data Contributor"),
-    ("srch-", "Search Service Contributor"),
     ("cog-openai-", "Cognitive Services OpenAI User"),
     ("appi-", "Monitoring Metrics Publisher"),
 }
+PACKAGE_ROLES = {("stcode", "Storage Blob Data Contributor")}
+SEARCH_ROLES = {("srch-", "Search Service Contributor")}
 TOPIC_ROLES = {
     ("stdocs", "Storage Queue Data Message Sender"),
     ("stdocs", "Storage Blob Data Contributor"),
@@ -254,6 +255,8 @@ def grants(deployment: Deployment) -> dict[str, set[tuple[str, str]]]:
         (scope, *_) = re.findall(r"/resourceGroups/rg-test/providers/[\w.]+/\w+/([\w-]+)", one["id"])
         principal = "deployer" if properties["principalId"].startswith("4") else "app"
         principal = "topic" if "systemTopics" in properties["principalId"] else principal
+        for name in ("deploy", "search"):
+            principal = name if f"id-{name}-" in properties["principalId"] else principal
         wanted = ("User", "ServicePrincipal") if principal == "deployer" else ("ServicePrincipal",)
         assert properties["principalType"] in wanted  # without it a new identity may not be found yet
         role = properties["roleDefinitionId"].rpartition("/")[2]
@@ -266,12 +269,34 @@ def grants(deployment: Deployment) -> dict[str, set[tuple[str, str]]]:
 
 def test_everybody_has_the_roles_they_need_and_no_other(deployments: Deployments) -> None:
     minimal, whole, pipeline = (grants(deployments[name]) for name in ("minimal", "everything", "pipeline"))
-    assert minimal == {"app": APP_ROLES, "topic": TOPIC_ROLES}
+    always = {"topic": TOPIC_ROLES, "deploy": PACKAGE_ROLES, "search": SEARCH_ROLES}
+    assert minimal == {"app": APP_ROLES, **always}
     optional = {("dts-", "Durable Task Data Contributor"), ("cog-pages-", "Cognitive Services User")}
-    assert whole == {"app": APP_ROLES | optional, "topic": TOPIC_ROLES, "deployer": DEPLOYER_ROLES}
+    assert whole == {"app": APP_ROLES | optional, **always, "deployer": DEPLOYER_ROLES}
     assert pipeline["deployer"] == DEPLOYER_ROLES
     text = (BICEP / "modules/roles.bicep").read_text(encoding="utf-8")
     assert dict(re.findall(r"'([0-9a-f-]{36})' // (.+)", text)) == ROLES  # the name stands beside the id
+
+
+@pytest.mark.attack("roles")
+def test_the_app_can_not_replace_its_own_code(deployment: Deployment) -> None:
+    (site,) = deployment.of("Microsoft.Web/sites")
+    package = site["properties"]["functionAppConfig"]["deployment"]["storage"]
+    assert "id-deploy-" in package["authentication"]["userAssignedIdentityResourceId"]
+    assert "stcode" in package["value"]
+    assert {role for scope, role in grants(deployment)["app"] if scope == "stcode"} == set()
+    assert "id-deploy-" not in deployment.settings["AZURE_CLIENT_ID"]
+
+
+def test_uploads_are_scanned_where_somebody_wants_it(deployments: Deployments) -> None:
+    kind = "Microsoft.Security/defenderForStorageSettings"
+    assert deployments["public"].of(kind) == []
+    (scan,) = deployments["everything"].of(kind)
+    assert "stdocs" in json.dumps(scan)
+    assert scan["properties"]["malwareScanning"] == {
+        "automatedResponse": "BlobSoftDelete",
+        "onUpload": {"isEnabled": True, "capGBPerMonth": 50},
+    }
 
 
 def test_settings_are_those_of_the_app_or_of_the_platform(deployment: Deployment) -> None:
@@ -421,7 +446,8 @@ def test_on_a_private_network_nothing_but_the_app_is_public(deployments: Deploym
         "Microsoft.DurableTask/schedulers": ("scheduler",),
     }
     wanted = {(resource["name"], group) for resource in resources for group in services[resource["type"]]}
-    assert reached == wanted
+    # The account of the package holds blobs alone.
+    assert reached == {one for one in wanted if not one[0].startswith("stcode") or one[1] == "blob"}
     groups = private.of("Microsoft.Network/privateEndpoints/privateDnsZoneGroups")
     of_models = next(one for one in groups if "pep-openai/" in one["name"])
     assert (

@@ -1,4 +1,4 @@
-"""Snapshots of three deployments: a change of infra/bicep shows what it changes in Azure.
+"""Snapshots of four deployments: a change of infra/bicep shows what it changes in Azure.
 
 `make infra-check SNAPSHOTS=write` writes them; read the difference before you commit it.
 """
@@ -14,7 +14,7 @@ from tests.infra.conftest import Deployment
 pytestmark = pytest.mark.bicep
 
 FOLDER = Path(__file__).parent / "snapshots"
-NAMES = ("event_subscriptions", "everything", "public")
+NAMES = ("event_subscriptions", "everything", "private", "public")
 
 
 def test_there_are_no_others() -> None:

@@ -15,6 +15,15 @@ param identityId string
 @description('Required. Client id of that identity.')
 param identityClientId string
 
+@description('Required. Resource id of the identity by which the platform writes and reads the package.')
+param deploymentIdentityId string
+
+@description('Required. Resource id of the identity by which the app makes indexes.')
+param searchIdentityId string
+
+@description('Required. Blob endpoint of the storage account of the package.')
+param packageBlobEndpoint string
+
 @description('Required. Blob endpoint of the storage account of the host.')
 param hostBlobEndpoint string
 
@@ -24,7 +33,7 @@ param hostQueueEndpoint string
 @description('Required. Table endpoint of the storage account of the host.')
 param hostTableEndpoint string
 
-@description('Required. Container of the host storage that holds the deployed package.')
+@description('Required. Container that holds the deployed package.')
 param packageContainer string
 
 @description('Required. Connection string of Application Insights; without a role it opens nothing.')
@@ -133,6 +142,8 @@ resource app 'Microsoft.Web/sites@2025-03-01' = {
     type: 'UserAssigned'
     userAssignedIdentities: {
       '${identityId}': {}
+      '${deploymentIdentityId}': {}
+      '${searchIdentityId}': {}
     }
   }
   properties: {
@@ -155,10 +166,10 @@ resource app 'Microsoft.Web/sites@2025-03-01' = {
       deployment: {
         storage: {
           type: 'blobContainer'
-          value: '${hostBlobEndpoint}/${packageContainer}'
+          value: '${packageBlobEndpoint}/${packageContainer}'
           authentication: {
             type: 'UserAssignedIdentity'
-            userAssignedIdentityResourceId: identityId
+            userAssignedIdentityResourceId: deploymentIdentityId
           }
         }
       }

@@ -1,4 +1,4 @@
-metadata description = 'The one identity that the app has: for storage, search, models, telemetry and the bot. No keys.'
+metadata description = 'An identity without keys.'
 
 @description('Required. Name of the identity.')
 param name string

@@ -3,11 +3,20 @@ metadata description = 'Who may do what, and no more: each role on one resource,
 @description('Required. Object id of the identity of the app.')
 param principalId string
 
+@description('Required. Object id of the identity by which the platform writes and reads the package.')
+param deploymentPrincipalId string
+
+@description('Required. Object id of the identity by which the app makes indexes.')
+param searchPrincipalId string
+
 @description('Required. Object id of the identity of the Event Grid topic.')
 param topicPrincipalId string
 
 @description('Required. Name of the storage account of the host.')
 param hostStorageName string
+
+@description('Required. Name of the storage account of the package.')
+param packageStorageName string
 
 @description('Required. Name of the storage account of the documents.')
 param contentStorageName string
@@ -58,6 +67,10 @@ resource hostStorage 'Microsoft.Storage/storageAccounts@2025-06-01' existing = {
   name: hostStorageName
 }
 
+resource packageStorage 'Microsoft.Storage/storageAccounts@2025-06-01' existing = {
+  name: packageStorageName
+}
+
 resource contentStorage 'Microsoft.Storage/storageAccounts@2025-06-01' existing = {
   name: contentStorageName
 }
@@ -83,7 +96,18 @@ resource scheduler 'Microsoft.DurableTask/schedulers@2026-02-01' existing = if (
   name: empty(schedulerName) ? 'none' : schedulerName
 }
 
-// The host keeps leases and its package there.
+// The platform writes the package, and each instance reads it when it starts. Nobody else has a role there.
+resource packageBlobs 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
+  name: guid(packageStorage.id, deploymentPrincipalId, roles.storageBlobDataContributor)
+  scope: packageStorage
+  properties: {
+    principalId: deploymentPrincipalId
+    principalType: 'ServicePrincipal'
+    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roles.storageBlobDataContributor)
+  }
+}
+
+// The host keeps leases there.
 resource hostBlobs 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
   name: guid(hostStorage.id, principalId, roles.storageBlobDataOwner)
   scope: hostStorage
@@ -195,10 +219,10 @@ resource searchRows 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
 
 // Makes indexes, and adds fields to them.
 resource searchIndexes 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
-  name: guid(search.id, principalId, roles.searchServiceContributor)
+  name: guid(search.id, searchPrincipalId, roles.searchServiceContributor)
   scope: search
   properties: {
-    principalId: principalId
+    principalId: searchPrincipalId
     principalType: 'ServicePrincipal'
     roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roles.searchServiceContributor)
   }

@@ -295,3 +295,17 @@ async def test_a_missing_storage_address_is_named() -> None:
     settings = settings.model_copy(update={"storage": storage})
     with pytest.raises(ConfigurationError, match="DocumentsStorage__blobServiceUri"):
         Connections(settings).blobs.client()
+
+
+async def test_indexes_are_made_by_an_identity_of_their_own_unless_there_is_a_key() -> None:
+    endpoint = "https://search.example"
+    own = fake_settings(azure_client_id="c1", azure_search_admin_client_id="c2", azure_search_api_key=None)
+    credentials = Credentials(own)
+    assert isinstance(credentials.for_index_admin(endpoint), DefaultAzureCredential)
+    assert credentials.for_index_admin(endpoint) is not credentials.identity(endpoint, "X")
+    await credentials.close()
+    shared = Credentials(fake_settings(azure_client_id="c1", azure_search_api_key=None))
+    assert shared.for_index_admin(endpoint) is shared.identity(endpoint, "X")
+    await shared.close()
+    keyed = Credentials(fake_settings(azure_search_admin_client_id="c2"))
+    assert isinstance(keyed.for_index_admin(endpoint), AzureKeyCredential)
