@@ -106,6 +106,9 @@ chaos: .set-up-run   ## kills, hangs and a faulty model while people work; a che
 fuzz: .set-up-test   ## requests made from the API's own description: CASES=5000 SEED=1 OUT=report.json
 	@$(BIN)/python -m evals.fuzz --cases "$(or $(CASES),5000)" --seed "$(or $(SEED),1)" --out "$(or $(OUT),report.json)" $(ARGS)
 
+azure-proof: .set-up-test          ## deploys into a subscription, proves it, removes it: ARGS="--subscription ID"; ARGS=--dry-run or --local
+	@$(BIN)/python -m evals.azure_proof $(ARGS)
+
 attack: .set-up-test  ## every attack that the tests know, by class: OUT=report.json; ARGS="-m 'attack and not e2e'" without the stack
 	$(PYTEST) -q -p tests.attack_report --attack-out "$(or $(OUT),report.json)" -m attack $(ARGS)
 

@@ -11,7 +11,7 @@ from tests.architecture.source_tree import ROOT
 from tests.infra.compiler import NOT_FOUND
 
 WORKFLOWS = ROOT / ".github/workflows"
-NAMES = ["ci.yml", "deploy.yml", "nightly.yml"]
+NAMES = ["ci.yml", "deploy.yml", "nightly.yml", "proof.yml"]
 VERBS = set(re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
 FILE = re.compile(r"(?:^|\s)((?:infra|requirements|scripts|\.ci)/[\w./-]+)")
 
@@ -85,7 +85,7 @@ def test_no_workflow_holds_or_reads_a_secret(name: str) -> None:
         if job.get("permissions", {}).get("id-token") == "write"
     ]
     assert workflow(name)["permissions"] == {"contents": "read"}
-    assert len(identified) == (1 if name == "deploy.yml" else 0)
+    assert len(identified) == (1 if name in ("deploy.yml", "proof.yml") else 0)
     assert all("environment" in job for job in identified)
 
 

@@ -1,0 +1,113 @@
+"""The app over HTTP, as one person: JSON calls, and streams that can be resumed."""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from local.run_all.api_client import LAST_EVENTS, StreamEvent, read_events
+
+CALL_TIMEOUT_S = 120.0
+SILENCE_S = 60.0  # the app sends a comment every 15 s
+JsonObject = dict[str, Any]
+_RETRIED = frozenset({429, 502, 503, 504})  # after a restart, or above a limit
+_PAUSE_S = 1.0
+
+
+class AppClient:
+    """Calls the app. A token is asked for at each call, since Azure's end after an hour.
+
+    Args:
+        url: the app's address, without `/api`.
+        token: returns the caller's token.
+    """
+
+    def __init__(self, url: str, token: Callable[[], str]) -> None:
+        self.url = url.rstrip("/")
+        self._token = token
+        self._http = httpx.Client(base_url=self.url, timeout=CALL_TIMEOUT_S)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def send(self, method: str, path: str, *, signed_in: bool = True, **arguments: Any) -> httpx.Response:
+        """Send one request, and return whatever the app answers."""
+        headers = {**arguments.pop("headers", {})}
+        if signed_in:
+            headers["Authorization"] = f"Bearer {self._token()}"
+        return self._http.request(method, path, headers=headers, **arguments)
+
+    def call(self, method: str, path: str, *, patience_s: float = 60.0, **arguments: Any) -> JsonObject:
+        """Return the JSON of a call; what may pass by itself is tried again for `patience_s`.
+
+        Raises:
+            httpx.HTTPError: it was refused, or there was no answer.
+        """
+        until = time.monotonic() + patience_s
+        while True:
+            try:
+                answer = self.send(method, path, **arguments)
+                if answer.status_code not in _RETRIED or time.monotonic() > until:
+                    content: JsonObject = answer.raise_for_status().json() if answer.content else {}
+                    return content
+            except httpx.TransportError:
+                if time.monotonic() > until:
+                    raise
+            time.sleep(_PAUSE_S)
+
+    def upload(self, path: Path) -> str:
+        """Send a file that nobody else may read; returns the document's id."""
+        with path.open("rb") as content:
+            document = self.call("POST", "/api/documents", files={"file": (path.name, content)})
+        return str(document["doc_id"])
+
+    def document(self, doc_id: str) -> JsonObject | None:
+        """Return a document; None if there is none that the caller may see."""
+        answer = self.send("GET", f"/api/documents/{doc_id}")
+        if answer.status_code == httpx.codes.NOT_FOUND:
+            return None
+        content: JsonObject = answer.raise_for_status().json()
+        return content
+
+    def documents_named(self, filename: str) -> list[JsonObject]:
+        """Return documents of that name that the caller may see, also those in work."""
+        params = {"filename": filename, "limit": "100"}
+        listed: list[JsonObject] = self.call("GET", "/api/documents", params=params)["documents"]
+        return [one for one in listed if one["filename"] == filename]
+
+    def ask(self, question: str) -> JsonObject:
+        """Ask, and return the run with its answer."""
+        return self.call("POST", "/api/chat", json={"question": question, "stream": False})
+
+    def stream(self, question: str) -> Iterator[StreamEvent]:
+        """Ask, and yield the events of the run as they come, until the stream ends or breaks."""
+        return self._events("POST", "/api/chat", {"json": {"question": question}}, {})
+
+    def resume(self, run_id: str, after: int) -> Iterator[StreamEvent]:
+        """Yield the events of a run after a number."""
+        return self._events("GET", f"/api/runs/{run_id}/events", {}, {"Last-Event-ID": str(after)})
+
+    def _events(
+        self, method: str, path: str, arguments: JsonObject, headers: dict[str, str]
+    ) -> Iterator[StreamEvent]:
+        signed = {**headers, "Authorization": f"Bearer {self._token()}", "Accept": "text/event-stream"}
+        timeout = httpx.Timeout(SILENCE_S)
+        with self._http.stream(method, path, headers=signed, timeout=timeout, **arguments) as answer:
+            if answer.is_error:
+                answer.read()
+                answer.raise_for_status()
+            yield from read_events(f"{line}\n".encode() for line in answer.iter_lines())
+
+
+def is_last(event: StreamEvent) -> bool:
+    """Whether a run has no further event."""
+    return event.name in LAST_EVENTS
+
+
+def as_json(value: object) -> str:
+    """Return JSON in one line."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

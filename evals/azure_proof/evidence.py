@@ -1,0 +1,95 @@
+"""What a run of the kit saw: one JSON file, rewritten after every step, so that steps can be repeated."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+FILE_NAME = "evidence.json"
+Figure = str | int | float
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Check(_Frozen):
+    """One expectation, and what was seen instead of or according to it."""
+
+    expected: str
+    passed: bool
+    seen: str
+
+
+class Outcome(_Frozen):
+    """What a step returns. A step without checks proves nothing by itself, as the estimate of the cost."""
+
+    checks: tuple[Check, ...] = ()
+    figures: dict[str, Figure] = Field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+
+
+class StepResult(_Frozen):
+    """A step as it ended.
+
+    Attributes:
+        status: `skipped` = it does not apply to this target.
+        advice: what to do about a failure.
+    """
+
+    name: str
+    title: str
+    status: Literal["passed", "failed", "skipped"]
+    at: datetime
+    seconds: float
+    outcome: Outcome = Outcome()
+    advice: str = ""
+
+
+class Facts(_Frozen):
+    """What was put to the test, and where."""
+
+    target: Literal["azure", "local"]
+    url: str = ""
+    region: str = ""
+    models: str = ""
+    versions: dict[str, str] = Field(default_factory=dict)
+
+
+class Evidence(_Frozen):
+    """Everything that the kit wrote down, by step, in the order of the steps."""
+
+    commit: str
+    begun_at: datetime
+    facts: Facts
+    steps: tuple[StepResult, ...] = ()
+
+    def with_step(self, result: StepResult, order: tuple[str, ...]) -> "Evidence":
+        """Return the evidence with this result in place of an earlier one of the same step."""
+        steps = [one for one in self.steps if one.name != result.name] + [result]
+        return self.model_copy(update={"steps": tuple(sorted(steps, key=lambda one: order.index(one.name)))})
+
+
+def check(expected: str, seen: object, *, passed: bool) -> Check:
+    """Return a check; what was seen is kept short, because a page of it would hide the rest."""
+    return Check(expected=expected, passed=passed, seen=" ".join(str(seen).split())[:300])
+
+
+def load(folder: Path, commit: str, facts: Facts) -> Evidence:
+    """Return the evidence of an earlier call, or new evidence if there is none of this commit."""
+    path = folder / FILE_NAME
+    if path.exists():
+        evidence = Evidence.model_validate_json(path.read_bytes())
+        if (evidence.commit, evidence.facts.target) == (commit, facts.target):
+            return evidence.model_copy(update={"facts": facts})
+    return Evidence(commit=commit, begun_at=datetime.now(UTC), facts=facts)
+
+
+def save(evidence: Evidence, folder: Path) -> None:
+    """Write the evidence: aside, then moved, so that a kill leaves the previous file."""
+    folder.mkdir(parents=True, exist_ok=True)
+    draft = folder / f"{FILE_NAME}.new"
+    draft.write_text(evidence.model_dump_json(indent=1) + "\n", encoding="utf-8")
+    draft.replace(folder / FILE_NAME)

@@ -1,0 +1,91 @@
+"""External programs that the kit calls: each call is shown, and a dry run only shows it."""
+
+import re
+import shlex
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+_HOOK = "infra/hooks/postdeploy.sh"  # azure.yaml has azd call it
+_SHOWN_OF_FAILURE = 1500  # characters of what a program that failed wrote last
+# A line of a script that calls one of Azure's programs, with its continuation lines.
+_CALLS_AZURE = re.compile(r"^[^#\n]*\b(?:az|azd) [a-z].*$", re.MULTILINE)
+
+
+class CommandFailedError(RuntimeError):
+    """A program ended with an error; the text holds the end of its output."""
+
+
+class Shell(Protocol):
+    """Calls programs."""
+
+    def run(self, *command: str, example: str = "", timeout_s: float = 600.0) -> str:
+        """Call a program and return what it wrote to standard output, without white space around it.
+
+        Args:
+            example: what a dry run answers instead.
+
+        Raises:
+            CommandFailedError: it failed, is missing, or took too long.
+        """
+        ...
+
+
+class RealShell:
+    """Calls them in the root of the repository, and prints each call first."""
+
+    def __init__(self, folder: Path, show: Callable[[str], None]) -> None:
+        self._folder = folder
+        self._show = show
+
+    def run(self, *command: str, example: str = "", timeout_s: float = 600.0) -> str:
+        """See `Shell`."""
+        del example
+        self._show(f"  $ {shown(command)}")
+        try:
+            done = subprocess.run(
+                command, cwd=self._folder, capture_output=True, text=True, timeout=timeout_s, check=False
+            )
+        except FileNotFoundError:
+            raise CommandFailedError(f"{command[0]} is not installed.") from None
+        except subprocess.TimeoutExpired:
+            raise CommandFailedError(f"{shown(command)} took over {timeout_s:.0f} s.") from None
+        if done.returncode != 0:
+            text = (done.stdout + done.stderr).strip()[-_SHOWN_OF_FAILURE:]
+            raise CommandFailedError(f"{shown(command)} failed ({done.returncode}): {text}")
+        return done.stdout.strip()
+
+
+class DryShell:
+    """Prints them, and answers with examples."""
+
+    def __init__(self, folder: Path, show: Callable[[str], None]) -> None:
+        self._folder = folder
+        self._show = show
+        self.commands: list[str] = []
+
+    def run(self, *command: str, example: str = "", timeout_s: float = 600.0) -> str:
+        """See `Shell`. The Azure commands of a script of ours are printed below it."""
+        del timeout_s
+        self.commands.append(shown(command))
+        self._show(f"  $ {shown(command)}")
+        scripts = [part for part in command if part.startswith("infra/") and part.endswith(".sh")]
+        if command[:2] == ("azd", "up"):
+            scripts.append(_HOOK)
+        for script in scripts:
+            self._show(f"    {script}:")
+            for line in azure_calls(self._folder / script):
+                self._show(f"      {line}")
+        return example
+
+
+def shown(command: Sequence[str]) -> str:
+    """Return a command as somebody would type it."""
+    return shlex.join(command)
+
+
+def azure_calls(script: Path) -> list[str]:
+    """Return the lines of a shell script that call az or azd, each in one piece."""
+    text = script.read_text(encoding="utf-8").replace("\\\n", " ")
+    return [" ".join(line.split()) for line in _CALLS_AZURE.findall(text) if "echo " not in line]

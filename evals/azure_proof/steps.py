@@ -1,0 +1,184 @@
+"""The steps in their order: what each does, and which of the platform's operations it needs."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from evals.azure_proof import answers, cost, documents, platform_checks, screenshots
+from evals.azure_proof.evidence import Evidence, Outcome, StepResult
+from evals.azure_proof.target import Target, World
+
+DEPLOY, TEARDOWN = "deploy", "teardown"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step.
+
+    Attributes:
+        advice: what to do when it fails.
+        platform_calls: the target's operations that it uses; a dry run performs them, and nothing else.
+    """
+
+    name: str
+    title: str
+    run: Callable[[World, Evidence], Outcome]
+    advice: str
+    platform_calls: Callable[[Target], object] = lambda _target: None
+
+
+def _of(run: Callable[[World], Outcome]) -> Callable[[World, Evidence], Outcome]:
+    return lambda world, _evidence: run(world)
+
+
+def _drop_calls(target: Target) -> None:
+    target.write_blob("proof/NAME.md.acl.json", Path("access.json"))
+    target.write_blob("proof/NAME.md", Path("file.md"))
+    target.delete_blob("proof/NAME.md")
+    target.delete_blob("proof/NAME.md.acl.json")
+
+
+def _narrow_calls(target: Target) -> None:
+    target.write_blob("proof/NAME.md.acl.json", Path("access.json"))
+    target.write_blob("proof/NAME.md", Path("file.md"))
+    target.write_blob("proof/NAME.md.acl.json", Path("access.json"))
+    target.delete_blob("proof/NAME.md")
+    target.delete_blob("proof/NAME.md.acl.json")
+
+
+def _deploy_calls(target: Target) -> None:
+    target.deploy()
+    target.facts()
+
+
+STEPS = (
+    Step(
+        "prerequisites",
+        "Prerequisites",
+        lambda world, _: world.target.prerequisites(),
+        "Install or sign in to what is named, or choose another region; docs/deploy.md, Before you start.",
+        lambda target: target.prerequisites(),
+    ),
+    Step(
+        DEPLOY,
+        "Deployment",
+        lambda world, _: world.target.deploy(),
+        "Read the end of the output; `azd up` may be repeated. docs/troubleshooting.md knows the errors.",
+        _deploy_calls,
+    ),
+    Step(
+        "upload",
+        "Ten documents are uploaded and read",
+        _of(documents.upload_samples),
+        "Look at the failed document's reason in the page, and at the app's log.",
+        lambda target: target.token(),
+    ),
+    Step(
+        "questions",
+        "Twenty questions with known answers",
+        _of(answers.ask_questions),
+        "Compare the answers in the page; a wrong model or search service shows here first.",
+        lambda target: target.token(),
+    ),
+    Step(
+        "drop",
+        "A file is dropped into storage, and deleted",
+        _of(documents.drop_and_delete),
+        "Event subscriptions: `azd hooks run postdeploy`; then the container event-dead-letters.",
+        _drop_calls,
+    ),
+    Step(
+        "narrow",
+        "A permission is narrowed",
+        _of(documents.narrow_permission),
+        "Take the app offline: somebody reads what they may not.",
+        _narrow_calls,
+    ),
+    Step(
+        "restart",
+        "The app is restarted during a question",
+        _of(answers.restart_during_question),
+        "Read the run's record at /api/runs/ID; the log line run.restarted says what was repeated.",
+        lambda target: target.restart(),
+    ),
+    Step(
+        "platform",
+        "Functions, sign-in and headers",
+        _of(platform_checks.platform),
+        "docs/internals/first-deployment.md has a row for each. If a forged identity gets in: take it down.",
+        lambda target: target.functions(),
+    ),
+    Step(
+        "scores",
+        "Both parts of a hybrid query's score",
+        _of(platform_checks.search_scores),
+        "The role Search Index Data Reader may not hold yet; repeat the step.",
+        lambda target: target.hybrid_scores("content-blocks", "What is the maximum operating pressure?"),
+    ),
+    Step(
+        "pace",
+        "Time to the first event, and per hop",
+        _of(platform_checks.pace),
+        "Always-ready instances; the region of the models.",
+        lambda target: target.token(),
+    ),
+    Step(
+        "cold-start",
+        "Cold start",
+        _of(platform_checks.cold_start),
+        "Always-ready instances; APP_PYTHON_VERSION.",
+        lambda target: target.cool_down(),
+    ),
+    Step(
+        "throttling",
+        "More requests than are allowed",
+        _of(platform_checks.throttling),
+        "RATE_LIMIT_PER_MINUTE; with several instances the limit is counted in storage.",
+        lambda target: target.token(),
+    ),
+    Step(
+        "screenshots",
+        "Pictures of the web page",
+        _of(screenshots.take_pictures),
+        "Open the page by hand; CHROMIUM names a browser.",
+        lambda target: target.token(),
+    ),
+    Step(
+        "cost",
+        "Cost",
+        cost.estimate,
+        "The meter is at /api/me.",
+        lambda target: target.bill_command(),
+    ),
+    Step(
+        TEARDOWN,
+        "Everything is removed",
+        lambda world, _: world.target.teardown(),
+        "Delete the resource group by hand, or it costs money: az group delete --name NAME.",
+        lambda target: target.teardown(),
+    ),
+)
+ORDER = tuple(step.name for step in STEPS)
+
+
+def perform(step: Step, world: World, evidence: Evidence) -> StepResult:
+    """Perform a step. Whatever goes wrong is a result, so that the other steps and the teardown follow."""
+    at, began = datetime.now(UTC), time.monotonic()
+    try:
+        outcome = step.run(world, evidence)
+        passed = all(one.passed for one in outcome.checks)
+    except Exception as failed:  # noqa: BLE001  # written down, with its kind and its words
+        note = " ".join(f"{type(failed).__name__}: {failed}".split())
+        outcome, passed = Outcome(notes=(note[:1000],)), False
+    is_skipped = passed and not outcome.checks and any(note.startswith("Skipped") for note in outcome.notes)
+    return StepResult(
+        name=step.name,
+        title=step.title,
+        status="skipped" if is_skipped else "passed" if passed else "failed",
+        at=at,
+        seconds=round(time.monotonic() - began, 1),
+        outcome=outcome,
+        advice="" if passed else step.advice,
+    )
