@@ -38,7 +38,7 @@ _MAX_LABEL_CHARS = 160  # on average: longer ones are paragraphs beside numbers
 _CENTRED = 4.0  # points by which a header may miss the middle of its columns
 
 _FIGURE = re.compile(
-    r"[-+−–—(]*(?:[A-Z]{0,3}[$€£¥₹])?[-+−–—(]*\d[\d.,]*(?:[%x]|bps?|pts?)?\)?%?(?:\([a-z\d]{1,2}\))?[*†‡]*\Z"
+    r"[-+−–—(]*(?:[A-Z]{0,3}[$€£¥₹][-+−–—(]*)?\d[\d.,]*(?:[%x]|bps?|pts?)?\)?%?(?:\([a-z\d]{1,2}\))?[*†‡]*\Z"
 )
 _NIL = re.compile(r"(?:[$€£¥]?\(?[-–—]+\)?%?|n/?[am]\.?|nil)\Z", re.IGNORECASE)
 _YEAR = re.compile(r"(?:19|20)\d\d[EFA]?\Z")
@@ -47,7 +47,7 @@ _SIGN_AFTER = re.compile(r"(?:%\)?|\)%?)\Z")
 _AMOUNT = re.compile(r"\d[.,]\d|[$€£¥₹%]|\(\d")
 _BEFORE_SIGN = re.compile(r" (?=[%)])")
 _LEADER = re.compile(r"[.…·_]+\Z")
-_LEADERS = re.compile(r"\s*(?:[.…·_]\s*){3,}")
+_LEADERS = re.compile(r"(?<!\s)\s*(?:[.…·_]\s*){3,}")
 _UNIT = re.compile(
     r"\(?(?:[\w.,$€£¥₹]+\s+){0,4}in\s+(?:\w+\s+)?(?:thousands?|millions?|billions?|lacs|lakhs|crores?|['’]?000s?)\b"
     r"|\(?(?:[$€£]|eur|usd|gbp|chf)\s*(?:thousands?|millions?|billions?|m|mn|bn|k)\b|\(unaudited\)"
