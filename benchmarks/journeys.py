@@ -197,7 +197,10 @@ class WorkerInProcess:
         self.stdin = self.stdout = self
 
     def write(self, line: str) -> None:
-        """A job: one line of JSON."""
+        """Do a job, given as a line of JSON. The empty question asks whether the worker has started."""
+        if not line:
+            self._reply = self._worker.READY
+            return
         job = self._worker.ParseJob.model_validate_json(line)
         self._reply = self._worker._reply(job, 1 << 30).model_dump_json()
 

@@ -53,7 +53,7 @@ async def advance(step: SyncStep, services: SharePointServices, now: datetime) -
         # A defect must not keep documents open for longer than an outage does.
         if not await progress.close_if_overdue(GroundworkError.code):
             raise
-        get_logger().exception("sharepoint.run_failed", library_id=step.library_id)
+        get_logger().exception("sharepoint.defect", library_id=step.library_id)
         return SyncReply(following="more")
     return SyncReply(following="done" if is_done else "more")
 

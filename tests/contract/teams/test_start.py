@@ -17,6 +17,7 @@ import function_app
 from shared.wiring import get_services
 get_services()
 print(*sorted(sys.modules), sep="\\n")
+print(*("function " + one.get_function_name() for one in function_app.app.get_functions()), sep="\\n")
 """
 OF_CHANNELS = ("microsoft_agents", "msal", "jwt", "shared.teams.dispatch", "shared.teams.replies")
 
@@ -28,11 +29,11 @@ def make_loaded() -> list[str]:
     done = subprocess.run(
         [sys.executable, "-c", START], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
     )
-    return done.stdout.split()
+    return done.stdout.splitlines()
 
 
 def test_the_route_is_there(loaded: list[str]) -> None:
-    assert {"functions.teams", "shared.teams.inbox"} <= set(loaded)
+    assert "function messages" in loaded
 
 
 def test_what_belongs_to_channels_is_not_imported_before_one_writes(loaded: list[str]) -> None:

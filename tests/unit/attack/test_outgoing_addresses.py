@@ -38,6 +38,7 @@ DIALS = {
     "shared/platform/language_models/endpoint.py": SETTING,
     "shared/platform/trace_export.py": SETTING,
     "shared/platform/web_pages.py": "tests/contract/clients/test_web_pages.py",  # the model's, the person's
+    "shared/sharepoint/client.py": "tests/unit/sharepoint/test_client.py",  # next pages, redirects
     "shared/tables/postgres.py": SETTING,
     "shared/teams/connector.py": "tests/contract/teams/test_tokens.py",  # an activity's serviceUrl
     "shared/teams/tokens.py": "tests/contract/teams/test_tokens.py",  # where keys are said to be

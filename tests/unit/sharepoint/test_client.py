@@ -14,7 +14,7 @@ def _client(t: Tenant) -> SharePointClient:
     return t.services.sharepoint
 
 
-@pytest.mark.attack("secrets")
+@pytest.mark.attack("outgoing addresses")
 @pytest.mark.parametrize("host", ["http://127.0.0.2:9", "http://localhost:1", "https://evil.example"])
 async def test_no_token_goes_to_an_address_that_an_answer_names(host: str) -> None:
     async with tenant() as t:
@@ -24,7 +24,7 @@ async def test_no_token_goes_to_an_address_that_an_answer_names(host: str) -> No
             await _client(t).site_group(f"{host}/sites/hr", "5")
 
 
-@pytest.mark.attack("secrets")
+@pytest.mark.attack("outgoing addresses")
 @pytest.mark.parametrize(
     "location",
     [

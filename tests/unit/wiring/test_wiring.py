@@ -36,6 +36,8 @@ async def test_every_port_has_an_adapter_and_closing_unused_ones_is_fine() -> No
             web_search_url="https://search.example.org/search",
             agent_tools="python,github",
             github_repositories="contoso/app",
+            sharepoint_libraries="https://contoso.sharepoint.com/sites/hr",
+            allowed_tenants="72f988bf-86f1-41af-91ab-2d7cd011db47",
         )
     )
     unset = {field.name for field in fields(Services) if getattr(services, field.name) is None}
