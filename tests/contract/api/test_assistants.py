@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import Any, Literal
@@ -224,7 +225,8 @@ async def test_a_streamed_answer_is_the_whole_one(openai: AsyncOpenAI, anna: htt
     assert last.choices[0].finish_reason == "stop"
     own: dict[str, Any] = last.model_extra["groundwork"]  # type: ignore[index]
     stored = (await asyncio.to_thread(anna.get, f"/runs/{own['run_id']}")).json()
-    assert "".join(parts) == stored["answer"]["text"]
+    pictures = re.compile(r"(!\[[^\]]*\])\([^)]*\)")  # their addresses are signed, each time anew
+    assert pictures.sub(r"\1", "".join(parts)) == pictures.sub(r"\1", stored["answer"]["text"])
 
 
 async def test_an_assistant_passes_on_what_the_person_answers(stack: LocalStack) -> None:
