@@ -57,10 +57,17 @@ async def gets(world: AccessCorpus, services: Services, name: str) -> None:
 
 
 async def reads(world: AccessCorpus, services: Services, name: str) -> None:
+    """Somebody else's document is answered as an absent one."""
     person = PEOPLE[name]
+    absent = await call(services, person, "read_pages", doc_id=ABSENT, last=10)
+    assert absent["type"] == "DocumentNotFoundError"
     for key in PAPERS:
-        result = await call(services, person, "read_pages", doc_id=world.doc_id(key), last=10)
-        assert keys(world, result["results"]) == ({key} if key in readable(person) else set()), (name, key)
+        doc_id = world.doc_id(key)
+        result = await call(services, person, "read_pages", doc_id=doc_id, last=10)
+        if key in readable(person):
+            assert keys(world, result["results"]) == {key}, (name, key)
+        else:
+            assert str(result).replace(doc_id, "ID") == str(absent).replace(ABSENT, "ID"), (name, key)
 
 
 async def views(world: AccessCorpus, services: Services, name: str) -> None:
