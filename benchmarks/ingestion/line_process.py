@@ -33,6 +33,15 @@ class LineProcess:
             raise RuntimeError(f"The process ended with exit code {self._process.wait()}.")
         return answer, time.perf_counter() - began
 
+    def wait_until_ready(self) -> None:
+        """Read the line that the parser's worker writes once it has started.
+
+        Raises:
+            RuntimeError: the process ended.
+        """
+        if self._process.stdout is None or not self._process.stdout.readline():
+            raise RuntimeError(f"The process ended with exit code {self._process.wait()}.")
+
     def peak_mb(self) -> float | None:
         """Most memory it ever had in use; None where the system does not tell."""
         status = Path(f"/proc/{self._process.pid}/status")
@@ -49,3 +58,17 @@ class LineProcess:
     ) -> None:
         self._process.kill()
         self._process.communicate()
+
+
+def start_parser(folder: Path, memory_bytes: int, readable: Sequence[Path] = ()) -> LineProcess:
+    """Start the parser's worker and wait until it is ready.
+
+    Args:
+        folder: the worker may read and write below it.
+        readable: files and folders that it may read, too.
+    """
+    places = [str(path) for path in readable]
+    call = f"main({memory_bytes}, 0, {str(folder)!r}, {places!r})"
+    process = LineProcess(("-c", f"from shared.ingestion.parser_worker import main; {call}"))
+    process.wait_until_ready()
+    return process

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from benchmarks.ingestion.line_process import LineProcess
+from benchmarks.ingestion.line_process import LineProcess, start_parser
 
 MAX_TOKENS = 230  # the default of MAX_BLOCK_TOKENS
-_WORKER = ("-c", "from shared.ingestion.parser_worker import main; main(1 << 30, 0)")
+_WORKER_BYTES = 1 << 30
 _BASELINE = ("-m", "benchmarks.ingestion.baseline")
 
 
@@ -29,7 +29,8 @@ def parse_all(files: Sequence[Path], folder: Path) -> list[ParsedPdf]:
     has_baseline = find_spec("pypdf") is not None
     if not has_baseline:
         print("pypdf is not installed: no baseline. Install it with requirements/dev.txt.")
-    with LineProcess(_WORKER) as ours, LineProcess(_BASELINE if has_baseline else ("-c", "")) as theirs:
+    baseline = LineProcess(_BASELINE if has_baseline else ("-c", ""))
+    with start_parser(folder, _WORKER_BYTES, files) as ours, baseline as theirs:
         _parse(ours, files[0], folder)
         found = []
         for path in files:
@@ -40,7 +41,7 @@ def parse_all(files: Sequence[Path], folder: Path) -> list[ParsedPdf]:
 
 def peak_of_largest(files: Sequence[Path], folder: Path) -> float | None:
     """Peak memory in MB of a fresh worker that reads the largest file."""
-    with LineProcess(_WORKER) as worker:
+    with start_parser(folder, _WORKER_BYTES, files) as worker:
         _parse(worker, files[-1], folder)
         return worker.peak_mb()
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from azure.storage.blob import BlobServiceClient, ContentSettings
 
-from benchmarks.ingestion.line_process import LineProcess
+from benchmarks.ingestion.line_process import start_parser
 from local.run_all.stack import LocalStack
 from samples.acl import ANNA
 from shared.documents.state import DocumentState
@@ -74,7 +74,7 @@ def write_text(path: Path, size_bytes: int) -> None:
     written = 0
     with path.open("w", encoding="ascii") as file:
         while written < size_bytes:
-            words = [f"w{chance.randrange(10_000)}" for _ in range(60)]
+            words = [f"w{chance.randrange(10_000)}" for _ in range(120)]
             part = ("The " + " ".join(words) + ".\n\n") * 200
             written += file.write(part[: size_bytes - written])
 
@@ -86,7 +86,7 @@ def test_memory_stays_bounded_however_long_a_text_is(tmp_path: Path, size_bytes:
     job = ParseJob(
         source=source, target=tmp_path / "out", filename=source.name, max_tokens=230, max_blocks=100_000
     )
-    with LineProcess(("-c", "from shared.ingestion.parser_worker import main; main(384 << 20, 0)")) as worker:
+    with start_parser(tmp_path, 384 << 20) as worker:
         answer, _ = worker.ask(job.model_dump_json())
         peak_mb = worker.peak_mb()
     reply = WorkerReply.model_validate_json(answer)
@@ -95,5 +95,6 @@ def test_memory_stays_bounded_however_long_a_text_is(tmp_path: Path, size_bytes:
         assert reply.reason == "The file holds 500 MB of text; at most 20 MB are read."
         assert reply.hint
     else:
+        assert reply.ok, reply.reason
         parsed = ParsedFile.model_validate_json(job.target.read_bytes())
         assert len(parsed.chunks) > 10_000
