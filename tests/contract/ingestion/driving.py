@@ -1,7 +1,6 @@
 """Runs `ingest_document` on the replay harness, its activities against the real services of the test."""
 
 import asyncio
-import itertools
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -24,6 +23,7 @@ from shared.platform.names import DOCUMENTS
 from shared.platform.search import IndexRow, SearchRequest
 from shared.wiring import Services
 from tests.replay.harness import Script, simulate
+from tests.servers import unique_name
 
 ACTIVITIES = (
     "accept_document",
@@ -44,8 +44,6 @@ Act = Callable[[IngestTask], Awaitable[IngestReply]]
 STEPS: tuple[Act, ...] = (accept, parse, describe, plan, write_blocks, finish)
 
 
-_numbers = itertools.count()
-
 GUIDE = """# Pump guide
 
 The pump moves water. It is checked every year by a trained person.
@@ -61,8 +59,8 @@ Oil is changed every 500 hours. Use only oil of the type that the label names.
 
 
 def unique(suffix: str = ".md") -> str:
-    """A path that no other test has: the storage is shared."""
-    return f"folder-{next(_numbers)}/guide{suffix}"
+    """Return a path that no other test of this run uses: all workers share one storage account."""
+    return f"{unique_name('folder')}/guide{suffix}"
 
 
 class Instances:
@@ -124,13 +122,13 @@ async def dropped(
 ) -> str:
     """Write a file and ingest it; how that ended."""
     await drop(services, name, content, metadata)
-    return (await ingest(services, name, f"drop-{next(_numbers)}")).outcome
+    return (await ingest(services, name, unique_name("drop"))).outcome
 
 
 async def removed(services: Services, name: str) -> None:
     """Delete a file and everything made of it."""
     await services.blobs.delete(DOCUMENTS, name)
-    assert (await ingest(services, name, f"removal-{next(_numbers)}")).outcome == "removed"
+    assert (await ingest(services, name, unique_name("removal"))).outcome == "removed"
 
 
 async def state_of(services: Services, blob_name: str) -> DocumentState:

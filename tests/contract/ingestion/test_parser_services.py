@@ -1,6 +1,5 @@
 """Parser services through the ingestion: what they find ends in the index, their failures do not."""
 
-import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
@@ -23,10 +22,10 @@ from tests.contract.parser_backends.servers import (
     Fault,
     StandIn,
 )
+from tests.servers import unique_name
 from tests.unit.ingestion.figure_files import TEXT, FigureMaker, picture
 
 pytestmark = [pytest.mark.contract, pytest.mark.e2e]  # long: see `make e2e`
-_numbers = itertools.count()
 Configure = Callable[..., Awaitable[Services]]
 
 
@@ -38,7 +37,7 @@ def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def name() -> str:
-    return f"services/report-{next(_numbers)}.pdf"
+    return f"services/{unique_name('report')}.pdf"
 
 
 @pytest.fixture
