@@ -54,7 +54,7 @@ def naming_fields(record: DocumentRecord, chunks: Sequence[Chunk]) -> IndexRow:
     """What a document is recognised by in a question: its names, and the words that it uses at all.
 
     A short document has no names: its few blocks hold them, and to count them twice ranks worse
-    (decision 0013).
+    (decision 0006).
     """
     texts = [chunk.text for chunk in chunks]
     has_names = len(chunks) >= MIN_NAMED_BLOCKS

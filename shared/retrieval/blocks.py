@@ -3,8 +3,8 @@
 The service itself fuses by rank, which loses to fused scores on every set measured (decision 0006).
 While a question is embedded, the documents that it names and the blocks that share its words are found. Then
 blocks of similar meaning are searched for: anywhere, and among what words and names found. Blocks that the
-keyword search missed are scored in one more request, by id, so that scores are compared and never guessed
-(decision 0013). At most six requests for a question and five for each further phrasing, in three
+keyword search missed are scored in one more request, by id, so that scores are compared and never
+guessed. At most six requests for a question and five for each further phrasing, in three
 rounds; the first round runs in parallel with the embedding.
 
 Over 500 lines: the rounds of a search, and the other ways to read blocks, share one table of fields.

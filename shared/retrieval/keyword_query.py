@@ -34,7 +34,7 @@ FUNCTION_WORDS = frozenset(
     ).split()
 )
 
-MAX_NAMES = 30  # of the text; 60 and more found the right document less often (decision 0013)
+MAX_NAMES = 30  # of the text; 60 and more found the right document less often (decision 0006)
 MAX_WORDS = 20_000  # of one document; a filing of 200 pages has 6,000 different ones
 MAX_QUESTION_TERMS = 40  # a question of 40 different words that are no function words is a letter
 _MIN_TIMES = 3  # a word must stand there so often to be a name of the document
@@ -158,7 +158,7 @@ _AROUND_WORDS = '.,;:!?¿¡…()[]{}"“”„«»‘'
 _STAR_LAST = re.compile(r"\*(?!\S)")
 _LUCENE = re.compile(r"""([+\-&|!(){}\[\]^"~*?:\\/])""")
 _LUCENE_WORDS = frozenset({"AND", "OR", "NOT"})
-PAIR_WEIGHT = 0.25  # of two words that stand together, against each alone; 0.5 does as well (decision 0013)
+PAIR_WEIGHT = 0.25  # of two words that stand together, against each alone; 0.5 does as well (decision 0006)
 NEAR_WEIGHT = 0.25  # of two words that stand near each other; more helps prose and harms filings
 NEAR_WORDS = 3  # that may stand between them in the text
 _MAX_PAIRS = 40  # of each sort: a longer text is no question, and the service takes 1,024 clauses

@@ -1,7 +1,7 @@
 """Outgoing messages. Pure: an answer becomes a reply, and a reply becomes one or more activities.
 
 Links are absolute: a chat client has no page that a relative address could belong to. Only pictures have
-signed addresses (decision 0024).
+signed addresses (decision 0023).
 
 In Teams an Adaptive Card below the message shows figures, tables and buttons. Text from documents stands only
 in text blocks of the card, where it cannot become a link. A button returns its value and no words (no

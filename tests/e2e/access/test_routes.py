@@ -20,7 +20,7 @@ WITHOUT_IDENTITY = {
     "GET docs",
     "GET docs/{asset}",
     "GET site",
-}  # decision 0015
+}  # decision 0065
 
 
 @pytest.mark.parametrize("route", routes_of_the_app())
