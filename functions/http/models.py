@@ -273,7 +273,10 @@ class RunStreamEvent(Model):
     """
 
     id: str = Field(pattern=_NUMBER, description="Counted from 1 without gaps.")
-    event: str = Field(json_schema_extra={"enum": [name.lower() for name in get_args(EventName)]})
+    event: str = Field(
+        json_schema_extra={"enum": [name.lower() for name in get_args(EventName)]},
+        description="Which kind of event it is.",
+    )
     data: str = Field(json_schema_extra=_JSON, description="A JSON object.")
 
 
@@ -281,7 +284,7 @@ class DocumentStreamEvent(Model):
     """One change of a document. A line that begins with `:` is a comment."""
 
     id: str = Field(pattern=_NUMBER, description="A moment in microseconds since 1970; ids rise.")
-    event: Literal["document", "removed"]
+    event: Literal["document", "removed"] = Field(description="Which kind of event it is.")
     data: str = Field(
         json_schema_extra=_JSON, description="Of `document` a DocumentView; of `removed` its `doc_id` alone."
     )
@@ -297,8 +300,8 @@ class SiteView(Model):
         stand_in: whether answers come from the local stand-in, which is no language model.
     """
 
-    max_question_chars: int
-    max_document_bytes: int
+    max_question_chars: int = Field(description="How long a question may be.")
+    max_document_bytes: int = Field(description="How large a file may be.")
     max_request_bytes: int
     suffixes: tuple[str, ...]
     web_import: bool = False
@@ -308,13 +311,13 @@ class SiteView(Model):
 class HealthView(Model):
     """The process answers."""
 
-    status: Literal["ok"] = "ok"
+    status: Literal["ok"] = Field(default="ok", description="Always `ok`.")
 
 
 class ReadinessView(Model):
     """Whether every store is in reach."""
 
-    status: Literal["ok", "unavailable"]
+    status: Literal["ok", "unavailable"] = Field(description="`unavailable` while a service does not answer.")
     failed: dict[str, str] = Field(description="Which is not (search, storage, tables), with an error code.")
 
 
@@ -325,19 +328,19 @@ class CompletionEvent(Model):
 
 
 class _Choice(Model):
-    index: int
+    index: int = Field(description="Always 0.")
     message: dict[str, JsonValue] = Field(description="Text and `annotations` of type `url_citation`.")
-    finish_reason: str
+    finish_reason: str = Field(description="Always `stop`, or `length` if the answer was cut.")
 
 
 class Completion(Model):
     """An answer in OpenAI's protocol."""
 
-    id: str
-    object: Literal["chat.completion"]
-    created: int
-    model: str
-    choices: tuple[_Choice, ...]
+    id: str = Field(description="The run's id, after `chatcmpl-`.")
+    object: Literal["chat.completion"] = Field(description="What this is, in OpenAI's words.")
+    created: int = Field(description="When it was asked, in seconds since 1970.")
+    model: str = Field(description="The model that was asked.")
+    choices: tuple[_Choice, ...] = Field(description="The answer; there is one.")
     usage: dict[str, int] = Field(description="Tokens of all the work: `prompt_tokens` and so on.")
     groundwork: dict[str, JsonValue] = Field(description="Run, thread, and the citations with their proof.")
 
@@ -345,20 +348,20 @@ class Completion(Model):
 class CompletionFailure(Model):
     """An error in OpenAI's protocol."""
 
-    error: dict[str, JsonValue]
+    error: dict[str, JsonValue] = Field(description="`message`, `type` and `code`.")
 
 
 class ModelList(Model):
     """What can be asked, as models of OpenAI's protocol."""
 
-    object: Literal["list"]
-    data: tuple[dict[str, JsonValue], ...]
+    object: Literal["list"] = Field(description="What this is, in OpenAI's words.")
+    data: tuple[dict[str, JsonValue], ...] = Field(description="The models.")
 
 
 class RpcMessage(Model):
     """A message of the Model Context Protocol (JSON-RPC 2.0)."""
 
-    jsonrpc: Literal["2.0"]
+    jsonrpc: Literal["2.0"] = Field(description="Always `2.0`.")
     method: str = Field(description="Such as `tools/call`.")
     id: str | int | None = Field(default=None, description="Of a request; a notification has none.")
     params: dict[str, JsonValue] = Field(default_factory=dict, description="As the method takes them.")
@@ -367,16 +370,16 @@ class RpcMessage(Model):
 class RpcResult(Model):
     """What a method answers."""
 
-    jsonrpc: Literal["2.0"]
-    id: str | int
-    result: dict[str, JsonValue]
+    jsonrpc: Literal["2.0"] = Field(description="Always `2.0`.")
+    id: str | int = Field(description="Of the request.")
+    result: dict[str, JsonValue] = Field(description="What the method returns.")
 
 
 class RpcFailure(Model):
     """A message that cannot be served."""
 
-    jsonrpc: Literal["2.0"]
-    id: str | int | None
+    jsonrpc: Literal["2.0"] = Field(description="Always `2.0`.")
+    id: str | int | None = Field(description="Of the request; null if it could not be read.")
     error: dict[str, JsonValue] = Field(description="`code`, `message` and perhaps `data`.")
 
 
@@ -387,7 +390,7 @@ class RpcAnswer(RootModel[RpcResult | RpcFailure]):
 class RpcEvent(Model):
     """A message of a stream. A line that begins with `:` is a comment."""
 
-    event: Literal["message"]
+    event: Literal["message"] = Field(description="Always `message`.")
     data: str = Field(json_schema_extra=_JSON, description="A progress notification, or the answer.")
 
 
@@ -448,30 +451,34 @@ class SearchBody(Model):
 
 
 class _Found(Model):
-    block_id: str
-    doc_id: str
-    filename: str
-    page_number: int | None
+    block_id: str = Field(description="The block that holds it; it stays the same while its content does.")
+    doc_id: str = Field(description="The document.")
+    filename: str = Field(description="Name of the file.")
+    page_number: int | None = Field(
+        description="Page, slide or sheet, counted from 1; null if the document has none."
+    )
     score: float = Field(description="0-1, comparable between queries.")
 
 
 class PassageView(_Found):
     """A passage that was found."""
 
-    block_type: Literal["text"]
-    content: str
+    block_type: Literal["text"] = Field(description="Whether it is text or a picture.")
+    content: str = Field(description="The text, tables as Markdown.")
 
 
 class PictureView(_Found):
     """A picture that was found, with a signed address that is good for an hour at least."""
 
-    block_type: Literal["image"]
-    image_url: str | None = Field(repr=False)
-    image_caption: str | None
+    block_type: Literal["image"] = Field(description="Whether it is text or a picture.")
+    image_url: str | None = Field(repr=False, description="A signed address of the picture.")
+    image_caption: str | None = Field(description="What the picture shows.")
 
 
 class SearchResults(Model):
     """Answer of POST /api/search, best first. No result is a success."""
 
-    results: tuple[Annotated[PassageView | PictureView, Field(discriminator="block_type")], ...]
-    result_count: int
+    results: tuple[Annotated[PassageView | PictureView, Field(discriminator="block_type")], ...] = Field(
+        description="What was found, best first."
+    )
+    result_count: int = Field(description="How many results.")

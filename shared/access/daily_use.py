@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Literal
 
+from pydantic import Field
+
 from shared.platform.errors import DailyLimitError
 from shared.platform.models import Model
 from shared.platform.settings import LimitSettings
@@ -60,9 +62,9 @@ class Usage(Model):
 class UsageView(Model):
     """How much of one resource the caller used today, and how much they may use; 0 = no limit."""
 
-    resource: Resource
-    used: float
-    limit: float
+    resource: Resource = Field(description="What is limited.")
+    used: float = Field(description="How much was used today, UTC.")
+    limit: float = Field(description="What may be used in a day; 0 = no limit.")
 
 
 def limit_of(resource: Resource, rules: LimitSettings) -> float:

@@ -82,12 +82,12 @@ class Me(Model):
         is_administrator: they have the application role `admin`.
     """
 
-    user_id: str
-    name: str | None
-    department: str | None
+    user_id: str = Field(description="The caller's id: in Azure, the object id in Entra ID.")
+    name: str | None = Field(description="The caller's name.")
+    department: str | None = Field(description="The caller's department.")
     org_id: str | None
     group_count: int
-    roles: tuple[str, ...]
+    roles: tuple[str, ...] = Field(description="The caller's application roles.")
     is_administrator: bool
     today: tuple[UsageView, ...]
 
@@ -122,7 +122,7 @@ class AuditEntry(Model):
 
     at: datetime = Field(description="With zone; of an answer, when its question came.")
     user_id: str = Field(description="Who; after their erasure a pseudonym.")
-    action: AuditAction
+    action: AuditAction = Field(description="What was done.")
     doc_ids: tuple[str, ...] = Field(default=(), description="Documents: of an answer those that it cites.")
     run_id: str = Field(default="", description="Of an answer; of a summary its id.")
     subject: str = Field(
@@ -136,5 +136,5 @@ class AuditEntry(Model):
 class AuditPage(Model):
     """Entries, newest first."""
 
-    entries: tuple[AuditEntry, ...]
+    entries: tuple[AuditEntry, ...] = Field(description="What was done, newest first.")
     cursor: str | None = Field(description="For the next page; null at the end. A page may be empty.")

@@ -78,8 +78,8 @@ class ThreadPage(Model):
 class Branch(Model):
     """Where a thread branches off: another thread of the caller's, and the last run that is taken over."""
 
-    thread_id: str = Field(pattern=ID_PATTERN)
-    run_id: str = Field(pattern=ID_PATTERN)
+    thread_id: str = Field(pattern=ID_PATTERN, description="The thread.")
+    run_id: str = Field(pattern=ID_PATTERN, description="The run.")
 
 
 class NewThread(Model):
@@ -94,14 +94,14 @@ class NewThread(Model):
 class ThreadRename(Model):
     """Body of PATCH /api/threads/{thread_id}."""
 
-    title: Title
+    title: Title = Field(description="Title.")
 
 
 class ActiveRun(Model):
     """A run that works, or waits for its owner to choose."""
 
-    run_id: str
-    status: Literal["running", "waiting"]
+    run_id: str = Field(description="The run.")
+    status: Literal["running", "waiting"] = Field(description="How far it is.")
 
 
 class ThreadView(Model):
@@ -111,40 +111,40 @@ class ThreadView(Model):
         active_run: its newest one, in lists; None where none is at work.
     """
 
-    thread_id: str
-    title: str
-    created_at: datetime
-    updated_at: datetime
-    turn_count: int
+    thread_id: str = Field(description="The thread.")
+    title: str = Field(description="Title.")
+    created_at: datetime = Field(description="When it began.")
+    updated_at: datetime = Field(description="When it was last asked in.")
+    turn_count: int = Field(description="How many questions were asked in it.")
     active_run: ActiveRun | None = None
 
 
 class ThreadList(Model):
     """Answer of GET /api/threads."""
 
-    threads: tuple[ThreadView, ...]
-    count: int
-    cursor: str | None = None
+    threads: tuple[ThreadView, ...] = Field(description="The threads of this page.")
+    count: int = Field(description="How many.")
+    cursor: str | None = Field(default=None, description="Leads to the next page; null at the end.")
 
 
 class RunItem(Model):
     """A run in a list. Its answer: GET /api/runs/{run_id}."""
 
-    run_id: str
-    thread_id: str
-    question: str
-    status: RunStatus
-    created_at: datetime
-    finished_at: datetime | None
-    error_type: str | None
+    run_id: str = Field(description="The run.")
+    thread_id: str = Field(description="The thread.")
+    question: str = Field(description="The question, as it was asked.")
+    status: RunStatus = Field(description="How far it is.")
+    created_at: datetime = Field(description="When it began.")
+    finished_at: datetime | None = Field(description="When it ended; null until then.")
+    error_type: str | None = Field(description="Code of the error; null if there is none.")
 
 
 class RunList(Model):
     """Answer of GET /api/runs, newest first."""
 
-    runs: tuple[RunItem, ...]
-    count: int
-    cursor: str | None = None
+    runs: tuple[RunItem, ...] = Field(description="The runs of this page.")
+    count: int = Field(description="How many.")
+    cursor: str | None = Field(default=None, description="Leads to the next page; null at the end.")
 
 
 class AnsweredClarification(Model):
@@ -154,7 +154,7 @@ class AnsweredClarification(Model):
         answer: the labels of the chosen options, or the owner's own words; empty if no reply came in time.
     """
 
-    question: str
+    question: str = Field(description="What was asked.")
     answer: str
 
 
@@ -166,27 +166,29 @@ class ThreadMessage(Model):
         replaces: the run whose question this run asks again: an earlier version of the turn.
     """
 
-    run_id: str
-    number: int
-    question: str
-    status: RunStatus
-    created_at: datetime
-    finished_at: datetime | None = None
-    error: str | None = None
-    error_type: str | None = None
-    answer: RunAnswer | None = None
+    run_id: str = Field(description="The run.")
+    number: int = Field(description="Place in the thread, counted from 1.")
+    question: str = Field(description="The question, as it was asked.")
+    status: RunStatus = Field(description="How far it is.")
+    created_at: datetime = Field(description="When it began.")
+    finished_at: datetime | None = Field(default=None, description="When it ended; null until then.")
+    error: str | None = Field(default=None, description="Why it failed, for people; null if it did not.")
+    error_type: str | None = Field(default=None, description="Code of the error; null if there is none.")
+    answer: RunAnswer | None = Field(default=None, description="The answer, once it is committed.")
     clarification: AnsweredClarification | None = None
     replaces: str | None = None
-    feedback: Feedback | None = None
+    feedback: Feedback | None = Field(
+        default=None, description="What its owner says of the answer; null if nothing."
+    )
 
 
 class MessageList(Model):
     """Answer of GET /api/threads/{thread_id}/messages: oldest first; `cursor` leads to older ones."""
 
-    thread_id: str
-    messages: tuple[ThreadMessage, ...]
-    count: int
-    cursor: str | None = None
+    thread_id: str = Field(description="The thread.")
+    messages: tuple[ThreadMessage, ...] = Field(description="The turns of this page, oldest first.")
+    count: int = Field(description="How many.")
+    cursor: str | None = Field(default=None, description="Leads to the next page; null at the end.")
 
 
 class RememberTask(Model):
@@ -226,12 +228,12 @@ class Memory(Model):
         doc_ids: the documents that the answer cites; for that check, and shown to nobody.
     """
 
-    memory_id: str
-    thread_id: str
-    question: str
+    memory_id: str = Field(description="The memory's id.")
+    thread_id: str = Field(description="The thread.")
+    question: str = Field(description="The question that is remembered.")
     answer_summary: str
-    created_at: datetime
-    score: float | None = None
+    created_at: datetime = Field(description="When it began.")
+    score: float | None = Field(default=None, description="How well it fits; null in lists.")
     doc_ids: tuple[str, ...] = Field(default=(), exclude=True)
 
 
@@ -248,13 +250,13 @@ class MemoryList(Model):
         is_on: whether questions are remembered, and recalled.
     """
 
-    memories: tuple[Memory, ...]
-    count: int
-    cursor: str | None = None
+    memories: tuple[Memory, ...] = Field(description="The remembered questions of this page.")
+    count: int = Field(description="How many.")
+    cursor: str | None = Field(default=None, description="Leads to the next page; null at the end.")
     is_on: bool = True
 
 
 class MemoriesDeleted(Model):
     """Answer of DELETE /api/memory."""
 
-    deleted: int
+    deleted: int = Field(description="How many there were.")

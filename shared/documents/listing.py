@@ -27,50 +27,49 @@ from shared.retrieval.secured_index import SecuredIndex
 
 
 class DocumentView(Model):
-    """One document of a list: complete ones with their metadata, others with how far they are.
+    """One document of a list: complete ones with their metadata, others with how far they are."""
 
-    Attributes:
-        document_date: printed in it; of a month or a year alone, its first day.
-        source_url: where it was taken from, if somebody said so.
-        published_by: name of the person who sent it, if it is known.
-        status_reason, hint: why it failed and what its owner can do; None while all is well.
-        failure: why it failed, as a code, for clients that say it in another language.
-        unreadable_pages: how many pages hold no text that could be read.
-        has_text: whether a search can find any of its text.
-        warnings: what is not as it could be with a document that is ready all the same.
-    """
-
-    doc_id: str
-    filename: str
-    status: DocumentStatus
-    title: str | None = None
-    document_type: str | None = None
-    department: str | None = None
-    author: str | None = None
-    language: str | None = None
-    tags: tuple[str, ...] = ()
-    project_id: str | None = None
-    page_count: int | None = None
-    upload_date: datetime | None = None
-    document_date: date | None = None
-    summary_brief: str | None = None
-    source_url: str | None = None
-    published_by: str | None = None
-    version: int | None = None
-    status_reason: str | None = None
-    hint: str | None = None
-    failure: FileFailure | None = None
-    unreadable_pages: int = 0
-    has_text: bool = True
-    warnings: tuple[str, ...] = ()
+    doc_id: str = Field(description="The document.")
+    filename: str = Field(description="Name of the file.")
+    status: DocumentStatus = Field(description="How far it is.")
+    title: str | None = Field(default=None, description="Title.")
+    document_type: str | None = Field(
+        default=None, description="What kind of document it is, such as `manual`."
+    )
+    department: str | None = Field(default=None, description="Department that it belongs to.")
+    author: str | None = Field(default=None, description="Author, as found in the document or corrected.")
+    language: str | None = Field(default=None, description="ISO 639-1 code of its language.")
+    tags: tuple[str, ...] = Field(default=(), description="Topics, in lower case.")
+    project_id: str | None = Field(default=None, description="Project that it belongs to.")
+    page_count: int | None = Field(default=None, description="How many pages it has; null if it has none.")
+    upload_date: datetime | None = Field(default=None, description="When it was uploaded.")
+    document_date: date | None = Field(
+        default=None, description="The date printed in it; of a month or a year alone, its first day."
+    )
+    summary_brief: str | None = Field(default=None, description="What it is about, in a sentence.")
+    source_url: str | None = Field(
+        default=None, description="Where the document comes from, or a recording can be seen."
+    )
+    published_by: str | None = Field(
+        default=None, description="Name of the person who sent it, if it is known."
+    )
+    version: int | None = Field(default=None, description="Counts up with each version of the file.")
+    status_reason: str | None = Field(default=None, description="Why its ingestion failed.")
+    hint: str | None = Field(default=None, description="What its owner can do.")
+    failure: FileFailure | None = Field(
+        default=None, description="Why its ingestion failed, as a code that stays; null unless it failed."
+    )
+    unreadable_pages: int = Field(default=0, description="How many pages hold no text that could be read.")
+    has_text: bool = Field(default=True, description="Whether a search can find any of its text.")
+    warnings: tuple[str, ...] = Field(default=(), description="What did not go as it should, for people.")
 
 
 class DocumentList(Model):
     """Answer of GET /api/documents. `cursor` gives the next page; null on the last one."""
 
-    documents: tuple[DocumentView, ...]
-    count: int
-    cursor: str | None = None
+    documents: tuple[DocumentView, ...] = Field(description="The documents of this page.")
+    count: int = Field(description="How many.")
+    cursor: str | None = Field(default=None, description="Leads to the next page; null at the end.")
 
 
 class DocumentFacets(Model):
@@ -80,11 +79,11 @@ class DocumentFacets(Model):
         document_count: how many documents pass the filters.
     """
 
-    document_type: tuple[FacetValue, ...]
-    department: tuple[FacetValue, ...]
-    language: tuple[FacetValue, ...]
-    tags: tuple[FacetValue, ...]
-    project_id: tuple[FacetValue, ...]
+    document_type: tuple[FacetValue, ...] = Field(description="Kinds of documents, the commonest first.")
+    department: tuple[FacetValue, ...] = Field(description="Departments, the commonest first.")
+    language: tuple[FacetValue, ...] = Field(description="Languages, the commonest first.")
+    tags: tuple[FacetValue, ...] = Field(description="Tags, the commonest first.")
+    project_id: tuple[FacetValue, ...] = Field(description="Projects, the commonest first.")
     document_count: int
 
 
@@ -99,8 +98,8 @@ class PhaseView(Model):
         model_calls: answers of models that it cost.
     """
 
-    status: DocumentStatus
-    at: datetime
+    status: DocumentStatus = Field(description="How far it is.")
+    at: datetime = Field(description="When it began.")
     seconds: float | None
     model_calls: int
 
@@ -120,13 +119,13 @@ class DocumentDetail(DocumentView):
         failed_tries: how often this version failed; after three it is left alone.
     """
 
-    summary_standard: str | None = None
+    summary_standard: str | None = Field(default=None, description="What it is about, in a paragraph.")
     edited_fields: tuple[str, ...] = ()
     may_change: bool = False
     owner_id: str | None = None
     acl: tuple[str, ...] | None = None
     folder: str | None = None
-    content_hash: str | None = None
+    content_hash: str | None = Field(default=None, description="SHA-256 of the file.")
     access_via: tuple[AccessVia, ...] = ()
     history: tuple[PhaseView, ...] = ()
     failed_tries: int = 0
@@ -135,8 +134,8 @@ class DocumentDetail(DocumentView):
 class DocumentDeleting(Model):
     """Answer of DELETE /api/documents/{doc_id}: it is out of the list; the rest goes within moments."""
 
-    doc_id: str
-    status: Literal["deleting"] = "deleting"
+    doc_id: str = Field(description="The document.")
+    status: Literal["deleting"] = Field(default="deleting", description="Always `deleting`.")
 
 
 class ListPosition(Model):

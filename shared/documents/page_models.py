@@ -98,8 +98,8 @@ class Outline(Model):
 class TextMark(Model):
     """Characters of a text that are marked: from `start`, up to `end` without it."""
 
-    start: int
-    end: int
+    start: int = Field(description="Where it begins, in characters.")
+    end: int = Field(description="Where it ends, in characters.")
 
 
 class ViewedFigure(Model):
@@ -128,11 +128,15 @@ class ViewedElement(Model):
         figure: of a figure, its picture; None where there is none.
     """
 
-    kind: ElementKind
+    kind: ElementKind = Field(description="What it is.")
     text: str
-    page_number: int | None = None
+    page_number: int | None = Field(
+        default=None, description="Page, slide or sheet, counted from 1; null if the document has none."
+    )
     level: int | None = None
-    start_seconds: float | None = None
+    start_seconds: float | None = Field(
+        default=None, description="Moment of a recording, in seconds; null otherwise."
+    )
     marks: tuple[TextMark, ...] = ()
     figure: ViewedFigure | None = None
 
@@ -145,10 +149,10 @@ class CitedPassage(Model):
         is_marked: it was found in what is shown, and is marked there.
     """
 
-    run_id: str
-    n: int
-    quote: str
-    verified: bool
+    run_id: str = Field(description="The run.")
+    n: int = Field(description="The citation's number in the text.")
+    quote: str = Field(description="The document's own words.")
+    verified: bool = Field(description="Whether the words stand in the document.")
     page_number: int | None = None
     is_marked: bool = False
 
@@ -181,14 +185,20 @@ class DocumentText(Model):
         content_url: the file.
     """
 
-    doc_id: str
-    filename: str
-    title: str
-    language: str | None = None
-    source_url: str | None = None
-    elements: tuple[ViewedElement, ...] = ()
-    cited: CitedPassage | None = None
-    content_url: str
+    doc_id: str = Field(description="The document.")
+    filename: str = Field(description="Name of the file.")
+    title: str = Field(description="Title.")
+    language: str | None = Field(default=None, description="ISO 639-1 code of its language.")
+    source_url: str | None = Field(
+        default=None, description="Where the document comes from, or a recording can be seen."
+    )
+    elements: tuple[ViewedElement, ...] = Field(
+        default=(), description="What stands on the page, in reading order."
+    )
+    cited: CitedPassage | None = Field(
+        default=None, description="The citation that is marked; null if none was asked for."
+    )
+    content_url: str = Field(description="Where the file is.")
 
 
 class PageView(DocumentText):
@@ -203,7 +213,7 @@ class PageView(DocumentText):
     """
 
     page_number: int
-    page_count: int
+    page_count: int = Field(description="How many pages it has; null if it has none.")
     has_pages: bool
     picture: ViewedPicture | None = None
     readable_url: str
@@ -217,6 +227,6 @@ class ReadableView(DocumentText):
         previous_cursor: leads to the part before; None at the beginning.
     """
 
-    page_count: int | None = None
+    page_count: int | None = Field(default=None, description="How many pages it has; null if it has none.")
     cursor: str | None = None
     previous_cursor: str | None = None

@@ -46,7 +46,7 @@ class UploadRequest(Model):
         size_bytes: how large the file will be, if that is known.
     """
 
-    filename: str = Field(min_length=1, max_length=1000)
+    filename: str = Field(min_length=1, max_length=1000, description="Name of the file.")
     folder: str = Field(default="", max_length=1000)
     project_id: ProjectId | None = None
     acl: AccessList | None = None
@@ -85,12 +85,12 @@ class UploadTicket(Model):
         location: where the document's status is read; it appears there when the file has arrived.
     """
 
-    doc_id: str
-    filename: str
-    url: str = Field(repr=False)
-    method: str = "PUT"
-    headers: dict[str, str]
-    expires_at: datetime
+    doc_id: str = Field(description="The document.")
+    filename: str = Field(description="Name of the file.")
+    url: str = Field(repr=False, description="Where to send the file. Anyone who has it can write this file.")
+    method: str = Field(default="PUT", description="Method to send it with.")
+    headers: dict[str, str] = Field(description="Headers to send with it.")
+    expires_at: datetime = Field(description="Until then the file can be sent.")
     location: str
 
 
@@ -101,7 +101,10 @@ class AccessChange(Model):
         project_id: None leaves the document where it is.
     """
 
-    acl: AccessList
+    acl: AccessList = Field(
+        description="Who may read it: ids of people and groups, departments, `org:` and an organisation, "
+        "or `*`."
+    )
     project_id: ProjectId | None = None
 
 
@@ -111,10 +114,18 @@ class MetadataCorrection(Model):
     null empties a field, where a document may be without it.
     """
 
-    title: MetadataText = ""
-    document_type: MetadataText = ""
-    author: MetadataText | None = None
-    department: MetadataText | None = None
+    title: MetadataText = Field(default="", description="Title.")
+    document_type: MetadataText = Field(
+        default="", description="What kind of document it is, such as `manual`."
+    )
+    author: MetadataText | None = Field(
+        default=None, description="Author, as found in the document or corrected."
+    )
+    department: MetadataText | None = Field(default=None, description="Department that it belongs to.")
     document_date: date | None = Field(default=None, description="The date printed in the document.")
-    language: Annotated[str, StringConstraints(pattern=r"^[a-z]{2,3}$")] | None = None
-    tags: Annotated[tuple[MetadataText, ...], Field(max_length=MAX_TAGS)] = ()
+    language: Annotated[str, StringConstraints(pattern=r"^[a-z]{2,3}$")] | None = Field(
+        default=None, description="ISO 639-1 code of its language."
+    )
+    tags: Annotated[tuple[MetadataText, ...], Field(max_length=MAX_TAGS)] = Field(
+        default=(), description="Topics, in lower case."
+    )

@@ -40,16 +40,16 @@ class ErasedCounts(Model):
         unused_uploads: access lists of uploads that never came.
     """
 
-    threads: Count = 0
-    runs: Count = 0
+    threads: Count = Field(default=0, description="Threads.")
+    runs: Count = Field(default=0, description="Questions with their answers.")
     runs_at_work: Count = 0
     summaries: Count = 0
-    memories: Count = 0
+    memories: Count = Field(default=0, description="Remembered questions.")
     conversations: Count = 0
     chat_messages: Count = 0
     sessions: Count = 0
     quality_records: Count = 0
-    idempotency_keys: Count = 0
+    idempotency_keys: Count = Field(default=0, description="Keys of requests that could be repeated.")
     limits: Count = 0
     workspace_files: Count = 0
     queue_messages: Count = 0
@@ -125,9 +125,9 @@ class EraseUserTask(Model):
 class Kept(Model):
     """Something that is not erased. `count` is None where nobody can count it."""
 
-    what: str
-    count: Count | None
-    why: str
+    what: str = Field(description="What stays.")
+    count: Count | None = Field(description="How many.")
+    why: str = Field(description="Why it stays.")
 
 
 class ErasureView(Model):
@@ -140,14 +140,14 @@ class ErasureView(Model):
         kept: what stays, and why.
     """
 
-    user_id: str
-    status: ErasureStatus
-    documents: DocumentsWish
-    asked_at: datetime
-    finished_at: datetime | None
-    passes: Count
+    user_id: str = Field(description="The person.")
+    status: ErasureStatus = Field(description="`running` until a pass finds nothing more.")
+    documents: DocumentsWish = Field(description="Whether documents that nobody else can read go, too.")
+    asked_at: datetime = Field(description="When it was ordered.")
+    finished_at: datetime | None = Field(description="When it ended; null until then.")
+    passes: Count = Field(description="How often everything was searched.")
     next_pass_at: datetime | None
     reason: str | None
     erased: ErasedCounts
     kept: tuple[Kept, ...]
-    status_url: str
+    status_url: str = Field(description="Where to see how far it is.")

@@ -28,7 +28,7 @@ class QueriedTable(Model):
         content_hash: of a view, of what it is made of: its rows change all the time.
     """
 
-    table_id: str
+    table_id: str = Field(description="The table that was queried.")
     doc_id: str
     filename: ShownName
     page_number: int | None = None
@@ -80,26 +80,34 @@ class Citation(Model):
             quotation as it was read.
     """
 
-    n: int
+    n: int = Field(description="The citation's number in the text.")
     kind: Literal["quote", "metadata", "table", "web"] = "quote"
-    doc_id: str
-    block_id: str
-    filename: ShownName
-    page_number: int | None = None
-    start_seconds: float | None = None
+    doc_id: str = Field(description="The document.")
+    block_id: str = Field(description="The block that holds it; it stays the same while its content does.")
+    filename: ShownName = Field(description="Name of the file.")
+    page_number: int | None = Field(
+        default=None, description="Page, slide or sheet, counted from 1; null if the document has none."
+    )
+    start_seconds: float | None = Field(
+        default=None, description="Moment of a recording, in seconds; null otherwise."
+    )
     published_by: str | None = None
     quote: str
     verified: bool
-    url: str
-    table_id: Omittable[str] = None
-    content_hash: Omittable[str] = None
-    sql: Omittable[str] = None
-    sql_in_words: Omittable[str] = None
-    columns: Omittable[tuple[str, ...]] = None
-    rows: Omittable[tuple[tuple[Cell, ...], ...]] = None
-    row_count: Omittable[int] = None
-    source_rows: Omittable[tuple[int, ...]] = None
-    tables: Omittable[tuple[QueriedTable, ...]] = None
+    url: str = Field(description="Where the cited place can be read.")
+    table_id: Omittable[str] = Field(default=None, description="The table that was queried.")
+    content_hash: Omittable[str] = Field(default=None, description="SHA-256 of the file.")
+    sql: Omittable[str] = Field(default=None, description="The query, SQLite's SQL.")
+    sql_in_words: Omittable[str] = Field(default=None, description="The query in words.")
+    columns: Omittable[tuple[str, ...]] = Field(default=None, description="Names of the result's columns.")
+    rows: Omittable[tuple[tuple[Cell, ...], ...]] = Field(default=None, description="Documents in the index.")
+    row_count: Omittable[int] = Field(default=None, description="Rows of the result.")
+    source_rows: Omittable[tuple[int, ...]] = Field(
+        default=None, description="Numbers of the rows of the file that the result was computed from."
+    )
+    tables: Omittable[tuple[QueriedTable, ...]] = Field(
+        default=None, description="The tables that the query read."
+    )
 
     final_url: Omittable[str] = None
     fetched_at: Omittable[datetime] = None
@@ -149,11 +157,13 @@ class AnswerFigure(Model):
         image_url_expires_at: when `image_url` ends.
     """
 
-    block_id: str
-    doc_id: str
-    filename: ShownName
-    page_number: int | None = None
-    caption: str
+    block_id: str = Field(description="The block that holds it; it stays the same while its content does.")
+    doc_id: str = Field(description="The document.")
+    filename: ShownName = Field(description="Name of the file.")
+    page_number: int | None = Field(
+        default=None, description="Page, slide or sheet, counted from 1; null if the document has none."
+    )
+    caption: str = Field(description="What the picture shows.")
     path: str
     image_url: str | None = Field(default=None, repr=False)
     image_url_expires_at: datetime | None = None
@@ -162,14 +172,14 @@ class AnswerFigure(Model):
 class PageArea(Model):
     """A rectangle on a page, as fractions of its width and height; the origin is the upper left corner."""
 
-    left: float
-    top: float
-    right: float
-    bottom: float
+    left: float = Field(description="Left edge.")
+    top: float = Field(description="Upper edge.")
+    right: float = Field(description="Right edge.")
+    bottom: float = Field(description="Lower edge.")
 
 
 class PageWord(Model):
     """A word of a rendered page, and where it stands."""
 
-    text: str
-    area: PageArea
+    text: str = Field(description="The word.")
+    area: PageArea = Field(description="Where it stands.")

@@ -271,29 +271,29 @@ DifferenceKind = Literal[
 class Difference(Model):
     """One thing that does not agree. `place` is a blob's name where it is known, else a document's id."""
 
-    kind: DifferenceKind
-    place: str
-    detail: str
+    kind: DifferenceKind = Field(description="What differs.")
+    place: str = Field(description="Where it was found.")
+    detail: str = Field(description="What exactly is wrong.")
 
 
 class AuditCounts(Model):
     """How many there are of each."""
 
-    files: int = 0
-    states: int = 0
-    rows: int = 0
-    blocks: int = 0
-    figures: int = 0
-    failed: int = 0
+    files: int = Field(default=0, description="Files in the storage.")
+    states: int = Field(default=0, description="Documents whose ingestion is recorded.")
+    rows: int = Field(default=0, description="Documents in the index.")
+    blocks: int = Field(default=0, description="Blocks in the index.")
+    figures: int = Field(default=0, description="Pictures of documents.")
+    failed: int = Field(default=0, description="Documents whose ingestion failed.")
 
 
 class UnreadableDocument(Model):
     """A document that nobody may read, and how its ingestion stands."""
 
-    doc_id: str
-    filename: str
-    status: str
-    warning: str | None
+    doc_id: str = Field(description="The document.")
+    filename: str = Field(description="Name of the file.")
+    status: str = Field(description="`failed` or `partial`.")
+    warning: str | None = Field(description="What is missing, for people.")
 
 
 class AuditReport(Model):
@@ -308,9 +308,9 @@ class AuditReport(Model):
     """
 
     agrees: bool
-    at: datetime
+    at: datetime = Field(description="When it was made.")
     share: float
-    counts: AuditCounts
+    counts: AuditCounts = Field(description="How many of each kind there are.")
     difference_count: int
     differences: tuple[Difference, ...]
     unreadable: tuple[UnreadableDocument, ...]

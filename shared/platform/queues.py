@@ -10,6 +10,8 @@ from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from pydantic import Field
+
 from shared.platform.calls import QUEUES, STORAGE_LIMITS, calling
 from shared.platform.errors import NotFoundError
 from shared.platform.models import Model
@@ -32,10 +34,10 @@ class PoisonMessage(Model):
         thread_id: of a turn that could not be remembered, or a thread that could not be erased.
     """
 
-    queue: str
-    message_id: str
-    inserted_at: datetime | None
-    dequeue_count: int
+    queue: str = Field(description="The queue that it came from.")
+    message_id: str = Field(description="The message's id.")
+    inserted_at: datetime | None = Field(description="When it came.")
+    dequeue_count: int = Field(description="How often it was tried.")
     blob_name: str | None = None
     function: str | None = None
     thread_id: str | None = None
@@ -44,8 +46,8 @@ class PoisonMessage(Model):
 class PoisonList(Model):
     """Answer of GET /api/maintenance/poison: the oldest 32 of each queue."""
 
-    messages: tuple[PoisonMessage, ...]
-    count: int
+    messages: tuple[PoisonMessage, ...] = Field(description="Events that failed every attempt.")
+    count: int = Field(description="How many.")
 
 
 NEVER = -1  # as `time_to_live`: a message waits as long as the app is down

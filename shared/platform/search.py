@@ -19,8 +19,12 @@ FilterValue = str | int | float | bool | tuple[str, ...] | tuple[int, ...]
 class DateRange(Model):
     """Instants in ISO 8601 with offset; either end may be open. Both ends are included."""
 
-    start: str | None = None
-    end: str | None = None
+    start: str | None = Field(
+        default=None, description="The first moment, in ISO 8601; a bare date means its midnight, UTC."
+    )
+    end: str | None = Field(
+        default=None, description="The last moment, in ISO 8601; a bare date means its midnight, UTC."
+    )
 
 
 Filters = dict[str, FilterValue | DateRange]
@@ -67,8 +71,8 @@ class SearchRequest(Model):
 class FacetValue(Model):
     """How many rows carry one value of a field."""
 
-    value: str
-    count: int
+    value: str = Field(description="The value.")
+    count: int = Field(description="How many.")
 
 
 class SearchPage(Model):

@@ -86,7 +86,7 @@ class Measure(Model):
 
     value: float | None
     of: Count
-    better: Literal["higher", "lower"]
+    better: Literal["higher", "lower"] = Field(description="Which way is better.")
     aim: float | None = None
     met: bool | None = None
 
@@ -94,14 +94,14 @@ class Measure(Model):
 class AnswerCounts(Model):
     """Runs by how they ended, and the things that they are counted by."""
 
-    runs: Count
-    answered: Count
-    abstained: Count
-    failed: Count
-    cancelled: Count
-    asked_back: Count
-    delegated: Count
-    with_warnings: Count
+    runs: Count = Field(description="How many questions were asked.")
+    answered: Count = Field(description="Those with an answer.")
+    abstained: Count = Field(description="Those whose answer the documents did not hold.")
+    failed: Count = Field(description="Those that failed.")
+    cancelled: Count = Field(description="Those that their owner ended.")
+    asked_back: Count = Field(description="Those with a clarifying question.")
+    delegated: Count = Field(description="Those on which sub-agents worked.")
+    with_warnings: Count = Field(description="Those with a warning.")
 
 
 class Ratings(Model):
@@ -118,8 +118,8 @@ class Ratings(Model):
     rated: Count
     average: float | None
     distribution: tuple[Count, Count, Count, Count, Count]
-    thumbs_up: Count
-    thumbs_down: Count
+    thumbs_up: Count = Field(description="Thumbs up.")
+    thumbs_down: Count = Field(description="Thumbs down.")
     reasons: dict[Reason, Count]
     comments: Count
 
@@ -127,23 +127,29 @@ class Ratings(Model):
 class Times(Model):
     """Times of answers in milliseconds, by the nearest rank; those that waited for a person are left out."""
 
-    latency_p50_ms: Count | None
-    latency_p95_ms: Count | None
-    first_token_p50_ms: Count | None
-    first_token_p95_ms: Count | None
+    latency_p50_ms: Count | None = Field(description="Half of all took at most this long, in milliseconds.")
+    latency_p95_ms: Count | None = Field(description="95 % of all took at most this long, in milliseconds.")
+    first_token_p50_ms: Count | None = Field(
+        description="Half of all answers began within this time, in milliseconds."
+    )
+    first_token_p95_ms: Count | None = Field(
+        description="95 % of all answers began within this time, in milliseconds."
+    )
 
 
 class QualityMeasures(Model):
     """The measures. What each counts stands in docs/operate.md."""
 
-    click_through_rate: Measure
-    answers_with_figures: Measure
-    plan_completion: Measure
-    clarification_rate: Measure
-    tool_success: Measure
-    citation_accuracy: Measure
-    abstention_rate: Measure
-    failure_rate: Measure
+    click_through_rate: Measure = Field(description="Answers of which a source was opened.")
+    answers_with_figures: Measure = Field(
+        description="Answers that show a figure where the retrieved pages have one."
+    )
+    plan_completion: Measure = Field(description="Plans that were finished without help.")
+    clarification_rate: Measure = Field(description="Questions that were asked back.")
+    tool_success: Measure = Field(description="Tool calls that worked.")
+    citation_accuracy: Measure = Field(description="Citations that are verified or computed.")
+    abstention_rate: Measure = Field(description="Answers that say that the documents do not hold it.")
+    failure_rate: Measure = Field(description="Questions that failed.")
 
 
 class QualityMetrics(Model):
@@ -157,9 +163,11 @@ class QualityMetrics(Model):
 
     since: datetime
     until: datetime
-    complete: bool
+    complete: bool = Field(
+        description="Whether everything in this time was counted; false if it was too much."
+    )
     project_id: str | None
-    answers: AnswerCounts
-    ratings: Ratings
-    times: Times
-    measures: QualityMeasures
+    answers: AnswerCounts = Field(description="How questions ended.")
+    ratings: Ratings = Field(description="What people said of answers.")
+    times: Times = Field(description="How long answers took.")
+    measures: QualityMeasures = Field(description="Each measure with its aim.")

@@ -105,8 +105,8 @@ class AgentDefinition(Model):
 class AgentView(Model):
     """An agent as those see it who may ask it."""
 
-    name: str
-    description: str
+    name: str = Field(description="What it is called, in `agent` of a question.")
+    description: str = Field(description="What it is for.")
     tools: tuple[str, ...] = Field(description="Tools that it can call.")
     proof: Literal["required", "optional"] = Field(
         description="`required`: it states only what documents prove."
@@ -116,4 +116,4 @@ class AgentView(Model):
 class AgentList(Model):
     """The agents that the caller may ask, by name."""
 
-    agents: tuple[AgentView, ...]
+    agents: tuple[AgentView, ...] = Field(description="The agents.")

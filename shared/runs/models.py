@@ -93,12 +93,12 @@ ChildStatus = Literal["running", "done", "partial", "failed", "late"]
 class ToolUse(Model):
     """One call of a tool by a sub-agent; never its content."""
 
-    turn: Count
-    tool: str
-    success: bool
-    result_count: Count = 0
-    duration_ms: Count = 0
-    error_type: str | None = None
+    turn: Count = Field(description="In which turn it was called, counted from 0.")
+    tool: str = Field(description="Name of the tool.")
+    success: bool = Field(description="Whether it worked.")
+    result_count: Count = Field(default=0, description="How many results.")
+    duration_ms: Count = Field(default=0, description="How long it took, in milliseconds.")
+    error_type: str | None = Field(default=None, description="Code of the error; null if there is none.")
 
 
 class SubagentView(Model):
@@ -112,22 +112,22 @@ class SubagentView(Model):
         warnings: in words.
     """
 
-    child_id: str
-    profile: ProfileName
+    child_id: str = Field(description="The sub-agent's id.")
+    profile: ProfileName = Field(description="What kind of sub-agent it is.")
     badge: str
-    status: ChildStatus
+    status: ChildStatus = Field(description="How far it is.")
     reason_codes: tuple[ReasonCode, ...] = ()
     reasons: tuple[str, ...] = ()
-    started_at: datetime | None = None
-    ended_at: datetime | None = None
-    turns: Count = 0
-    tokens: Count = 0
-    cost_usd: float = 0.0
-    tool_calls: tuple[ToolUse, ...] = ()
+    started_at: datetime | None = Field(default=None, description="When it began; null until then.")
+    ended_at: datetime | None = Field(default=None, description="When it ended; null until then.")
+    turns: Count = Field(default=0, description="How many turns it took.")
+    tokens: Count = Field(default=0, description="Tokens that its model calls used.")
+    cost_usd: float = Field(default=0.0, description="What its model calls cost, in US dollars.")
+    tool_calls: tuple[ToolUse, ...] = Field(default=(), description="Its tool calls.")
     doc_ids: tuple[str, ...] = ()
     claims: Count = 0
     proved: Count = 0
-    uncertainty: tuple[str, ...] = ()
+    uncertainty: tuple[str, ...] = Field(default=(), description="What it could not settle.")
     warnings: tuple[str, ...] = ()
 
 
@@ -168,9 +168,9 @@ class ClarificationOption(Model):
 class Clarification(Model):
     """What was asked. It waits for an answer until `expires_at`."""
 
-    question: str
-    options: tuple[ClarificationOption, ...]
-    expires_at: datetime
+    question: str = Field(description="What is asked.")
+    options: tuple[ClarificationOption, ...] = Field(description="What can be chosen.")
+    expires_at: datetime = Field(description="Until then it can be answered.")
 
 
 class ClarificationAnswer(Model):
@@ -245,7 +245,7 @@ class FeedbackBody(Model):
 class Feedback(FeedbackBody):
     """The same as it is kept, with the run: when it was given, with zone."""
 
-    given_at: datetime
+    given_at: datetime = Field(description="When it was said.")
 
 
 class SourceOpened(Model):
@@ -321,10 +321,12 @@ class RunAnswer(Model):
         tokens: that all models read and wrote for it, as far as they said.
     """
 
-    run_id: str
+    run_id: str = Field(description="The run.")
     text: str
     language: str = "en"
-    citations: tuple[Citation, ...] = ()
+    citations: tuple[Citation, ...] = Field(
+        default=(), description="Quotations with their places, in the order of their numbers."
+    )
     abstained: bool = False
     missing: str = ""
     next_step: str = ""
@@ -397,20 +399,26 @@ class RunView(Model):
     `sub_agents` as soon as there are any, also while they work.
     """
 
-    run_id: str
-    thread_id: str
-    question: str
-    status: RunStatus
-    created_at: datetime
-    finished_at: datetime | None = None
-    error: str | None = None
-    error_type: str | None = None
-    todo: tuple[TodoItem, ...] = ()
-    answer: RunAnswer | None = None
-    sub_agents: tuple[SubagentView, ...] = ()
-    clarification: Clarification | None = None
-    feedback: Feedback | None = None
-    events_url: str
+    run_id: str = Field(description="The run.")
+    thread_id: str = Field(description="The thread.")
+    question: str = Field(description="The question, as it was asked.")
+    status: RunStatus = Field(description="How far it is.")
+    created_at: datetime = Field(description="When it began.")
+    finished_at: datetime | None = Field(default=None, description="When it ended; null until then.")
+    error: str | None = Field(default=None, description="Why it failed, for people; null if it did not.")
+    error_type: str | None = Field(default=None, description="Code of the error; null if there is none.")
+    todo: tuple[TodoItem, ...] = Field(default=(), description="The plan, a step each.")
+    answer: RunAnswer | None = Field(default=None, description="The answer, once it is committed.")
+    sub_agents: tuple[SubagentView, ...] = Field(
+        default=(), description="Sub-agents that work or worked on it."
+    )
+    clarification: Clarification | None = Field(
+        default=None, description="The question that waits for an answer; null if none does."
+    )
+    feedback: Feedback | None = Field(
+        default=None, description="What its owner says of the answer; null if nothing."
+    )
+    events_url: str = Field(description="Where its events are streamed.")
 
 
 # As long as an identity provider's token tells the same groups: Entra ID's end after 60 to 90 minutes.

@@ -70,12 +70,12 @@ class QuestionPlan(Model):
 class TodoItem(Model):
     """One item of the todo list of a run. `position` counts from 1."""
 
-    position: int
-    description: str
-    acceptance_criteria: str
-    dependencies: tuple[int, ...] = ()
-    status: TodoStatus = "pending"
-    attempts: int = 0
+    position: int = Field(description="Place in the list, counted from 1.")
+    description: str = Field(description="What is to be done.")
+    acceptance_criteria: str = Field(description="When it counts as done.")
+    dependencies: tuple[int, ...] = Field(default=(), description="Positions of the steps that come before.")
+    status: TodoStatus = Field(default="pending", description="How far the step is.")
+    attempts: int = Field(default=0, description="How often it was tried.")
 
 
 Todo = tuple[TodoItem, ...]

@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Literal, TypeVar
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from shared.platform.errors import (
     CallTimeoutError,
@@ -91,12 +91,14 @@ class ControlView(Model):
 
     circuit: Circuit = "closed"
     circuit_closed: bool = True
-    opened_at: datetime | None = None
+    opened_at: datetime | None = Field(
+        default=None, description="When the circuit breaker opened; null while it is closed."
+    )
     outcomes: Count = 0
     failures: Count = 0
     active: Count = 0
     waiting: Count = 0
-    max_active: Count = 0
+    max_active: Count = Field(default=0, description="How many may work at the same time.")
     free: Count = 0
 
 

@@ -90,18 +90,18 @@ class ProfileMetrics(Model):
         fallbacks_main_agent: children that brought nothing, so that the main agent wrote without them.
     """
 
-    profile: ProfileName
+    profile: ProfileName = Field(description="What kind of sub-agent it is.")
     delegations: Count
     delegate_rate: Share
-    children: Count
+    children: Count = Field(description="How many sub-agents worked.")
     success_rate: Share | None
     timeout_rate: Share | None
-    latency_p50_ms: Count | None
-    latency_p95_ms: Count | None
-    tokens: Count
-    cost_usd: float
-    claims: Count
-    proved: Count
+    latency_p50_ms: Count | None = Field(description="Half of all took at most this long, in milliseconds.")
+    latency_p95_ms: Count | None = Field(description="95 % of all took at most this long, in milliseconds.")
+    tokens: Count = Field(description="Tokens that its model calls used.")
+    cost_usd: float = Field(description="What its model calls cost, in US dollars.")
+    claims: Count = Field(description="Statements that they brought.")
+    proved: Count = Field(description="Those with a verified quotation.")
     citation_coverage: Share | None
     fallbacks_reduced_profile: Count
     fallbacks_main_agent: Count
@@ -119,7 +119,9 @@ class SubagentMetrics(Model):
 
     since: datetime
     until: datetime
-    complete: bool
+    complete: bool = Field(
+        description="Whether everything in this time was counted; false if it was too much."
+    )
     decisions: Count
     delegated: Count
     deferred: Count

@@ -56,17 +56,17 @@ class SummaryRequest(Model):
 class Finding(Model):
     """A statement and the quotation that proves it. `citation.n` counts within the result that holds it."""
 
-    text: str
-    citation: Citation
+    text: str = Field(description="The statement.")
+    citation: Citation = Field(description="The quotation that proves it.")
 
 
 class Metric(Model):
     """A number that a document states. `value` stands in the quotation as it is written here."""
 
-    name: str
-    value: str
-    unit: str | None = None
-    citation: Citation
+    name: str = Field(description="What is measured.")
+    value: str = Field(description="The number, as the document prints it.")
+    unit: str | None = Field(default=None, description="Unit, as the document prints it.")
+    citation: Citation = Field(description="The quotation that proves it.")
 
 
 class DocumentPlan(Model):
@@ -129,10 +129,10 @@ class DocumentResult(Model):
 class SummarisedDocument(Model):
     """How it went with one document. Not found and not allowed look the same: only the id is shown."""
 
-    doc_id: str
-    filename: str = ""
-    status: DocumentOutcome
-    warning: str | None = None
+    doc_id: str = Field(description="The document.")
+    filename: str = Field(default="", description="Name of the file.")
+    status: DocumentOutcome = Field(description="How far it is.")
+    warning: str | None = Field(default=None, description="What is missing, for people.")
 
 
 class SummaryResult(Model):
@@ -144,11 +144,17 @@ class SummaryResult(Model):
     """
 
     summary: str = ""
-    key_findings: tuple[Finding, ...] = ()
-    metrics: tuple[Metric, ...] = ()
-    tags: tuple[str, ...] = ()
-    citations: tuple[Citation, ...] = ()
-    documents: tuple[SummarisedDocument, ...] = ()
+    key_findings: tuple[Finding, ...] = Field(
+        default=(), description="What matters most, each with its proof."
+    )
+    metrics: tuple[Metric, ...] = Field(default=(), description="Numbers that the documents state.")
+    tags: tuple[str, ...] = Field(default=(), description="Categories of what was summarised.")
+    citations: tuple[Citation, ...] = Field(
+        default=(), description="Quotations with their places, in the order of their numbers."
+    )
+    documents: tuple[SummarisedDocument, ...] = Field(
+        default=(), description="How it went with each document."
+    )
     warnings: tuple[str, ...] = ()
 
 
@@ -165,11 +171,11 @@ class SummaryEnd(Model):
 class ChildView(Model):
     """How far one document is. `windows` is 0 until it was looked at."""
 
-    doc_id: str
-    filename: str = ""
-    status: DocumentProgress
-    windows: int = 0
-    windows_done: int = 0
+    doc_id: str = Field(description="The document.")
+    filename: str = Field(default="", description="Name of the file.")
+    status: DocumentProgress = Field(description="How far it is.")
+    windows: int = Field(default=0, description="How many parts it is read in; 0 until that is known.")
+    windows_done: int = Field(default=0, description="How many parts are read.")
 
 
 class SummaryView(Model):
@@ -179,40 +185,40 @@ class SummaryView(Model):
         progress: 0-1, by windows read.
     """
 
-    summary_id: str
-    status: SummaryStatus
-    focus: str = ""
-    language: str | None = None
-    created_at: datetime
-    finished_at: datetime | None = None
+    summary_id: str = Field(description="The summary.")
+    status: SummaryStatus = Field(description="How far it is.")
+    focus: str = Field(default="", description="The question that it looks at above all; may be empty.")
+    language: str | None = Field(default=None, description="ISO 639-1 code of its language.")
+    created_at: datetime = Field(description="When it began.")
+    finished_at: datetime | None = Field(default=None, description="When it ended; null until then.")
     progress: float = 0.0
-    children: tuple[ChildView, ...] = ()
-    result: SummaryResult | None = None
-    error: str | None = None
-    error_type: str | None = None
-    status_url: str
+    children: tuple[ChildView, ...] = Field(default=(), description="How far each document is.")
+    result: SummaryResult | None = Field(default=None, description="The summary, once it is completed.")
+    error: str | None = Field(default=None, description="Why it failed, for people; null if it did not.")
+    error_type: str | None = Field(default=None, description="Code of the error; null if there is none.")
+    status_url: str = Field(description="Where to see how far it is.")
 
 
 class SummaryItem(Model):
     """A summary in a list. Its result: GET /api/summaries/{summary_id}."""
 
-    summary_id: str
-    status: SummaryStatus
-    focus: str
-    language: str | None
-    document_count: int
-    created_at: datetime
-    finished_at: datetime | None
-    error_type: str | None
-    status_url: str
+    summary_id: str = Field(description="The summary.")
+    status: SummaryStatus = Field(description="How far it is.")
+    focus: str = Field(description="The question that it looks at above all; may be empty.")
+    language: str | None = Field(description="ISO 639-1 code of its language.")
+    document_count: int = Field(description="How many documents it is about.")
+    created_at: datetime = Field(description="When it began.")
+    finished_at: datetime | None = Field(description="When it ended; null until then.")
+    error_type: str | None = Field(description="Code of the error; null if there is none.")
+    status_url: str = Field(description="Where to see how far it is.")
 
 
 class SummaryList(Model):
     """Answer of GET /api/summaries, newest first."""
 
-    summaries: tuple[SummaryItem, ...]
-    count: int
-    cursor: str | None = None
+    summaries: tuple[SummaryItem, ...] = Field(description="The summaries of this page.")
+    count: int = Field(description="How many.")
+    cursor: str | None = Field(default=None, description="Leads to the next page; null at the end.")
 
 
 class WindowFinding(Model):

@@ -20,7 +20,7 @@ class ActivityParty(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="allow", defer_build=True)
 
-    id: str = Field(min_length=1, max_length=1024)
+    id: str = Field(min_length=1, max_length=1024, description="Id in the channel.")
 
 
 class ChannelActivity(BaseModel):
@@ -38,8 +38,12 @@ class ChannelActivity(BaseModel):
 
     type: str = Field(min_length=1, max_length=1024)
     id: str | None = Field(default=None, min_length=1, max_length=1024)
-    channel_id: str = Field(alias="channelId", min_length=1, max_length=1024)
-    service_url: str = Field(alias="serviceUrl", min_length=1, max_length=1024)
+    channel_id: str = Field(
+        alias="channelId", min_length=1, max_length=1024, description="The channel, such as `msteams`."
+    )
+    service_url: str = Field(
+        alias="serviceUrl", min_length=1, max_length=1024, description="Where the answer is sent."
+    )
     conversation: ActivityParty
 
 

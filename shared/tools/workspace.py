@@ -49,8 +49,8 @@ class WorkspaceFile(Model):
 class WorkspaceList(Model):
     """The caller's files, by name."""
 
-    files: tuple[WorkspaceFile, ...]
-    count: int
+    files: tuple[WorkspaceFile, ...] = Field(description="Files in the storage.")
+    count: int = Field(description="How many.")
 
 
 class Workspace:

@@ -1,10 +1,7 @@
 """The OpenAPI 3.1 description, made from the registry of calls and the models that they name. Pure."""
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI
@@ -56,13 +53,6 @@ def _described(schema: Json, said: Mapping[str, str]) -> Json:
         for name, field in schema["properties"].items()
     }
     return {**schema, "properties": properties}
-
-
-@cache
-def field_words() -> Mapping[str, str]:
-    """What fields mean whose model says nothing of them: by `Model.field`, or by `field` in any model."""
-    words: dict[str, str] = json.loads(Path(__file__).with_name("fields.json").read_text(encoding="utf-8"))
-    return words
 
 
 VERSION = "0.1.0"  # as pyproject.toml
@@ -283,12 +273,7 @@ def _schemas_of(operations: Sequence[Operation]) -> tuple[dict[tuple[Shape, Json
         list(wanted), ref_template="#/components/schemas/{model}", schema_generator=_Schemas
     )
     made: dict[str, Json] = definitions["$defs"]
-    known = field_words()
-    described = {}
-    for model, schema in made.items():
-        names = schema.get("properties", {})
-        said = {name: known.get(f"{model}.{name}", known.get(name, "")) for name in names}
-        described[model] = _described(attributed(schema), {name: text for name, text in said.items() if text})
+    described = {model: attributed(schema) for model, schema in made.items()}
     return references, described  # type: ignore[return-value]
 
 
