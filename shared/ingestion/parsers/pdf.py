@@ -19,7 +19,7 @@ from shared.ingestion.parsers.context import ParseContext
 from shared.ingestion.parsers.ocr import DPI, Recognised
 from shared.ingestion.parsers.pdf_content import HYPHEN_MARK, PageContent, TaggedHeading
 from shared.ingestion.parsers.pdf_drawings import Drawing, covering_picture
-from shared.ingestion.parsers.pdf_figures import PageFigure, line_region, page_figures, render_region
+from shared.ingestion.parsers.pdf_figures import PageFigure, page_figures, render_region
 from shared.ingestion.parsers.pdf_forms import with_filled
 from shared.ingestion.parsers.pdf_furniture import without_furniture
 from shared.ingestion.parsers.pdf_geometry import Region, region_of, rendered
@@ -28,12 +28,14 @@ from shared.ingestion.parsers.pdf_lines import (
     HyphenRule,
     Line,
     ParagraphRule,
+    line_region,
     page_lines,
     paragraph_element,
     paragraph_text,
     split_groups,
 )
 from shared.ingestion.parsers.pdf_page_tables import read_tables
+from shared.ingestion.parsers.pdf_reading_order import in_reading_order
 from shared.ingestion.parsers.pdf_tables import Table, place_tables
 from shared.ingestion.parsers.pdfium_forms import open_form
 from shared.ingestion.parsers.pdfium_objects import has_hidden_text
@@ -207,11 +209,12 @@ class _Reader:
             sheet = Sheet(page, page_number, content)
             lines = page_lines(content.lines, page_number)
             self.tables[page_number] = read_tables(content, lines)
+            tables = [table.box for table in self.tables[page_number]]
+            lines = in_reading_order(lines, tables)
             if content.fields:
                 lines = with_filled(lines, content.fields, page_number)
             if content.headings:
                 self.tags[page_number] = content.headings
-            tables = [table.box for table in self.tables[page_number]]
             self.pictures.read(sheet, lines, tables)
         except pypdfium2.PdfiumError:
             self._unreadable.append(page_number)

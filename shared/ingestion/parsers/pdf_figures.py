@@ -14,7 +14,7 @@ from shared.ingestion.parsers.context import MAX_SIDE_PX
 from shared.ingestion.parsers.pdf_content import PageContent
 from shared.ingestion.parsers.pdf_drawings import Drawing, joined_drawings, page_drawings
 from shared.ingestion.parsers.pdf_geometry import Region, pixels_of, rendered
-from shared.ingestion.parsers.pdf_lines import Line
+from shared.ingestion.parsers.pdf_lines import Line, line_region
 from shared.ingestion.parsers.pdf_tables import joined_rules, page_rules
 
 if TYPE_CHECKING:
@@ -111,16 +111,6 @@ class FigureText:
     def _is_label(self, line: Line) -> bool:
         is_short = len(line.text.split()) <= _MAX_LABEL_WORDS
         return is_short and line not in self._running and not _CAPTION.match(line.text)
-
-
-def line_region(line: Line) -> Region:
-    """Its bounds; those of turned text come in any order."""
-    return Region(
-        min(line.left, line.right),
-        min(line.bottom, line.top),
-        max(line.left, line.right),
-        max(line.bottom, line.top),
-    )
 
 
 def _running_lines(lines: Sequence[Line]) -> set[Line]:

@@ -14,6 +14,7 @@ from statistics import median
 
 from shared.documents.models import Element
 from shared.ingestion.parsers.pdf_content import HYPHEN_MARK, TextLine, Word
+from shared.ingestion.parsers.pdf_geometry import Region
 
 _WORD = re.compile(r"\w+(?:-\w+)*")
 _BROKEN = re.compile(rf"((?<!\w)\w+|){HYPHEN_MARK}\s*(\w*)")
@@ -78,6 +79,16 @@ def line_of(line: TextLine, page_number: int) -> Line:
         top=first.top,
         bottom=last.bottom,
         words=line.words,
+    )
+
+
+def line_region(line: Line) -> Region:
+    """Its bounds; those of turned text come in any order."""
+    return Region(
+        min(line.left, line.right),
+        min(line.bottom, line.top),
+        max(line.left, line.right),
+        max(line.bottom, line.top),
     )
 
 

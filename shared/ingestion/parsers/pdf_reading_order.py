@@ -1,0 +1,154 @@
+"""The order in which the lines of a PDF page are read, by where they stand. Pure.
+
+A page is cut along its free strips, again and again: what stands above is read first, and what stands on the
+left. Where several cuts are possible, the one wins that tears the order of the content apart least: cards in
+rows stay in rows, columns stay columns. What no strip parts keeps the order of the content.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, pairwise
+from typing import NamedTuple
+
+from shared.ingestion.parsers.pdf_geometry import Region
+from shared.ingestion.parsers.pdf_lines import Line, line_region
+
+_SPACING = 0.9  # font sizes between two lines of one block: less than between two paragraphs set apart
+_SAME_ROW = 0.5  # of the font size: base lines of one row
+_MIN_STRIP = 0.6  # of the font size: a vertical strip; blanks within text are narrower
+_TIGHT = 0.2  # of the font size: boxes of letters reach that far into the space above and below
+_MAX_BLOCKS = 400  # a page with more is a drawing
+_RIGHT_TO_LEFT = range(0x590, 0x900)  # Hebrew, Arabic, Syriac
+_SAMPLE_CHARS = 2000
+
+
+class _Block(NamedTuple):
+    """Lines that follow each other in the content and on the page, and its place in the content."""
+
+    place: int
+    lines: tuple[Line, ...]
+    box: Region
+
+
+def in_reading_order(lines: Sequence[Line], tables: Sequence[Region] = ()) -> list[Line]:
+    """Return the lines of a page in the order in which they are read.
+
+    Args:
+        lines: in the order of the content.
+        tables: parts of the page that are not cut.
+    """
+    blocks = list(_blocks(lines, tables))
+    if len(blocks) < 2 or len(blocks) > _MAX_BLOCKS or _is_right_to_left(lines):
+        return list(lines)
+    size = sorted(line.size for line in lines)[len(lines) // 2]
+    return [line for block in _ordered(blocks, size) for line in block.lines]
+
+
+def _is_right_to_left(lines: Sequence[Line]) -> bool:
+    letters = [letter for letter in "".join(line.text for line in lines)[:_SAMPLE_CHARS] if letter.isalpha()]
+    return 2 * sum(ord(letter) in _RIGHT_TO_LEFT for letter in letters) > len(letters)
+
+
+def _blocks(lines: Sequence[Line], tables: Sequence[Region]) -> Iterator[_Block]:
+    """The lines in blocks, those of one table in one."""
+    open_tables: dict[int, list[Line]] = {}
+    blocks: list[list[Line]] = []
+    for line in lines:
+        box = line_region(line)
+        table = next((place for place, region in enumerate(tables) if _is_within(box, region)), None)
+        if table is not None and table in open_tables:
+            open_tables[table].append(line)
+            continue
+        is_next = table is None and blocks and blocks[-1] not in open_tables.values()
+        if is_next and _goes_on(blocks[-1], line):
+            blocks[-1].append(line)
+            continue
+        blocks.append([line])
+        if table is not None:
+            open_tables[table] = blocks[-1]
+    for place, block in enumerate(blocks):
+        yield _Block(place, tuple(block), _box(block))
+
+
+def _is_within(box: Region, table: Region) -> bool:
+    return table.holds((box.left + box.right) / 2, (box.bottom + box.top) / 2)
+
+
+def _goes_on(block: Sequence[Line], line: Line) -> bool:
+    """Whether a line stands right below a block, or continues its last row."""
+    before = block[-1]
+    if line.column != before.column:
+        return False
+    if abs(before.bottom - line.bottom) <= _SAME_ROW * line.size:
+        return line.left >= before.left
+    overlaps = any(
+        line.left < other.right and line.right > other.left
+        for other in block
+        if abs(before.bottom - other.bottom) <= _SAME_ROW * line.size
+    )
+    return line.top < before.top and before.bottom - line.top <= _SPACING * line.size and overlaps
+
+
+def _box(lines: Sequence[Line]) -> Region:
+    box = line_region(lines[0])
+    for line in lines[1:]:
+        box = box.joined(line_region(line))
+    return box
+
+
+def _ordered(blocks: list[_Block], size: float) -> list[_Block]:
+    """The blocks, in the order of the content at first, as they are read."""
+    parts = [blocks]
+    result: list[_Block] = []
+    while parts:
+        part = parts.pop()
+        cut = _best_cut(part, size)
+        if cut is None:
+            result += part
+        else:
+            parts += [
+                [block for block in part if block.place not in cut],
+                [block for block in part if block.place in cut],
+            ]
+    return result
+
+
+def _best_cut(blocks: Sequence[_Block], size: float) -> set[int] | None:
+    """The places of the blocks that are read first; None where no strip parts them."""
+    down = sorted(blocks, key=lambda block: -block.box.top)
+    across = sorted(blocks, key=lambda block: block.box.left)
+    tight = _TIGHT * size
+    rows = [(-block.box.top + tight, -block.box.bottom - tight) for block in down]
+    columns = [(block.box.left, block.box.right) for block in across]
+    found = [
+        *((*cut, down) for cut in _cuts(down, rows, 0.0)),
+        *((*cut, across) for cut in _cuts(across, columns, _MIN_STRIP * size)),
+    ]
+    if not found:
+        return None
+    _, _, count, order = max(found, key=lambda cut: cut[:2])
+    return {block.place for block in order[:count]}
+
+
+def _cuts(
+    blocks: Sequence[_Block], spans: Sequence[tuple[float, float]], least: float
+) -> Iterator[tuple[int, float, int]]:
+    """The free strips along one axis.
+
+    Args:
+        blocks, spans: what stands there, in the order of the axis, and from where to where.
+
+    Yields:
+        How often the content goes from one side to the other (negative), the width, the blocks before it.
+    """
+    ranks = {block.place: rank for rank, block in enumerate(blocks)}
+    changes = [0] * (len(blocks) + 1)
+    for one, other in pairwise(sorted(ranks)):
+        first, last = sorted((ranks[one], ranks[other]))
+        changes[first + 1] += 1
+        changes[last + 1] -= 1
+    jumps = list(accumulate(changes))
+    reached = spans[0][1]
+    for count in range(1, len(blocks)):
+        if spans[count][0] - reached > least:
+            yield -jumps[count], spans[count][0] - reached, count
+        reached = max(reached, spans[count][1])
