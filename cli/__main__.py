@@ -3,12 +3,15 @@
 Every failure is a message, never a traceback; GROUNDWORK_DEBUG=1 shows where.
 """
 
-import argparse
 import io
 import os
 import sys
 import traceback
 from collections.abc import Sequence
+from contextlib import closing
+from typing import cast
+
+import typer
 
 from cli import (
     ask,
@@ -24,56 +27,57 @@ from cli import (
     users,
     workspace,
 )
-from cli.api import Api
-from cli.commands import Tree
-from cli.completion import register as register_completion
-from cli.errors import DONE, FAILED, INTERRUPTED, CommandError
+from cli.commands import Surroundings, perform
+from cli.completion import complete, shell_instruction
+from cli.errors import FAILED, INTERRUPTED, CommandError
 from cli.terminal import Terminal
 
-_WITHOUT_APP = ("login", "logout", "completion")
+# Importing a module adds its commands.
+_MODULES = (
+    ask,
+    check,
+    documents,
+    identity,
+    libraries,
+    metrics,
+    runs,
+    searching,
+    threads,
+    uploading,
+    users,
+    workspace,
+)
 _PIPE_CLOSED = 141  # as shells count: 128 + SIGPIPE
-
-
-def command_tree() -> Tree:
-    """Every command, in the order in which help shows them."""
-    tree = Tree()
-    for module in (
-        identity,
-        ask,
-        workspace,
-        uploading,
-        documents,
-        threads,
-        runs,
-        searching,
-        libraries,
-        metrics,
-        users,
-        check,
-    ):
-        module.register(tree)
-    register_completion(tree)
-    return tree
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command. Returns the exit code (cli/errors.py, docs/command-line.md)."""
     _accept_all_letters()
-    given = command_tree().parse(sys.argv[1:] if arguments is None else arguments)
-    terminal = Terminal.standard(as_json=getattr(given, "json", False))
+    if instruction := shell_instruction():
+        return complete(instruction)
+    surroundings = Surroundings(identity.connect)
     try:
-        return _run(terminal, given)
-    except CommandError as failed:
-        return _tell(terminal, failed)
-    except KeyboardInterrupt:
+        with closing(surroundings):
+            return perform(sys.argv[1:] if arguments is None else arguments, surroundings)
+    except typer.Exit as ended:  # after help or the version
+        return ended.exit_code
+    except (Exception, KeyboardInterrupt) as failed:  # noqa: BLE001  # the last place to make it a message
+        return _report(surroundings.terminal, failed)
+
+
+def _report(terminal: Terminal, failed: BaseException) -> int:
+    """Turn an exception into a message and an exit code."""
+    if isinstance(failed, KeyboardInterrupt):
         terminal.note("Interrupted.", "yellow")
         return INTERRUPTED
-    except BrokenPipeError:
+    if isinstance(failed, BrokenPipeError):
         # The reader of the output has seen enough. Python would complain again as it ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _PIPE_CLOSED
-    except Exception as failed:  # noqa: BLE001  # the last place where it can become a message
-        return _tell(terminal, _in_words(failed))
+    if isinstance(failed, typer.TyperException):
+        cast(typer.BadParameter, failed).show()  # shows the usage, as all errors of parsing do
+        return FAILED
+    return _tell(terminal, failed if isinstance(failed, CommandError) else _in_words(failed))
 
 
 def _accept_all_letters() -> None:
@@ -83,7 +87,7 @@ def _accept_all_letters() -> None:
             stream.reconfigure(errors="replace")
 
 
-def _in_words(failed: Exception) -> CommandError:
+def _in_words(failed: BaseException) -> CommandError:
     if os.environ.get("GROUNDWORK_DEBUG") == "1":
         traceback.print_exc()
     if isinstance(failed, OSError):
@@ -92,18 +96,6 @@ def _in_words(failed: Exception) -> CommandError:
     message = f"Something unexpected happened ({type(failed).__name__})."
     hints = ("Does GROUNDWORK_URL name an app of this version?", "GROUNDWORK_DEBUG=1 shows where it was.")
     return CommandError(message, *hints)
-
-
-def _run(terminal: Terminal, given: argparse.Namespace) -> int:
-    if given.words in _WITHOUT_APP:
-        return given.perform(None, terminal, given) or DONE
-    url = identity.wanted_url(given)
-    with Api(url, identity.token_for(url), lambda seconds, why: _wait(terminal, seconds, why)) as api:
-        return given.perform(api, terminal, given) or DONE
-
-
-def _wait(terminal: Terminal, seconds: float, why: str) -> None:
-    terminal.note(f"{why} Waiting {seconds:.0f} s.", "yellow")
 
 
 def _tell(terminal: Terminal, failed: CommandError) -> int:

@@ -1,6 +1,5 @@
 """The HTTP API for the command line: one client, errors as the API words them, waits when it says to."""
 
-import json
 import os
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
@@ -9,6 +8,7 @@ from typing import Any, Self
 from urllib.parse import quote, urlsplit
 
 import httpx
+from httpx_sse import EventSource
 
 from cli.errors import CommandError, NoConnectionError
 
@@ -36,21 +36,15 @@ class Event:
     data: dict[str, Any]
 
 
-def read_events(lines: Iterator[str]) -> Iterator[Event | None]:
-    """Server-sent events; None for each comment, which tells that the connection lives.
+def read_events(response: httpx.Response) -> Iterator[Event]:
+    """Yield the complete events of a stream.
 
-    An event that breaks off, at the end of a connection, is none: it comes again.
+    Raises:
+        httpx.TransportError: the connection broke, or the response is no event stream.
     """
-    fields: dict[str, str] = {}
-    for line in lines:
-        if line.startswith(":"):
-            yield None
-        elif line:
-            name, _, value = line.partition(":")
-            fields[name] = value.removeprefix(" ")
-        elif "data" in fields:
-            yield Event(int(fields.get("id", 0)), fields.get("event", ""), json.loads(fields["data"]))
-            fields = {}
+    for event in EventSource(response).iter_sse():
+        if event.data:  # a comment after an event with an id makes an event without data
+            yield Event(int(event.id or 0), event.event, event.json())
 
 
 class _Bearer(httpx.Auth):
@@ -141,7 +135,7 @@ class Api:
     def events(
         self, method: str, path: str, *, after: int = 0, body: Any = None, key: str = ""
     ) -> Iterator[tuple[httpx.Headers, Event | None]]:
-        """One stream to its end: the answer's headers with each event; None for a comment.
+        """Yield a stream's events to its end, each with the response's headers; first None, once connected.
 
         Args:
             after: the number of the last event that was seen.
@@ -157,7 +151,8 @@ class Api:
         while True:
             with self._client.stream(method, path, json=body, headers=headers) as stream:
                 if stream.status_code in _OK:
-                    for event in read_events(stream.iter_lines()):
+                    yield stream.headers, None
+                    for event in read_events(stream):
                         yield stream.headers, event
                     return
                 stream.read()
@@ -190,11 +185,15 @@ class Api:
             "Is it running? `make run` starts a local stack; GROUNDWORK_URL says where to look.",
         )
 
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._client.close()
+        self.close()
 
     def _has_waited(self, answered: httpx.Response, until: float) -> bool:
         """Whether the app said when to come again, and that moment has come."""

@@ -3,14 +3,15 @@
 What a run asks back is asked of the person at the terminal; Ctrl-C ends the run, not only the display.
 """
 
-import argparse
 import uuid
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from cli.answers import print_answer
 from cli.api import Api, Event, segment
-from cli.commands import Tree, program_name
+from cli.commands import Call, QuietOption, app, option, program_name
 from cli.documents import resolve
 from cli.errors import ASKED_BACK, DONE, INTERRUPTED, NO_ANSWER, CommandError
 from cli.following import RunStream
@@ -37,52 +38,48 @@ class Asking:
     answered: str = ""
 
 
-def register(tree: Tree) -> None:
-    """The commands of this file."""
-    asking = tree.leaf("ask", ask, "ask a question and show the answer as it is written")
-    asking.add_argument("question", help="`-` reads it from standard input")
-    asking.add_argument("--thread", metavar="ID", help="continue a thread; `last` is the newest one")
-    asking.add_argument("--deep", action="store_true", help="take more time; use sub-agents if they help")
-    asking.add_argument("--agent", metavar="NAME", help="ask an agent; `agents` lists them")
-    asking.add_argument("--project", metavar="ID", help="only documents of a project")
-    asking.add_argument("--doc", action="append", metavar="DOC", help="only this document; may be repeated")
-    asking.add_argument("--quiet", action="store_true", help="hide the progress")
-    tree.leaf("agents", list_agents, "list the agents that you can ask")
-
-
-def list_agents(api: Api, terminal: Terminal, given: argparse.Namespace) -> None:
-    """Print name and description of each agent that `--agent` takes."""
-    del given
-    agents = api.call("GET", "/agents")["agents"]
-    if terminal.as_json:
-        terminal.json(agents)
+@app.add("agents")
+def list_agents(call: Call) -> None:
+    """List the agents that you can ask."""
+    agents = call.api.call("GET", "/agents")["agents"]
+    if call.terminal.as_json:
+        call.terminal.json(agents)
         return
     for agent in agents:
-        terminal.say(agent["name"], "bold")
-        terminal.say(f"    {agent['description']}")
+        call.terminal.say(agent["name"], "bold")
+        call.terminal.say(f"    {agent['description']}")
     if not agents:
-        terminal.say("There are no agents that you can ask.")
+        call.terminal.say("There are no agents that you can ask.")
 
 
-def ask(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
-    """Ask; 0 with an answer, 3 when the documents have none, 4 when the run waits for a choice.
-
-    Raises:
-        CommandError: the question was refused, or the run failed.
-    """
-    body: dict[str, Any] = {"question": _question(given.question), "deep": given.deep}
-    if given.thread:
-        body["thread_id"] = thread_id_of(api, given.thread)
-    if given.project:
-        body["project_id"] = given.project
-    if given.agent:
-        body["agent"] = given.agent
-    if given.doc:
-        body["doc_ids"] = [resolve(api, name) for name in given.doc]
-    display = ProgressDisplay(terminal, is_quiet=given.quiet)
+@app.add("ask")
+def ask(
+    call: Call,
+    question: Annotated[str, typer.Argument(metavar="QUESTION", help="`-` reads it from standard input")],
+    *,
+    thread: Annotated[
+        str | None, option("--thread", "ID", "continue a thread; `last` is the newest one")
+    ] = None,
+    deep: Annotated[bool, typer.Option("--deep", help="take more time; use sub-agents if they help")] = False,
+    agent: Annotated[str | None, option("--agent", "NAME", "ask an agent; `agents` lists them")] = None,
+    project: Annotated[str | None, option("--project", "ID", "only documents of a project")] = None,
+    doc: Annotated[list[str] | None, option("--doc", "DOC", "only this document; may be repeated")] = None,
+    quiet: QuietOption = False,
+) -> int:
+    """Ask a question and show the answer as it is written."""
+    body: dict[str, Any] = {"question": _question(question), "deep": deep}
+    if thread:
+        body["thread_id"] = thread_id_of(call.api, thread)
+    if project:
+        body["project_id"] = project
+    if agent:
+        body["agent"] = agent
+    if doc:
+        body["doc_ids"] = [resolve(call.api, name) for name in doc]
+    display = ProgressDisplay(call.terminal, is_quiet=quiet)
     # One key for all tries: a start that is repeated is the same run.
-    stream = RunStream(api, body, key=uuid.uuid4().hex, on_trouble=display.trouble)
-    return follow(Asking(api, terminal, display), stream)
+    stream = RunStream(call.api, body, key=uuid.uuid4().hex, on_trouble=display.trouble)
+    return follow(Asking(call.api, call.terminal, display), stream)
 
 
 def follow(asking: Asking, stream: RunStream) -> int:
@@ -163,12 +160,12 @@ def _leave_waiting(terminal: Terminal, run_id: str, event: Event) -> None:
 
 def _options(event: Event) -> list[str]:
     lines = [str(event.data.get("question") or "Which one?")]
-    for option in event.data.get("options") or ():
+    for choice in event.data.get("options") or ():
         details = ", ".join(
-            filter(None, (option.get("filename"), *option.get("details", ()), option.get("date")))
+            filter(None, (choice.get("filename"), *choice.get("details", ()), choice.get("date")))
         )
-        name = option.get("title") or option.get("filename")
-        lines.append(f"  {option['number']}. {name}{f' ({details})' if details else ''}")
+        name = choice.get("title") or choice.get("filename")
+        lines.append(f"  {choice['number']}. {name}{f' ({details})' if details else ''}")
     return lines
 
 

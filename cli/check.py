@@ -4,15 +4,14 @@ The file holds a fact that nobody can know otherwise, so an answer that has it w
 away again, whatever happened.
 """
 
-import argparse
 import secrets
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 from cli.api import Api, segment
-from cli.commands import Tree
+from cli.commands import Call, app, option
 from cli.errors import DONE, NOT_ALL_WELL, CommandError
 from cli.terminal import Terminal
 
@@ -49,17 +48,14 @@ class _Trial:
         )
 
 
-def register(tree: Tree) -> None:
-    """The command of this file."""
-    checking = tree.leaf("check", check, "upload a file, ask about it, check the proof, delete it again")
-    checking.add_argument("--timeout", type=float, default=300, metavar="S", help="timeout in seconds")
-
-
-def check(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
-    """Every step in turn until one fails; 1 when one did."""
+@app.add("check")
+def check(
+    call: Call, *, timeout: Annotated[float, option("--timeout", "S", "timeout in seconds")] = 300
+) -> int:
+    """Upload a file, ask about it, check the proof, delete it again."""
     station = "".join(secrets.choice(_LETTERS) for _ in range(6))
     value = f"{1000 + secrets.randbelow(9000)}.{secrets.randbelow(10)}"
-    trial = _Trial(api, time.monotonic() + given.timeout, station, value)
+    trial = _Trial(call.api, time.monotonic() + timeout, station, value)
     steps = (
         ("the app and what it needs answer", _ready),
         ("a file can be uploaded", _uploaded),
@@ -67,11 +63,11 @@ def check(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
         ("a question about it is answered", _answered),
     )
     try:
-        all_well = all(_take(trial, terminal, name, step) for name, step in steps)
+        all_well = all(_take(trial, call.terminal, name, step) for name, step in steps)
     finally:
-        is_clean = _take(trial, terminal, "it is deleted with all made of it", _deleted)
-    if terminal.as_json:
-        terminal.json({"url": api.url, "ok": all_well and is_clean, "steps": trial.steps})
+        is_clean = _take(trial, call.terminal, "it is deleted with all made of it", _deleted)
+    if call.terminal.as_json:
+        call.terminal.json({"url": call.api.url, "ok": all_well and is_clean, "steps": trial.steps})
     return DONE if all_well and is_clean else NOT_ALL_WELL
 
 

@@ -1,34 +1,203 @@
-"""The tree of commands: words, a help line, options, and the function that does it."""
+"""The tree of commands. Modules add their functions to a group; a docstring is its command's help."""
 
-import argparse
-import difflib
 import sys
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypeVar
 
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from cli.api import Api
+from cli.errors import DONE
 from cli.terminal import Terminal
 
-Command = Callable[[Any, Terminal, argparse.Namespace], int | None]
-"""Takes the app (None for commands without one), the terminal and the arguments; None is exit code 0."""
+Function = TypeVar("Function", bound=Callable[..., int | None])
 
-_DEFAULTS = {"documents": "list", "threads": "list", "memory": "list", "runs": "list", "summaries": "list"}
-_GROUPS = {
-    "documents": "list, show, change and delete documents",
-    "threads": "list, show, rename and delete threads",
-    "runs": "list, show, follow, answer, cancel and rate runs (one per question)",
-    "summaries": "list, show and delete summaries",
-    "memory": "list and forget what is remembered of your questions",
-    "workspace": "list, show and delete files that agents wrote for you",
-    "users": "erase people, show who did what (administrators)",
-}
+
+class Surroundings:
+    """What an invocation works with.
+
+    Args:
+        connect: returns the app as the signed-in user; called when a command first needs it.
+
+    Attributes:
+        as_json: whether `--json` was given.
+        url: the value of `--url`.
+    """
+
+    as_json = False
+    url: str | None = None
+
+    def __init__(self, connect: "Callable[[Surroundings], Api]") -> None:
+        self._connect = connect
+
+    @cached_property
+    def terminal(self) -> Terminal:
+        return Terminal.standard(as_json=self.as_json)
+
+    @cached_property
+    def api(self) -> Api:
+        return self._connect(self)
+
+    def close(self) -> None:
+        """Close the connection, if there is one."""
+        if "api" in self.__dict__:
+            self.api.close()
+
+
+class Call(typer.Context):
+    """One invocation of a command."""
+
+    @property
+    def surroundings(self) -> Surroundings:
+        surroundings: Surroundings = self.obj
+        return surroundings
+
+    @property
+    def terminal(self) -> Terminal:
+        return self.surroundings.terminal
+
+    @property
+    def api(self) -> Api:
+        return self.surroundings.api
+
+
+class _Command(TyperCommand):
+    context_class = Call
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        # `--json` and `--url` are accepted before and after the command's name.
+        return [*super().get_params(ctx), *_shared_options(ctx.find_root())]
+
+
+class _Group(TyperGroup):
+    context_class = Call
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return sorted(self.commands)
+
+
+class _ListingGroup(_Group):
+    """A group whose name alone stands for its `list` command, which may be followed by options."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        is_bare = not args or (args[0].startswith("-") and args[0] not in ("-h", "--help"))
+        if is_bare and not ctx.resilient_parsing:  # completion offers the members instead
+            args = ["list", *args]
+        return super().parse_args(ctx, args)
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return [*super().get_params(ctx), *_shared_options(ctx.find_root())]
+
+
+class Commands(typer.Typer):
+    """A group of commands whose functions take a `Call`."""
+
+    def __init__(self, cls: type[TyperGroup] = _Group, **options: Any) -> None:
+        super().__init__(
+            cls=cls,
+            rich_markup_mode=None,
+            add_completion=False,
+            context_settings={"help_option_names": ["-h", "--help"]},
+            **options,
+        )
+
+    def add(self, name: str) -> Callable[[Function], Function]:
+        """Add a function as a command. Its result is the exit code; None is 0."""
+        return self.command(name, cls=_Command)
 
 
 def program_name() -> str:
-    """How the command line was called: `groundwork` if it is installed, else as a module."""
+    """Return how the command line was called: `groundwork` if installed, else as a module."""
     return "groundwork" if Path(sys.argv[0]).stem == "groundwork" else "python -m cli"
+
+
+app = Commands(
+    help="Ask questions and manage documents from the command line.",
+    epilog="Exit codes: 0 done, 1 not all succeeded, 2 an error, 3 no answer in the documents, "
+    "4 a clarifying question. See docs/command-line.md.",
+)
+
+
+def _group(name: str, summary: str, cls: type[TyperGroup] = _ListingGroup) -> Commands:
+    group = Commands(cls, help=summary)
+    app.add_typer(group, name=name)
+    return group
+
+
+documents = _group("documents", "List, show, change and delete documents.")
+threads = _group("threads", "List, show, rename and delete threads.")
+runs = _group("runs", "List, show, follow, answer, cancel and rate runs (one per question).")
+summaries = _group("summaries", "List, show and delete summaries.")
+memory = _group("memory", "List and forget what is remembered of your questions.")
+workspace = _group("workspace", "List, show and delete files that agents wrote for you.", _Group)
+users = _group("users", "Erase people, show who did what (administrators).", _Group)
+
+
+def _set_json(ctx: typer.Context, value: bool) -> None:
+    if value:
+        ctx.obj.as_json = True
+
+
+def _set_url(ctx: typer.Context, value: str | None) -> None:
+    if value is not None:
+        ctx.obj.url = value
+
+
+def _print_version(value: bool) -> None:
+    if value:
+        print(f"groundwork {_version()}")
+        raise typer.Exit
+
+
+_JSON = typer.Option("--json", help="print JSON only", expose_value=False, callback=_set_json)
+_URL = typer.Option(
+    "--url",
+    help="the app's address (default GROUNDWORK_URL, or a local stack)",
+    expose_value=False,
+    callback=_set_url,
+)
+_VERSION = typer.Option("--version", help="print the version", is_eager=True, callback=_print_version)
+
+
+@app.callback()
+def _options_of_all_commands(
+    as_json: Annotated[bool, _JSON] = False,
+    url: Annotated[str | None, _URL] = None,
+    version: Annotated[bool, _VERSION] = False,
+) -> None: ...
+
+
+def _shared_options(root: Any) -> list[Any]:
+    return [option for option in root.command.params if not option.expose_value]
+
+
+def perform(arguments: Sequence[str], surroundings: Surroundings) -> int:
+    """Run one command and return its exit code.
+
+    Raises:
+        CommandError: the command failed.
+        typer.TyperException: the command or its options do not exist.
+        typer.Exit: help or the version was printed.
+    """
+    command = typer.main.get_command(app)
+    with command.make_context(program_name(), list(arguments), obj=surroundings) as context:
+        code: int | None = command.invoke(context)
+        return code or DONE
+
+
+def leaves() -> dict[str, Any]:
+    """Return each command by the words that call it, such as `documents list`."""
+    root: Any = typer.main.get_command(app)
+    commands: dict[str, Any] = {}
+    for name, command in root.commands.items():
+        members = getattr(command, "commands", None) or {"": command}
+        commands |= {f"{name} {word}".strip(): member for word, member in members.items()}
+    return commands
 
 
 def _version() -> str:
@@ -39,95 +208,22 @@ def _version() -> str:
         return str(tomllib.loads(text)["project"]["version"])
 
 
-def _meant(typed: str, known: Iterable[str]) -> str:
-    """A question that names what is closest; "" if nothing is close."""
-    close = difflib.get_close_matches(typed, [str(one) for one in known], n=1)
-    return f" Did you mean {close[0]}?" if close else ""
+# Parameters of several commands.
+DocumentArgument = Annotated[
+    str, typer.Argument(metavar="DOC", help="its id, or its file name if only one has it")
+]
+DocumentsArgument = Annotated[list[str], typer.Argument(metavar="DOC", help="id, or file name")]
+RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="its id; `last` is the newest one")]
+ThreadArgument = Annotated[str, typer.Argument(metavar="THREAD", help="its id; `last` is the newest one")]
+SummaryArgument = Annotated[str, typer.Argument(metavar="SUMMARY", help="its id; `last` is the newest one")]
+LimitOption = Annotated[int, typer.Option("--limit", metavar="N", help="maximum number")]
+YesOption = Annotated[bool, typer.Option("--yes", help="do not ask")]
+ReadersOption = Annotated[
+    list[str] | None, typer.Option("--acl", metavar="NAME", help="a reader; may be repeated")
+]
+QuietOption = Annotated[bool, typer.Option("--quiet", help="hide the progress")]
 
 
-class _Parser(argparse.ArgumentParser):
-    """Suggests what was probably meant."""
-
-    def _check_value(self, action: argparse.Action, value: Any) -> None:
-        if action.choices is not None and value not in action.choices:
-            name = action.metavar or action.dest
-            what = str(name).lower() if isinstance(name, str) else "choice"
-            raise argparse.ArgumentError(
-                None, f"There is no {what} {value!r}.{_meant(str(value), action.choices)}"
-            )
-
-
-class Tree:
-    """All commands, as one parser."""
-
-    def __init__(self) -> None:
-        self._shared = _Parser(add_help=False, argument_default=argparse.SUPPRESS)
-        self._shared.add_argument("--json", action="store_true", help="print JSON only")
-        self._shared.add_argument(
-            "--url", help="the app's address (default GROUNDWORK_URL, or a local stack)"
-        )
-        self.parser = _Parser(
-            prog=program_name(),
-            description="Ask questions and manage documents from the command line.",
-            epilog="Exit codes: 0 done, 1 not all succeeded, 2 an error, 3 no answer in the documents, "
-            "4 a clarifying question. See docs/command-line.md.",
-            parents=[self._shared],
-            allow_abbrev=False,
-        )
-        self.parser.add_argument("--version", action="version", version=f"groundwork {_version()}")
-        self._commands = self.parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-        self._groups: dict[str, Any] = {}
-        self.leaves: dict[str, argparse.ArgumentParser] = {}
-
-    def leaf(self, words: str, run: Command, summary: str) -> argparse.ArgumentParser:
-        """Add a command of one word or two; returns its parser, for its options."""
-        first, _, second = words.partition(" ")
-        under = self._group(first) if second else self._commands
-        parser: argparse.ArgumentParser = under.add_parser(
-            second or first, help=summary, description=f"{summary[0].upper()}{summary[1:]}.",
-            parents=[self._shared], allow_abbrev=False,
-        )  # fmt: skip
-        parser.set_defaults(perform=run, words=words)
-        self.leaves[words] = parser
-        return parser
-
-    def parse(self, arguments: Sequence[str]) -> argparse.Namespace:
-        """What was typed. `documents` alone is `documents list`."""
-        given, unknown = self.parser.parse_known_args(list(_completed(arguments)))
-        if unknown:
-            leaf = self.leaves[given.words]
-            options = [name for action in leaf._actions for name in action.option_strings]
-            leaf.error(f"{given.words} has no {unknown[0]!r}.{_meant(unknown[0], options)}")
-        return given
-
-    def _group(self, name: str) -> Any:
-        if name not in self._groups:
-            parser = self._commands.add_parser(
-                name, help=_GROUPS[name], description=f"{_GROUPS[name]}.".capitalize(), allow_abbrev=False
-            )
-            self._groups[name] = parser.add_subparsers(required=True, metavar="COMMAND")
-        return self._groups[name]
-
-
-def _completed(arguments: Sequence[str]) -> Iterator[str]:
-    """With the second word of a group that is named alone."""
-    rest = list(arguments)
-    for at, word in enumerate(rest):
-        yield word
-        if word in _DEFAULTS and _is_first(rest[:at]):
-            following = rest[at + 1] if at + 1 < len(rest) else "--"
-            if following.startswith("-") and following not in ("-h", "--help"):
-                yield _DEFAULTS[word]
-
-
-def _is_first(before: Sequence[str]) -> bool:
-    """Whether only options of all commands stand before: the next word is the command."""
-    is_value = False
-    for word in before:
-        if is_value:
-            is_value = False
-        elif word == "--url":
-            is_value = True
-        elif not word.startswith("-"):
-            return False
-    return not is_value
+def option(name: str, metavar: str, help: str) -> Any:  # noqa: A002  # as Typer calls it
+    """Return an option that takes a value."""
+    return typer.Option(name, metavar=metavar, help=help)

@@ -1,49 +1,28 @@
-"""`completion`: what bash and zsh need to complete commands and options. Made from the tree of commands."""
+"""`completion`: the script with which bash, zsh or fish complete commands and options."""
 
-import argparse
-from functools import partial
+import os
+from typing import Annotated, Literal
 
-from cli.api import Api
-from cli.commands import Tree
-from cli.terminal import Terminal
+import typer
+from typer.completion import get_completion_inspect_parameters, shell_complete
 
-_ZSH = "autoload -U +X bashcompinit && bashcompinit"
+from cli.commands import Call, app
 
-
-def register(tree: Tree) -> None:
-    """The command of this file. It knows the commands that are registered when it is called."""
-    completing = tree.leaf(
-        "completion", partial(print_script, tree), "print a script that completes commands in a shell"
-    )
-    completing.add_argument("shell", metavar="SHELL", choices=("bash", "zsh"), help="bash or zsh")
+_VARIABLE = "_GROUNDWORK_COMPLETE"  # set by the script when it asks for completions
 
 
-def print_script(tree: Tree, api: Api | None, terminal: Terminal, given: argparse.Namespace) -> None:
-    """Print the script. Without a match the shell completes file names."""
-    if given.shell == "zsh":
-        terminal.say(_ZSH)
-    terminal.say("_groundwork() {")
-    terminal.say("  local words typed=${COMP_WORDS[COMP_CWORD]}")
-    terminal.say('  case "$COMP_CWORD:${COMP_WORDS[1]} ${COMP_WORDS[2]}" in')
-    for pattern, words in _completions(tree):
-        terminal.say(f'    {pattern}) words="{" ".join(words)}" ;;')
-    terminal.say("  esac")
-    terminal.say('  COMPREPLY=($(compgen -W "$words" -- "$typed"))')
-    terminal.say("}")
-    terminal.say("complete -o default -F _groundwork groundwork")
+@app.add("completion")
+def print_script(call: Call, shell: Annotated[Literal["bash", "zsh", "fish"], typer.Argument()]) -> None:
+    """Print a script that completes commands in a shell."""
+    complete(f"source_{shell}")
 
 
-def _completions(tree: Tree) -> list[tuple[str, list[str]]]:
-    """A pattern of `case` for what was typed so far, and the words that may follow."""
-    groups: dict[str, list[str]] = {}
-    for words in tree.leaves:
-        first, _, second = words.partition(" ")
-        groups.setdefault(first, []).extend([second] if second else [])
-    found = [("1:*", sorted(groups))]
-    found += [(f'"2:{first} "*', sorted(seconds)) for first, seconds in groups.items() if seconds]
-    for words, parser in tree.leaves.items():
-        actions = parser._actions
-        may_follow = [word for action in actions for word in action.option_strings or action.choices or ()]
-        pattern = f'*":{words}"' if " " in words else f'*":{words} "*'
-        found.append((pattern, [word for word in may_follow if word != "-h"]))
-    return found
+def complete(instruction: str) -> int:
+    """Print a shell's script (`source_bash`) or completions (`complete_bash`); return the exit code."""
+    get_completion_inspect_parameters()  # registers the shells
+    return shell_complete(typer.main.get_command(app), {}, "groundwork", _VARIABLE, instruction)
+
+
+def shell_instruction() -> str:
+    """Return what a completion script asks for; "" if the process was not started by one."""
+    return os.environ.get(_VARIABLE, "")

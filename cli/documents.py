@@ -1,62 +1,34 @@
 """`documents`: what the user may see, and what its owner may change. `audit`: whether everything agrees."""
 
-import argparse
 import os
 import re
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import httpx
+import typer
 from rich.text import Text
 
 from cli.api import Api
-from cli.commands import Tree, program_name
+from cli.commands import (
+    Call,
+    DocumentArgument,
+    DocumentsArgument,
+    LimitOption,
+    ReadersOption,
+    YesOption,
+    app,
+    documents,
+    option,
+    program_name,
+)
 from cli.errors import DONE, FAILED, NOT_ALL_WELL, CommandError
 from cli.terminal import Terminal, clean, moment
 
 _STYLES = {"ready": "green", "failed": "red"}
 _ID = re.compile(r"[0-9a-f]{24}")
-_FILTERS = ("project", "type", "department", "language", "author", "filename", "tags")
-_PARAMETERS = {"project": "project_id", "type": "document_type"}
-
-
-def register(tree: Tree) -> None:
-    """The commands of this file."""
-    listing = tree.leaf("documents list", list_documents, "list documents, running and failed ones first")
-    for name in _FILTERS:
-        listing.add_argument(f"--{name}", metavar="VALUE", help=f"only those of this {name}")
-    listing.add_argument("--limit", type=int, default=100, metavar="N", help="maximum number")
-    showing = tree.leaf("documents show", show_document, "show one document")
-    reading = tree.leaf("documents read", read_document, "print its text as Markdown")
-    reading.add_argument("--page", type=int, metavar="N", help="start at this page")
-    reading.add_argument("--parts", type=int, default=100, metavar="N", help="maximum number of parts")
-    downloading = tree.leaf("documents download", download_document, "download the file")
-    downloading.add_argument(
-        "--out", metavar="FILE", help="target file (default: its own name; - is standard output)"
-    )
-    editing = tree.leaf("documents edit", edit_document, "correct its metadata, also for later versions")
-    for name in ("title", "type", "author", "department", "language"):
-        editing.add_argument(f"--{name}", metavar="TEXT", help="new value; empty text clears it")
-    editing.add_argument("--tag", action="append", metavar="TAG", help="a tag; repeat for all tags")
-    access = tree.leaf("documents access", change_access, "show or set who can read it")
-    access.add_argument("--acl", action="append", metavar="NAME", help="a reader; may be repeated")
-    access.add_argument("--private", action="store_true", help="only its owner")
-    access.add_argument("--project", metavar="ID", help="move it to a project")
-    again = tree.leaf("documents reingest", reingest_document, "ingest the file again")
-    for parser in (showing, reading, downloading, editing, access, again):
-        parser.add_argument("document", metavar="DOC", help="its id, or its file name if only one has it")
-    importing = tree.leaf("documents import", import_page, "make a document of a web page")
-    importing.add_argument("address", metavar="URL", help="its address")  # `url` is the app's
-    importing.add_argument("--project", metavar="ID", help="project that it belongs to")
-    importing.add_argument("--acl", action="append", metavar="NAME", help="a reader; may be repeated")
-    deleting = tree.leaf(
-        "documents delete", delete_documents, "delete documents and everything made from them"
-    )
-    deleting.add_argument("documents", nargs="+", metavar="DOC", help="id, or file name")
-    deleting.add_argument("--yes", action="store_true", help="do not ask")
-    tree.leaf("audit", audit, "check that files, states and indexes agree (administrators)")
 
 
 def resolve(api: Api, named: str) -> str:
@@ -88,151 +60,223 @@ def resolve(api: Api, named: str) -> str:
     )
 
 
-def list_documents(api: Api, terminal: Terminal, given: argparse.Namespace) -> None:
-    """Print the documents."""
-    wanted = {_PARAMETERS.get(name, name): getattr(given, name) for name in _FILTERS if getattr(given, name)}
-    terminal.rows(
-        api.items("/documents", "documents", given.limit, wanted),
+@documents.add("list")
+def list_documents(
+    call: Call,
+    *,
+    project: Annotated[str | None, option("--project", "VALUE", "only those of this project")] = None,
+    document_type: Annotated[str | None, option("--type", "VALUE", "only those of this type")] = None,
+    department: Annotated[
+        str | None, option("--department", "VALUE", "only those of this department")
+    ] = None,
+    language: Annotated[str | None, option("--language", "VALUE", "only those of this language")] = None,
+    author: Annotated[str | None, option("--author", "VALUE", "only those of this author")] = None,
+    filename: Annotated[str | None, option("--filename", "VALUE", "only those of this filename")] = None,
+    tags: Annotated[str | None, option("--tags", "VALUE", "only those of this tags")] = None,
+    limit: LimitOption = 100,
+) -> None:
+    """List documents, running and failed ones first."""
+    values = {
+        "project_id": project,
+        "document_type": document_type,
+        "department": department,
+        "language": language,
+        "author": author,
+        "filename": filename,
+        "tags": tags,
+    }
+    filters = {name: value for name, value in values.items() if value}
+    call.terminal.rows(
+        call.api.items("/documents", "documents", limit, filters),
         ("Document", "Type", "Pages", "Status", "Id"),
         _cells,
         nothing="There are no such documents that you may see.",
     )
 
 
-def show_document(api: Api, terminal: Terminal, given: argparse.Namespace) -> None:
-    """Print all that is known of one."""
-    document = api.call("GET", f"/documents/{resolve(api, given.document)}")
-    _show(terminal, document)
+@documents.add("show")
+def show_document(call: Call, document: DocumentArgument) -> None:
+    """Show one document."""
+    _show(call.terminal, call.api.call("GET", f"/documents/{resolve(call.api, document)}"))
 
 
-def read_document(api: Api, terminal: Terminal, given: argparse.Namespace) -> None:
-    """Print the text, part by part; with --json a list of the parts as the API shows them."""
-    address = f"/documents/{resolve(api, given.document)}/readable"
-    parameters: dict[str, Any] = {} if given.page is None else {"page": given.page}
-    parts = []
-    for _ in range(given.parts):
-        wanted = "application/json" if terminal.as_json else "text/markdown"
-        answered = api.send("GET", address, params=parameters, headers={"Accept": wanted})
-        if terminal.as_json:
-            parts.append(answered.json())
-            cursor = parts[-1].get("cursor")
+@documents.add("read")
+def read_document(
+    call: Call,
+    document: DocumentArgument,
+    *,
+    page: Annotated[int | None, option("--page", "N", "start at this page")] = None,
+    parts: Annotated[int, option("--parts", "N", "maximum number of parts")] = 100,
+) -> None:
+    """Print its text as Markdown."""
+    address = f"/documents/{resolve(call.api, document)}/readable"
+    parameters: dict[str, Any] = {} if page is None else {"page": page}
+    chunks = []
+    for _ in range(parts):
+        wanted = "application/json" if call.terminal.as_json else "text/markdown"
+        answered = call.api.send("GET", address, params=parameters, headers={"Accept": wanted})
+        if call.terminal.as_json:
+            chunks.append(answered.json())
+            cursor = chunks[-1].get("cursor")
         else:
-            terminal.markdown(answered.text)
+            call.terminal.markdown(answered.text)
             following = answered.links.get("next", {}).get("url", "")
             cursor = httpx.URL(following).params.get("cursor") if following else None
         if not cursor:
             break
         parameters = {"cursor": cursor}
-    if terminal.as_json:
-        terminal.json(parts)
+    if call.terminal.as_json:
+        call.terminal.json(chunks)
 
 
-def download_document(api: Api, terminal: Terminal, given: argparse.Namespace) -> None:
-    """Write the file; one that is there already is not overwritten unless it was named."""
-    doc_id = resolve(api, given.document)
-    parts = api.download(f"/documents/{doc_id}/content")
-    if given.out == "-":
+@documents.add("download")
+def download_document(
+    call: Call,
+    document: DocumentArgument,
+    *,
+    out: Annotated[
+        str | None, option("--out", "FILE", "target file (default: its own name; - is standard output)")
+    ] = None,
+) -> None:
+    """Download the file."""
+    doc_id = resolve(call.api, document)
+    parts = call.api.download(f"/documents/{doc_id}/content")
+    if out == "-":
         for part in parts:
             sys.stdout.buffer.write(part)
         sys.stdout.buffer.flush()
         return
-    filename = api.call("GET", f"/documents/{doc_id}")["filename"]
-    path = Path(given.out or Path(clean(str(filename))).name)
-    if path.exists() and not given.out:
+    filename = call.api.call("GET", f"/documents/{doc_id}")["filename"]
+    path = Path(out or Path(clean(str(filename))).name)
+    if path.exists() and not out:
         raise CommandError(f"{path} already exists.", "Choose another file with --out.")
     size_bytes = _write(path, parts)
     written = {"doc_id": doc_id, "path": str(path), "size_bytes": size_bytes}
-    terminal.result(written, f"{path}: {size_bytes:,} bytes")
+    call.terminal.result(written, f"{path}: {size_bytes:,} bytes")
 
 
-def edit_document(api: Api, terminal: Terminal, given: argparse.Namespace) -> None:
-    """Correct metadata."""
-    names = {"title": "title", "type": "document_type", "author": "author", "department": "department"}
-    names["language"] = "language"
-    changes: dict[str, Any] = {
-        field: getattr(given, name) or None
-        for name, field in names.items()
-        if getattr(given, name) is not None
+@documents.add("edit")
+def edit_document(
+    call: Call,
+    document: DocumentArgument,
+    *,
+    title: Annotated[str | None, option("--title", "TEXT", "new value; empty text clears it")] = None,
+    document_type: Annotated[str | None, option("--type", "TEXT", "new value; empty text clears it")] = None,
+    author: Annotated[str | None, option("--author", "TEXT", "new value; empty text clears it")] = None,
+    department: Annotated[
+        str | None, option("--department", "TEXT", "new value; empty text clears it")
+    ] = None,
+    language: Annotated[str | None, option("--language", "TEXT", "new value; empty text clears it")] = None,
+    tag: Annotated[list[str] | None, option("--tag", "TAG", "a tag; repeat for all tags")] = None,
+) -> None:
+    """Correct its metadata, also for later versions."""
+    texts = {
+        "title": title,
+        "document_type": document_type,
+        "author": author,
+        "department": department,
+        "language": language,
     }
-    if given.tag is not None:
-        changes["tags"] = [tag for tag in given.tag if tag]
+    changes: dict[str, Any] = {name: text or None for name, text in texts.items() if text is not None}
+    if tag is not None:
+        changes["tags"] = [text for text in tag if text]
     if not changes:
         raise CommandError("Nothing to change.", "Give --title, --type, --author, --department, …")
-    _show(terminal, api.call("PATCH", f"/documents/{resolve(api, given.document)}", json=changes))
+    _show(call.terminal, call.api.call("PATCH", f"/documents/{resolve(call.api, document)}", json=changes))
 
 
-def change_access(api: Api, terminal: Terminal, given: argparse.Namespace) -> None:
-    """Set who may read a document, or print it."""
-    path = f"/documents/{resolve(api, given.document)}"
-    if given.private and given.acl:
+@documents.add("access")
+def change_access(
+    call: Call,
+    document: DocumentArgument,
+    *,
+    acl: ReadersOption = None,
+    private: Annotated[bool, typer.Option("--private", help="only its owner")] = False,
+    project: Annotated[str | None, option("--project", "ID", "move it to a project")] = None,
+) -> None:
+    """Show or set who can read it."""
+    path = f"/documents/{resolve(call.api, document)}"
+    if private and acl:
         raise CommandError("--private and --acl contradict each other.", "Give one of them.")
-    if not given.acl and not given.private and given.project is None:
-        document = api.call("GET", path)
+    if not acl and not private and project is None:
+        shown = call.api.call("GET", path)
     else:
-        kept = given.acl or ([] if given.private else api.call("GET", path)["acl"])
-        change = {"acl": kept, **({"project_id": given.project} if given.project else {})}
-        document = api.call("PUT", f"{path}/access", json=change)
-    if terminal.as_json:
-        terminal.json({name: document.get(name) for name in ("doc_id", "owner_id", "acl", "project_id")})
-    elif document.get("acl") is None:
+        kept = acl or ([] if private else call.api.call("GET", path)["acl"])
+        change = {"acl": kept, **({"project_id": project} if project else {})}
+        shown = call.api.call("PUT", f"{path}/access", json=change)
+    if call.terminal.as_json:
+        call.terminal.json({name: shown.get(name) for name in ("doc_id", "owner_id", "acl", "project_id")})
+    elif shown.get("acl") is None:
         raise CommandError("Only its owner and administrators can see who may read it.")
     else:
-        owner = document["owner_id"] or "no owner"
-        others = [reader for reader in document["acl"] if reader != owner]
-        terminal.say(f"{document['filename']}: {owner}, {', '.join(others) or 'nobody else'}")
+        owner = shown["owner_id"] or "no owner"
+        others = [reader for reader in shown["acl"] if reader != owner]
+        call.terminal.say(f"{shown['filename']}: {owner}, {', '.join(others) or 'nobody else'}")
 
 
-def reingest_document(api: Api, terminal: Terminal, given: argparse.Namespace) -> None:
-    """Ingest it again; this continues after the command has ended."""
-    _show(terminal, api.call("POST", f"/documents/{resolve(api, given.document)}/reingest"))
+@documents.add("reingest")
+def reingest_document(call: Call, document: DocumentArgument) -> None:
+    """Ingest the file again."""
+    _show(call.terminal, call.api.call("POST", f"/documents/{resolve(call.api, document)}/reingest"))
 
 
-def import_page(api: Api, terminal: Terminal, given: argparse.Namespace) -> None:
-    """Have the app fetch a page; its ingestion continues after the command has ended."""
-    wanted = {"url": given.address, "project_id": given.project, "acl": given.acl}
+@documents.add("import")
+def import_page(
+    call: Call,
+    address: Annotated[str, typer.Argument(metavar="URL", help="its address")],
+    *,
+    project: Annotated[str | None, option("--project", "ID", "project that it belongs to")] = None,
+    acl: ReadersOption = None,
+) -> None:
+    """Make a document of a web page."""
+    wanted = {"url": address, "project_id": project, "acl": acl}
     body = {name: value for name, value in wanted.items() if value}
-    _show(terminal, api.call("POST", "/documents/import", json=body))
+    _show(call.terminal, call.api.call("POST", "/documents/import", json=body))
 
 
-def delete_documents(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
-    """Delete documents; one that cannot be deleted does not keep the others. 0 only if all are."""
-    doc_ids = [resolve(api, name) for name in given.documents]
-    terminal.confirm(f"Delete {', '.join(given.documents)} and everything made of it?", is_sure=given.yes)
+@documents.add("delete")
+def delete_documents(call: Call, names: DocumentsArgument, *, yes: YesOption = False) -> int:
+    """Delete documents and everything made from them."""
+    doc_ids = [resolve(call.api, name) for name in names]
+    call.terminal.confirm(f"Delete {', '.join(names)} and everything made of it?", is_sure=yes)
     outcomes = []
-    for name, doc_id in zip(given.documents, doc_ids, strict=True):
+    for name, doc_id in zip(names, doc_ids, strict=True):
         try:
-            api.call("DELETE", f"/documents/{doc_id}")
+            call.api.call("DELETE", f"/documents/{doc_id}")
             outcomes.append({"document": name, "doc_id": doc_id, "status": "deleting", "reason": ""})
         except CommandError as refused:
             outcomes.append({"document": name, "doc_id": doc_id, "status": "kept", "reason": str(refused)})
-    if terminal.as_json:
-        terminal.json(outcomes)
+    if call.terminal.as_json:
+        call.terminal.json(outcomes)
     else:
         for one in outcomes:
             is_gone = one["status"] == "deleting"
-            terminal.say(
+            call.terminal.say(
                 f"{one['document']}: {'deleted' if is_gone else one['reason']}", "" if is_gone else "red"
             )
     gone = sum(one["status"] == "deleting" for one in outcomes)
     return DONE if gone == len(outcomes) else (NOT_ALL_WELL if gone else FAILED)
 
 
-def audit(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
-    """Print what does not agree. 0 only if everything does."""
-    report = api.call("GET", "/maintenance/audit")
-    if terminal.as_json:
-        terminal.json(report)
+@app.add("audit")
+def audit(call: Call) -> int:
+    """Check that files, states and indexes agree (administrators)."""
+    report = call.api.call("GET", "/maintenance/audit")
+    if call.terminal.as_json:
+        call.terminal.json(report)
         return DONE if report["agrees"] else NOT_ALL_WELL
     for difference in report["differences"]:
-        terminal.say(f"{difference['kind']}  {difference['place']}: {difference['detail']}")
+        call.terminal.say(f"{difference['kind']}  {difference['place']}: {difference['detail']}")
     unnamed = report["difference_count"] - len(report["differences"])
     if unnamed:
-        terminal.say(f"… and {unnamed} more")
+        call.terminal.say(f"… and {unnamed} more")
     counts = ", ".join(f"{count} {name}" for name, count in report["counts"].items())
     verdict = "Everything agrees" if report["agrees"] else f"{report['difference_count']} differences"
-    terminal.say(f"{verdict}: {counts}.")
+    call.terminal.say(f"{verdict}: {counts}.")
     if report["share"] < 1:
-        terminal.say(f"Looked at {report['share']:.1%} of all documents; the next run checks another part.")
+        call.terminal.say(
+            f"Looked at {report['share']:.1%} of all documents; the next run checks another part."
+        )
     return DONE if report["agrees"] else NOT_ALL_WELL
 
 

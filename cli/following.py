@@ -11,7 +11,8 @@ from cli.commands import program_name
 from cli.errors import CommandError
 
 ENDS = ("complete", "error")
-_GIVE_UP_S = 90.0  # without an event or a comment: a host that restarts needs less
+_GIVE_UP_S = 90.0  # without an event or a lasting connection: a host that restarts needs less
+_SETTLED_S = 10.0  # longer than connecting may take, so what lasted this long was a connection
 _PAUSES_S = (0.1, 0.5, 1.0, 2.0)  # the last one again and again
 _BROKEN = 500  # from here on it is the server's fault, and may pass: it is just being started
 _FIRST_TRIES = 5  # a start that broke off may have begun the run: its key makes it the same one
@@ -74,16 +75,23 @@ class RunStream:
             events = self._api.events("GET", f"/runs/{segment(self.run_id)}/events", after=self.last)
         else:
             events = self._api.events("POST", "/chat", body=self._body, key=self._key)
-        for headers, event in events:
-            self.run_id = self.run_id or headers.get("x-run-id", "")
-            self._is_alive()
-            if event is None or event.number <= self.last:
-                continue
-            self.last = event.number
-            yield event
-            if event.name in ENDS:
-                self._lost = -1
-                return
+        started = time.monotonic()
+        try:
+            for headers, event in events:
+                self.run_id = self.run_id or headers.get("x-run-id", "")
+                if event is None:
+                    continue
+                self._is_alive()
+                if event.number <= self.last:
+                    continue
+                self.last = event.number
+                yield event
+                if event.name in ENDS:
+                    self._lost = -1
+                    return
+        finally:
+            if time.monotonic() - started > _SETTLED_S:
+                self._lived_at = time.monotonic()
 
     def _is_alive(self) -> None:
         if self._lost:

@@ -1,18 +1,21 @@
 """`login`, `logout`, `whoami`, `token`: whose token goes with a call."""
 
-import argparse
 import getpass
 import json
 import os
 import sys
 import time
 from pathlib import Path
+from typing import Annotated
 
+import typer
+
+from cli import azure_login
 from cli.api import DEFAULT_URL, Api, TokenSource, checked_url
-from cli.commands import Tree, program_name
+from cli.commands import Call, Surroundings, app, option, program_name
 from cli.errors import CommandError, NoConnectionError
-from cli.session_file import AzureLogin, Session, forget_session, keep_session, read_session
-from cli.terminal import Terminal, moment
+from cli.session_file import AzureLogin, Session, Way, forget_session, keep_session, read_session
+from cli.terminal import moment
 
 _RENEW_BEFORE_S = 120.0  # a token must outlive the question that it is sent with
 _TOKENS_FILE = "tokens.json"  # of local/run_all
@@ -20,36 +23,31 @@ _LOCAL_DATA = Path(".local/data")  # below the folder in which the stack was sta
 _MISSING = 404
 
 
-def register(tree: Tree) -> None:
-    """The commands of this file."""
-    login = tree.leaf("login", sign_in, "sign in: store a token that only you can read")
-    login.add_argument("--token", help="a token; the default is to ask for one")
-    login.add_argument("--dev-user", metavar="NAME", help="a user of the local stack, such as anna")
-    login.add_argument("--azure", action="store_true", help="use your Azure sign-in or managed identity")
-    login.add_argument("--browser", action="store_true", help="with --azure: sign in with a browser")
-    login.add_argument(
-        "--device-code", action="store_true", help="with --azure: sign in with a code on another device"
-    )
-    login.add_argument("--app-id", metavar="ID", help="with --azure: the app's registration")
-    login.add_argument("--scope", help="with --azure: the whole scope (default GROUNDWORK_SCOPE)")
-    login.add_argument("--tenant", metavar="ID", help="with --azure: the tenant to sign in to")
-    login.add_argument("--client-id", metavar="ID", help="with --azure: the client that requests the token")
-    tree.leaf("logout", sign_out, "sign out: delete the token")
-    tree.leaf("whoami", who_am_i, "show who you are and what you may do")
-    tree.leaf("token", print_token, "print your token, for other programs")
+def connect(surroundings: Surroundings) -> Api:
+    """Return the app as the signed-in user.
+
+    Raises:
+        CommandError: nobody is signed in there, or the address is invalid.
+    """
+
+    def show_wait(seconds: float, why: str) -> None:
+        surroundings.terminal.note(f"{why} Waiting {seconds:.0f} s.", "yellow")
+
+    url = _url(surroundings.url)
+    return Api(url, token_for(url), show_wait)
 
 
-def wanted_url(given: argparse.Namespace) -> str:
+def _url(option: str | None) -> str:
     """Return the app's address: --url, GROUNDWORK_URL, that of the session, or a local stack's."""
-    explicit = _explicit_url(given)
+    explicit = _explicit_url(option)
     if explicit:
         return explicit
     kept = None if os.environ.get("GROUNDWORK_TOKEN", "").strip() else read_session()
     return kept.url if kept else DEFAULT_URL
 
 
-def _explicit_url(given: argparse.Namespace) -> str | None:
-    text = getattr(given, "url", None) or os.environ.get("GROUNDWORK_URL", "").strip()
+def _explicit_url(option: str | None) -> str | None:
+    text = option or os.environ.get("GROUNDWORK_URL", "").strip()
     return checked_url(text) if text else None
 
 
@@ -87,59 +85,90 @@ class _SessionToken:
         ends = self._session.expires_at
         is_ending = ends is not None and ends - time.time() < _RENEW_BEFORE_S
         if self._session.azure is not None and (renew or is_ending):
-            from cli.azure_login import renewed
-
-            self._session = renewed(self._session)
+            self._session = azure_login.renewed(self._session)
             keep_session(self._session)
         return self._session.token
 
 
-def sign_in(api: Api | None, terminal: Terminal, given: argparse.Namespace) -> None:
-    """Keep a token, after asking the app whether it is good. One that is refused is not kept."""
-    session = _session(given)
+@app.add("login")
+def sign_in(
+    call: Call,
+    *,
+    token: Annotated[str | None, option("--token", "TOKEN", "a token; the default is to ask for one")] = None,
+    dev_user: Annotated[
+        str | None, option("--dev-user", "NAME", "a user of the local stack, such as anna")
+    ] = None,
+    azure: Annotated[
+        bool, typer.Option("--azure", help="use your Azure sign-in or managed identity")
+    ] = False,
+    browser: Annotated[bool, typer.Option("--browser", help="with --azure: sign in with a browser")] = False,
+    device_code: Annotated[
+        bool, typer.Option("--device-code", help="with --azure: sign in with a code on another device")
+    ] = False,
+    app_id: Annotated[str | None, option("--app-id", "ID", "with --azure: the app's registration")] = None,
+    scope: Annotated[
+        str | None, option("--scope", "SCOPE", "with --azure: the whole scope (default GROUNDWORK_SCOPE)")
+    ] = None,
+    tenant: Annotated[str | None, option("--tenant", "ID", "with --azure: the tenant to sign in to")] = None,
+    client_id: Annotated[
+        str | None, option("--client-id", "ID", "with --azure: the client that requests the token")
+    ] = None,
+) -> None:
+    """Sign in: store a token that only you can read."""
+    if dev_user:
+        session = _session_of_the_stack(_explicit_url(call.surroundings.url), dev_user)
+    elif azure or browser or device_code:
+        way: Way = "browser" if browser else "device-code" if device_code else "default"
+        login = AzureLogin(_scope(scope, app_id), way, tenant, client_id)
+        session = azure_login.sign_in(_url(call.surroundings.url), login)
+    else:
+        session = Session(_url(call.surroundings.url), _valid_token(token or _typed_token()))
     url = session.url
     try:
         with Api(url, session.token) as app:
             who = identity_of(app)
     except NoConnectionError:
         who = None
-        terminal.note(f"{url} does not respond, so the token was not tried.", "yellow")
+        call.terminal.note(f"{url} does not respond, so the token was not tried.", "yellow")
     path = keep_session(session)
     shown = {"url": url, "kept_in": str(path), "expires_at": session.expires_at, "user": who}
     name = f" as {who.get('name') or who['user_id']}" if who else ""
-    terminal.result(shown, f"Signed in at {url}{name}. Kept in {path}, readable by you alone.")
+    call.terminal.result(shown, f"Signed in at {url}{name}. Kept in {path}, readable by you alone.")
 
 
-def sign_out(api: Api | None, terminal: Terminal, given: argparse.Namespace) -> None:
-    """Forget the token. It stays good until it ends."""
+@app.add("logout")
+def sign_out(call: Call) -> None:
+    """Sign out: delete the token."""
     was_there = forget_session()
     words = "The token is deleted." if was_there else "There was no token."
-    terminal.result({"forgotten": was_there}, words)
+    call.terminal.result({"forgotten": was_there}, words)
 
 
-def who_am_i(api: Api, terminal: Terminal, given: argparse.Namespace) -> None:
-    """Print who the app takes the caller for."""
-    who = {"url": api.url, **api.call("GET", "/me")}
-    if terminal.as_json:
-        terminal.json(who)
+@app.add("whoami")
+def who_am_i(call: Call) -> None:
+    """Show who you are and what you may do."""
+    who = {"url": call.api.url, **call.api.call("GET", "/me")}
+    if call.terminal.as_json:
+        call.terminal.json(who)
         return
     today = who.pop("today", [])
     for name, value in who.items():
         shown = ", ".join(map(str, value)) if isinstance(value, list) else value
         if shown not in (None, ""):
-            terminal.say(f"{name + ':':<17} {shown}")
+            call.terminal.say(f"{name + ':':<17} {shown}")
     for one in today:
-        terminal.say(f"{one['resource'] + ':':<17} {one['used']:,.0f} today{_of(one['limit'])}")
+        call.terminal.say(f"{one['resource'] + ':':<17} {one['used']:,.0f} today{_of(one['limit'])}")
     kept = None if os.environ.get("GROUNDWORK_TOKEN") else read_session()
     if kept and kept.expires_at:
         ends = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(kept.expires_at))
-        terminal.say(f"{'token ends:':<17} {moment(ends)}")
+        call.terminal.say(f"{'token ends:':<17} {moment(ends)}")
 
 
-def print_token(api: Api, terminal: Terminal, given: argparse.Namespace) -> None:
-    """Print the token of this app; a new one if it is Azure's and ends soon."""
-    token = token_for(api.url)(False)
-    terminal.result({"url": api.url, "token": token}, token)
+@app.add("token")
+def print_token(call: Call) -> None:
+    """Print your token, for other programs."""
+    token = token_for(call.api.url)(False)
+    call.terminal.result({"url": call.api.url, "token": token}, token)
 
 
 def _of(limit: float) -> str:
@@ -161,39 +190,28 @@ def identity_of(api: Api) -> dict[str, object] | None:
         return None
 
 
-def _session(given: argparse.Namespace) -> Session:
-    if given.dev_user:
-        return _session_of_the_stack(_explicit_url(given), given.dev_user)
-    url = wanted_url(given)
-    if given.azure or given.browser or given.device_code:
-        from cli.azure_login import sign_in as sign_in_to_azure
-
-        return sign_in_to_azure(url, _azure_login(given))
-    token = given.token.strip() if given.token else _asked_token()
+def _valid_token(text: str) -> str:
+    token = text.strip()
     if not token or not token.isascii() or not token.isprintable() or " " in token:
         raise CommandError("That is not a token.", "Users of a local stack sign in with --dev-user.")
-    return Session(url, token)
+    return token
 
 
-def _asked_token() -> str:
-    """Asked for, it does not stay in the shell's history; from a pipe, it is the first line."""
-    if not sys.stdin.isatty():
-        return sys.stdin.readline().strip()
-    return getpass.getpass("Token: ").strip()
+def _typed_token() -> str:
+    """Read a token from the terminal, which keeps it out of the shell's history, or a line from a pipe."""
+    return getpass.getpass("Token: ") if sys.stdin.isatty() else sys.stdin.readline()
 
 
-def _azure_login(given: argparse.Namespace) -> AzureLogin:
-    scope = given.scope or os.environ.get("GROUNDWORK_SCOPE", "").strip()
-    if given.app_id:
-        scope = f"api://{given.app_id}/.default"
+def _scope(scope: str | None, app_id: str | None) -> str:
+    if app_id:
+        return f"api://{app_id}/.default"
+    scope = scope or os.environ.get("GROUNDWORK_SCOPE", "").strip()
     if not scope:
         raise CommandError(
             "For which app?",
             "Give --app-id (the client id of the app's registration) or --scope, or set GROUNDWORK_SCOPE.",
         )
-    if given.browser:
-        return AzureLogin(scope, "browser", given.tenant, given.client_id)
-    return AzureLogin(scope, "device-code" if given.device_code else "default", given.tenant, given.client_id)
+    return scope
 
 
 def _session_of_the_stack(url: str | None, name: str) -> Session:

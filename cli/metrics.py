@@ -1,38 +1,33 @@
 """`metrics`: how answers and sub-agents do, for administrators. `status`: whether the app is well."""
 
-import argparse
 from collections.abc import Iterator
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from cli.api import Api
-from cli.commands import Tree
+import typer
+
+from cli.commands import Call, app, option
 from cli.errors import DONE, NOT_ALL_WELL
-from cli.terminal import Terminal
 
 _UNAVAILABLE = 503
 
 
-def register(tree: Tree) -> None:
-    """The commands of this file."""
-    measuring = tree.leaf(
-        "metrics", show_metrics, "show the quality of answers or sub-agents (administrators)"
-    )
-    measuring.add_argument("what", choices=("quality", "subagents"))
-    measuring.add_argument("--hours", type=int, default=24, metavar="N", help="the last N hours (1-168)")
-    tree.leaf("status", show_status, "check that the app, search and storage respond")
-
-
-def show_metrics(api: Api, terminal: Terminal, given: argparse.Namespace) -> None:
-    """Print measures."""
-    found = api.call("GET", f"/metrics/{given.what}", params={"hours": given.hours})
-    if terminal.as_json:
-        terminal.json(found)
+@app.add("metrics")
+def show_metrics(
+    call: Call,
+    what: Annotated[Literal["quality", "subagents"], typer.Argument()],
+    *,
+    hours: Annotated[int, option("--hours", "N", "the last N hours (1-168)")] = 24,
+) -> None:
+    """Show the quality of answers or sub-agents (administrators)."""
+    found = call.api.call("GET", f"/metrics/{what}", params={"hours": hours})
+    if call.terminal.as_json:
+        call.terminal.json(found)
         return
     measures = found.pop("measures", {})
     for name, value in _lines(found, ""):
-        terminal.say(f"{name + ':':<28} {value}")
+        call.terminal.say(f"{name + ':':<28} {value}")
     if measures:
-        terminal.table(
+        call.terminal.table(
             ("Measure", "Value", "Of", "Aim", "Met"),
             (
                 [name, *(one[column] for column in ("value", "of", "aim", "met"))]
@@ -42,16 +37,17 @@ def show_metrics(api: Api, terminal: Terminal, given: argparse.Namespace) -> Non
         )
 
 
-def show_status(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
-    """Print whether it is ready. 0 only if it is."""
-    answered = api.send("GET", "/health/ready", also=_UNAVAILABLE)
+@app.add("status")
+def show_status(call: Call) -> int:
+    """Check that the app, search and storage respond."""
+    answered = call.api.send("GET", "/health/ready", also=_UNAVAILABLE)
     health = {"ready": answered.status_code != _UNAVAILABLE, **answered.json()}
-    if terminal.as_json:
-        terminal.json({"url": api.url, **health})
+    if call.terminal.as_json:
+        call.terminal.json({"url": call.api.url, **health})
     else:
-        terminal.say(f"{api.url} is {'ready' if health['ready'] else 'not ready'}.")
+        call.terminal.say(f"{call.api.url} is {'ready' if health['ready'] else 'not ready'}.")
         for name, value in _lines(health, ""):
-            terminal.say(f"{name + ':':<20} {value}")
+            call.terminal.say(f"{name + ':':<20} {value}")
     return DONE if health["ready"] else NOT_ALL_WELL
 
 

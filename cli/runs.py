@@ -1,40 +1,21 @@
 """`runs`: list them, look at one, follow it, answer what it asks, cancel it, rate its answer."""
 
-import argparse
 import json
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from cli.answers import print_answer
 from cli.api import Api, segment
 from cli.ask import Asking, follow, send_answer
-from cli.commands import Tree
+from cli.commands import Call, LimitOption, QuietOption, RunArgument, option, runs
 from cli.errors import CommandError
 from cli.following import ENDS, RunStream
 from cli.progress import ProgressDisplay, described
-from cli.terminal import Terminal, moment
+from cli.terminal import moment
 from cli.threads import thread_id_of
 
 _STARS = range(1, 6)
-
-
-def register(tree: Tree) -> None:
-    """The commands of this file."""
-    listing = tree.leaf("runs list", list_runs, "list your runs, newest first")
-    listing.add_argument("--limit", type=int, default=20, metavar="N", help="maximum number")
-    showing = tree.leaf("runs show", show_run, "show its status and answer")
-    events = tree.leaf("runs events", show_events, "follow its events")
-    events.add_argument("--after", type=int, default=0, metavar="N", help="only events after this one")
-    answering = tree.leaf("runs answer", answer_run, "reply to its clarifying question and follow it")
-    cancelling = tree.leaf("runs cancel", cancel_run, "end it")
-    rating = tree.leaf("runs rate", rate_run, "rate its answer; the last rating counts")
-    for parser in (showing, events, answering, cancelling, rating):
-        parser.add_argument("run", metavar="RUN", help="its id; `last` is the newest one")
-    answering.add_argument("choice", metavar="CHOICE", help="the number of an option, or your own words")
-    answering.add_argument("--quiet", action="store_true", help="hide the progress")
-    rating.add_argument("rating", nargs="?", metavar="RATING", help="1-5, up or down")
-    rating.add_argument("--comment", metavar="TEXT", help="a comment")
-    rating.add_argument("--reason", action="append", metavar="WORD", help="why; may be repeated")
-    rating.add_argument("--remove", action="store_true", help="remove your rating")
 
 
 def run_id_of(api: Api, named: str) -> str:
@@ -52,92 +33,119 @@ def run_id_of(api: Api, named: str) -> str:
     return str(messages[-1]["run_id"])
 
 
-def list_runs(api: Api, terminal: Terminal, given: argparse.Namespace) -> None:
-    """Print runs."""
-    terminal.rows(
-        api.items("/runs", "runs", given.limit),
+@runs.add("list")
+def list_runs(call: Call, *, limit: LimitOption = 20) -> None:
+    """List your runs, newest first."""
+    call.terminal.rows(
+        call.api.items("/runs", "runs", limit),
         ("Question", "Status", "Asked", "Id"),
         lambda one: (one["question"], one["status"], moment(one["created_at"]), one["run_id"]),
         nothing="There are no runs.",
     )
 
 
-def show_run(api: Api, terminal: Terminal, given: argparse.Namespace) -> None:
-    """Print one run."""
-    view = api.call("GET", f"/runs/{segment(run_id_of(api, given.run))}")
-    if terminal.as_json:
-        terminal.json(view)
+@runs.add("show")
+def show_run(call: Call, run: RunArgument) -> None:
+    """Show its status and answer."""
+    view = call.api.call("GET", f"/runs/{segment(run_id_of(call.api, run))}")
+    if call.terminal.as_json:
+        call.terminal.json(view)
         return
-    terminal.say(str(view["question"]), "bold")
-    terminal.note(f"{view['status']}, asked {moment(view['created_at'])}, thread {view['thread_id']}")
+    call.terminal.say(str(view["question"]), "bold")
+    call.terminal.note(f"{view['status']}, asked {moment(view['created_at'])}, thread {view['thread_id']}")
     for item in view.get("todo") or ():
-        terminal.note(f"  {item['position']}. {item['description']}: {item['status']}")
+        call.terminal.note(f"  {item['position']}. {item['description']}: {item['status']}")
     for agent in view.get("sub_agents") or ():
-        terminal.note(f"  {agent.get('badge') or agent['profile']}: {agent['status']}")
+        call.terminal.note(f"  {agent.get('badge') or agent['profile']}: {agent['status']}")
     if view.get("clarification"):
-        terminal.say(str(view["clarification"]["question"]))
+        call.terminal.say(str(view["clarification"]["question"]))
         for option in view["clarification"]["options"]:
-            terminal.say(f"  {option['number']}. {option['filename'] or option['title']}")
+            call.terminal.say(f"  {option['number']}. {option['filename'] or option['title']}")
     if view.get("answer"):
-        print_answer(api, terminal, view["answer"])
+        print_answer(call.api, call.terminal, view["answer"])
     elif view.get("error"):
-        terminal.say(str(view["error"]), "red")
+        call.terminal.say(str(view["error"]), "red")
 
 
-def show_events(api: Api, terminal: Terminal, given: argparse.Namespace) -> None:
-    """Print events as they come; with --json one object a line. Ctrl-C ends the display, not the run."""
-    stream = RunStream(api, run_id=run_id_of(api, given.run), last=given.after, on_trouble=terminal.note)
+@runs.add("events")
+def show_events(
+    call: Call,
+    run: RunArgument,
+    *,
+    after: Annotated[int, option("--after", "N", "only events after this one")] = 0,
+) -> None:
+    """Follow its events."""
+    stream = RunStream(call.api, run_id=run_id_of(call.api, run), last=after, on_trouble=call.terminal.note)
     for event in stream:
-        if terminal.as_json:
+        if call.terminal.as_json:
             line = {"id": event.number, "event": event.name, "data": event.data}
             print(json.dumps(line, ensure_ascii=False), flush=True)
             continue
         for line_of_words in described(event) or [_in_short(event.name, event.data)]:
-            terminal.say(f"{event.number:>4}  {line_of_words}")
+            call.terminal.say(f"{event.number:>4}  {line_of_words}")
         if event.name in ENDS:
             break
 
 
-def answer_run(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
-    """Answer a question back, and show what becomes of the run."""
-    before = api.call("GET", f"/runs/{segment(run_id_of(api, given.run))}")
-    send_answer(api, str(before["run_id"]), given.choice)
-    display = ProgressDisplay(terminal, is_quiet=given.quiet)
+@runs.add("answer")
+def answer_run(
+    call: Call,
+    run: RunArgument,
+    choice: Annotated[
+        str, typer.Argument(metavar="CHOICE", help="the number of an option, or your own words")
+    ],
+    *,
+    quiet: QuietOption = False,
+) -> int:
+    """Reply to its clarifying question and follow it."""
+    before = call.api.call("GET", f"/runs/{segment(run_id_of(call.api, run))}")
+    send_answer(call.api, str(before["run_id"]), choice)
+    display = ProgressDisplay(call.terminal, is_quiet=quiet)
     answered = str((before.get("clarification") or {}).get("expires_at", ""))
-    stream = RunStream(api, run_id=run_id_of(api, given.run), on_trouble=display.trouble)
-    return follow(Asking(api, terminal, display, answered), stream)
+    stream = RunStream(call.api, run_id=run_id_of(call.api, run), on_trouble=display.trouble)
+    return follow(Asking(call.api, call.terminal, display, answered), stream)
 
 
-def cancel_run(api: Api, terminal: Terminal, given: argparse.Namespace) -> None:
-    """End a run and its sub-agents."""
-    view = api.call("POST", f"/runs/{segment(run_id_of(api, given.run))}/cancel")
-    terminal.result(view, f"{view['run_id']} is {view['status']}.")
+@runs.add("cancel")
+def cancel_run(call: Call, run: RunArgument) -> None:
+    """End it."""
+    view = call.api.call("POST", f"/runs/{segment(run_id_of(call.api, run))}/cancel")
+    call.terminal.result(view, f"{view['run_id']} is {view['status']}.")
 
 
-def rate_run(api: Api, terminal: Terminal, given: argparse.Namespace) -> None:
-    """Rate an answer, or take the rating back."""
-    path = f"/runs/{segment(run_id_of(api, given.run))}/feedback"
-    if given.remove:
-        api.call("DELETE", path)
-        terminal.result({"run_id": given.run, "feedback": None}, "Taken back.")
+@runs.add("rate")
+def rate_run(
+    call: Call,
+    run: RunArgument,
+    *,
+    rating: Annotated[str | None, typer.Argument(metavar="RATING", help="1-5, up or down")] = None,
+    comment: Annotated[str | None, option("--comment", "TEXT", "a comment")] = None,
+    reason: Annotated[list[str] | None, option("--reason", "WORD", "why; may be repeated")] = None,
+    remove: Annotated[bool, typer.Option("--remove", help="remove your rating")] = False,
+) -> None:
+    """Rate its answer; the last rating counts."""
+    path = f"/runs/{segment(run_id_of(call.api, run))}/feedback"
+    if remove:
+        call.api.call("DELETE", path)
+        call.terminal.result({"run_id": run, "feedback": None}, "Taken back.")
         return
-    feedback = _feedback(given)
-    stored = api.call("PUT", path, json=feedback)
-    terminal.result(stored or {"run_id": given.run, **feedback}, "Thank you, your rating is stored.")
+    feedback = _feedback(rating, comment, reason)
+    stored = call.api.call("PUT", path, json=feedback)
+    call.terminal.result(stored or {"run_id": run, **feedback}, "Thank you, your rating is stored.")
 
 
-def _feedback(given: argparse.Namespace) -> dict[str, Any]:
+def _feedback(rating: str | None, comment: str | None, reasons: list[str] | None) -> dict[str, Any]:
     feedback: dict[str, Any] = {}
-    if given.rating in ("up", "down"):
-        feedback["thumb"] = given.rating
-    elif given.rating is not None:
-        if not (given.rating.isdecimal() and int(given.rating) in _STARS):
-            raise CommandError(f"{given.rating[:40]!r} is not a rating.", "Say 1-5, up or down.")
-        feedback["rating"] = int(given.rating)
-    if given.comment is not None:
-        feedback["comment"] = given.comment
-    if given.reason:
-        feedback["reasons"] = given.reason
+    if rating in ("up", "down"):
+        feedback["thumb"] = rating
+    elif rating is not None:
+        if not (rating.isdecimal() and int(rating) in _STARS):
+            raise CommandError(f"{rating[:40]!r} is not a rating.", "Say 1-5, up or down.")
+        feedback["rating"] = int(rating)
+    if comment is not None:
+        feedback["comment"] = comment
+    if reasons:
+        feedback["reasons"] = reasons
     if not feedback:
         raise CommandError("How good was it?", "Say 1-5, up or down, or --comment.")
     return feedback

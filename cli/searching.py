@@ -1,17 +1,27 @@
 """`search`: passages and figures for a query. `summary`, `summaries`: summaries of several documents."""
 
-import argparse
 import json
 import time
 import uuid
-from typing import Any
+from collections.abc import Sequence
+from typing import Annotated, Any
 
+import typer
 from rich.live import Live
 from rich.text import Text
 
 from cli.answers import print_citations
 from cli.api import Api, segment
-from cli.commands import Tree
+from cli.commands import (
+    Call,
+    DocumentsArgument,
+    LimitOption,
+    SummaryArgument,
+    YesOption,
+    app,
+    option,
+    summaries,
+)
 from cli.documents import resolve
 from cli.errors import DONE, INTERRUPTED, NO_ANSWER, CommandError
 from cli.terminal import Terminal, clean, moment
@@ -20,78 +30,83 @@ _LOOK_EVERY_S = 1.0
 _PREVIEW = 600  # characters of a passage
 
 
-def register(tree: Tree) -> None:
-    """The commands of this file."""
-    searching = tree.leaf("search", search, "show passages and figures without an answer")
-    searching.add_argument("query")
-    searching.add_argument("--top", type=int, default=10, metavar="N", help="how many (1-50)")
-    searching.add_argument(
-        "--filter", action="append", default=[], metavar="NAME=VALUE", help="a filter; may be repeated"
-    )
-    searching.add_argument(
-        "--tag", action="append", metavar="TAG", help="only documents with this tag; may be repeated"
-    )
-    searching.add_argument("--language", metavar="CODE", help="only documents in this language, such as de")
-    searching.add_argument("--since", metavar="DATE", help="only documents uploaded on that day or later")
-    searching.add_argument("--until", metavar="DATE", help="only documents uploaded on that day or earlier")
-    summing = tree.leaf("summary", summarise, "summarise 1-20 documents, with sources")
-    listing = tree.leaf("summaries list", list_summaries, "list your summaries, newest first")
-    listing.add_argument("--limit", type=int, default=20, metavar="N", help="maximum number")
-    showing = tree.leaf("summaries show", show_summary, "show one")
-    deleting = tree.leaf("summaries delete", delete_summary, "delete one and everything made from it")
-    deleting.add_argument("--yes", action="store_true", help="do not ask")
-    for parser in (showing, deleting):
-        parser.add_argument("summary", metavar="SUMMARY", help="its id; `last` is the newest one")
-    summing.add_argument("documents", nargs="+", metavar="DOC", help="id, or file name")
-    summing.add_argument("--focus", metavar="TEXT", default="", help="a question to focus on")
-    summing.add_argument("--language", metavar="CODE", help="such as de (default: the documents' language)")
-
-
-def search(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
-    """Print what is found; 3 when that is nothing."""
-    filters = _filters(given.filter) | _document_filters(given)
-    body = {"query": given.query, "top_k": given.top, "filters": filters}
-    found = api.call("POST", "/search", json=body)
-    if terminal.as_json:
-        terminal.json(found["results"])
+@app.add("search")
+def search(
+    call: Call,
+    query: Annotated[str, typer.Argument(metavar="QUERY")],
+    *,
+    top: Annotated[int, option("--top", "N", "how many (1-50)")] = 10,
+    filters: Annotated[
+        list[str] | None, option("--filter", "NAME=VALUE", "a filter; may be repeated")
+    ] = None,
+    tag: Annotated[
+        list[str] | None, option("--tag", "TAG", "only documents with this tag; may be repeated")
+    ] = None,
+    language: Annotated[
+        str | None, option("--language", "CODE", "only documents in this language, such as de")
+    ] = None,
+    since: Annotated[
+        str | None, option("--since", "DATE", "only documents uploaded on that day or later")
+    ] = None,
+    until: Annotated[
+        str | None, option("--until", "DATE", "only documents uploaded on that day or earlier")
+    ] = None,
+) -> int:
+    """Show passages and figures without an answer."""
+    end = f"{until}T23:59:59Z" if until else None
+    narrowed = {
+        "tags": tag,
+        "language": language,
+        "upload_date": {"start": since, "end": end} if since or end else None,
+    }
+    wanted = _filters(filters or ()) | {name: value for name, value in narrowed.items() if value}
+    body = {"query": query, "top_k": top, "filters": wanted}
+    found = call.api.call("POST", "/search", json=body)
+    if call.terminal.as_json:
+        call.terminal.json(found["results"])
     else:
         for number, hit in enumerate(found["results"], start=1):
             page = f", page {hit['page_number']}" if hit.get("page_number") else ""
-            terminal.say(f"{number}. {hit['filename']}{page}  ({hit['score']:.2f})", "bold")
+            call.terminal.say(f"{number}. {hit['filename']}{page}  ({hit['score']:.2f})", "bold")
             text = hit.get("content") or hit.get("image_caption") or ""
-            terminal.say(f"    {' '.join(text.split())[:_PREVIEW]}")
+            call.terminal.say(f"    {' '.join(text.split())[:_PREVIEW]}")
             if hit.get("image_url"):
-                terminal.say(f"    {hit['image_url']}", "dim")
+                call.terminal.say(f"    {hit['image_url']}", "dim")
         if not found["results"]:
-            terminal.say("Nothing found that you can read.")
+            call.terminal.say("Nothing found that you can read.")
     return DONE if found["results"] else NO_ANSWER
 
 
-def summarise(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
-    """Order a summary, wait for it, print it. Ctrl-C ends it.
-
-    Raises:
-        CommandError: it was refused, failed, or was cancelled.
-    """
-    order: dict[str, Any] = {"doc_ids": [resolve(api, name) for name in given.documents]}
-    order |= {"focus": given.focus} if given.focus else {}
-    order |= {"language": given.language} if given.language else {}
+@app.add("summary")
+def summarise(
+    call: Call,
+    documents: DocumentsArgument,
+    *,
+    focus: Annotated[str, option("--focus", "TEXT", "a question to focus on")] = "",
+    language: Annotated[
+        str | None, option("--language", "CODE", "such as de (default: the documents' language)")
+    ] = None,
+) -> int:
+    """Summarise 1-20 documents, with sources."""
+    order: dict[str, Any] = {"doc_ids": [resolve(call.api, name) for name in documents]}
+    order |= {"focus": focus} if focus else {}
+    order |= {"language": language} if language else {}
     headers = {"Idempotency-Key": uuid.uuid4().hex}
-    view = api.call("POST", "/summaries", json=order, headers=headers)
+    view = call.api.call("POST", "/summaries", json=order, headers=headers)
     path = f"/summaries/{segment(view['summary_id'])}"
     try:
-        view = _when_ended(api, terminal, path, view)
+        view = _when_ended(call.api, call.terminal, path, view)
     except KeyboardInterrupt:
-        api.call("POST", f"{path}/cancel")
-        terminal.note("The summary is cancelled.", "yellow")
+        call.api.call("POST", f"{path}/cancel")
+        call.terminal.note("The summary is cancelled.", "yellow")
         return INTERRUPTED
     if view["status"] != "completed":
         message = view.get("error") or f"The summary is {view['status']}."
         raise CommandError(message, code=view.get("error_type") or "")
-    if terminal.as_json:
-        terminal.json(view)
+    if call.terminal.as_json:
+        call.terminal.json(view)
         return DONE
-    _print(api, terminal, view["result"])
+    _print(call.api, call.terminal, view["result"])
     return DONE
 
 
@@ -109,10 +124,11 @@ def summary_id_of(api: Api, named: str) -> str:
     return str(summaries[0]["summary_id"])
 
 
-def list_summaries(api: Api, terminal: Terminal, given: argparse.Namespace) -> None:
-    """Print summaries."""
-    terminal.rows(
-        api.items("/summaries", "summaries", given.limit),
+@summaries.add("list")
+def list_summaries(call: Call, *, limit: LimitOption = 20) -> None:
+    """List your summaries, newest first."""
+    call.terminal.rows(
+        call.api.items("/summaries", "summaries", limit),
         ("Focus", "Documents", "Status", "Begun", "Id"),
         lambda one: (
             one["focus"], one["document_count"], one["status"], moment(one["created_at"]), one["summary_id"]
@@ -121,22 +137,24 @@ def list_summaries(api: Api, terminal: Terminal, given: argparse.Namespace) -> N
     )  # fmt: skip
 
 
-def show_summary(api: Api, terminal: Terminal, given: argparse.Namespace) -> None:
-    """Print one, or how far it is."""
-    view = api.call("GET", f"/summaries/{segment(summary_id_of(api, given.summary))}")
-    if view["result"] and not terminal.as_json:
-        _print(api, terminal, view["result"])
+@summaries.add("show")
+def show_summary(call: Call, summary: SummaryArgument) -> None:
+    """Show one."""
+    view = call.api.call("GET", f"/summaries/{segment(summary_id_of(call.api, summary))}")
+    if view["result"] and not call.terminal.as_json:
+        _print(call.api, call.terminal, view["result"])
         return
     words = view.get("error") or f"The summary is {view['status']} ({view['progress']:.0%})."
-    terminal.result(view, words)
+    call.terminal.result(view, words)
 
 
-def delete_summary(api: Api, terminal: Terminal, given: argparse.Namespace) -> None:
-    """Delete one."""
-    terminal.confirm(f"Delete the summary {given.summary}?", is_sure=given.yes)
-    summary_id = summary_id_of(api, given.summary)
-    api.call("DELETE", f"/summaries/{segment(summary_id)}")
-    terminal.result({"summary_id": summary_id, "status": "deleted"}, f"{summary_id} is deleted.")
+@summaries.add("delete")
+def delete_summary(call: Call, summary: SummaryArgument, *, yes: YesOption = False) -> None:
+    """Delete one and everything made from it."""
+    call.terminal.confirm(f"Delete the summary {summary}?", is_sure=yes)
+    summary_id = summary_id_of(call.api, summary)
+    call.api.call("DELETE", f"/summaries/{segment(summary_id)}")
+    call.terminal.result({"summary_id": summary_id, "status": "deleted"}, f"{summary_id} is deleted.")
 
 
 def _when_ended(api: Api, terminal: Terminal, path: str, view: dict[str, Any]) -> dict[str, Any]:
@@ -172,17 +190,7 @@ def _print(api: Api, terminal: Terminal, result: dict[str, Any]) -> None:
         terminal.say(warning, "yellow")
 
 
-def _document_filters(given: argparse.Namespace) -> dict[str, Any]:
-    end = f"{given.until}T23:59:59Z" if given.until else None
-    filters = {
-        "tags": given.tag,
-        "language": given.language,
-        "upload_date": {"start": given.since, "end": end} if given.since or end else None,
-    }
-    return {name: value for name, value in filters.items() if value}
-
-
-def _filters(given: list[str]) -> dict[str, Any]:
+def _filters(given: Sequence[str]) -> dict[str, Any]:
     """`page_number=3` is a number, `tags=["a","b"]` a list, anything else is text."""
     filters: dict[str, Any] = {}
     for one in given:

@@ -13,6 +13,8 @@ from typing import Any, Literal
 from cli.commands import program_name
 from cli.errors import CommandError
 
+Way = Literal["default", "browser", "device-code"]
+
 
 @dataclass(frozen=True)
 class AzureLogin:
@@ -25,7 +27,7 @@ class AzureLogin:
     """
 
     scope: str
-    way: Literal["default", "browser", "device-code"] = "default"
+    way: Way = "default"
     tenant_id: str | None = None
     client_id: str | None = None
     record: str | None = None

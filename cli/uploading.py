@@ -3,21 +3,21 @@
 What is there already, by the hash of its content, is not sent again; who may read it is set all the same.
 """
 
-import argparse
 import glob
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
 from cli import sending
 from cli.api import Api
-from cli.commands import Tree
+from cli.commands import Call, app, option
 from cli.errors import DONE, NOT_ALL_WELL, CommandError
 from cli.identity import identity_of
 from cli.terminal import Terminal, clean
@@ -60,47 +60,43 @@ class Outcome:
     hint: str = ""
 
 
-def register(tree: Tree) -> None:
-    """The commands of this file."""
-    sending_ = tree.leaf("upload", upload, "send files and folders and wait until they are ready")
-    sending_.add_argument(
-        "sources",
-        type=Path,
-        nargs="+",
-        metavar="PATH",
-        help="a file, a folder with everything below it, or a pattern such as '*.pdf'",
-    )
-    sending_.add_argument("--project", metavar="ID", help="project that the documents belong to")
-    sending_.add_argument(
-        "--acl", action="append", metavar="NAME", help="a reader of new files; may be repeated"
-    )
-    sending_.add_argument("--folder", metavar="PATH", help="where to put them (default: the folder's name)")
-    sending_.add_argument("--source-url", metavar="URL", help="where the recording of a transcript is")
-    sending_.add_argument("--force", action="store_true", help="send unchanged files, too")
-    sending_.add_argument(
-        "--timeout", type=float, default=3600.0, metavar="SECONDS", help="timeout in seconds"
-    )
-
-
-def upload(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
-    """Send and follow, with progress on standard error. 0 only if every file is ready.
-
-    Raises:
-        CommandError: there is nothing to send, or it took too long.
-    """
-    files = files_of(given.sources, given.folder)
-    who = identity_of(api)
+@app.add("upload")
+def upload(
+    call: Call,
+    sources: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="PATH", help="a file, a folder with everything below it, or a pattern such as '*.pdf'"
+        ),
+    ],
+    *,
+    project: Annotated[str | None, option("--project", "ID", "project that the documents belong to")] = None,
+    acl: Annotated[
+        list[str] | None, option("--acl", "NAME", "a reader of new files; may be repeated")
+    ] = None,
+    folder: Annotated[
+        str | None, option("--folder", "PATH", "where to put them (default: the folder's name)")
+    ] = None,
+    source_url: Annotated[
+        str | None, option("--source-url", "URL", "where the recording of a transcript is")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="send unchanged files, too")] = False,
+    timeout: Annotated[float, option("--timeout", "SECONDS", "timeout in seconds")] = 3600.0,
+) -> int:
+    """Send files and folders and wait until they are ready."""
+    files = files_of(sources, folder)
+    who = identity_of(call.api)
     options = UploadOptions(
-        given.project,
-        tuple(given.acl) if given.acl else None,
-        given.timeout,
-        given.folder,
-        given.force,
+        project,
+        tuple(acl) if acl else None,
+        timeout,
+        folder,
+        force,
         str(who["user_id"]) if who else None,
-        given.source_url,
+        source_url,
     )
-    outcomes = _send_all(Uploader(api, options, terminal.note), files, terminal)
-    _report(terminal, outcomes)
+    outcomes = _send_all(Uploader(call.api, options, call.terminal.note), files, call.terminal)
+    _report(call.terminal, outcomes)
     return DONE if all(outcome.status in _WELL for outcome in outcomes) else NOT_ALL_WELL
 
 

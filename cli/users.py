@@ -1,60 +1,66 @@
 """For administrators: `users` erases all that is kept of a person, and shows who did what."""
 
-import argparse
-from typing import Any
+from typing import Annotated, Any
 
-from cli.api import Api, segment
-from cli.commands import Tree
+import typer
+
+from cli.api import segment
+from cli.commands import Call, LimitOption, YesOption, option, users
 from cli.errors import DONE, NOT_ALL_WELL
 from cli.terminal import Terminal, moment
 
-
-def register(tree: Tree) -> None:
-    """The commands of this file."""
-    erasing = tree.leaf("users erase", erase_user, "erase a person's data (administrators)")
-    erasing.add_argument(
-        "--documents", action="store_true", help="also their documents that nobody else can read"
-    )
-    erasing.add_argument("--yes", action="store_true", help="do not ask")
-    looking = tree.leaf("users erasure", show_erasure, "show the progress of an erasure (administrators)")
-    for parser in (erasing, looking):
-        parser.add_argument("user", metavar="USER", help="the object id in Entra ID")
-    trail = tree.leaf("users activity", show_trail, "who read, changed or deleted what (administrators)")
-    trail.add_argument("--since", metavar="TIME", help="from this time, such as 2026-11-01T00:00:00Z")
-    trail.add_argument("--until", metavar="TIME", help="until this time")
-    trail.add_argument("--user", metavar="USER", help="only this person")
-    trail.add_argument("--document", metavar="ID", help="only this document, by its id")
-    trail.add_argument("--action", metavar="ACTION", help="only this action, such as download")
-    trail.add_argument("--limit", type=int, default=1000, metavar="N", help="maximum number")
+UserArgument = Annotated[str, typer.Argument(metavar="USER", help="the object id in Entra ID")]
 
 
-def erase_user(api: Api, terminal: Terminal, given: argparse.Namespace) -> None:
-    """Begin it. It takes a quarter of an hour, and nobody need wait for it."""
-    also = " and their own documents" if given.documents else ""
-    terminal.confirm(f"Erase everything stored about {given.user}{also}?", is_sure=given.yes)
-    wish = "delete" if given.documents else "keep"
-    begun = api.call("DELETE", f"/users/{segment(given.user)}", params={"documents": wish})
-    terminal.result(begun, f"The erasure of {given.user} is at work.")
-    terminal.note(f"See its progress: users erasure {given.user}")
+@users.add("erase")
+def erase_user(
+    call: Call,
+    user: UserArgument,
+    *,
+    documents: Annotated[
+        bool, typer.Option("--documents", help="also their documents that nobody else can read")
+    ] = False,
+    yes: YesOption = False,
+) -> None:
+    """Erase a person's data (administrators)."""
+    also = " and their own documents" if documents else ""
+    call.terminal.confirm(f"Erase everything stored about {user}{also}?", is_sure=yes)
+    wish = "delete" if documents else "keep"
+    begun = call.api.call("DELETE", f"/users/{segment(user)}", params={"documents": wish})
+    call.terminal.result(begun, f"The erasure of {user} is at work.")
+    call.terminal.note(f"See its progress: users erasure {user}")
 
 
-def show_erasure(api: Api, terminal: Terminal, given: argparse.Namespace) -> int:
-    """Print the report. 0 unless it failed."""
-    found = api.call("GET", f"/users/{segment(given.user)}/erasure")
-    if terminal.as_json:
-        terminal.json(found)
+@users.add("erasure")
+def show_erasure(call: Call, user: UserArgument) -> int:
+    """Show the progress of an erasure (administrators)."""
+    found = call.api.call("GET", f"/users/{segment(user)}/erasure")
+    if call.terminal.as_json:
+        call.terminal.json(found)
     else:
-        _tell(terminal, found)
+        _tell(call.terminal, found)
     return NOT_ALL_WELL if found["status"] == "failed" else DONE
 
 
-def show_trail(api: Api, terminal: Terminal, given: argparse.Namespace) -> None:
-    """Print entries of the audit trail, newest first."""
-    wanted = {"since": given.since, "until": given.until, "action": given.action}
-    wanted |= {"user_id": given.user, "doc_id": given.document}
+@users.add("activity")
+def show_trail(
+    call: Call,
+    *,
+    since: Annotated[
+        str | None, option("--since", "TIME", "from this time, such as 2026-11-01T00:00:00Z")
+    ] = None,
+    until: Annotated[str | None, option("--until", "TIME", "until this time")] = None,
+    user: Annotated[str | None, option("--user", "USER", "only this person")] = None,
+    document: Annotated[str | None, option("--document", "ID", "only this document, by its id")] = None,
+    action: Annotated[str | None, option("--action", "ACTION", "only this action, such as download")] = None,
+    limit: LimitOption = 1000,
+) -> None:
+    """Show who read, changed or deleted what (administrators)."""
+    wanted = {"since": since, "until": until, "action": action}
+    wanted |= {"user_id": user, "doc_id": document}
     chosen = {name: value for name, value in wanted.items() if value}
-    terminal.rows(
-        api.items("/audit", "entries", given.limit, chosen),
+    call.terminal.rows(
+        call.api.items("/audit", "entries", limit, chosen),
         ("Time", "Who", "What", "From", "Documents", "Run"),
         lambda one: (
             moment(one["at"]),

@@ -1,42 +1,36 @@
 """`workspace`: the files that agents wrote for the user, kept for a day."""
 
-import argparse
 import sys
+from typing import Annotated
 
-from cli.api import Api, segment
-from cli.commands import Tree
-from cli.terminal import Terminal, moment
+import typer
 
-
-def register(tree: Tree) -> None:
-    """The commands of this file."""
-    tree.leaf("workspace list", list_files, "list files that agents wrote for you")
-    showing = tree.leaf("workspace show", show_file, "write a file to standard output")
-    deleting = tree.leaf("workspace delete", delete_file, "delete a file")
-    for parser in (showing, deleting):
-        parser.add_argument("file", metavar="FILE", help="its name")
+from cli.api import segment
+from cli.commands import Call, workspace
+from cli.terminal import moment
 
 
-def list_files(api: Api, terminal: Terminal, given: argparse.Namespace) -> None:
-    """Print the files."""
-    del given
-    terminal.rows(
-        api.call("GET", "/workspace")["files"],
+@workspace.add("list")
+def list_files(call: Call) -> None:
+    """List files that agents wrote for you."""
+    call.terminal.rows(
+        call.api.call("GET", "/workspace")["files"],
         ("Name", "Bytes", "Deleted at"),
         lambda one: (one["name"], f"{one['size_bytes']:,}", moment(one["expires_at"])),
         nothing="There are no files.",
     )
 
 
-def show_file(api: Api, terminal: Terminal, given: argparse.Namespace) -> None:
-    """Print a file as it is."""
-    del terminal
-    for part in api.download(f"/workspace/{segment(given.file)}"):
+@workspace.add("show")
+def show_file(call: Call, file: Annotated[str, typer.Argument(metavar="FILE", help="its name")]) -> None:
+    """Write a file to standard output."""
+    for part in call.api.download(f"/workspace/{segment(file)}"):
         sys.stdout.buffer.write(part)
     sys.stdout.buffer.flush()
 
 
-def delete_file(api: Api, terminal: Terminal, given: argparse.Namespace) -> None:
-    """Delete one. It would go within a day by itself, so nothing is asked."""
-    api.call("DELETE", f"/workspace/{segment(given.file)}")
-    terminal.result({"name": given.file, "status": "deleted"}, f"{given.file} is deleted.")
+@workspace.add("delete")
+def delete_file(call: Call, file: Annotated[str, typer.Argument(metavar="FILE", help="its name")]) -> None:
+    """Delete a file."""
+    call.api.call("DELETE", f"/workspace/{segment(file)}")
+    call.terminal.result({"name": file, "status": "deleted"}, f"{file} is deleted.")

@@ -1,15 +1,15 @@
 """Pages of the manual name all that the code has, and no more: routes, commands, headers, log lines."""
 
-import argparse
 import ast
 import json
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
-from cli import errors
-from cli.__main__ import command_tree
+from cli import __main__, errors  # noqa: F401  # the first adds the commands
+from cli.commands import leaves
 from functions.api import app
 from functions.http.models import ReplyHeaders
 from functions.http.openapi.description import describe
@@ -42,12 +42,12 @@ def test_every_route_is_documented() -> None:
 
 COMMANDS = (ROOT / "docs/command-line.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"^### `([a-z ]+)`\n(.*?)(?=^##|\Z)", COMMANDS, re.MULTILINE | re.DOTALL))
-LEAVES = command_tree().leaves
+LEAVES = leaves()
 FOR_ALL = {"--json", "--url", "--help", "-h"}
 
 
-def options_of(parser: argparse.ArgumentParser) -> set[str]:
-    return {option for action in parser._actions for option in action.option_strings} - FOR_ALL
+def options_of(command: Any) -> set[str]:
+    return {name for option in command.params for name in option.opts if name.startswith("-")} - FOR_ALL
 
 
 def test_every_command_has_a_section_and_no_other_has() -> None:
@@ -62,9 +62,10 @@ def test_a_section_names_the_options_that_the_help_has(words: str) -> None:
 
 @pytest.mark.parametrize("words", LEAVES)
 def test_the_help_of_a_command_is_complete(words: str) -> None:
-    for action in LEAVES[words]._actions:
-        if action.option_strings:
-            assert action.help, f"{words} {action.option_strings}"
+    assert LEAVES[words].help, words
+    for option in LEAVES[words].params:
+        if option.param_type_name == "option":
+            assert option.help, f"{words} {option.opts}"
 
 
 def test_the_options_of_all_commands_and_the_exit_codes_are_told() -> None:

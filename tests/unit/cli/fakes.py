@@ -9,8 +9,9 @@ from typing import Any
 import httpx
 from rich.console import Console
 
-from cli.__main__ import command_tree
+from cli import __main__  # noqa: F401  # adds the commands
 from cli.api import Api, Event
+from cli.commands import Surroundings, perform
 from cli.terminal import Prompt, Terminal
 
 Answer = Callable[[httpx.Request], httpx.Response]
@@ -95,10 +96,16 @@ class RecordingApp:
         return answer if isinstance(answer, httpx.Response) else httpx.Response(200, json=answer)
 
 
+def run(api: Api, read: ReadTerminal, *words: str) -> int:
+    """Run a command against an app and a terminal; return its exit code."""
+    surroundings = Surroundings(lambda _: api)
+    surroundings.terminal = read.terminal
+    return perform(words, surroundings)
+
+
 def done(app: RecordingApp, *words: str, answers: list[str] | None = None, as_json: bool = False) -> Any:
     """Exit code and output of a command; its JSON when that was asked for."""
     read = ReadTerminal(answers, as_json)
-    given = command_tree().parse(words)
-    code = given.perform(app.api, read.terminal, given) or 0
+    code = run(app.api, read, *words)
     text = read.out.getvalue()
     return code, json.loads(text) if as_json else text

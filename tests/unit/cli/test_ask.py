@@ -7,13 +7,11 @@ from typing import Any
 import httpx
 import pytest
 
-from cli.__main__ import command_tree
 from cli.api import Event, read_events
-from cli.ask import ask
 from cli.errors import CommandError
 from cli.following import RunStream
 from cli.progress import Draft, described
-from tests.unit.cli.fakes import AnsweringApi, ReadTerminal, RecordingApp, ScriptedApi, done
+from tests.unit.cli.fakes import AnsweringApi, ReadTerminal, RecordingApp, ScriptedApi, done, run
 
 CITED = {
     "n": 1,
@@ -43,8 +41,7 @@ def token(number: int, text: str, step: int = 1) -> Event:
 
 
 def asked(api: ScriptedApi, read: ReadTerminal, *arguments: str) -> int:
-    given = command_tree().parse(["ask", "?", *arguments])
-    return ask(api, read.terminal, given)
+    return run(api, read, "ask", "?", *arguments)
 
 
 def printed(api: ScriptedApi, *arguments: str, as_json: bool = False) -> tuple[int, str]:
@@ -285,13 +282,29 @@ def test_the_todo_list_is_told_as_it_changes() -> None:
     assert "Known" not in quiet.err.getvalue()
 
 
-def test_server_sent_events_are_read_and_comments_are_signs_of_life() -> None:
-    lines = ["id: 1", "event: token", 'data: {"text": "a: b"}', "", ": keep-alive", "", 'data: {"x": 1}', ""]
-    assert list(read_events(iter([*lines, "id: 9", "data: {"]))) == [
-        Event(1, "token", {"text": "a: b"}),
-        None,
-        Event(0, "", {"x": 1}),
+def test_whole_events_are_read_and_comments_are_ignored() -> None:
+    lines = [
+        "id: 1",
+        "event: token",
+        'data: {"text": "a: b"}',
+        "",
+        ": keep-alive",
+        "",
+        'data: {"x": "\u2028"}',
     ]
+    text = "\n".join([*lines, "", "id: 9", "data: {"])
+    response = httpx.Response(200, headers={"Content-Type": "text/event-stream"}, text=text)
+    assert list(read_events(response)) == [
+        Event(1, "token", {"text": "a: b"}),
+        Event(1, "message", {"x": "\u2028"}),
+    ]
+
+
+def test_a_long_connection_without_events_is_no_lost_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter([0.0, 0.0, 1.0, 500.0, 500.0, 500.0, *[501.0] * 9])
+    monkeypatch.setattr("cli.following.time.monotonic", lambda: next(clock))
+    api = ScriptedApi([token(1, "a")], [token(2, "b"), COMPLETE])
+    assert [event.number for event in stream(api)] == [1, 2, 9]
 
 
 def test_an_answer_by_command_is_not_asked_for_again() -> None:
@@ -299,9 +312,8 @@ def test_an_answer_by_command_is_not_asked_for_again() -> None:
     view = {"run_id": "r1", "status": "waiting", "clarification": {"expires_at": ends}}
     again = Event(3, "ask_user", {**ASKED.data, "expires_at": ends})
     api = ScriptedApi([again, COMPLETE], answer=lambda _: httpx.Response(200, json=view))
-    given = command_tree().parse(["runs", "answer", "r1", "1"])
     read = ReadTerminal()
-    assert given.perform(api, read.terminal, given) == 0
+    assert run(api, read, "runs", "answer", "r1", "1") == 0
     assert "15 bar" in read.out.getvalue()
 
 

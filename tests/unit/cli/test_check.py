@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.unit.cli.fakes import AnsweringApi, ReadTerminal
+from tests.unit.cli.fakes import AnsweringApi, ReadTerminal, run
 
 DOC = "d" * 24
 Run = dict[str, Any]
@@ -60,11 +60,8 @@ class App:
 
 
 def checked(app: App, *more: str) -> tuple[int, list[dict[str, Any]]]:
-    from cli.__main__ import command_tree
-
     terminal = ReadTerminal(as_json=True)
-    given = command_tree().parse(["check", *more])
-    code = given.perform(AnsweringApi(app.answer), terminal.terminal, given)
+    code = run(AnsweringApi(app.answer), terminal, "check", *more)
     return code, json.loads(terminal.out.getvalue())["steps"]
 
 

@@ -1,20 +1,25 @@
 """What all commands share: their tree, how errors are told, limits, addresses, waiting."""
 
 import json
+import os
 import subprocess
+import sys
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 
-from cli.__main__ import command_tree, main
+from cli.__main__ import main
 from cli.api import Api, checked_url, segment
+from cli.commands import Surroundings, leaves, perform
 from cli.errors import CommandError
 from cli.runs import run_id_of
 from cli.threads import thread_id_of
 from cli.watching import Watch
 from functions.http.openapi.description import VERSION
-from tests.unit.cli.fakes import AnsweringApi
+from tests.unit.cli.fakes import AnsweringApi, RecordingApp, done
 
 DOC_ID = "0" * 24
 
@@ -28,49 +33,56 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("typed", "words"),
+    ("typed", "call"),
     [
-        ("documents", "documents list"),
-        ("documents --json", "documents list"),
-        ("--json --url http://x threads --limit 3", "threads list"),
-        ("memory", "memory list"),
-        ("ask documents", "ask"),
-        ("documents show documents", "documents show"),
+        ("documents", "GET /documents"),
+        ("documents --json", "GET /documents"),
+        ("--json --url http://x threads --limit 3", "GET /threads"),
+        ("memory", "GET /memory"),
+        ("documents show documents", "GET /documents"),
     ],
 )
-def test_a_group_alone_lists(typed: str, words: str) -> None:
-    assert command_tree().parse(typed.split()).words == words
+def test_a_group_alone_lists(typed: str, call: str) -> None:
+    empty: dict[str, Any] = {"documents": [], "threads": [], "memories": []}
+    app = RecordingApp({"GET /documents": empty, "GET /threads": empty, "GET /memory": empty})
+    with suppress(CommandError):
+        done(app, *typed.split())
+    assert app.sent[0][0] == call
 
 
 def test_no_argument_of_a_command_takes_the_place_of_the_apps_address() -> None:
     """The person's token goes to that address."""
-    for words, parser in command_tree().leaves.items():
-        shared = [list(action.option_strings) for action in parser._actions if action.dest == "url"]
-        assert shared == [["--url"]], words
+    for words, command in leaves().items():
+        assert [param.opts for param in command.params if param.name == "url"] == [], words
+
+
+@pytest.mark.parametrize("typed", ["--url http://x --json whoami", "whoami --url http://x --json"])
+def test_the_options_of_all_commands_stand_on_either_side(typed: str) -> None:
+    surroundings = Surroundings(lambda _: RecordingApp({"GET /me": {"name": "Anna"}}).api)
+    assert perform(typed.split(), surroundings) == 0
+    assert (surroundings.url, surroundings.as_json) == ("http://x", True)
 
 
 @pytest.mark.parametrize(
-    ("typed", "meant"),
+    ("typed", "suggestion"),
     [
-        ("docs", "documents"),
-        ("documents lst", "list"),
-        ("ask x --jso", "--json"),
-        ("threads --limt 3", "--limit"),
-        ("completion bsh", "bash"),
+        ("docs", "Did you mean 'documents'?"),
+        ("documents lst", "Did you mean 'list'?"),
+        ("ask x --jso", "(Possible options: --doc, --json)"),
+        ("threads --limt 3", "(Possible options: --limit)"),
+        ("completion bsh", "is not one of 'bash', 'zsh', 'fish'"),
     ],
 )
 def test_what_was_probably_meant_is_suggested(
-    typed: str, meant: str, capsys: pytest.CaptureFixture[str]
+    typed: str, suggestion: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(SystemExit):
-        main(typed.split())
-    assert f"Did you mean {meant}?" in capsys.readouterr().err
+    assert main(typed.split()) == 2
+    assert suggestion in capsys.readouterr().err
 
 
 def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(["--version"])
-    assert (ended.value.code, capsys.readouterr().out) == (0, f"groundwork {VERSION}\n")
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"groundwork {VERSION}\n"
 
 
 def test_last_is_the_newest_thread_and_its_newest_run() -> None:
@@ -100,27 +112,51 @@ def test_without_threads_there_is_no_last_one() -> None:
         (["documents", "list", "--t"], "--type --tags"),
         (["ask", "--d"], "--deep --doc"),
         (["runs", "rate", "last", "--re"], "--reason --remove"),
-        (["completion", ""], "--help --json --url bash zsh"),
+        (["completion", ""], "bash zsh fish"),
         (["metrics", "q"], "quality"),
     ],
 )
-def test_bash_completes(typed: list[str], expected: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bash_completes(
+    typed: list[str], expected: str, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = home / "groundwork"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m cli "$@"\n')
+    program.chmod(0o755)
     assert main(["completion", "bash"]) == 0
     script = capsys.readouterr().out
+    assert "complete -o default -F _groundwork_completion groundwork" in script
     line = " ".join(f"'{word}'" for word in typed)
-    asked = f"COMP_WORDS=(groundwork {line}); COMP_CWORD={len(typed)}; _groundwork; echo ${{COMPREPLY[@]}}"
+    asked = (
+        f"\nCOMP_WORDS=(groundwork {line}); COMP_CWORD={len(typed)}; "
+        f"_groundwork_completion {program}; echo ${{COMPREPLY[@]}}"
+    )
     done = subprocess.run(["bash", "-c", script + asked], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == expected
+    assert done.stdout.split() == expected.split()
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_other_shells_complete(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["completion", shell]) == 0
+    script = capsys.readouterr().out
+    assert f"_GROUNDWORK_COMPLETE=complete_{shell}" in script
+    typed = {"_GROUNDWORK_COMPLETE": f"complete_{shell}", "_TYPER_COMPLETE_ARGS": "groundwork documents de"}
+    done = subprocess.run(
+        [sys.executable, "-m", "cli"],
+        env={**os.environ, **typed, "_TYPER_COMPLETE_FISH_ACTION": "get-args"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "delete" in done.stdout
+    assert "access" not in done.stdout
 
 
 @pytest.mark.parametrize(
     "typed", ["", "bogus", "documents bogus", "ask", "ask x --jso", "metrics everything"]
 )
 def test_what_is_not_understood_is_an_error_of_use(typed: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(typed.split())
-    assert ended.value.code == 2
-    assert "usage:" in capsys.readouterr().err
+    assert main(typed.split()) == 2
+    assert "Usage:" in capsys.readouterr().err
 
 
 def test_an_error_is_told_in_the_words_of_the_app() -> None:
