@@ -93,8 +93,7 @@ async def perform_step(payload: Payload) -> dict[str, Any]:
 async def take_sub_agent_turn(payload: Payload) -> dict[str, Any]:
     """Take one turn. Input: TurnInput. Output: TurnResult."""
     from shared.ingestion.fair_turns import SHARES
-    from shared.subagents.loop import CRASHED
-    from shared.subagents.models import TurnInput
+    from shared.subagents.models import CRASHED, TurnInput
     from shared.subagents.turn import take_turn
     from shared.wiring import get_services
 

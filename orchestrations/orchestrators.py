@@ -13,8 +13,8 @@ import azure.durable_functions as df
 blueprint = df.Blueprint()
 
 MODULES = {  # of the generator that has the orchestration's name
-    "answer_question": "orchestrations.answer_question",
-    "run_sub_agent": "orchestrations.run_sub_agent",
+    "answer_question": "orchestrations.run_agent",
+    "run_sub_agent": "orchestrations.run_agent",
     "ingest_document": "orchestrations.ingest_document",
     "summarize_documents": "orchestrations.summarize_documents",
     "summarize_document": "orchestrations.summarize_documents",

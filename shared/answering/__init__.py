@@ -1,8 +1,9 @@
 """The agent that answers questions.
 
-`runs` begins a run. `loop` shows the whole way of a question; `effects` performs one of its steps: `prepare`
-plans and searches, `turn_step` lets the model look further or answer (`turn`, from a `turn_question`),
-`run_end` commits the answer. `inline` runs the same loop in one process, `agent` for programs of your own.
+`runs` begins a run. `script` shows the course of a run, sub-agents included; `effects` performs one step:
+`prepare` plans and searches, `turn_step` lets the model search again or answer (`turn`, `turn_question`), and
+`run_end` commits the answer. `inline` runs the same script in one process, and `agent` offers it to programs
+of your own.
 
-Pure: clarification, loop, steps, turn_reader.
+Pure: clarification, script, steps, sub_agent, turn_reader.
 """

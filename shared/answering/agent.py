@@ -18,10 +18,10 @@ from shared.access.security_filter import principals
 from shared.answering.agent_files import read_agent
 from shared.answering.clarification import read_answer
 from shared.answering.inline import run_to_end, waits
-from shared.answering.loop import LoopState, observe
 from shared.answering.models import Turn as AskingTurn
+from shared.answering.script import Reply, Results, next_command
 from shared.answering.services import AnsweringServices
-from shared.answering.steps import AnswerArrived
+from shared.answering.steps import AnswerArrived, StepResult
 from shared.answering.web_consent import is_granted
 from shared.platform.blobs import BlobStore, find_model, write_model
 from shared.platform.errors import AccessDeniedError, CallerError, ConfigurationError, GroundworkError
@@ -207,10 +207,16 @@ class Agent:
 
 
 class WaitingRun(Model):
-    """A run that waits for the next message of its session."""
+    """A run that waits for the next message of its session.
+
+    Attributes:
+        results: of its commands so far; the script continues behind them.
+        ask_step: the step that asked.
+    """
 
     run_id: str
-    state: LoopState
+    results: Results
+    ask_step: int
     asked: Clarification
 
 
@@ -241,7 +247,8 @@ async def _answer_message(
             agent=agent,
         )
         await WorkingMemory(services.blobs, request.run_id).put_request(request)
-        run_id, state = request.run_id, None
+        run_id = request.run_id
+        results: Results = ()
     else:
         try:
             answer = ClarificationAnswer(text=user_message.strip()[:MAX_ANSWER_CHARS] or "?")
@@ -250,27 +257,28 @@ async def _answer_message(
             yield _asked_again(waiting, unknown)
             return
         memory = WorkingMemory(services.blobs, waiting.run_id)
-        await memory.put(waiting.state.ask_step, choice, "answered")
-        asking = await memory.find(waiting.state.ask_step, AskingTurn, "turn")
+        await memory.put(waiting.ask_step, choice, "answered")
+        asking = await memory.find(waiting.ask_step, AskingTurn, "turn")
         if asking is not None and asking.asks_consent:
             sessions.keep_web_consent(session.session_id, allowed=is_granted(choice))
         await session.forget()
-        run_id, state = waiting.run_id, observe(waiting.state, AnswerArrived())
-    events = _events(services.using(run_log=MemoryRunLog()), run_id, state, session)
+        run_id = waiting.run_id
+        results = (*waiting.results, StepResult(observation=AnswerArrived()))
+    events = _events(services.using(run_log=MemoryRunLog()), run_id, results, session)
     async with aclosing(events):
         async for event in events:
             yield event
 
 
 async def _events(
-    services: AnsweringServices, run_id: str, state: LoopState | None, session: "_Session"
+    services: AnsweringServices, run_id: str, results: Results, session: "_Session"
 ) -> AsyncGenerator[RunEvent]:
     log = services.run_log
     assert isinstance(log, MemoryRunLog)  # noqa: S101  # made by the caller above
     await log.create(run_id)
 
     async def run_and_keep() -> bool:
-        ended = await run_to_end(run_id, services, state)
+        ended = await run_to_end(run_id, services, results)
         if is_kept := waits(ended):
             await session.keep(run_id, ended)
         return is_kept
@@ -298,7 +306,7 @@ async def _forget(run_id: str, blobs: BlobStore) -> None:
 def _asked_again(waiting: WaitingRun, unknown: CallerError) -> RunEvent:
     asked = waiting.asked
     return AskUserEvent(
-        step=waiting.state.ask_step,
+        step=waiting.ask_step,
         question=f"{unknown.detail} {asked.question}",
         options=asked.options,
         expires_at=asked.expires_at,
@@ -324,9 +332,11 @@ class _Session:
         await self.forget()
         return None
 
-    async def keep(self, run_id: str, state: LoopState) -> None:
-        asked = await WorkingMemory(self._blobs, run_id).get(state.ask_step, Clarification, "asked")
-        waiting = WaitingRun(run_id=run_id, state=state, asked=asked)
+    async def keep(self, run_id: str, results: Results) -> None:
+        command = next_command(results)
+        assert isinstance(command, Reply)  # noqa: S101  # the caller has checked that the run waits
+        asked = await WorkingMemory(self._blobs, run_id).get(command.ask_step, Clarification, "asked")
+        waiting = WaitingRun(run_id=run_id, results=results, ask_step=command.ask_step, asked=asked)
         await write_model(self._blobs, WORK, self._path, waiting)
 
     async def forget(self) -> None:

@@ -1,84 +1,73 @@
-"""The inline driver: the loops of a run and of its sub-agents in one process, for library use and tests."""
+"""The inline driver: runs the script of an agent in one process, for library use and tests."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from shared.answering.effects import perform_metered
-from shared.answering.loop import LoopState, next_action, observe, start
+from shared.answering.script import Children, Reply, Results, RunEnd, Step, next_command, run_agent
 from shared.answering.services import AnsweringServices
-from shared.answering.steps import (
-    AwaitAnswer,
-    EndRun,
-    RunSubagents,
-    StepAction,
-    StepInput,
-    StepResult,
-    SubagentsEnded,
-)
+from shared.answering.steps import StepInput, StepResult, SubagentsEnded
+from shared.answering.sub_agent import SubAgent
 from shared.platform.telemetry import get_logger, log_scope
 from shared.platform.tracing import span
-from shared.subagents import loop as child_loop
-from shared.subagents.models import SubagentEnd, SubagentStart, TurnInput, TurnResult
+from shared.subagents.models import CRASHED, SubagentEnd, SubagentStart, TurnInput, TurnResult
 from shared.subagents.services import SubagentServices
 from shared.subagents.turn import take_turn
 
 RunChildren = Callable[
     [tuple[SubagentStart, ...], datetime, AnsweringServices], Awaitable[tuple[SubagentEnd, ...]]
 ]
-"""Runs sub-agents side by side until they end or the instant comes; their ends in the same order."""
+"""Runs sub-agents concurrently until they end or the deadline passes; returns their ends in order."""
 
 
 async def run_to_end(
     run_id: str,
     services: AnsweringServices,
-    state: LoopState | None = None,
+    results: Results = (),
     children: RunChildren | None = None,
-) -> LoopState:
-    """Run a question whose request lies in working memory until its run is closed, or waits for an answer.
+) -> Results:
+    """Run a question until its run is closed or waits for an answer. Its request is in working memory.
 
-    A run that waits (`waits(state)`) continues when this is called again with its state after `observe` of
-    AnswerArrived or AnswerTimedOut.
+    A run that waits (`waits(results)`) continues when this is called again with its results and one more,
+    `AnswerArrived` or `AnswerTimedOut`.
 
     Args:
-        children: runs sub-agents side by side; None = `run_children`.
+        results: of the commands so far.
+        children: runs sub-agents; None = `run_children`.
 
     Raises:
-        DefectError: a bug; the durable driver would report it to the reader instead.
+        DefectError: a bug, which the durable driver reports to the reader instead.
     """
-    state = state or start()
-    while not isinstance(action := next_action(state), EndRun | AwaitAnswer):
-        result = await _perform(run_id, services, action, children or run_children, state.tokens)
-        state = observe(state, result.observation, result.tokens)
-    return state
+    while not isinstance(command := next_command(results), RunEnd | Reply):
+        if isinstance(command, Children):
+            ends = await (children or run_children)(command.starts, command.until, services)
+            result = StepResult(observation=SubagentsEnded(ends=ends))
+        else:
+            result = await _perform(run_id, services, command)
+        results = (*results, result)
+    return results
 
 
-def waits(state: LoopState) -> bool:
+def waits(results: Results) -> bool:
     """Whether a run waits for an answer of the person who asked."""
-    return isinstance(next_action(state), AwaitAnswer)
+    return isinstance(next_command(results), Reply)
 
 
-async def _perform(
-    run_id: str,
-    services: AnsweringServices,
-    action: StepAction | RunSubagents,
-    children: RunChildren,
-    tokens: int,
-) -> StepResult:
-    if isinstance(action, RunSubagents):
-        ends = await children(action.children, action.until, services)
-        return StepResult(observation=SubagentsEnded(ends=ends))
-    await asyncio.sleep(action.delay_s)
-    with log_scope(run_id=run_id), span(f"perform_step {action.kind}", {"run_id": run_id}):
-        return await perform_metered(StepInput(run_id=run_id, action=action, tokens=tokens), services)
+async def _perform(run_id: str, services: AnsweringServices, step: Step) -> StepResult:
+    assert not isinstance(step.action, TurnInput)  # noqa: S101  # a step of the main agent
+    await asyncio.sleep(step.delay_s)
+    with log_scope(run_id=run_id), span(f"perform_step {step.action.kind}", {"run_id": run_id}):
+        step_input = StepInput(run_id=run_id, action=step.action, tokens=step.tokens)
+        return await perform_metered(step_input, services)
 
 
 async def run_children(
     starts: Sequence[SubagentStart], until: datetime, services: SubagentServices
 ) -> tuple[SubagentEnd, ...]:
-    """Run sub-agents side by side until they end or the instant comes; their ends in the same order.
+    """Run sub-agents concurrently until they end or the deadline passes; return their ends in the same order.
 
-    Who is late is ended; what it has stored by then stays.
+    Late sub-agents are cancelled; what they have stored remains.
     """
     if not starts:
         return ()
@@ -93,23 +82,33 @@ async def run_children(
 
 
 async def run_child(start: SubagentStart, services: SubagentServices) -> SubagentEnd:
-    """One sub-agent, from its first turn to its end."""
-    state = child_loop.begin(start)
+    """Run one sub-agent to its end."""
+    script = run_agent(SubAgent(start))
+    result: TurnResult | None = None
     profile = start.profiles[0] if start.profiles else ""
     with span(f"run_sub_agent {profile}", {"run_id": start.run_id, "child": start.index}):
-        while isinstance(move := child_loop.next_move(state, datetime.now(UTC)), child_loop.TakeTurn):
-            await asyncio.sleep(move.delay_ms / 1000)
-            state = child_loop.observe(state, await _take(move.turn, services))
-        return move
+        while True:
+            try:
+                command = script.send(result)
+            except StopIteration as ended:
+                end: SubagentEnd = ended.value
+                return end
+            assert isinstance(command, Step)  # noqa: S101  # a sub-agent has no other commands
+            result = await _take_turn(command, services)
 
 
-async def _take(turn: TurnInput, services: SubagentServices) -> TurnResult:
+async def _take_turn(step: Step, services: SubagentServices) -> TurnResult | None:
+    turn = step.action
+    assert isinstance(turn, TurnInput)  # noqa: S101  # a step of a sub-agent
+    if step.before and datetime.now(UTC) + timedelta(seconds=step.delay_s) >= step.before:
+        return None
+    await asyncio.sleep(step.delay_s)
     try:
         with span("take_sub_agent_turn", {"run_id": turn.run_id, "child": turn.index, "turn": turn.turn}):
             return await take_turn(turn, services)
     except Exception as defect:  # noqa: BLE001  # as a durable host: a defect ends a turn, not the question
         get_logger().error("sub_agent.defect", run_id=turn.run_id, error_type=type(defect).__name__)
-        return child_loop.CRASHED
+        return CRASHED
 
 
 def _end_of(start: SubagentStart, task: "asyncio.Task[SubagentEnd]") -> SubagentEnd:

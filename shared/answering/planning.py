@@ -3,7 +3,7 @@
 import re
 from datetime import date
 
-from shared.answering.loop import retry_delay_s
+from shared.answering.script import retry_delay_s
 from shared.answering.steps import step_failed
 from shared.conversations.window import cited_before, conversation_element, points_back
 from shared.evidence.messages import messages_in

@@ -239,7 +239,7 @@ def _observed(attempt: StepAttempt, preparation: Preparation) -> Observation:
             query_type=plan.query_type,
             intent=plan.intent,
             todo=todo_items(plan),
-            timeout_s=settings.clarification_timeout_s,
+            answer_timeout_s=settings.clarification_timeout_s,
         )
     return Prepared(
         query_type=plan.query_type,

@@ -1,11 +1,11 @@
-"""The loop's vocabulary: actions that are decided, observations of what they brought.
+"""The steps of a run: the actions that the script decides on, and the observations that they return.
 
-Both cross durable boundaries, so they hold counts and numbers of steps, never content: what a step produced
-lies in the run's working memory, in the blob that its step names.
+Both cross durable boundaries, so they hold counts and step numbers, never content: a step's result is in the
+run's working memory, in the blob that its number names.
 """
 
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -15,42 +15,27 @@ from shared.runs.plan import QueryIntent, QueryType, TodoItem
 from shared.subagents.models import SubagentEnd, SubagentStart
 
 
-class Step(Model):
-    """What every step has.
+class StepFields(Model):
+    """The fields of every step.
 
     Attributes:
         step: its number, counted from 1; names its place in working memory.
-        delay_s: seconds to wait before it is performed, when an earlier try failed.
-        todo: the todo list to show when the step begins; empty when it is as it was shown last.
-        tries: tries of it that failed before.
+        todo: the todo list to send when the step begins; empty if readers have it.
+        tries: failed tries of the step before this one.
     """
 
     step: int
-    delay_s: float = 0.0
     todo: tuple[TodoItem, ...] = ()
     tries: int = 0
 
 
-class Prepare(Step):
+class Prepare(StepFields):
     """Plan the question and search for it; ask back if a document that it names is ambiguous."""
 
     kind: Literal["prepare"] = "prepare"
 
 
-class AwaitAnswer(Model):
-    """Wait for the person's answer; the driver does it, not an activity.
-
-    Attributes:
-        ask_step: the step that asked; names the event that is waited for.
-        timeout_s: how long at most.
-    """
-
-    kind: Literal["await_answer"] = "await_answer"
-    ask_step: int
-    timeout_s: float
-
-
-class TakeAnswer(Step):
+class TakeAnswer(StepFields):
     """Go on with what the person chose, or with all options when no answer came, and search for it."""
 
     kind: Literal["take_answer"] = "take_answer"
@@ -58,7 +43,7 @@ class TakeAnswer(Step):
     timed_out: bool = False
 
 
-class TakeTurn(Step):
+class TakeTurn(StepFields):
     """Make the tool calls of the turn before, then let the model take its next turn.
 
     Attributes:
@@ -77,19 +62,7 @@ class TakeTurn(Step):
     may_look: bool = True
 
 
-class RunSubagents(Model):
-    """Run sub-agents concurrently; the driver does it, not an activity.
-
-    Attributes:
-        until: an instant with zone; children that have not ended by then are ended.
-    """
-
-    kind: Literal["run_subagents"] = "run_subagents"
-    children: tuple[SubagentStart, ...]
-    until: datetime
-
-
-class CommitAnswer(Step):
+class CommitAnswer(StepFields):
     """Store the answer and tell the reader that it is complete.
 
     Attributes:
@@ -100,7 +73,7 @@ class CommitAnswer(Step):
     answer_step: int
 
 
-class ReportFailure(Step):
+class ReportFailure(StepFields):
     """Store the failure and tell the reader."""
 
     kind: Literal["report_failure"] = "report_failure"
@@ -109,22 +82,23 @@ class ReportFailure(Step):
     hints: tuple[str, ...] = ()
 
 
-class EndRun(Model):
-    """Nothing is left to do."""
-
-    kind: Literal["end_run"] = "end_run"
-    outcome: Literal["completed", "failed"]
-
-
 StepAction = Annotated[
     Prepare | TakeAnswer | TakeTurn | CommitAnswer | ReportFailure, Field(discriminator="kind")
 ]
 """What an activity performs."""
 
-Action = StepAction | AwaitAnswer | RunSubagents | EndRun
+
+class StepObservation(Model):
+    """What a step returns.
+
+    Attributes:
+        is_last: whether no turn follows, so that the run can be closed.
+    """
+
+    is_last: ClassVar[bool] = False
 
 
-class Prepared(Model):
+class Prepared(StepObservation):
     """The question is planned, and searched for.
 
     Attributes:
@@ -142,33 +116,33 @@ class Prepared(Model):
     max_turns: int = 1
 
 
-class UserAsked(Model):
+class UserAsked(StepObservation):
     """The question back is shown; the plan stands.
 
     Attributes:
-        timeout_s: how long its answer is waited for.
+        answer_timeout_s: how long its answer is waited for.
     """
 
     kind: Literal["user_asked"] = "user_asked"
     query_type: QueryType
     intent: QueryIntent
     todo: tuple[TodoItem, ...]
-    timeout_s: float
+    answer_timeout_s: float
 
 
-class AnswerArrived(Model):
+class AnswerArrived(StepObservation):
     """The person answered; the answer lies in working memory."""
 
     kind: Literal["answer_arrived"] = "answer_arrived"
 
 
-class AnswerTimedOut(Model):
+class AnswerTimedOut(StepObservation):
     """Nobody answered in time."""
 
     kind: Literal["answer_timed_out"] = "answer_timed_out"
 
 
-class LooksFurther(Model):
+class LooksFurther(StepObservation):
     """The model called tools, or named gaps: another turn follows.
 
     Attributes:
@@ -182,7 +156,7 @@ class LooksFurther(Model):
     answer_timeout_s: float | None = None
 
 
-class SubagentsChosen(Model):
+class SubagentsChosen(StepObservation):
     """Sub-agents are to work on the question before the model's next turn; their tasks are stored.
 
     Attributes:
@@ -195,44 +169,47 @@ class SubagentsChosen(Model):
     by_model: bool = False
 
 
-class DelegationDeferred(Model):
+class DelegationDeferred(StepObservation):
     """Too many sub-agents are waiting: the decision is repeated after `delay_s` seconds."""
 
     kind: Literal["delegation_deferred"] = "delegation_deferred"
     delay_s: float
 
 
-class SubagentsEnded(Model):
+class SubagentsEnded(StepObservation):
     """No sub-agent is running any more; `ends` are in the order of the children."""
 
     kind: Literal["subagents_ended"] = "subagents_ended"
     ends: tuple[SubagentEnd, ...]
 
 
-class AnswerWritten(Model):
+class AnswerWritten(StepObservation):
     """The answer is stored under its step.
 
     Attributes:
         abstained: the documents do not hold the answer.
     """
 
+    is_last = True
     kind: Literal["answer_written"] = "answer_written"
     abstained: bool
 
 
-class RunClosed(Model):
+class RunClosed(StepObservation):
     """The run has its last event: this step sent it, or another party did."""
 
+    is_last = True
     kind: Literal["run_closed"] = "run_closed"
 
 
-class StepFailed(Model):
+class StepFailed(StepObservation):
     """The step failed as can be expected of what it uses.
 
     Attributes:
         remaining_s: of the run's time; None = it was not looked up.
     """
 
+    is_last = True
     kind: Literal["step_failed"] = "step_failed"
     error_type: str
     message: str
@@ -274,7 +251,7 @@ class StepResult(Model):
 
 
 def step_failed(failed: GroundworkError, remaining_s: float | None) -> StepFailed:
-    """A failure as the loop judges it."""
+    """Return an error as an observation."""
     return StepFailed(
         error_type=failed.code,
         message=failed.detail,

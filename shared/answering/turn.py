@@ -17,10 +17,10 @@ from shared.answering.answer_writer import (
 )
 from shared.answering.attempt import StepAttempt
 from shared.answering.lookups import look_up, recomputed
-from shared.answering.loop import retry_delay_s
 from shared.answering.models import HeldResult, Turn
 from shared.answering.number_gate import NumberGate
 from shared.answering.prompt import DOCUMENT_QUESTIONS, documents_xml, first_messages
+from shared.answering.script import retry_delay_s
 from shared.answering.steps import (
     TakeTurn,
     step_failed,

@@ -6,11 +6,14 @@ one call at most, and only when a model writes more than it is told to.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import timedelta
 
 from shared.platform.language_models.models import ModelUsage
 from shared.subagents.models import WarningCode
 from shared.subagents.policy_models import BudgetAllocation
 
+# Of the time lost with a worker, a sub-agent gets back this much at most. A worker is back within 2 to 8 s.
+CRASH_GRACE = timedelta(seconds=20)
 CHARS_PER_TOKEN = 3  # errs to the safe side: English has about 4, JSON and German about 3
 MARGIN_S = 0.5  # between the end of the last call and the deadline: to store, and to be heard by the parent
 LEAST_CALL_S = 0.6  # less time is not worth a call of a model (unmeasured)

@@ -21,9 +21,8 @@ from shared.runs.events import DelegationStatus, TimedEvent
 from shared.runs.models import ProfileName, ReasonCode
 from shared.runs.working_memory import WorkingMemory
 from shared.subagents.artifacts import find_delegation, put_delegation, replace_delegation
-from shared.subagents.budget import Spent
+from shared.subagents.budget import CRASH_GRACE, Spent
 from shared.subagents.control import ControlView, grant, read_control
-from shared.subagents.loop import CRASH_GRACE
 from shared.subagents.metrics import note_decision
 from shared.subagents.models import Delegation, SubagentStart, SubagentTask
 from shared.subagents.policy import cost_left_usd, decide, decision_event, policy_failed, tokens_left

@@ -1,7 +1,7 @@
 """Models of delegation: tasks, turns, states and findings of sub-agents."""
 
 from datetime import datetime
-from typing import Literal
+from typing import ClassVar, Literal
 
 from shared.access.models import UserContext
 from shared.platform.language_models.models import Message
@@ -129,9 +129,10 @@ class TurnResult(Model):
         tokens: used by the sub-agent so far; None if the turn ended before it could count them.
         cost_usd: spent by the sub-agent so far.
         findings: statements that it has brought so far.
-        lost_s: by which its deadline is later, as its worker died; at most `loop.CRASH_GRACE`.
+        lost_s: by which its deadline is later, as its worker died; at most `budget.CRASH_GRACE`.
     """
 
+    is_last: ClassVar[bool] = False  # the script ends a sub-agent by `SubagentEnd`
     status: TurnStatus
     retryable: bool = False
     warnings: tuple[WarningCode, ...] = ()
@@ -141,6 +142,10 @@ class TurnResult(Model):
     lost_s: float = 0.0
 
 
+CRASHED = TurnResult(status="failed", retryable=True, warnings=("CRASHED",))
+"""The result of a turn that raised: a defect."""
+
+
 class SubagentEnd(Model):
     """The end of a sub-agent: output of `run_sub_agent`, or made by its parent if the child gave none.
 
@@ -148,6 +153,7 @@ class SubagentEnd(Model):
         tokens: used by the sub-agent; None if unknown, because it was late or its worker died.
     """
 
+    is_last: ClassVar[bool] = True
     child_id: str
     status: ChildStatus
     turns: Count = 0

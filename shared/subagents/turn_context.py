@@ -21,8 +21,7 @@ from shared.runs.events import RunEvent, SubagentStatus, ToolResultEvent, ToolSt
 from shared.runs.models import RunRequest, ToolUse
 from shared.runs.step_time import child_losses
 from shared.subagents.artifacts import ChildStore
-from shared.subagents.budget import Prices, Spent
-from shared.subagents.loop import CRASH_GRACE
+from shared.subagents.budget import CRASH_GRACE, Prices, Spent
 from shared.subagents.models import SubagentState, SubagentTask, TurnInput, WarningCode
 from shared.subagents.passages import task_message
 from shared.subagents.profiles import PROFILES, SCOPES, Profile

@@ -9,7 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 APP = ("shared", "functions", "orchestrations")
-PURE_NAME = re.compile(r"\.(models|policy|loop|plan|\w+_rules)$")
+PURE_NAME = re.compile(r"\.(models|policy|script|plan|\w+_rules)$")
 CODE_ROOTS = (
     "shared",
     "functions",
@@ -48,7 +48,7 @@ def python_files(*rooms: str) -> list[Path]:
 
 
 def module_name(path: Path) -> str:
-    """`shared/answering/loop.py` -> `shared.answering.loop`; a package's `__init__` is the package."""
+    """`shared/answering/script.py` -> `shared.answering.script`; a package's `__init__` is the package."""
     return ".".join(path.with_suffix("").parts).removesuffix(".__init__")
 
 

@@ -105,7 +105,7 @@ GENERATOR_FILES = [
 
 
 def test_there_are_generators_to_look_at() -> None:
-    assert Path("orchestrations/answer_question.py") in GENERATOR_FILES
+    assert Path("orchestrations/run_agent.py") in GENERATOR_FILES
 
 
 @pytest.mark.parametrize("path", GENERATOR_FILES, ids=str)

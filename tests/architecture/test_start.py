@@ -35,11 +35,10 @@ EARLY = (
 )
 # Generators of orchestrations, and what only they use: `orchestrations.orchestrators` hands over to them.
 GENERATORS = (
-    "orchestrations.answer_question",
     "orchestrations.fan_out",
     "orchestrations.ingest_document",
     "orchestrations.reply_in_channel",
-    "orchestrations.run_sub_agent",
+    "orchestrations.run_agent",
     "orchestrations.summarize_documents",
 )
 # The packages that came with the base; everything else waits until it is used.

@@ -14,7 +14,6 @@ from samples.acl import ANNA, BEN
 from samples.questions import DEMO_QUESTIONS, FIRST_QUESTION, UNANSWERABLE
 from shared.answering.clarification_steps import answer_clarification
 from shared.answering.inline import run_to_end, waits
-from shared.answering.loop import observe
 from shared.answering.runs import begin_run, view_run
 from shared.answering.steps import AnswerArrived
 from shared.runs.models import ChatRequest, ClarificationAnswer
@@ -22,6 +21,7 @@ from shared.runs.run_store import owned_run
 from shared.runs.working_memory import WorkingMemory
 from shared.wiring import Services
 from tests.e2e.stack_client import client_of
+from tests.scripts import observe
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from orchestrations.answer_question import answer_question
 from orchestrations.payloads import RETRY
+from orchestrations.run_agent import answer_question
 from shared.answering.steps import (
     AnswerWritten,
     LooksFurther,
@@ -93,7 +93,7 @@ DAY_S = 86400.0
 early_event = pytest.mark.filterwarnings("ignore:Potential duplicate Task completion")
 AMBIGUOUS: dict[str, Observation] = {
     "prepare": UserAsked(
-        query_type="CONTENT_SEARCH", intent="fact_lookup", todo=(TODO,), timeout_s=3 * DAY_S
+        query_type="CONTENT_SEARCH", intent="fact_lookup", todo=(TODO,), answer_timeout_s=3 * DAY_S
     ),
     "take_answer": GOOD["prepare"],
 }

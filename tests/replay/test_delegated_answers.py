@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 from typing import Any
 
-from orchestrations.answer_question import answer_question
+from orchestrations.run_agent import answer_question
 from shared.answering.steps import AnswerWritten, DelegationDeferred, Observation, StepResult, SubagentsChosen
 from shared.subagents.models import SubagentEnd, SubagentStart
 from tests.replay.harness import Reply, Run, Script, simulate

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from orchestrations.answer_question import answer_question
 from orchestrations.ingest_document import ingest_document
 from orchestrations.reply_in_channel import reply_in_channel
-from orchestrations.run_sub_agent import run_sub_agent
+from orchestrations.run_agent import answer_question, run_sub_agent
 from orchestrations.summarize_documents import summarize_document, summarize_documents
 from tests.replay.recording import recorded_orchestrator, replay_recording
 

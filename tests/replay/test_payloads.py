@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from orchestrations.answer_question import answer_question
 from orchestrations.ingest_document import ingest_document
-from orchestrations.run_sub_agent import run_sub_agent
+from orchestrations.run_agent import answer_question, run_sub_agent
 from shared.answering.steps import StepResult
 from shared.ingestion.models import Closed, IngestReplyEnvelope
 from shared.platform.tracing import TraceLink, link_below

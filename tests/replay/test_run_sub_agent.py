@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
-from orchestrations.run_sub_agent import run_sub_agent
+from orchestrations.run_agent import run_sub_agent
 from shared.subagents.models import SubagentStart, TurnResult
 from tests.replay.harness import Reply, Run, Script, simulate
 from tests.replay.history import START

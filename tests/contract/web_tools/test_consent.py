@@ -8,15 +8,16 @@ from shared.answering.agent import Agent
 from shared.answering.clarification_steps import answer_clarification
 from shared.answering.effects import perform
 from shared.answering.inline import run_to_end, waits
-from shared.answering.loop import LoopState, next_action, observe, start
 from shared.answering.runs import begin_run, view_run
-from shared.answering.steps import AnswerArrived, AnswerTimedOut, Step, StepInput
+from shared.answering.script import Results
+from shared.answering.steps import AnswerArrived, AnswerTimedOut, StepFields, StepInput
 from shared.platform.language_models.models import ModelTurn
 from shared.runs.models import ChatRequest, ClarificationAnswer, RunView
 from shared.runs.run_store import owned_run
 from shared.subagents.models import SubagentEnd
 from tests.contract.web_tools.conftest import MakeWeb, Web, calls
 from tests.fakes.run_log import InMemoryRunLog
+from tests.scripts import next_action, observe, start
 from tests.world import ANNA, plan
 
 pytestmark = pytest.mark.attack("exfiltration")
@@ -27,7 +28,7 @@ READ = calls(("web_fetch", {"url": PUMPS}))
 ANSWER = '<answer>At 15 bar. <cite doc_id="manual" quote="The pump runs at 15 bar."/>'
 
 
-async def begin(web: Web, thread_id: str | None = None) -> tuple[str, LoopState]:
+async def begin(web: Web, thread_id: str | None = None) -> tuple[str, Results]:
     """A run until it ends or waits for the person."""
     chat = ChatRequest(question="At what pressure may pumps run?", thread_id=thread_id)
     request = await begin_run(chat, ANNA, web.services)
@@ -38,7 +39,7 @@ async def view_of(web: Web, run_id: str) -> RunView:
     return await view_run(await owned_run(run_id, ANNA, web.services.runs), web.services, ANNA)
 
 
-async def answer(web: Web, run_id: str, state: LoopState, **said: Any) -> LoopState:
+async def answer(web: Web, run_id: str, state: Results, **said: Any) -> Results:
     record = await owned_run(run_id, ANNA, web.services.runs)
     await answer_clarification(record, ClarificationAnswer.model_validate(said), ANNA, web.services)
     state = observe(state, AnswerArrived())
@@ -185,8 +186,8 @@ async def test_step_that_is_repeated_asks_once_and_sends_once(web: MakeWeb) -> N
     request = await begin_run(chat, ANNA, world.services)
     run_id = request.run_id
 
-    async def twice(state: LoopState) -> LoopState:
-        while isinstance(action := next_action(state), Step):
+    async def twice(state: Results) -> Results:
+        while isinstance(action := next_action(state), StepFields):
             step_input = StepInput.model_validate({"run_id": run_id, "action": action.model_dump()})
             await perform(step_input, world.services)
             state = observe(state, await perform(step_input, world.services))

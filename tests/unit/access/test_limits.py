@@ -30,7 +30,6 @@ from shared.access.limits import (
 )
 from shared.access.user_limit_store import OpenStreams, Slot, UserLimits
 from shared.answering.inline import run_to_end
-from shared.answering.loop import observe
 from shared.answering.runs import begin_run, close_dead_run
 from shared.answering.steps import AnswerArrived
 from shared.conversations.models import EraseTask
@@ -42,6 +41,7 @@ from shared.runs.models import ChatRequest
 from shared.wiring import Services
 from tests.fakes.services import fake_services, fake_settings
 from tests.fakes.stores_requests import InMemoryUserLimitStore
+from tests.scripts import observe
 from tests.unit.answering.test_clarifying import answer, asking
 from tests.world import ANNA, BEN, corpus_services
 

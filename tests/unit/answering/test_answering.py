@@ -8,11 +8,10 @@ import pytest
 
 from shared.answering.agent import AGENT_EVENTS, Agent
 from shared.answering.effects import perform
-from shared.answering.loop import next_action, observe, start
 from shared.answering.runs import begin_run, close_dead_run, view_run
+from shared.answering.script import RunEnd
 from shared.answering.steps import (
     CommitAnswer,
-    EndRun,
     Prepare,
     Prepared,
     StepFailed,
@@ -36,6 +35,7 @@ from tests.fakes.models import ScriptedChatModel, scripted
 from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.search_index import InMemorySearchIndex
 from tests.fakes.services import fake_services, fake_settings
+from tests.scripts import next_action, observe, start
 from tests.world import ANNA, BEN, Model, ask, corpus_services, plan
 
 
@@ -189,7 +189,7 @@ async def test_a_committed_answer_is_never_reported_as_failed() -> None:
     state = start()
     for _ in range(3):  # up to the commit, whose last event is lost
         action = next_action(state)
-        assert not isinstance(action, EndRun)
+        assert not isinstance(action, RunEnd)
         state = observe(state, await perform(StepInput(run_id=request.run_id, action=action), services))
     assert isinstance(services.run_log, InMemoryRunLog)
     services.run_log.cut_last(request.run_id)

@@ -9,8 +9,8 @@ from shared.access.models import UserContext
 from shared.answering.clarification_steps import answer_clarification
 from shared.answering.effects import perform
 from shared.answering.inline import run_to_end, waits
-from shared.answering.loop import LoopState, observe
 from shared.answering.runs import begin_run, view_run
+from shared.answering.script import Results
 from shared.answering.steps import (
     AnswerArrived,
     AnswerTimedOut,
@@ -28,6 +28,7 @@ from shared.runs.run_store import owned_run
 from shared.wiring import Services
 from tests.fakes.models import ScriptedChatModel, scripted
 from tests.fakes.run_log import InMemoryRunLog
+from tests.scripts import observe
 from tests.unit.answering.pictures import add_pictures
 from tests.world import ANNA, TEXTS, corpus_services, plan
 
@@ -39,7 +40,7 @@ def ask_call(call_id: str = "c1", **arguments: Any) -> ToolCall:
     return ToolCall(call_id=call_id, name="ask_user", arguments=json.dumps(given))
 
 
-async def asking(*calls: ToolCall, then: str = ANSWER) -> tuple[Services, str, LoopState]:
+async def asking(*calls: ToolCall, then: str = ANSWER) -> tuple[Services, str, Results]:
     """A run whose model asked."""
     turn = ModelTurn(text="I need to know.", tool_calls=calls or (ask_call(),))
     services = await corpus_services(chat_model=ScriptedChatModel(plan(), turn, then))
@@ -50,7 +51,7 @@ async def asking(*calls: ToolCall, then: str = ANSWER) -> tuple[Services, str, L
 
 
 async def answered(
-    services: Services, run_id: str, state: LoopState, user: UserContext = ANNA, **body: Any
+    services: Services, run_id: str, state: Results, user: UserContext = ANNA, **body: Any
 ) -> RunView:
     """The run after the person's answer; without one after none came."""
     observation: Observation = AnswerTimedOut()

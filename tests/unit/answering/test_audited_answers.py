@@ -9,9 +9,9 @@ from shared.access.audit_trail import AuditFilter, AuditTrail
 from shared.access.models import AuditEntry
 from shared.answering.effects import perform
 from shared.answering.inline import run_to_end
-from shared.answering.loop import next_action, observe, start
 from shared.answering.runs import begin_run, close_dead_run
-from shared.answering.steps import EndRun, Step, StepInput
+from shared.answering.script import RunEnd
+from shared.answering.steps import StepFields, StepInput
 from shared.platform.errors import DependencyError
 from shared.platform.tables import Entity
 from shared.runs.events import CitationEvent, RunEvent
@@ -20,6 +20,7 @@ from shared.runs.working_memory import WorkingMemory
 from shared.wiring import Services
 from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.table import InMemoryTable
+from tests.scripts import next_action, observe, start
 from tests.world import ANNA, Model, corpus_services, plan
 
 pytestmark = pytest.mark.attack("audit trail")
@@ -82,8 +83,8 @@ async def test_repeated_steps_add_no_entry() -> None:
     services = await corpus_services()
     request = await begin_run(ChatRequest(question=QUESTION), ANNA, services)
     state = start()
-    while not isinstance(action := next_action(state), EndRun):
-        assert isinstance(action, Step)
+    while not isinstance(action := next_action(state), RunEnd):
+        assert isinstance(action, StepFields)
         step_input = StepInput.model_validate({"run_id": request.run_id, "action": action.model_dump()})
         await perform(step_input, services)
         state = observe(state, await perform(step_input, services))

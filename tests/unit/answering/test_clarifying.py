@@ -9,8 +9,8 @@ from shared.answering.agent import Agent
 from shared.answering.clarification_steps import answer_clarification
 from shared.answering.effects import perform
 from shared.answering.inline import run_to_end, waits
-from shared.answering.loop import LoopState, next_action, observe
 from shared.answering.runs import begin_run, view_run
+from shared.answering.script import Results
 from shared.answering.steps import AnswerArrived, AnswerTimedOut, Prepare, StepInput, TakeAnswer, UserAsked
 from shared.platform.errors import CallerError, ConflictError
 from shared.platform.names import WORK
@@ -21,6 +21,7 @@ from shared.wiring import Services
 from tests.fakes.models import scripted
 from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.services import fake_settings
+from tests.scripts import next_action, observe
 from tests.world import ANNA, Model, corpus_services, plan
 
 QUESTION = "What was the revenue in the report?"
@@ -30,7 +31,7 @@ REVENUE = Model(
 )
 
 
-async def asking(**settings: Any) -> tuple[Services, str, LoopState]:
+async def asking(**settings: Any) -> tuple[Services, str, Results]:
     """A run that waits for an answer."""
     services = await corpus_services(REVENUE, settings=fake_settings(**settings))
     request = await begin_run(ChatRequest(question=QUESTION), ANNA, services)
@@ -140,7 +141,7 @@ async def test_nobody_answers_what_was_not_asked() -> None:
 async def test_steps_of_a_question_back_may_run_twice() -> None:
     services, run_id, state = await asking()
     before = events(services, run_id)
-    ask = Prepare(step=state.ask_step)
+    ask = Prepare(step=1)
     assert isinstance(await perform(StepInput(run_id=run_id, action=ask), services), UserAsked)
     assert events(services, run_id) == before
     await answer(services, run_id, choice=2)

@@ -25,7 +25,7 @@ from tests.world import Model, ask, corpus_services, plan
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shared.answering.loop._FIRST_DELAY_S", 0.01)
+    monkeypatch.setattr("shared.answering.script._FIRST_DELAY_S", 0.01)
 
 
 async def test_a_model_that_is_down_leaves_the_passages_to_speak_for_themselves() -> None:

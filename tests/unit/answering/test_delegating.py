@@ -11,10 +11,17 @@ import pytest
 
 from shared.answering.effects import perform
 from shared.answering.inline import RunChildren
-from shared.answering.loop import LoopState, next_action, observe, start
 from shared.answering.runs import begin_run
+from shared.answering.script import Results
 from shared.answering.services import AnsweringServices
-from shared.answering.steps import DelegationDeferred, Observation, Step, StepInput, SubagentsChosen
+from shared.answering.steps import (
+    DelegationDeferred,
+    Observation,
+    StepFields,
+    StepInput,
+    SubagentsChosen,
+    TakeTurn,
+)
 from shared.platform.errors import DependencyError
 from shared.platform.language_models.models import ModelTurn, ToolCall
 from shared.platform.names import WORK
@@ -29,6 +36,7 @@ from tests.fakes.models import ScriptedChatModel, scripted
 from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.search_index import InMemorySearchIndex
 from tests.fakes.services import fake_settings
+from tests.scripts import delay_s, next_action, observe, start
 from tests.unit.subagents.delegation_cases import EVENT_FIELDS
 from tests.world import ANNA, Model, corpus_services, plan
 from tests.world import ask as run_question
@@ -189,7 +197,7 @@ async def test_what_a_finding_proves_counts_as_proof_even_if_it_was_not_shown() 
 async def test_what_the_web_says_outlives_a_second_attempt_and_further_turns(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("shared.answering.loop._FIRST_DELAY_S", 0.0)
+    monkeypatch.setattr("shared.answering.script._FIRST_DELAY_S", 0.0)
     call = ToolCall(call_id="c1", name="rag_semantic_search", arguments='{"query": "revenue"}')
     cited = '<answer>15 <cite doc_id="manual" quote="runs at 15 bar"/>'
     model = ScriptedChatModel(plan(), DependencyError("HTTP 503"), ModelTurn(tool_calls=(call,)), cited)
@@ -201,20 +209,20 @@ async def test_what_the_web_says_outlives_a_second_attempt_and_further_turns(
     assert [one.profile for one in view.answer.sub_agents] == ["evidence_builder"]
 
 
-async def begun(services: Services, *, deep: bool = True) -> tuple[str, LoopState]:
+async def begun(services: Services, *, deep: bool = True) -> tuple[str, Results]:
     """A run up to the step that writes, or delegates."""
     request = await begin_run(ChatRequest(question="At what pressure?", deep=deep), ANNA, services)
     state = start()
-    while (action := next_action(state)).kind != "turn":
-        assert isinstance(action, Step)
+    while not isinstance(action := next_action(state), TakeTurn):
+        assert isinstance(action, StepFields)
         step_input = StepInput.model_validate({"run_id": request.run_id, "action": action.model_dump()})
         state = observe(state, await perform(step_input, services))
     return request.run_id, state
 
 
-async def performed(services: Services, run_id: str, state: LoopState) -> Observation:
+async def performed(services: Services, run_id: str, state: Results) -> Observation:
     action = next_action(state)
-    assert isinstance(action, Step)
+    assert isinstance(action, StepFields)
     return await perform(
         StepInput.model_validate({"run_id": run_id, "action": action.model_dump()}), services
     )
@@ -240,7 +248,8 @@ async def test_a_deferred_decision_writes_no_answer_and_comes_again() -> None:
     observation = await performed(services, run_id, state)
     assert observation == DelegationDeferred(delay_s=0.75)
     action = next_action(observe(state, observation))
-    assert (action.kind, action.delay_s) == ("turn", 0.75)  # type: ignore[union-attr]
+    assert action.kind == "turn"  # type: ignore[union-attr]
+    assert delay_s(observe(state, observation)) == 0.75
 
 
 @pytest.fixture

@@ -127,7 +127,7 @@ async def test_time_in_which_this_process_did_not_get_to_work_proves_nothing_aga
 async def test_a_search_service_that_is_down_is_a_failure_however_late_the_run_is(
     late_s: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("shared.answering.loop._FIRST_DELAY_S", 0.01)
+    monkeypatch.setattr("shared.answering.script._FIRST_DELAY_S", 0.01)
 
     class Down(InMemorySearchIndex):
         async def search(self, request: SearchRequest) -> SearchPage:

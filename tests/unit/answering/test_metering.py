@@ -6,9 +6,9 @@ import pytest
 
 from shared.answering.effects import perform_metered
 from shared.answering.inline import run_to_end
-from shared.answering.loop import next_action, observe, start
 from shared.answering.runs import begin_run, view_run
-from shared.answering.steps import EndRun, Step, StepInput
+from shared.answering.script import RunEnd
+from shared.answering.steps import StepFields, StepInput
 from shared.platform.errors import BudgetExceededError, DependencyError, ModelFixableError, OutputCutError
 from shared.platform.language_models.models import CallLimits, Prompt
 from shared.platform.models import Model
@@ -18,6 +18,7 @@ from shared.runs.models import ChatRequest
 from shared.runs.run_store import owned_run
 from tests.fakes.models import Reply, ScriptedChatModel, scripted
 from tests.fakes.services import fake_settings
+from tests.scripts import next_action, observe, start, tokens_of
 from tests.world import ANNA, corpus_services, plan
 from tests.world import Model as Scripted
 
@@ -124,7 +125,7 @@ async def test_a_run_without_tokens_for_its_answer_quotes_its_passages_and_asks_
     request = await begin_run(ChatRequest(question="At what pressure does the pump run?"), ANNA, services)
     state = await run_to_end(request.run_id, services)
     assert asked == ["plan"]
-    assert state.tokens == 1400
+    assert tokens_of(state) == 1400
     view = await view_run(await owned_run(request.run_id, ANNA, services.runs), services, ANNA)
     assert view.answer is not None
     assert view.answer.warnings
@@ -189,16 +190,16 @@ async def test_a_worker_that_dies_in_a_call_loses_no_cost(where: str) -> None:
         services = await corpus_services(chat_model=ScriptedChatModel(answer=answer))
         request = await begin_run(ChatRequest(question="At what pressure does the pump run?"), ANNA, services)
         state = start()
-        while not isinstance(action := next_action(state), EndRun):
-            assert isinstance(action, Step)
-            values = {"run_id": request.run_id, "action": action.model_dump(), "tokens": state.tokens}
+        while not isinstance(action := next_action(state), RunEnd):
+            assert isinstance(action, StepFields)
+            values = {"run_id": request.run_id, "action": action.model_dump(), "tokens": tokens_of(state)}
             step_input = StepInput.model_validate(values)
             try:
                 result = await perform_metered(step_input, services)
             except Killed:
                 result = await perform_metered(step_input, services)
             state = observe(state, result.observation, result.tokens)
-        return state.tokens
+        return tokens_of(state)
 
     plain, with_crash = await run(dies=False), await run(dies=True)
     read = {"plan": 1000, "answer": 2000}[

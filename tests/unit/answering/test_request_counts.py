@@ -6,9 +6,9 @@ from typing import Any
 
 from shared.access.user_limit_store import UserLimitStore
 from shared.answering.effects import perform_metered
-from shared.answering.loop import next_action, observe, start
 from shared.answering.runs import begin_run
-from shared.answering.steps import EndRun, Step, StepInput
+from shared.answering.script import RunEnd
+from shared.answering.steps import StepFields, StepInput
 from shared.conversations.thread_store import ThreadStore
 from shared.quality.store import QualityStore
 from shared.runs.models import ChatRequest
@@ -19,6 +19,7 @@ from shared.wiring import Services
 from tests.fakes.dying import Death, Mortal
 from tests.fakes.models import ScriptedChatModel
 from tests.fakes.services import fake_settings
+from tests.scripts import next_action, observe, start, tokens_of
 from tests.world import ANNA, corpus_services, plan
 
 
@@ -59,9 +60,9 @@ async def test_a_fact_takes_three_activities_two_model_calls_and_few_requests() 
     services = counts.over(await corpus_services(chat_model=model, settings=fake_settings()))
     request = await begin_run(ChatRequest(question=question), ANNA, services)
     state, activities = start(), 0
-    while not isinstance(action := next_action(state), EndRun):
-        assert isinstance(action, Step)
-        values = {"run_id": request.run_id, "action": action.model_dump(), "tokens": state.tokens}
+    while not isinstance(action := next_action(state), RunEnd):
+        assert isinstance(action, StepFields)
+        values = {"run_id": request.run_id, "action": action.model_dump(), "tokens": tokens_of(state)}
         result = await perform_metered(StepInput.model_validate(values), services)
         state, activities = observe(state, result.observation, result.tokens), activities + 1
     assert activities == 3

@@ -9,8 +9,8 @@ from shared.access.models import UserContext
 from shared.answering.agent import Agent
 from shared.answering.clarification_steps import answer_clarification
 from shared.answering.inline import run_to_end, waits
-from shared.answering.loop import LoopState, observe
 from shared.answering.runs import begin_run, view_run
+from shared.answering.script import Results
 from shared.answering.steps import AnswerArrived, AnswerTimedOut
 from shared.runs.models import ChatRequest, ClarificationAnswer, RunView
 from shared.runs.run_store import owned_run
@@ -18,6 +18,7 @@ from shared.wiring import Services
 from tests.fakes.directory import InMemoryDirectory
 from tests.fakes.models import scripted
 from tests.fakes.search_index import InMemorySearchIndex
+from tests.scripts import observe
 from tests.unit.subagents.child_models import CountedModel
 from tests.unit.subagents.delegation_requests import decided, delegation_request, services_with
 from tests.unit.subagents.stored_child import GOOD, READY, stored_child
@@ -46,7 +47,7 @@ async def by_group_alone(services: Services) -> Services:
     return services
 
 
-async def waiting(services: Services, asked_before: timedelta = LONG_AGO) -> tuple[str, LoopState]:
+async def waiting(services: Services, asked_before: timedelta = LONG_AGO) -> tuple[str, Results]:
     """A run that has waited so long."""
     asked_at = datetime.now(UTC) - asked_before
     request = await begin_run(ChatRequest(question=QUESTION), ANNA, services, asked_at)
@@ -56,7 +57,7 @@ async def waiting(services: Services, asked_before: timedelta = LONG_AGO) -> tup
 
 
 async def gone_on(
-    services: Services, run_id: str, state: LoopState, answered_by: UserContext | None
+    services: Services, run_id: str, state: Results, answered_by: UserContext | None
 ) -> RunView:
     record = await owned_run(run_id, ANNA, services.runs)
     if answered_by is not None:

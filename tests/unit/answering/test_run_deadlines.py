@@ -41,7 +41,7 @@ from tests.world import ANNA, ask, corpus_services
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shared.answering.loop._FIRST_DELAY_S", 0.01)
+    monkeypatch.setattr("shared.answering.script._FIRST_DELAY_S", 0.01)
 
 
 async def timed(services: Services, *, deep: bool = False) -> tuple[RunAnswer, float]:

@@ -9,12 +9,11 @@ import pytest
 
 from shared.answering.effects import perform
 from shared.answering.inline import run_to_end
-from shared.answering.loop import next_action, observe, start
 from shared.answering.models import Turn
 from shared.answering.run_end import cancel_run
 from shared.answering.runs import begin_run
 from shared.answering.shown_answer import shown_text
-from shared.answering.steps import CommitAnswer, RunClosed, Step, StepInput, TakeTurn
+from shared.answering.steps import CommitAnswer, RunClosed, StepFields, StepInput, TakeTurn
 from shared.platform.errors import ConflictError
 from shared.runs.events import RunEvent, TokenEvent
 from shared.runs.models import ChatRequest, RunAnswer
@@ -24,6 +23,7 @@ from shared.wiring import Services
 from tests.fakes.models import ScriptedChatModel
 from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.services import fake_settings
+from tests.scripts import next_action, observe, start
 from tests.world import ANNA, Model, corpus_services, plan
 
 WRITE = TakeTurn(step=2, prepared_step=1)
@@ -36,7 +36,7 @@ async def begun(services: Services, steps: int = 0) -> str:
     state = start()
     for _ in range(steps):
         action = next_action(state)
-        assert isinstance(action, Step)
+        assert isinstance(action, StepFields)
         step_input = StepInput.model_validate({"run_id": request.run_id, "action": action.model_dump()})
         state = observe(state, await perform(step_input, services))
     return request.run_id

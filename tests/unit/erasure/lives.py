@@ -11,7 +11,6 @@ from shared.access.limits import admit
 from shared.access.models import UserContext
 from shared.answering.agent import WaitingRun
 from shared.answering.inline import run_to_end
-from shared.answering.loop import start
 from shared.answering.runs import begin_run
 from shared.conversations.memory import remember
 from shared.conversations.models import RememberTask
@@ -138,7 +137,7 @@ async def _wait_in_a_program(words: str, user: UserContext, services: Services) 
     request = RunRequest(run_id=run_id, thread_id="session", user=user, question=words, created_at=now)
     await WorkingMemory(services.blobs, run_id).put_request(request)
     asked = Clarification(question=words, options=(), expires_at=now + timedelta(days=1))
-    kept = WaitingRun(run_id=run_id, state=start(), asked=asked)
+    kept = WaitingRun(run_id=run_id, results=(), ask_step=0, asked=asked)
     await services.blobs.write(WORK, f"sessions/{run_id}.json", kept.model_dump_json().encode())
     return run_id
 

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from shared.answering.effects import perform
-from shared.answering.loop import next_action, observe, start
 from shared.answering.retention import purge_old_runs, resume_erasures
 from shared.answering.runs import view_run
-from shared.answering.steps import CommitAnswer, EndRun, RunClosed, StepFailed, StepInput
+from shared.answering.script import RunEnd
+from shared.answering.steps import CommitAnswer, RunClosed, StepFailed, StepInput
 from shared.conversations.memory import remember
 from shared.conversations.models import EraseTask, RememberTask
 from shared.conversations.threads import clear_thread, delete_thread, list_threads, read_messages
@@ -23,6 +23,7 @@ from tests.fakes.blob_store import InMemoryBlobStore
 from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.search_index import InMemorySearchIndex
 from tests.fakes.stores import InMemoryRunStore, InMemoryTaskQueues, InMemoryThreadStore
+from tests.scripts import next_action, observe, start
 from tests.unit.conversations.test_threads import ask, begin
 from tests.world import ANNA, BEN, corpus_services
 
@@ -125,7 +126,7 @@ async def test_a_run_that_is_at_work_brings_nothing_back(steps_before: int) -> N
             await erase_waiting(services)
             deleted = True
         action = next_action(state)
-        if isinstance(action, EndRun):
+        if isinstance(action, RunEnd):
             break
         outcomes.append(await perform(StepInput(run_id=request.run_id, action=action), services))
         state = observe(state, outcomes[-1])
@@ -145,7 +146,7 @@ async def until_commit(services: Services, request: RunRequest) -> CommitAnswer:
     """Perform a run up to the step that stores its answer."""
     state = start()
     while not isinstance(action := next_action(state), CommitAnswer):
-        assert not isinstance(action, EndRun)
+        assert not isinstance(action, RunEnd)
         state = observe(state, await perform(StepInput(run_id=request.run_id, action=action), services))
     return action
 

@@ -15,7 +15,7 @@ from shared.ingestion import fair_turns
 from shared.ingestion.fair_turns import Shares
 from shared.ingestion.uploads import uploads_of
 from shared.subagents import turn
-from shared.subagents.loop import CRASHED
+from shared.subagents.models import CRASHED
 from tests.fakes.services import fake_services
 from tests.unit.functions.asking_app import AskingClient
 from tests.unit.functions.conftest import AsUser

@@ -10,9 +10,9 @@ from starlette.types import ASGIApp
 
 from shared.answering.effects import perform_metered
 from shared.answering.inline import run_to_end
-from shared.answering.loop import LoopState, next_action, observe, start
 from shared.answering.runs import begin_run, close_dead_run
-from shared.answering.steps import EndRun, Step, StepInput
+from shared.answering.script import Results, RunEnd
+from shared.answering.steps import StepFields, StepInput
 from shared.platform.errors import DefectError, DependencyError
 from shared.platform.language_models.models import CallLimits, Prompt
 from shared.runs.models import ChatRequest
@@ -20,6 +20,7 @@ from shared.runs.run_store import owned_run
 from shared.wiring import Services
 from tests.fakes.models import Reply, ScriptedChatModel
 from tests.fakes.run_log import InMemoryRunLog
+from tests.scripts import next_action, observe, start, tokens_of
 from tests.unit.functions.http_app import as_user, connect, make_app, settings_of_tests
 from tests.unit.subagents.child_models import CountedModel
 from tests.unit.subagents.stored_child import GOOD, READY, stored_child
@@ -125,12 +126,12 @@ async def test_answer_read_from_the_stream_of_a_cancelled_run_is_on_record(
     assert (action, "manual" in doc_ids) == ("cancel", True)
 
 
-async def driven(services: Services, run_id: str, perform: Callable[[StepInput], Any]) -> LoopState:
+async def driven(services: Services, run_id: str, perform: Callable[[StepInput], Any]) -> Results:
     """Run a question step by step."""
     state = start()
-    while not isinstance(action := next_action(state), EndRun):
-        assert isinstance(action, Step)
-        values = {"run_id": run_id, "action": action.model_dump(), "tokens": state.tokens}
+    while not isinstance(action := next_action(state), RunEnd):
+        assert isinstance(action, StepFields)
+        values = {"run_id": run_id, "action": action.model_dump(), "tokens": tokens_of(state)}
         result = await perform(StepInput.model_validate(values))
         state = observe(state, result.observation, result.tokens)
     return state
@@ -149,7 +150,7 @@ async def test_completed_run_is_charged_what_it_used_even_if_every_step_is_repea
     async with make_http(services) as http:
         request = await begin_run(ChatRequest(question=QUESTION), ANNA, services)
         state = await driven(services, request.run_id, twice)
-        assert await charged(http) == state.tokens > 1000
+        assert await charged(http) == tokens_of(state) > 1000
 
 
 class Killed(BaseException):
@@ -195,4 +196,4 @@ async def test_failed_call_is_not_charged(make_http: Callable[[Services], httpx.
     async with make_http(services) as http:
         request = await begin_run(ChatRequest(question="Hello"), ANNA, services)
         state = await run_to_end(request.run_id, services)
-        assert await charged(http) == state.tokens
+        assert await charged(http) == tokens_of(state)

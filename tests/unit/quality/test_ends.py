@@ -8,10 +8,9 @@ import pytest
 
 from shared.answering.effects import perform
 from shared.answering.inline import run_to_end
-from shared.answering.loop import next_action, observe, start
 from shared.answering.run_end import cancel_run
 from shared.answering.runs import begin_run, close_dead_run
-from shared.answering.steps import EndRun, StepInput
+from shared.answering.steps import StepFields, StepInput
 from shared.platform.errors import DependencyError
 from shared.platform.language_models.models import CallLimits
 from shared.quality.measures import purge_old_quality, quality_metrics
@@ -23,6 +22,7 @@ from shared.wiring import Services
 from tests.fakes.background import background_done
 from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.stores_quality import InMemoryQualityStore
+from tests.scripts import next_action, observe, start
 from tests.unit.answering.pictures import picture
 from tests.world import ANNA, Model, corpus_services, plan
 
@@ -90,7 +90,7 @@ async def test_a_run_that_fails_is_recorded_with_the_plan_that_it_had() -> None:
     state = start()
     for _ in range(2):
         action = next_action(state)
-        assert not isinstance(action, EndRun)
+        assert isinstance(action, StepFields)
         step_input = StepInput.model_validate({"run_id": request.run_id, "action": action.model_dump()})
         state = observe(state, await perform(step_input, services))
     for _ in range(2):  # two readers find it dead

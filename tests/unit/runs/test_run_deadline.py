@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.answering.loop import Phase, retry_delay_s
+from shared.answering.script import Phase, retry_delay_s
 from shared.answering.steps import StepFailed
 from shared.runs.step_time import SHARES, Part, TimeLeft
 

@@ -14,8 +14,8 @@ from shared.platform.language_models.models import CallLimits
 from shared.platform.search import SearchPage, SearchRequest
 from shared.platform.telemetry import LOGGER_NAME
 from shared.subagents import policy_input
+from shared.subagents.budget import CRASH_GRACE
 from shared.subagents.control import ControlState
-from shared.subagents.loop import CRASH_GRACE
 from shared.subagents.policy_models import REASON_WORDS
 from shared.tools.models import WebHit
 from shared.tools.web_search import WebSearch

@@ -9,8 +9,8 @@ import pytest
 
 from shared.platform.names import WORK
 from shared.subagents.artifacts import child_ids, find_delegation, replace_delegation, state_path
+from shared.subagents.budget import CRASH_GRACE
 from shared.subagents.control import MIN_OUTCOMES, ControlState, Lease, read_control, settle
-from shared.subagents.loop import CRASH_GRACE
 from shared.subagents.models import SubagentEnd, SubagentState
 from shared.subagents.policy_input import DelegationRequest
 from shared.tools.delegate import DelegateParameters

@@ -9,7 +9,7 @@ from shared.platform.errors import DependencyError
 from shared.platform.language_models.models import ModelTurn
 from shared.runs.agents import AgentDefinition
 from shared.runs.events import SubagentStatus
-from shared.subagents.loop import CRASH_GRACE
+from shared.subagents.budget import CRASH_GRACE
 from tests.unit.subagents.child_models import CountedModel
 from tests.unit.subagents.stored_child import (
     FILTER,

@@ -7,7 +7,7 @@ from typing import Any
 
 from shared.access.models import UserContext
 from shared.answering.inline import run_to_end, waits
-from shared.answering.loop import LoopState, observe
+from shared.answering.script import Results
 from shared.answering.steps import AnswerArrived, AnswerTimedOut
 from shared.platform.errors import GroundworkError
 from shared.teams.context import ReplyDependencies
@@ -31,6 +31,7 @@ from shared.wiring import Services
 from tests.fakes.bot import InMemoryBotTurnStore, RecordingOrchestrations, RecordingOutbox, Said
 from tests.fakes.directory import InMemoryDirectory
 from tests.fakes.services import fake_settings
+from tests.scripts import observe
 from tests.world import Model, corpus_services, plan
 
 ANNA = BotSender(channel_user_id="29:anna", object_id="anna", tenant_id="tenant")
@@ -59,7 +60,7 @@ class Chat:
     runs_are_run: bool = True
     refused: Mapping[str, GroundworkError] = field(default_factory=dict)
     stored: list[str] = field(default_factory=list)
-    states: dict[str, LoopState] = field(default_factory=dict)
+    states: dict[str, Results] = field(default_factory=dict)
     steps: list[ReplyStep] = field(default_factory=list)
     numbers: Any = field(default_factory=lambda: itertools.count(1))
 
@@ -130,12 +131,12 @@ class Chat:
             return
         for run_id, (name, _) in list(self.orchestrations.started.items()):
             if name == "answer_question" and run_id not in self.states and not await self._has_ended(run_id):
-                await self._go_on(run_id, None)
+                await self._go_on(run_id)
         for run_id, _ in list(self.orchestrations.told):
             if run_id in self.states:
                 await self._go_on(run_id, observe(self.states.pop(run_id), AnswerArrived()))
 
-    async def _go_on(self, run_id: str, state: LoopState | None) -> None:
+    async def _go_on(self, run_id: str, state: Results = ()) -> None:
         ended = await run_to_end(run_id, self.services, state)
         if waits(ended):
             self.states[run_id] = ended

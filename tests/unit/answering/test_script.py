@@ -1,4 +1,4 @@
-"""The loop decides the same for equal states, and always ends."""
+"""The script of a question yields the same commands for equal results, and always ends."""
 
 from datetime import UTC, datetime
 
@@ -6,21 +6,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.answering.loop import MAX_PATIENT_TRIES, LoopState, next_action, observe, start
+from shared.answering.script import MAX_PATIENT_TRIES, Reply, Results, RunEnd
 from shared.answering.steps import (
     AnswerArrived,
     AnswerTimedOut,
     AnswerWritten,
-    AwaitAnswer,
     CommitAnswer,
-    EndRun,
     LooksFurther,
     Observation,
     Prepared,
     ReportFailure,
     RunClosed,
-    Step,
     StepFailed,
+    StepFields,
     SubagentsChosen,
     SubagentsEnded,
     TakeAnswer,
@@ -29,6 +27,7 @@ from shared.answering.steps import (
 )
 from shared.runs.plan import TodoItem
 from shared.subagents.models import SubagentStart
+from tests.scripts import delay_s, next_action, observe, start
 
 TODO = (
     TodoItem(position=1, description="The limit is known", acceptance_criteria="cited"),
@@ -37,7 +36,7 @@ TODO = (
 PREPARED = Prepared(
     query_type="CONTENT_SEARCH", intent="fact_lookup", todo=TODO, found_count=4, max_looks=2, max_turns=3
 )
-ASKED = UserAsked(query_type="CONTENT_SEARCH", intent="fact_lookup", todo=TODO, timeout_s=60)
+ASKED = UserAsked(query_type="CONTENT_SEARCH", intent="fact_lookup", todo=TODO, answer_timeout_s=60)
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 START = SubagentStart(
     child_id="c",
@@ -57,17 +56,22 @@ DOWN = StepFailed(error_type="NetworkError", message="The model is out of reach.
 REFUSED = StepFailed(error_type="AuthenticationError", message="Refused.", retryable=False)
 
 
-def run(*observations: Observation) -> tuple[list[str], LoopState]:
+def run(*observations: Observation) -> tuple[list[str], Results]:
     """Kinds of the actions decided before and after each observation, and the last state."""
     state = start()
-    kinds: list[str] = [next_action(state).kind]
+    kinds = [kind_of(state)]
     for observation in observations:
         state = observe(state, observation)
-        kinds.append(next_action(state).kind)
+        kinds.append(kind_of(state))
     return kinds, state
 
 
-def turn_of(state: LoopState) -> TakeTurn:
+def kind_of(state: Results) -> str:
+    action = next_action(state)
+    return action.kind if isinstance(action, StepFields) else type(action).__name__
+
+
+def turn_of(state: Results) -> TakeTurn:
     action = next_action(state)
     assert isinstance(action, TakeTurn)
     return action
@@ -75,17 +79,17 @@ def turn_of(state: LoopState) -> TakeTurn:
 
 def test_a_fact_takes_three_steps() -> None:
     kinds, _ = run(PREPARED, WRITTEN, RunClosed())
-    assert kinds == ["prepare", "turn", "commit_answer", "end_run"]
+    assert kinds == ["prepare", "turn", "commit_answer", "RunEnd"]
 
 
 def test_small_talk_is_committed_as_the_plan_answered_it() -> None:
-    assert run(WRITTEN, RunClosed())[0] == ["prepare", "commit_answer", "end_run"]
+    assert run(WRITTEN, RunClosed())[0] == ["prepare", "commit_answer", "RunEnd"]
 
 
 @pytest.mark.parametrize("answer", [AnswerArrived(), AnswerTimedOut()])
 def test_a_person_is_asked_before_the_first_turn(answer: Observation) -> None:
     kinds, state = run(ASKED, answer)
-    assert kinds == ["prepare", "await_answer", "take_answer"]
+    assert kinds == ["prepare", "Reply", "take_answer"]
     action = next_action(state)
     assert isinstance(action, TakeAnswer)
     assert (action.ask_step, action.timed_out) == (1, isinstance(answer, AnswerTimedOut))
@@ -96,10 +100,10 @@ def test_a_person_is_asked_before_the_first_turn(answer: Observation) -> None:
 def test_a_question_of_the_model_is_answered_before_its_next_turn(answer: Observation) -> None:
     asks = LooksFurther(calls=1, gaps=0, answer_timeout_s=60)
     kinds, state = run(PREPARED, asks, answer)
-    assert kinds == ["prepare", "turn", "await_answer", "turn"]
+    assert kinds == ["prepare", "turn", "Reply", "turn"]
     assert turn_of(state).earlier == (2,)
     waiting = next_action(run(PREPARED, asks)[1])
-    assert isinstance(waiting, AwaitAnswer)
+    assert isinstance(waiting, Reply)
     assert (waiting.ask_step, waiting.timeout_s) == (2, 60)
 
 
@@ -107,7 +111,7 @@ def test_sub_agents_of_a_turn_work_before_the_next_one() -> None:
     children = (START,)
     chosen = SubagentsChosen(children=children, until=NOW, by_model=True)
     kinds, state = run(PREPARED, chosen, SubagentsEnded(ends=()))
-    assert kinds == ["prepare", "turn", "run_subagents", "turn"]
+    assert kinds == ["prepare", "turn", "Children", "turn"]
     assert (turn_of(state).earlier, turn_of(state).delegation_step) == ((2,), 0)
     first = SubagentsChosen(children=children, until=NOW)
     before = turn_of(run(PREPARED, first, SubagentsEnded(ends=()))[1])
@@ -127,7 +131,7 @@ def test_gaps_are_searched_for_once() -> None:
 
 
 def test_a_gap_counts_as_another_attempt_at_what_is_to_be_done() -> None:
-    assert [item.attempts for item in run(PREPARED, GAP)[1].todo] == [1, 2]
+    assert [item.attempts for item in turn_of(run(PREPARED, GAP)[1]).todo] == [1, 2]
 
 
 def test_a_step_that_may_succeed_later_is_tried_twice() -> None:
@@ -139,7 +143,7 @@ def test_a_step_that_cannot_succeed_is_not_tried_again() -> None:
     action = next_action(run(PREPARED, REFUSED)[1])
     assert isinstance(action, ReportFailure)
     assert action.error_type == "AuthenticationError"
-    assert next_action(run(REFUSED, RunClosed())[1]) == EndRun(outcome="failed")
+    assert next_action(run(REFUSED, RunClosed())[1]) == RunEnd("failed", abstained=False)
 
 
 def test_tries_are_counted_for_each_step() -> None:
@@ -150,25 +154,19 @@ def test_an_end_that_cannot_be_stored_is_tried_for_minutes_then_given_up() -> No
     kinds, _ = run(PREPARED, WRITTEN, *[DOWN] * (2 * MAX_PATIENT_TRIES))
     assert kinds.count("commit_answer") == MAX_PATIENT_TRIES
     assert kinds.count("report_failure") == MAX_PATIENT_TRIES
-    assert kinds[-1] == "end_run"
+    assert kinds[-1] == "RunEnd"
 
 
 def test_a_step_waits_longer_each_time_and_as_long_as_it_was_asked_to() -> None:
     patient = DOWN.model_copy(update={"retry_after_s": 20.0})
-    assert waiting(run(PREPARED, patient)[1]) == 20.0
-    delays = [waiting(run(PREPARED, WRITTEN, *[DOWN] * tries)[1]) for tries in range(8)]
+    assert delay_s(run(PREPARED, patient)[1]) == 20.0
+    delays = [delay_s(run(PREPARED, WRITTEN, *[DOWN] * tries)[1]) for tries in range(8)]
     assert delays == [0.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0]
-    assert waiting(run(DOWN, PREPARED)[1]) == 0.0
-
-
-def waiting(state: LoopState) -> float:
-    action = next_action(state)
-    assert isinstance(action, Step)
-    return action.delay_s
+    assert delay_s(run(DOWN, PREPARED)[1]) == 0.0
 
 
 def test_a_run_that_was_closed_by_another_ends() -> None:
-    assert run(PREPARED, RunClosed())[0][-1] == "end_run"
+    assert run(PREPARED, RunClosed())[0][-1] == "RunEnd"
 
 
 def test_todo_items_are_closed_with_the_answer() -> None:
@@ -183,10 +181,10 @@ def test_whatever_is_observed_every_phase_is_left_in_the_end(observations: list[
     state = start()
     for observation in observations:
         action = next_action(state)
-        assert next_action(LoopState.model_validate_json(state.model_dump_json())) == action
-        if isinstance(action, EndRun):
+        assert next_action(state) == action
+        if isinstance(action, RunEnd):
             return
-        is_failure = isinstance(observation, StepFailed) and not isinstance(action, AwaitAnswer)
+        is_failure = isinstance(observation, StepFailed) and not isinstance(action, Reply)
         state = observe(state, observation if is_failure else answering(action))
     pytest.fail("the loop did not end")
 
@@ -198,7 +196,7 @@ def answering(action: object) -> Observation:
             return CALLS if action.may_call else WRITTEN
         case TakeAnswer():
             return PREPARED
-        case AwaitAnswer():
+        case Reply():
             return AnswerTimedOut()
         case CommitAnswer() | ReportFailure():
             return RunClosed()

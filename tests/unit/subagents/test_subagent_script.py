@@ -1,13 +1,15 @@
-"""The reducer of a sub-agent: turns, retries, smaller profiles, and an end on every path."""
+"""The script of a sub-agent: turns, retries, smaller profiles, and an end on every path."""
 
 import itertools
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
-from shared.subagents.loop import CRASHED, ChildState, TakeTurn, begin, next_move, observe
-from shared.subagents.models import SubagentEnd, SubagentStart, TurnInput, TurnResult
+from shared.answering.script import Step, run_agent
+from shared.answering.sub_agent import SubAgent
+from shared.subagents.models import CRASHED, SubagentEnd, SubagentStart, TurnInput, TurnResult
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 LATE = NOW + timedelta(seconds=15)
@@ -31,10 +33,45 @@ def start(**changes: Any) -> SubagentStart:
     return SubagentStart(**{**values, **changes})
 
 
+@dataclass(frozen=True)
+class ChildState:
+    """A sub-agent after some turns."""
+
+    start: SubagentStart
+    results: tuple[TurnResult, ...] = ()
+
+
+def next_move(state: ChildState, now: datetime) -> Step | SubagentEnd:
+    """Run the script over the results, as a driver does whose clock shows `now`."""
+    script = run_agent(SubAgent(state.start))
+    try:
+        command = next(script)
+        for result in state.results:
+            command = script.send(result)
+        assert isinstance(command, Step)
+        if command.before and now + timedelta(seconds=command.delay_s) >= command.before:
+            script.send(None)
+    except StopIteration as ended:
+        last: SubagentEnd = ended.value
+        return last
+    return command
+
+
+def observe(state: ChildState, result: TurnResult) -> ChildState:
+    return ChildState(state.start, (*state.results, result))
+
+
 def turn(state: ChildState, now: datetime = NOW) -> TurnInput:
     move = next_move(state, now)
-    assert isinstance(move, TakeTurn)
-    return move.turn
+    assert isinstance(move, Step)
+    assert isinstance(move.action, TurnInput)
+    return move.action
+
+
+def pause_s(state: ChildState, now: datetime = NOW) -> float:
+    move = next_move(state, now)
+    assert isinstance(move, Step)
+    return move.delay_s
 
 
 def end(state: ChildState, now: datetime = NOW) -> SubagentEnd:
@@ -44,9 +81,9 @@ def end(state: ChildState, now: datetime = NOW) -> SubagentEnd:
 
 
 def after(*results: TurnResult, **changes: Any) -> ChildState:
-    state = begin(start(**changes))
+    state = ChildState(start(**changes))
     for result in results:
-        assert isinstance(next_move(state, NOW), TakeTurn)
+        assert isinstance(next_move(state, NOW), Step)
         state = observe(state, result)
     return state
 
@@ -69,18 +106,16 @@ def test_the_last_turn_is_told_to_close_and_none_follows_it() -> None:
 
 
 def test_a_failed_turn_is_taken_once_more_after_the_pause() -> None:
-    move = next_move(after(FAILED), NOW)
-    assert isinstance(move, TakeTurn)
-    assert (move.turn.turn, move.turn.attempt, move.turn.profile) == (1, 1, "comparator")
-    assert move.delay_ms == 750
-    assert not move.turn.closing
+    again = turn(after(FAILED))
+    assert (again.turn, again.attempt, again.profile) == (1, 1, "comparator")
+    assert pause_s(after(FAILED)) == 0.75
+    assert not again.closing
 
 
 def test_what_failed_twice_gives_way_to_a_smaller_profile_that_reports_at_once() -> None:
-    move = next_move(after(FAILED, FAILED), NOW)
-    assert isinstance(move, TakeTurn)
-    assert (move.turn.attempt, move.turn.profile, move.turn.closing) == (2, "doc_reader", True)
-    assert move.delay_ms == 0
+    reduced = turn(after(FAILED, FAILED))
+    assert (reduced.attempt, reduced.profile, reduced.closing) == (2, "doc_reader", True)
+    assert pause_s(after(FAILED, FAILED)) == 0
 
 
 def test_without_a_smaller_profile_the_same_one_reports_from_what_is_there() -> None:
@@ -122,24 +157,24 @@ def test_nothing_begins_after_the_deadline() -> None:
 
 
 def test_no_pause_is_begun_that_the_deadline_would_end() -> None:
-    assert isinstance(next_move(after(FAILED), LATE - timedelta(milliseconds=751)), TakeTurn)
+    assert isinstance(next_move(after(FAILED), LATE - timedelta(milliseconds=751)), Step)
     assert end(after(FAILED), LATE - timedelta(milliseconds=750)).status == "failed"
 
 
 @pytest.mark.parametrize("changes", [{"profiles": ()}, {"max_turns": 0}])
 def test_a_start_that_allows_nothing_ends_at_once(changes: dict[str, Any]) -> None:
-    assert end(begin(start(**changes))).status == "failed"
+    assert end(ChildState(start(**changes))).status == "failed"
 
 
 def test_every_path_ends_within_a_bound_and_no_attempt_is_numbered_twice() -> None:
     results = (GO_ON, FAILED, TurnResult(status="failed"), TurnResult(status="partial"), CRASHED)
     for path in itertools.product(results, repeat=4):
-        state, seen = begin(start()), set()
+        state, seen = ChildState(start()), set()
         for result in itertools.chain(path, itertools.repeat(FAILED)):
             move = next_move(state, NOW)
             if isinstance(move, SubagentEnd):
                 break
-            key = (move.turn.turn, move.turn.attempt)
+            key = (turn(state).turn, turn(state).attempt)
             assert key not in seen
             seen.add(key)
             state = observe(state, result)
@@ -150,4 +185,4 @@ def test_time_that_was_lost_with_a_worker_puts_the_deadline_off() -> None:
     late = LATE + timedelta(seconds=5)
     assert isinstance(next_move(after(GO_ON), late), SubagentEnd)
     lost = GO_ON.model_copy(update={"lost_s": 8.0})
-    assert isinstance(next_move(after(lost, GO_ON), late), TakeTurn)
+    assert isinstance(next_move(after(lost, GO_ON), late), Step)

@@ -1,0 +1,327 @@
+"""The script that every agent runs: steps, clarifications and sub-agents in order. Pure.
+
+`run_agent` yields commands and decides from their results only. A driver can therefore run it again over the
+results that it has recorded: Durable Functions does so with an orchestration's history, the inline driver
+with the results of a run that waits for an answer.
+"""
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal, Protocol, TypeVar
+
+from shared.answering.steps import (
+    AnswerTimedOut,
+    AnswerWritten,
+    CommitAnswer,
+    DelegationDeferred,
+    LooksFurther,
+    Observation,
+    Prepare,
+    Prepared,
+    ReportFailure,
+    RunClosed,
+    StepAction,
+    StepFailed,
+    StepResult,
+    SubagentsChosen,
+    SubagentsEnded,
+    TakeAnswer,
+    TakeTurn,
+    UserAsked,
+)
+from shared.runs.plan import QueryType, TodoItem, closed, evidence_found, started, tried_again
+from shared.subagents.models import SubagentEnd, SubagentStart, TurnInput
+
+Phase = Literal["prepare", "await", "take", "turn", "delegate", "commit", "fail", "end"]
+
+MAX_TRIES = 2  # of one step: a service that failed twice within its own retries will fail again
+
+# Of storing the end, or a person's choice: the work is done, a storage that is away for minutes comes back.
+MAX_PATIENT_TRIES = 8
+_PATIENT: frozenset[Phase] = frozenset({"take", "commit", "fail"})
+_FIRST_DELAY_S = 2.0
+_LONGEST_DELAY_S = 60.0
+
+# Seconds that a further try of a step must have, with all that follows it; else the run continues without.
+_NEEDED_S: dict[str, float] = {"prepare": 8.0, "turn": 3.0}
+_NEEDED_OTHERWISE_S = 2.0
+
+
+@dataclass(frozen=True)
+class Step:
+    """Perform a step after a pause. Its result is what the step returns.
+
+    Attributes:
+        tokens: used by the run so far.
+        before: the latest instant at which the step may begin; after it the result is None.
+    """
+
+    action: StepAction | TurnInput
+    tokens: int = 0
+    delay_s: float = 0.0
+    before: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Reply:
+    """Wait for the person's answer. The result is `AnswerArrived` or `AnswerTimedOut` in a `StepResult`.
+
+    Attributes:
+        ask_step: the step that asked; names the external event.
+    """
+
+    ask_step: int
+    timeout_s: float
+
+
+@dataclass(frozen=True)
+class Children:
+    """Run sub-agents concurrently. The result is `SubagentsEnded` in a `StepResult`.
+
+    Attributes:
+        until: an instant with zone; children that have not ended by then are terminated.
+    """
+
+    starts: tuple[SubagentStart, ...]
+    until: datetime
+
+
+Command = Step | Reply | Children
+
+
+@dataclass(frozen=True)
+class RunEnd:
+    """The end of a run."""
+
+    outcome: Literal["completed", "failed"]
+    abstained: bool
+
+
+End = TypeVar("End")
+EndT_co = TypeVar("EndT_co", covariant=True)
+Script = Generator[Command, Any, End]
+Results = tuple[StepResult, ...]
+"""The results of a run's commands so far, in order. They determine its next command."""
+
+
+class Agent(Protocol[EndT_co]):
+    """The part of the script in which agents differ: which steps they take, and how often they try them.
+
+    Steps return an observation, with `is_last` once no turn follows.
+    """
+
+    step: int
+
+    def first_step(self) -> Script[Any]:
+        """Take the first step."""
+
+    def next_step(self, seen: Any) -> Script[Any]:
+        """Take the step that follows an observation."""
+
+    def note(self, observation: Observation) -> None:
+        """Note the reply to a clarification, or the ends of sub-agents."""
+
+    def close(self, seen: Any) -> Script[EndT_co]:
+        """Take the closing steps after the last turn."""
+
+
+def run_agent(agent: Agent[End]) -> Script[End]:
+    """Run an agent to its end: a person's question, an agent file, or a sub-agent's task."""
+    seen = yield from agent.first_step()
+    while not seen.is_last:
+        if isinstance(seen, UserAsked | LooksFurther) and seen.answer_timeout_s is not None:
+            replied: StepResult = yield Reply(agent.step - 1, seen.answer_timeout_s)
+            agent.note(replied.observation)
+        elif isinstance(seen, SubagentsChosen):
+            ended: StepResult = yield Children(seen.children, seen.until)
+            agent.note(ended.observation)
+        seen = yield from agent.next_step(seen)
+    return (yield from agent.close(seen))
+
+
+def next_command(results: Results) -> Command | RunEnd:
+    """Return the command of a run that follows these results. Equal results give equal commands."""
+    script = run_agent(MainAgent())
+    try:
+        command = next(script)
+        for result in results:
+            command = script.send(result)
+    except StopIteration as ended:
+        end: RunEnd = ended.value
+        return end
+    return command
+
+
+def retry_delay_s(phase: Phase, tries: int, failed: StepFailed) -> float | None:
+    """Return the seconds after which a failed step is tried again; None if it is not.
+
+    Args:
+        tries: that failed before this one.
+    """
+    if not failed.retryable:
+        return None
+    doubled: float = _FIRST_DELAY_S * 2.0**tries
+    delay_s = min(max(doubled, failed.retry_after_s or 0.0), _LONGEST_DELAY_S)
+    if phase in _PATIENT:
+        return delay_s if tries + 1 < MAX_PATIENT_TRIES else None
+    left_s = failed.remaining_s
+    has_time = left_s is None or left_s - delay_s >= _NEEDED_S.get(phase, _NEEDED_OTHERWISE_S)
+    return delay_s if tries + 1 < MAX_TRIES and has_time else None
+
+
+class MainAgent:
+    """The agent that answers a question: prepare, turns, commit.
+
+    Attributes:
+        step: the next step's number, counted from 1. Waits and sub-agents take a number, too.
+        tokens: used by all models of the run so far, those of sub-agents included.
+        turns: steps of the turns so far that look further.
+        looks: searches so far, the first included. The model's gaps are searched for while there are fewer
+            than the settings allow.
+        delegation_step: the step that chose sub-agents before the first turn; 0 if none did.
+    """
+
+    def __init__(self) -> None:
+        self.phase: Phase = "prepare"
+        self.step = 1
+        self.tokens = 0
+        self.query_type: QueryType = "CONTENT_SEARCH"
+        self.todo: tuple[TodoItem, ...] = ()
+        self._is_todo_sent = True
+        self._prepared = Prepared(query_type="CONTENT_SEARCH", intent="fact_lookup", todo=(), found_count=0)
+        self._prepared_step = 0
+        self._timed_out = False
+        self._turns: tuple[int, ...] = ()
+        self._looks = 1
+        self._delegation_step = 0
+        self._children: tuple[SubagentStart, ...] = ()
+        self._abstained = False
+
+    def first_step(self) -> Script[Observation]:
+        """Plan the question and search for it."""
+        return (yield from self._perform("prepare", lambda tries: Prepare(step=self.step, tries=tries)))
+
+    def next_step(self, seen: Observation) -> Script[Observation]:
+        """Search with the person's choice, or take a turn."""
+        if isinstance(seen, UserAsked):
+            ask_step = self.step - 2  # the wait took the number between
+
+            def take_answer(tries: int) -> TakeAnswer:
+                return TakeAnswer(step=self.step, tries=tries, ask_step=ask_step, timed_out=self._timed_out)
+
+            return (yield from self._perform("take", take_answer))
+        return (yield from self._perform("turn", self._turn))
+
+    def note(self, observation: Observation) -> None:
+        """Note the reply to a clarification, or the ends of sub-agents."""
+        if isinstance(observation, SubagentsEnded):
+            self.tokens += _tokens_of_children(self._children, observation.ends)
+        self._timed_out = isinstance(observation, AnswerTimedOut)
+        self._is_todo_sent = True
+        self.step += 1
+
+    def close(self, seen: Observation) -> Script[RunEnd]:
+        """Commit the answer, or report the failure."""
+        if isinstance(seen, AnswerWritten):
+            answer_step = self.step - 1
+
+            def commit(tries: int) -> CommitAnswer:
+                todo = closed(self.todo, succeeded=not self._abstained)
+                return CommitAnswer(step=self.step, tries=tries, todo=todo, answer_step=answer_step)
+
+            seen = yield from self._perform("commit", commit)
+        failure = seen if isinstance(seen, StepFailed) else None
+        if failure is not None:
+            message, hints = failure.message, failure.hints
+
+            def report(tries: int) -> ReportFailure:
+                return ReportFailure(
+                    step=self.step,
+                    tries=tries,
+                    todo=closed(self.todo, succeeded=False),
+                    error_type=failure.error_type,
+                    message=message,
+                    hints=hints,
+                )
+
+            # If that fails, too, readers learn of it when the run is found without an end.
+            seen = yield from self._perform("fail", report)
+        if isinstance(seen, RunClosed):
+            self.todo = closed(self.todo, succeeded=failure is None and not self._abstained)
+        self.phase = "end"
+        return RunEnd("failed" if failure else "completed", self._abstained)
+
+    def _turn(self, tries: int) -> TakeTurn:
+        may_call = len(self._turns) + 1 < self._prepared.max_turns
+        return TakeTurn(
+            step=self.step,
+            tries=tries,
+            todo=() if self._is_todo_sent else self.todo,
+            prepared_step=self._prepared_step,
+            earlier=self._turns,
+            delegation_step=self._delegation_step,
+            may_call=may_call,
+            may_look=may_call and self._looks < self._prepared.max_looks,
+        )
+
+    def _perform(self, phase: Phase, action: Callable[[int], StepAction]) -> Script[Observation]:
+        """Perform a step, again if that may help.
+
+        Args:
+            action: makes the step's action from the number of tries that failed.
+        """
+        self.phase = phase
+        tries, delay_s = 0, 0.0
+        while True:
+            result: StepResult = yield Step(action(tries), self.tokens, delay_s)
+            seen = result.observation
+            self.tokens += result.tokens
+            retry_s = retry_delay_s(phase, tries, seen) if isinstance(seen, StepFailed) else None
+            if retry_s is not None:
+                tries, delay_s = tries + 1, retry_s
+                self._set_todo(tried_again(self.todo))
+            elif isinstance(seen, DelegationDeferred):
+                # Not a failure: tries are counted on, and the policy ends it as time runs out.
+                delay_s = seen.delay_s
+                self._set_todo(self.todo)
+            else:
+                self._learn(seen)
+                self.step += 1
+                return seen
+            self.step += 1
+
+    def _learn(self, seen: Observation) -> None:
+        todo = self.todo
+        match seen:
+            case Prepared():
+                self._prepared, self._prepared_step = seen, self.step
+                todo = evidence_found(started(seen.todo)) if seen.found_count else started(seen.todo)
+            case UserAsked():
+                todo = started(seen.todo)
+            case LooksFurther():
+                self._turns = (*self._turns, self.step)
+                self._looks += bool(seen.gaps)
+                todo = tried_again(todo) if seen.gaps else todo
+            case SubagentsChosen():
+                self._children = seen.children
+                if seen.by_model:
+                    self._turns = (*self._turns, self.step)
+                else:
+                    self._delegation_step = self.step
+            case AnswerWritten():
+                self._abstained = seen.abstained
+        if isinstance(seen, Prepared | UserAsked):
+            self.query_type = seen.query_type
+        self._set_todo(todo, is_sent=isinstance(seen, Prepared | UserAsked))
+
+    def _set_todo(self, todo: tuple[TodoItem, ...], *, is_sent: bool = False) -> None:
+        """Change the todo list. The next turn sends it, unless the step's own events did."""
+        self._is_todo_sent = is_sent or todo == self.todo
+        self.todo = todo
+
+
+def _tokens_of_children(children: Sequence[SubagentStart], ends: Sequence[SubagentEnd]) -> int:
+    """Return the tokens used by sub-agents. One that reported nothing may have used its whole budget."""
+    reported = {end.child_id: end.tokens for end in ends if end.tokens is not None}
+    return sum(reported.get(child.child_id, child.max_tokens) for child in children)

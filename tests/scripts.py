@@ -1,0 +1,36 @@
+"""The script of a question, step by step: for tests that perform the steps themselves."""
+
+from shared.answering.script import Children, Reply, Results, RunEnd, Step, next_command
+from shared.answering.steps import Observation, StepAction, StepResult
+from shared.subagents.models import TurnInput
+
+
+def start() -> Results:
+    """Return the results of a run that has done nothing yet."""
+    return ()
+
+
+def observe(results: Results, observation: Observation, tokens: int = 0) -> Results:
+    """Add the result of the newest command."""
+    return (*results, StepResult(observation=observation, tokens=tokens))
+
+
+def next_action(results: Results) -> StepAction | Reply | Children | RunEnd:
+    """Return the action of the next step, or another command, or the end."""
+    command = next_command(results)
+    if not isinstance(command, Step):
+        return command
+    assert not isinstance(command.action, TurnInput)
+    return command.action
+
+
+def delay_s(results: Results) -> float:
+    """Return the pause before the next step."""
+    command = next_command(results)
+    assert isinstance(command, Step)
+    return command.delay_s
+
+
+def tokens_of(results: Results) -> int:
+    """Return the tokens used by the steps, without those of sub-agents."""
+    return sum(result.tokens for result in results)
