@@ -1,10 +1,10 @@
-"""Aligning a quotation with the block that it is taken from. Pure.
+"""Alignment of a quotation with the block that it cites. Pure.
 
-A quotation holds where a careful reader would find it in the block. Case, typography, list marks and cell
-borders may differ; words, numbers, units and signs may not (`shared.evidence.words`). It may consist of
-parts: with an ellipsis between them, as sentences, items or rows that were joined, or as a row of a table
-with its header. Each part is words of the block in their order, parts keep that order, and what is left out
-between them, or at their edges, turns no statement round.
+A quotation is accepted where a careful reader would find it in the block. Case, typography, list marks and
+cell borders may differ; words, numbers, units and signs may not (`shared.evidence.words`). It may consist of
+several parts: separated by an ellipsis, joined sentences, items or rows, or a table row with its header. Each
+part is a run of consecutive words, parts keep the block's order, and the omitted words don't reverse the
+meaning of what is quoted.
 """
 
 import html
@@ -19,9 +19,9 @@ from shared.evidence.words import Border, Joint, Word, block_words, quoted_words
 
 OMISSION = " … "
 _MAX_PARTS = 12
-_MAX_COMPARISONS = 100_000  # of words, for one quotation in one block; ours need some hundreds
-_MIN_PART_WORDS = 2  # of several parts, unless it is a whole clause or cell
-_MIN_PROOF_CHARS = 8  # shorter quotations prove nothing, unless they hold a number with its unit
+_MAX_COMPARISONS = 100_000  # word comparisons per quotation and block; real ones need a few hundred
+_MIN_PART_WORDS = 2  # minimum for one of several parts, unless it is a whole clause or cell
+_MIN_PROOF_CHARS = 8  # shorter quotations must contain a number with its unit
 _CONJUNCTIONS = frozenset("and but while whereas und aber während et mais y pero e ma".split())
 _ROW = re.compile(r"^[ \t]*\|.*$", re.MULTILINE)
 _RULE = re.compile(r"[\s|:-]+")
@@ -36,7 +36,7 @@ Run = tuple[int, int]
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a Markdown table: the words of its cells, and of the header's; empty without a header."""
+    """A row of a Markdown table: the words of its cells and of the header's. `header` is empty without one."""
 
     header: tuple[Run, ...]
     cells: tuple[Run, ...]
@@ -48,13 +48,13 @@ class Row:
 
 @dataclass(eq=False)
 class Block:
-    """A text in which quotations are looked for, read once for all of them."""
+    """A text to align quotations with, tokenised once for all of them."""
 
     content: str
 
     @cached_property
     def text(self) -> str:
-        """The text as it is shown."""
+        """The text in its `shown_form`."""
         return shown_form(self.content)
 
     @cached_property
@@ -63,7 +63,7 @@ class Block:
 
     @cached_property
     def places(self) -> dict[str, list[int]]:
-        """Where each form of a word stands."""
+        """Indexes of the words that have each key."""
         found: dict[str, list[int]] = {}
         for place, word in enumerate(self.words):
             for key in word.keys:
@@ -72,7 +72,7 @@ class Block:
 
     @cached_property
     def rows(self) -> list[Row]:
-        """The rows of its tables, headers among them, in order."""
+        """The rows of all tables in order, header rows included."""
         return list(_rows(self.text, [word.start for word in self.words]))
 
     @cached_property
@@ -80,11 +80,11 @@ class Block:
         return {place: row for row in self.rows for place in range(*row.run)}
 
     def row_at(self, place: int) -> Row | None:
-        """The row that a word belongs to."""
+        """Return the row that contains the word at index `place`."""
         return self._row_of.get(place)
 
     def shown(self, run: Run) -> str:
-        """The words of a run with what stands between them, and the signs that close it."""
+        """Return the text of a run, including the punctuation that closes it."""
         start, end = self.words[run[0]].start, self.words[run[1] - 1].end
         if self.text.startswith(")", end) and self.text.count("(", start, end) > self.text.count(
             ")", start, end
@@ -94,7 +94,7 @@ class Block:
         return self.text[start : closing.end() if closing else end]
 
     def line(self, run: Run) -> str:
-        """The whole line of a row."""
+        """Return the whole line of a table row."""
         start = self.text.rfind("\n", 0, self.words[run[0]].start) + 1
         end = self.text.find("\n", self.words[run[1] - 1].end)
         return self.text[start : end if end >= 0 else len(self.text)].strip()
@@ -102,12 +102,12 @@ class Block:
 
 @dataclass(frozen=True)
 class Alignment:
-    """Where a quotation stands in a block.
+    """The position of a quotation in a block.
 
     Attributes:
-        fragments: the block's own words, in order; each stands in one piece on the page.
-        quote: the fragments as they are shown: a line each, `OMISSION` where something is left out.
-        start: of the first fragment, in the block's `text`.
+        fragments: the block's own words, in order. Each fragment is contiguous on the page.
+        quote: the fragments for display, one per line, with `OMISSION` where words are left out.
+        start: offset of the first fragment in the block's `text`.
     """
 
     fragments: tuple[str, ...]
@@ -116,9 +116,9 @@ class Alignment:
 
 
 def align(quote: str, block: Block) -> Alignment | None:
-    """Where `quote` stands in the block; None when a careful reader would not find it there."""
+    """Locate `quote` in the block. Return None if a careful reader would not accept it as a quotation."""
     shown = shown_form(quote)
-    for text in dict.fromkeys((shown, html.unescape(shown))):  # models escape once too often
+    for text in dict.fromkeys((shown, html.unescape(shown))):  # models sometimes escape twice
         words = quoted_words(text)
         if not _proves_something(words):
             return None
@@ -133,12 +133,12 @@ def align(quote: str, block: Block) -> Alignment | None:
 
 
 def normalise(text: str) -> str:
-    """The form in which texts are compared with each other: their words alone."""
+    """Reduce a text to its words, the form in which texts are compared."""
     return " ".join(word.key for word in quoted_words(shown_form(text)))
 
 
 def holds_words(text: str, wanted: str) -> bool:
-    """Whether the words of `wanted` stand in `text` side by side: `5` is not in `15 bar`."""
+    """Return whether the words of `wanted` occur consecutively in `text`: `5` is not in `15 bar`."""
     block = Block(text)
     words = quoted_words(shown_form(wanted))
     places = range(len(block.words) - len(words) + 1) if words else ()
@@ -152,7 +152,9 @@ def _are_same(ones: Sequence[Word], others: Sequence[Word]) -> bool:
 
 
 def _proves_something(words: Sequence[Word]) -> bool:
-    """A short quotation stands anywhere, unless it is a number with a unit or a word."""
+    """Reject quotations that are too short to identify a passage, unless they are a number with a unit or
+    word.
+    """
     text = " ".join(word.key for word in words)
     if len(text) >= _MIN_PROOF_CHARS:
         return any(character.isalnum() for character in text)
@@ -161,7 +163,7 @@ def _proves_something(words: Sequence[Word]) -> bool:
 
 
 class _Search:
-    """Looks for the words of one quotation in one block, part by part."""
+    """Backtracking search for the parts of one quotation in one block."""
 
     def __init__(self, quoted: Sequence[Word], block: Block) -> None:
         self._quoted = quoted
@@ -171,18 +173,18 @@ class _Search:
         self._comparisons = 0
 
     def runs(self) -> list[Run] | None:
-        """The parts, in order; None when there is no such alignment."""
+        """Return the parts in order, or None if the quotation can't be aligned."""
         runs = self._runs_from(0, None, 1) or []
         ends = [(self._block.row_at(start), self._block.row_at(end - 1)) for start, end in runs]
         rows = [row.run for pair in ends for row in pair if row is not None]
-        # Halves of two rows say nothing that either says.
+        # Combining halves of two rows would make a statement that neither makes.
         are_whole = {start for start, _ in rows} <= {start for start, _ in runs} and {
             end for _, end in rows
         } <= {end for _, end in runs}
         return runs if len(set(rows)) <= 1 or are_whole else None
 
     def _runs_from(self, first: int, before: Run | None, part: int) -> list[Run] | None:
-        """The parts of the quotation from its word `first` on, behind the part `before`."""
+        """Align the quotation from its word `first` on, after the run `before`."""
         lower = before[1] if before else 0
         if part > _MAX_PARTS or (first, lower) in self._failed:
             return None
@@ -207,7 +209,9 @@ class _Search:
         return None
 
     def _ends(self, first: int, start: int) -> Iterator[int]:
-        """Up to which words of the quotation a part may go that begins at `start`, the longest first."""
+        """Yield possible ends of the part that begins at `start`, as indexes into the quotation, longest
+        first.
+        """
         last = first
         while last < len(self._quoted) and self._goes_on(first, last, start + last - first):
             last += 1
@@ -218,10 +222,10 @@ class _Search:
         yield from (end for end in range(last, first, -1) if self._quoted[end].joint)
 
     def _goes_on(self, first: int, last: int, place: int) -> bool:
-        """Whether the block's word at `place` is the quotation's next."""
+        """Return whether the block's word at `place` continues the part with the quotation's word `last`."""
         if not _are_same(self._words[place : place + 1], self._quoted[last : last + 1]):
             return False
-        # Paragraphs may stand anywhere on the page: a quotation that runs over their border says so.
+        # Adjacent paragraphs may be far apart on the page, so a quotation must mark the border between them.
         crosses = last > first and self._words[place].border == Border.PARAGRAPH
         runs_on = self._block.text[self._words[place].start].islower()
         return not crosses or bool(self._quoted[last].joint) or runs_on
@@ -234,7 +238,9 @@ class _Search:
         return before[1] == start or self._may_leave_out((before[1], start), joint)
 
     def _may_end(self, run: Run) -> bool:
-        """Whether the quotation may end here: not before a negation of its clause."""
+        """Return whether the quotation may end after `run`: a negation later in the clause must not be cut
+        off.
+        """
         for word in self._words[run[1] :]:
             if word.border >= Border.CLAUSE:
                 return True
@@ -250,7 +256,7 @@ class _Search:
         return is_long or (self._border(start) >= Border.CLAUSE and self._border(end) >= Border.CLAUSE)
 
     def _may_leave_out(self, gap: Run, joint: Joint) -> bool:
-        """Whether the words of `gap` may be left out between two parts."""
+        """Return whether the words of `gap` may be omitted between two parts."""
         before, after = self._border(gap[0]), self._border(gap[1])
         if self._block.row_at(gap[0] - 1) is not self._block.row_at(gap[1]):
             return before >= Border.SENTENCE and after >= Border.SENTENCE
@@ -264,7 +270,7 @@ class _Search:
         return is_between_clauses and self._turns_nothing_round(gap)
 
     def _turns_nothing_round(self, gap: Run) -> bool:
-        """Whether no negation is taken from the part before the gap, or from the part behind it."""
+        """Return whether omitting `gap` takes no negation from the part before or after it."""
         ends = [place for place in range(gap[0], gap[1] + 1) if self._border(place) >= Border.SENTENCE]
         tail = self._words[gap[0] : ends[0] if ends else gap[1]]
         head = self._words[ends[-1] if ends else gap[0] : gap[1]]
@@ -275,27 +281,32 @@ class _Search:
         )
 
     def _follows_conjunction(self, gap: Run) -> bool:
-        """Whether what follows is a clause that stands alone: `…, and lot numbers are missing`."""
+        """Return whether a conjunction before the next part makes it a clause of its own: `…, and lots are
+        missing`.
+        """
         last = gap[1] - 1
         return self._words[last].key in _CONJUNCTIONS and self._border(last) >= Border.CLAUSE
 
     def _is_label(self, end: int) -> bool:
-        """Whether a part that ends here names what it leaves out: `Step 2: …`."""
+        """Return whether the part that ends here is a label for the omitted words, such as `Step 2:`."""
         return ":" in self._block.text[self._words[end - 1].end : self._words[end].start]
 
     def _takes_number_from_number(self, gap: Run) -> bool:
-        """`from 40 million … in 2023` of `from 40 million in 2022 to 48 million in 2023`."""
+        """Return whether a number would be joined with the context of another one.
+
+        Example: `from 40 million … in 2023`, taken from `from 40 million in 2022 to 48 million in 2023`.
+        """
         last = self._words[gap[0] - 1]
         return (last.is_number or last.is_unit) and any(word.is_number for word in self._words[slice(*gap)])
 
     def _clause_before(self, start: int) -> Iterator[Word]:
-        """The words of the same clause before the one at `start`."""
+        """Yield the words that precede `start` in its clause, nearest first."""
         while start > 0 and self._border(start) < Border.CLAUSE:
             start -= 1
             yield self._words[start]
 
     def _cuts_quantity(self, place: int) -> bool:
-        """Whether a cut before the word at `place` takes a sign, a unit or a scale from a number."""
+        """Return whether cutting before the word at `place` separates a number from its sign, unit or scale."""
         if not 0 < place < len(self._words) or self._border(place) > Border.NONE:
             return False
         before, after = self._words[place - 1], self._words[place]
@@ -324,7 +335,7 @@ def _rows(text: str, starts: Sequence[int]) -> Iterator[Row]:
 
 
 def _cells(text: str, span: Run, starts: Sequence[int]) -> Iterator[Run]:
-    """The words of each cell of a line; an empty cell has none."""
+    """Yield the run of words of each cell in a line. The run of an empty cell is empty."""
     borders = [span[0] + border.start() for border in _CELL_BORDER.finditer(text[slice(*span)])]
     if borders and text[borders[-1] + 1 : span[1]].strip():
         borders.append(span[1])
@@ -333,14 +344,14 @@ def _cells(text: str, span: Run, starts: Sequence[int]) -> Iterator[Run]:
 
 
 def _row_runs(quoted: Sequence[Word], block: Block) -> list[Run] | None:
-    """The row that a quotation gives cell by cell, with or without the cells of the header."""
+    """Return the row that the quotation repeats cell by cell, with or without header cells."""
     return next(
         ([row.run] for row in block.rows if row.header and _gives_row(quoted, row, block.words)), None
     )
 
 
 def _gives_row(quoted: Sequence[Word], row: Row, words: Sequence[Word]) -> bool:
-    """Whether a quotation is cells of the row in order, each whole, alone or behind its header."""
+    """Return whether the quotation is a sequence of whole cells of the row, each optionally after its header."""
 
     def holds(place: int, run: Run) -> bool:
         length = run[1] - run[0]
@@ -385,7 +396,7 @@ def _alignment(runs: Sequence[Run], block: Block) -> Alignment:
 
 
 def _pieces(run: Run, block: Block) -> Iterator[Run]:
-    """A run cut where paragraphs and rows end."""
+    """Split a run at the ends of paragraphs and rows."""
     start = run[0]
     for place in range(run[0] + 1, run[1]):
         is_border = block.words[place].border == Border.PARAGRAPH

@@ -1,4 +1,4 @@
-"""The citations of an answer, and how they are shown."""
+"""The citations of an answer and their display."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -26,15 +26,15 @@ CITED_ID = "cited"
 class CitationBook:
     """The citations of one answer, numbered from 1 in order of appearance.
 
-    The same words of the same block keep their number.
+    Equal words of the same block share a number.
 
     Attributes:
-        hits: the evidence: what the model was shown, and blocks that sub-agents proved something by.
-        records: of the documents, by doc_id; what they say of a document may be cited, too.
-        run_id: of the run whose answer it is; empty where views cannot look a citation up.
-        pages: of the web, as they were read.
-        shared_names: names of files that more than one document has: their markers name the publisher, too.
-        source_urls: where a recording can be seen, by doc_id, for those that were taken from elsewhere.
+        hits: the evidence: blocks shown to the model or used by sub-agents as proof.
+        records: metadata by doc_id, which may be cited as well.
+        run_id: the answer's run; empty if views can't look citations up.
+        pages: fetched web pages.
+        shared_names: file names that several documents have; their markers include the publisher.
+        source_urls: original addresses of recordings, by doc_id.
     """
 
     hits: tuple[Hit, ...]
@@ -48,13 +48,12 @@ class CitationBook:
     _open: dict[tuple[str, str], Citation] = field(default_factory=dict)
 
     def prove(self, doc_id: str, quote: str) -> tuple[Citation, bool] | None:
-        """The citation for a quotation, and whether it is new; None when nothing holds the quotation.
+        """Return the citation for a quotation and whether it is new, or None if no evidence contains it.
 
-        The cited document is searched first. A quotation that stands in another document of the evidence is
-        cited from there: what is shown is where it really stands. Text comes before captions: a caption is a
-        model's description of a picture, so a quotation from one points to it and proves nothing. Last comes
-        what the cited document's record says of it, which is shown as such. A page of the web proves what is
-        cited from it and nothing else: no words from outside pass for a document's.
+        The cited document is searched first. A quotation found in another document of the evidence is
+        attributed to that document. Text takes precedence over captions, which a model wrote and which prove
+        nothing; the cited document's metadata comes last. A web page proves only quotations that cite it, so
+        outside text can't pass for a document's.
         """
         page = next((page for page in self.pages if page.doc_id == doc_id), None)
         if page is not None:
@@ -69,10 +68,10 @@ class CitationBook:
         return self._add(self._metadata_citation(record, said))
 
     def compute(self, result: TableResult, language: str = "en") -> tuple[Citation, bool]:
-        """The citation of a query's result that was checked, and whether it is new.
+        """Return the citation for a checked query result and whether it is new.
 
         Args:
-            language: of the answer, ISO 639-1.
+            language: ISO 639-1 code of the answer.
         """
         first = result.tables[0]
         for known in self.citations:
@@ -98,7 +97,7 @@ class CitationBook:
         return citation, True
 
     def marker(self, citation: Citation) -> str:
-        """Return what stands in the text for a citation of this book."""
+        """Return the marker for a citation of this book."""
         name = citation.filename
         is_shared = name in self.shared_names or any(
             hit.doc_id != citation.doc_id and as_seen(hit.filename) == as_seen(name) for hit in self.hits
@@ -127,9 +126,10 @@ class CitationBook:
         )
 
     def hold(self, doc_id: str, quote: str) -> tuple[Citation, bool] | None:
-        """A number for a quotation that stands nowhere, until it is repaired, and whether it is new.
+        """Reserve a number for a quotation that wasn't found, until it is repaired, and whether the number is
+        new.
 
-        None where no such document is known: then there is nothing to repair it from.
+        None if the document is unknown, because there is nothing to repair from.
         """
         known = self._open.get((doc_id, quote))
         if known is not None:
@@ -154,9 +154,9 @@ class CitationBook:
         return held, True
 
     def repair(self, n: int, quote: str) -> Citation:
-        """The citation of a number that is held: proved by these words of its document, or by none.
+        """Resolve a reserved number: proved by these words of its document, or unproved.
 
-        Its file name is shown already, so words of other documents are no repair.
+        Words of other documents don't count, because the file name is already shown.
         """
         held = self.citations[n - 1]
         of_document = (hit for hit in self.hits if hit.doc_id == held.doc_id and not _is_image(hit))
@@ -164,7 +164,9 @@ class CitationBook:
         return self.citations[n - 1]
 
     def _find(self, quote: str, hits: Iterable[Hit], n: int | None = None) -> Citation | None:
-        """The citation of a quotation from the first block that holds it; `n` = the next number."""
+        """Return the citation for a quotation from the first block that contains it. `n` defaults to the next
+        number.
+        """
         n = n or len(self.citations) + 1
         for hit in hits if quote.strip() else ():
             if (block := self._blocks.get(hit.block_id)) is None:
@@ -217,7 +219,7 @@ class CitationBook:
         return {"run": self.run_id, "n": str(n)} if self.run_id else {}
 
 
-_NO_BRACKETS = str.maketrans("()[],", "     ")  # a name closes no marker, and names no page
+_NO_BRACKETS = str.maketrans("()[],", "     ")  # a name must not close a marker or imitate a page number
 _KINDS = {"metadata": "metadata", "table": "computed"}
 
 
@@ -226,14 +228,12 @@ def _source(citation: Citation) -> tuple[str | None, ...]:
 
 
 def marker(citation: Citation, *, names_publisher: bool = False) -> str:
-    """What stands in the text for a citation: ` (Source: manual.pdf, S. 3)[1]`.
+    """Return the marker for a citation: ` (Source: manual.pdf, S. 3)[1]`.
 
-    One that points to a picture, to what is known of the document as a whole, or to a calculation says so:
-    ` (Source: manual.pdf, S. 3, figure)[2]`, ` (Source: manual.pdf, metadata)[3]`,
-    ` (Source: sales.xlsx, S. 1, computed)[4]`. So does one from outside the documents:
-    ` (Source: example.org, web)[5]`. A moment of a recording is
-    a link to it: ` (Source: talk.vtt, [01:23](…#t=83))[3]`. What is not proved yet has its document alone.
-    With `names_publisher`, the name of who published the document follows the file's.
+    Other kinds are labelled: ` (Source: manual.pdf, S. 3, figure)[2]`, ` (Source: manual.pdf, metadata)[3]`,
+    ` (Source: sales.xlsx, S. 1, computed)[4]`, ` (Source: example.org, web)[5]`. A moment of a recording is a
+    link: ` (Source: talk.vtt, [01:23](…#t=83))[3]`. An unproved citation names its document only. With
+    `names_publisher`, the publisher's name follows the file name.
     """
     kind = ", web" if citation.kind == "web" else ""
     if citation.quote and not citation.verified:
@@ -254,7 +254,7 @@ def source_place(filename: str, page_number: int | None, publisher: str | None =
 
 
 def _around(found: Alignment, text: str) -> str:
-    """The quotation and what stands before and after it, cut where whole words end."""
+    """Return the quotation with its surroundings, cut at word boundaries."""
     last = found.fragments[-1]
     end = max(text.find(last, found.start), found.start) + len(last)
     before, after = text[: found.start], text[end:]
@@ -266,7 +266,7 @@ def _around(found: Alignment, text: str) -> str:
 
 
 def _first_rows(result: TableResult, language: str) -> str:
-    """Return the columns and first rows as a Markdown table, numbers as the answer writes them."""
+    """Render the columns and first rows as a Markdown table, with numbers in the answer's notation."""
     rows = (
         [cell_text(cell, language, name) for cell, name in zip(row, result.columns, strict=True)]
         for row in result.rows[:_QUOTED_ROWS]
@@ -280,13 +280,15 @@ def _is_image(hit: Hit) -> bool:
 
 
 def _view_url(hit: Hit, moment_s: float | None, source_url: str | None, led_by: Mapping[str, str]) -> str:
-    """Where a reader sees the passage: its page, the moment of a recording, else the text around it.
+    """Return the address at which a reader sees the passage: a page, a moment of a recording, or the text
+    view.
 
-    No word of the document is in it: platforms log addresses. The view finds the passage by run and number.
+    It contains no words of the document, because platforms log addresses. The view locates the passage by run
+    and citation number.
     """
     document = f"/api/documents/{hit.doc_id}"
     if hit.start_seconds is not None and moment_s is not None:
-        # A view without marks has anchors at the starts of blocks, not at each cue.
+        # The unmarked view has anchors at block starts, not at each cue.
         anchor = CITED_ID if led_by else f"t-{max(0, int(hit.start_seconds))}"
         own = f"{document}/readable?{urlencode({**led_by, 't': max(0, int(moment_s))})}#{anchor}"
         return moment_url(source_url, moment_s) or own

@@ -1,8 +1,8 @@
-"""Reading an answer while it is written: clean text, citation tags, figures, abstention. Pure, incremental.
+"""Incremental parser for a streamed answer: text, citation tags, figures and abstention. Pure.
 
 The model writes Markdown with `<cite doc_id="…" quote="…"/>` or `<cite result="q1"/>` after each statement,
-`<figure block_id="…"/>` where a picture belongs, or one `<gap missing="…" next_step="…"/>`. A tag may arrive
-cut at any character; any other `<` is text.
+`<figure block_id="…"/>` where a picture belongs, or a single `<gap missing="…" next_step="…"/>`. A tag may be
+split at any character; any other `<` is text.
 """
 
 import html
@@ -14,7 +14,7 @@ _NAMES = ("cite", "figure", "gap")
 _TAG_STARTS = tuple(f"<{slash}{name}" for name in _NAMES for slash in ("", "/"))
 _START = re.compile(rf"</?(?:{'|'.join(_NAMES)})(?![\w-])", re.IGNORECASE)
 _START_SURELY = re.compile(rf"</?(?:{'|'.join(_NAMES)})(?=[^\w-])", re.IGNORECASE)
-_MAX_TAG_CHARS = 4000  # a longer "tag" is one that was never closed
+_MAX_TAG_CHARS = 4000  # a longer "tag" was never closed
 _MAX_START_CHARS = max(map(len, _TAG_STARTS))
 
 # A quotation mark inside a value is the model's slip; the value ends at one that is followed by
@@ -43,7 +43,7 @@ class Text:
 
 @dataclass(frozen=True)
 class CiteTag:
-    """A citation as the model wrote it, of a document or of a query's result; nothing of it is checked."""
+    """An unverified citation of a document or of a query's result, as the model wrote it."""
 
     doc_id: str = ""
     quote: str = ""
@@ -52,14 +52,14 @@ class CiteTag:
 
 @dataclass(frozen=True)
 class FigureTag:
-    """A picture that the model wants shown here; it may name none that there is."""
+    """A picture requested by the model. The id may not exist."""
 
     block_id: str
 
 
 @dataclass(frozen=True)
 class GapTag:
-    """The model says that the documents do not hold the answer."""
+    """The model's statement that the documents don't contain the answer."""
 
     missing: str
     next_step: str
@@ -70,19 +70,19 @@ Piece = Text | CiteTag | FigureTag | GapTag
 
 @dataclass
 class CiteParser:
-    """Feed it deltas; it gives pieces as soon as they are certain.
+    """An incremental parser that returns pieces as soon as they can't change any more.
 
-    The concatenated `Text` pieces are the answer without any tag, whatever the cuts between deltas.
+    The concatenated `Text` pieces are the answer without tags, however the input was split.
     """
 
     _held: str = field(default="")
 
     def feed(self, delta: str) -> list[Piece]:
-        """Pieces that have become certain with this delta."""
+        """Parse another delta and return the pieces that are now complete."""
         return self._read(self._held + delta, at_end=False)
 
     def finish(self) -> list[Piece]:
-        """What is left when the model has ended; an unclosed tag costs no text behind its first `>`."""
+        """Return the remaining pieces. Text after the first `>` of an unclosed tag is kept."""
         return self._read(self._held, at_end=True)
 
     def _read(self, text: str, *, at_end: bool) -> list[Piece]:
@@ -115,9 +115,10 @@ def _may_start_tag(text: str, position: int, *, at_end: bool) -> bool:
 
 
 def _tag_at(text: str, position: int, *, at_end: bool) -> tuple[list[Piece], int] | None:
-    """The pieces of the tag at `position`, and where it ends (at `position`: it is text); None to wait.
+    """Parse the tag at `position`. Return its pieces and its end, or None if more input is needed.
 
-    Looks no further than `_MAX_TAG_CHARS`, so that the outcome does not depend on how much has arrived.
+    The end equals `position` if it is no tag. Looks ahead at most `_MAX_TAG_CHARS`, so that the result
+    doesn't depend on how much input has arrived.
     """
     limit = position + _MAX_TAG_CHARS
     tag = _TAG.match(text, position, limit)
@@ -145,7 +146,7 @@ def _read_tag(tag: re.Match[str]) -> list[Piece]:
 
 
 def _read_broken_tag(region: str) -> list[Piece]:
-    """A tag whose quotation marks are not in order: what can be read of it, and the text behind its `>`."""
+    """Recover what is readable from a tag with unbalanced quotation marks, and the text after its `>`."""
     tag, _, text = region.partition(">")
     if tag.startswith("</"):
         return [Text(text)]
@@ -168,7 +169,7 @@ def _character(entity: re.Match[str]) -> str:
 
 
 def _joined(pieces: list[Piece]) -> list[Piece]:
-    """`pieces` without empty texts, texts that meet made one."""
+    """Merge adjacent texts and drop empty ones."""
     joined: list[Piece] = []
     for piece in pieces:
         last = joined[-1] if joined else None

@@ -1,6 +1,7 @@
-"""When the words of a recording's text are said: `0:83.2 14:86` = word 0 at 83.2 s, word 14 at 86 s.
+"""Cues: the times at which words of a recording are spoken. `0:83.2 14:86` = word 0 at 83.2 s, word 14 at 86
+s.
 
-Words are what blanks separate. Pure.
+Words are separated by white space. Pure.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,17 +11,17 @@ Cue = tuple[int, float]
 
 
 def cues_text(cues: Iterable[Cue]) -> str:
-    """The cues as they are stored."""
+    """Serialise cues for storage."""
     return " ".join(f"{word}:{round(seconds, 1):g}" for word, seconds in cues)
 
 
 def cues_of_part(cues: str, words: Sequence[str], part: Sequence[str], begin: int = 0) -> tuple[str, int]:
-    """The cues of a part of a text, and at which of the text's words the part begins.
+    """Return the cues of a part of a text, and the index of its first word in the whole text.
 
     Args:
         words: of the whole text.
-        part: words that follow each other in it; without cues when they don't.
-        begin: the word from which on it is looked for.
+        part: consecutive words of it; the cues are empty if they are not.
+        begin: index from which to search.
     """
     place = next(
         (at for at in range(begin, len(words)) if list(words[at : at + len(part)]) == list(part)), -1
@@ -34,7 +35,7 @@ def cues_of_part(cues: str, words: Sequence[str], part: Sequence[str], begin: in
 
 
 def seconds_at(cues: str, text: str, position: int) -> float | None:
-    """When the word at a position of the text is said; None without cues."""
+    """Return when the word at a character offset is spoken, or None without cues."""
     before = text[:position]
     word = len(before.split()) - bool(before and not before[-1].isspace())
     return next((seconds for first, seconds in reversed(_read(cues)) if first <= word), None)

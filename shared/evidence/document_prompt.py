@@ -1,4 +1,4 @@
-"""Documents and blocks as a prompt shows them, escaped so that they stay data; moments of recordings."""
+"""Rendering of documents and blocks for prompts, escaped so that they remain data, and links to recordings."""
 
 import re
 from collections.abc import Collection, Iterable, Mapping
@@ -10,36 +10,37 @@ from shared.retrieval.metadata_text import truncate
 from shared.retrieval.models import DocumentRecord, Hit
 
 _NOTHING: Mapping[str, str] = {}
-MAX_ADDRESS_CHARS = 2000  # what browsers and proxies take everywhere
+MAX_ADDRESS_CHARS = 2000  # accepted by all browsers and proxies
 _YOUTUBE = re.compile(r"(?:(?:www|m)\.)?(?:youtube\.com|youtu\.be)", re.IGNORECASE)
 # Metadata must leave room for passages. Tags are the longest value: the eight that a model writes take about
 # 120 characters, the 30 that a person may set about 450.
 _MAX_ATTRIBUTE_CHARS = 600
-_PLAIN = re.compile(r"[\x21-\x7e]+")  # no blanks, no control characters, nothing outside ASCII
+_PLAIN = re.compile(r"[\x21-\x7e]+")  # printable ASCII without white space
 
-# What a Markdown link or a sentence would end at is written in its percent form.
+# Percent-encode characters that would end a Markdown link or a sentence.
 _SAFE = "%/:=&?~#+!$,;@*-._"
 
 
 def clock_time(seconds: float) -> str:
-    """`01:23`, and `1:02:03` from an hour on. Fractions are cut off: a link may begin early, never late."""
+    """Format seconds as `01:23` or `1:02:03`. Fractions are truncated, so that a link never starts too late."""
     whole = max(0, int(seconds))
     hours, minutes, rest = whole // 3600, whole % 3600 // 60, whole % 60
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes:02}:{rest:02}"
 
 
 def web_address(url: str | None) -> str | None:
-    """The address, if it is a plain one of the web; None for anything else, such as `javascript:`."""
+    """Return `url` if it is a plain http or https address, otherwise None."""
     text = (url or "").strip()
     is_plain = len(text) <= MAX_ADDRESS_CHARS and not text.startswith("/")
     return text if is_plain and moment_url(text, 0) is not None else None
 
 
 def moment_url(url: str | None, seconds: float) -> str | None:
-    """The address of a recording, or of our own API, with the moment at which to begin.
+    """Return the address of a recording, or of our own API, with the time at which to start.
 
-    None where `url` is neither the app's nor a plain web address. Players read `#t=83`; YouTube wants it as a
-    parameter. Source: Media Fragments URI 1.0, section 4.2.1.
+    None if `url` is neither the app's nor a plain web address. Players read `#t=83`; YouTube expects a
+    parameter.
+    Source: Media Fragments URI 1.0, section 4.2.1.
     """
     if not url or not _PLAIN.fullmatch(url):
         return None
@@ -61,7 +62,7 @@ def moment_url(url: str | None, seconds: float) -> str | None:
 
 
 def unreadable(record: DocumentRecord) -> str:
-    """Return a sentence for models about a document in which nothing can be searched, and why."""
+    """Explain to a model that a document contains no searchable text, and why."""
     pages = f" It has {record.page_count} page{'s' * (record.page_count != 1)}." if record.page_count else ""
     return (
         f"{record.filename} exists but has no readable text: it is empty, or its pages are scanned pictures "
@@ -75,11 +76,12 @@ def documents_with_blocks(
     whole: Collection[str] = (),
     omitted: Mapping[str, str] = _NOTHING,
 ) -> str:
-    """`<documents>` holding each document's blocks in reading order, documents by their best block.
+    """Render `<documents>` with each document's blocks in reading order, documents sorted by their best
+    block.
 
     Args:
-        whole: ids of documents that are marked: there is no more of them to read.
-        omitted: why the text of a block is left out, by its id.
+        whole: ids of documents to mark as complete.
+        omitted: reasons for leaving out the text of a block, by block id.
     """
     by_document: dict[str, list[Hit]] = {}
     for hit in hits:
@@ -98,10 +100,10 @@ def documents_with_blocks(
 def documents_with_summaries(
     records: Iterable[DocumentRecord], total: int | None = None, filters: str = "", unmatched: str = ""
 ) -> str:
-    """`<documents>` holding each document's metadata and brief summary, no blocks.
+    """Render `<documents>` with each document's metadata and brief summary, without blocks.
 
-    When there are more documents than `records`, it says so: `<documents total="60" shown="50">`. `filters`
-    says what they were narrowed to, `unmatched` what no document meets.
+    If there are more documents than `records`, the tag says so: `<documents total="60" shown="50">`.
+    `filters` are those that were applied, `unmatched` those that no document meets.
     """
     parts = [
         _open_document(record.doc_id, record.filename, record)
@@ -140,7 +142,7 @@ def _block(hit: Hit, why_omitted: str) -> str:
     kind = "image" if hit.block_type == "image" else "table" if is_table else "text"
     values: dict[str, object] = {"page": hit.page_number, "heading": hit.heading_path, "type": kind}
     if kind == "image":
-        # Pictures alone are referred to by their block; quotations are found by their words.
+        # Only pictures are referenced by block id; quotations are found by their words.
         values["block_id"] = hit.block_id
     if hit.start_seconds is not None:
         values["time"] = clock_time(hit.start_seconds)

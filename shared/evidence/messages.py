@@ -1,7 +1,7 @@
-"""The fixed sentences of an answer, in its language: English or German. Pure.
+"""Fixed sentences of an answer in English and German. Pure.
 
-An answer in another language has none: its model writes gaps as whole sentences, and signs stand for our own
-remarks. What is written without a model is in English as a whole.
+In any other language there are none: the model writes gaps as whole sentences, and signs replace our remarks.
+Text that is written without a model is in English.
 """
 
 from dataclasses import dataclass, replace
@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True)
 class Messages:
-    """The sentences in one language; `{}` is filled in."""
+    """The sentences in one language, with `{}` as the placeholder."""
 
     unsupported: str
     unproved: str
@@ -47,16 +47,16 @@ class Messages:
 
     @property
     def model_writes_gaps(self) -> bool:
-        """Whether a gap is a whole sentence of the model, without words of ours around it."""
+        """Whether the model writes a gap as a whole sentence, without our frame around it."""
         return self.no_more == "{}"
 
     def with_missing(self, frame: str, missing: str) -> str:
-        """Return a sentence of ours about what is missing, or the model's own."""
+        """Insert what is missing into a frame, or return the model's own sentence."""
         return frame.format(missing if self.model_writes_gaps else missing.rstrip(". "))
 
     @property
     def without_search(self) -> "Messages":
-        """The sentences for an answer without any search: they claim nothing about the documents."""
+        """Return variants for an answer without a search, which make no claim about the documents."""
         step = self.not_searched_step
         no_answer = "{}" if self.model_writes_gaps else "{}."
         return replace(self, no_answer=no_answer, nothing_found=self.not_searched, nothing_found_step=step)
@@ -161,10 +161,10 @@ _WITH_SENTENCES = {"": ENGLISH, "und": ENGLISH, "en": ENGLISH, "de": GERMAN}
 
 
 def is_german(language: str) -> bool:
-    """Whether a language's ISO 639-1 code, with or without a region, is that of German."""
+    """Return whether an ISO 639-1 code, with or without a region, is German."""
     return language.lower().split("-")[0] == "de"
 
 
 def messages_in(language: str) -> Messages:
-    """Return the sentences in a language by its ISO 639-1 code; English if the language is unknown."""
+    """Return the sentences for an ISO 639-1 code."""
     return _WITH_SENTENCES.get(language.lower().split("-")[0], OTHER_LANGUAGE)

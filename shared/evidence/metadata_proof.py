@@ -1,4 +1,4 @@
-"""What the record of a document says of it, as proof: its author, date, type and the like. Pure."""
+"""Proof of statements by a document's metadata: author, date, type and the like. Pure."""
 
 from collections.abc import Iterator, Mapping
 
@@ -24,9 +24,9 @@ _MIN_CHARS = 4
 
 
 def prove_metadata(quote: str, record: DocumentRecord) -> str | None:
-    """What a quotation gives of the record, as `author: Jane Doe; date: 2024-05-01`; None for anything else.
+    """Return the metadata that a quotation repeats, as `author: Jane Doe; date: 2024-05-01`, or None.
 
-    Each value must be whole. Names may be written as the prompt does (`author="Jane Doe"`), or in words.
+    Values must be complete. Names may be written as in the prompt (`author="Jane Doe"`) or in words.
     """
     values = {name: _words(value) for name, value in _values(record).items()}
     rest = f"{_words(quote)} "
@@ -42,7 +42,7 @@ def prove_metadata(quote: str, record: DocumentRecord) -> str | None:
 
 
 def _forms(rest: str, values: Mapping[str, str]) -> Iterator[tuple[str, int]]:
-    """The fields that the words in `rest` begin with, and how many characters say so."""
+    """Yield each field that `rest` begins with, and the number of characters it occupies."""
     for name, value in values.items():
         for label in (*_NAMES[name], ""):
             form = f"{_words(label)} {value} ".lstrip()
@@ -56,7 +56,7 @@ def _words(text: str) -> str:
 
 
 def _values(record: DocumentRecord) -> dict[str, str]:
-    """The fields that are known, as a prompt shows them."""
+    """Return the known fields as a prompt shows them."""
     values = {
         "title": record.title,
         "author": record.author,

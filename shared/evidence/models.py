@@ -1,4 +1,4 @@
-"""Citations, figures of an answer, pages of the web, and areas of a page."""
+"""Models of citations, figures, web pages, and areas of a page."""
 
 import hashlib
 from datetime import datetime
@@ -20,12 +20,12 @@ Omittable: TypeAlias = Annotated[T | None, Field(exclude_if=lambda value: value 
 
 
 class QueriedTable(Model):
-    """A table that a query read, in the version of its document at that time.
+    """A table that a query read, in its document's version at that time.
 
     Attributes:
-        doc_id, filename: of a view, its database's id and name.
-        page_number: of its sheet, 1-based; None for a file of separated values.
-        content_hash: of a view, of what it is made of: its rows change all the time.
+        doc_id, filename: for a database view, the id and name of its database.
+        page_number: number of its sheet, from 1; None for CSV and the like.
+        content_hash: for a view, a hash of its definition, since its rows change.
     """
 
     table_id: str = Field(description="The table that was queried.")
@@ -36,14 +36,14 @@ class QueriedTable(Model):
 
 
 class TableResult(Model):
-    """What a query over tables gave, as something that an answer can cite.
+    """A citable result of a query over tables.
 
     Attributes:
-        result_id: what the model cites it by, unique in a run.
-        sql: as it was run.
-        rows: those that the model was shown.
-        row_count: of all rows; of the first ones where the result was `truncated`.
-        source_rows: lines of the sheet that it was calculated from, the first ones; of one table alone.
+        result_id: id by which the model cites it, unique within a run.
+        sql: as executed.
+        rows: those shown to the model.
+        row_count: total; a minimum if `truncated`.
+        source_rows: first lines of the sheet that the result is calculated from, if it is a single table.
         constants: literals of the SQL.
     """
 
@@ -61,23 +61,21 @@ class TableResult(Model):
 
 
 class Citation(Model):
-    """A numbered quotation, or the result of a query over tables.
+    """A numbered quotation, or a result of a query over tables.
 
     Attributes:
-        kind: "metadata" = what the document's record says of it, such as its author; it has no block.
-            "table" = *computed*: the query gave the same rows when it was run again, and each number of the
-            statement is one of them. `tables` are those that it read; the other fields of the citation are of
-            the first of them. Fields from `table_id` to `tables` are of this kind alone.
-            "web" = a page from outside the documents; without document and block; `filename` is its host.
-        quote: the block's own words: a line for each fragment, `OMISSION` where something is left out. Empty
-            where the model's words stand nowhere in the document: the statement is not proved. Of a table its
-            first rows.
-        published_by: name of the person who put the document here, where one did and their name is known.
-        verified: whether `quote` stands in a block of the document's own text. A quotation from a caption
-            does not: a model wrote it to describe a picture. Of a page of the web: whether it stands in the
-            text that was read at `fetched_at` and is kept with the run; `url` may show other words now.
-        final_url, fetched_at, context: of a page of the web alone; `context` is the text around the
-            quotation as it was read.
+        kind: "metadata" cites a document's metadata and has no block. "table" is *computed*: the query
+            returned the same rows when repeated, and each number of the statement is among them. `tables`
+            lists the tables read; the other fields describe the first. Fields from `table_id` to `tables`
+            belong to this kind only. "web" is a page outside the documents, without document and block;
+            `filename` is its host.
+        quote: the block's own words, one line per fragment, with `OMISSION` for gaps. Empty if the model's
+            words don't occur in the document, so the statement isn't proved. For a table, its first rows.
+        published_by: name of the person who added the document, if known.
+        verified: whether `quote` occurs in the document's own text. A caption doesn't count, because a model
+            wrote it. For a web page: whether it occurs in the text read at `fetched_at`, which is kept with
+            the run; the page at `url` may have changed since.
+        final_url, fetched_at, context: for web pages only; `context` is the text around the quotation.
     """
 
     n: int = Field(description="The citation's number in the text.")
@@ -115,19 +113,19 @@ class Citation(Model):
 
     @property
     def doc_ids(self) -> tuple[str, ...]:
-        """The documents that it tells of: of a query over several tables, all of theirs."""
+        """The documents that the citation depends on, including all tables of a query."""
         known = (self.doc_id, *(table.doc_id for table in self.tables or ()))
         return tuple(dict.fromkeys(filter(None, known)))
 
 
 class WebPage(Model):
-    """The text of a page of the web as it was read, which is what quotations from it are proved by.
+    """The text of a web page as fetched, against which quotations from it are proved.
 
     Attributes:
-        final_url: behind all redirects.
-        published_at: as the page says, ISO 8601.
-        sha256: of the bytes that were sent.
-        truncated: there is more of it.
+        final_url: after redirects.
+        published_at: according to the page, ISO 8601.
+        sha256: of the received bytes.
+        truncated: whether the page is longer.
     """
 
     final_url: str
@@ -141,20 +139,19 @@ class WebPage(Model):
 
     @property
     def doc_id(self) -> str:
-        """What a model cites it by; no document has such an id."""
+        """The id by which a model cites the page. No document has such an id."""
         return f"web-{hashlib.sha256(self.final_url.encode()).hexdigest()[:12]}"
 
 
 class AnswerFigure(Model):
-    """One picture of an answer, in the order of the text.
+    """A picture of an answer. An answer lists its pictures in text order.
 
     Attributes:
-        path: the picture's address in our own API, as it stands in the answer's text. It stays the same, and
-            the caller's right to the document is checked each time it is asked for.
-        image_url: a signed address that needs no identity, for at least an hour from the reading of the
-            answer. None as stored and as streamed, when the reader may not read the document any more, and
-            when nothing could be signed.
-        image_url_expires_at: when `image_url` ends.
+        path: permanent address in our API, as in the answer's text. Access is checked at each request.
+        image_url: signed address that needs no identity and is valid for at least an hour after the answer is
+            read. None when stored or streamed, if the reader may no longer read the document, or if signing
+            failed.
+        image_url_expires_at: expiry of `image_url`.
     """
 
     block_id: str = Field(description="The block that holds it; it stays the same while its content does.")
@@ -170,7 +167,7 @@ class AnswerFigure(Model):
 
 
 class PageArea(Model):
-    """A rectangle on a page, as fractions of its width and height; the origin is the upper left corner."""
+    """A rectangle in fractions of the page's width and height, with the origin in the upper left corner."""
 
     left: float = Field(description="Left edge.")
     top: float = Field(description="Upper edge.")
@@ -179,7 +176,7 @@ class PageArea(Model):
 
 
 class PageWord(Model):
-    """A word of a rendered page, and where it stands."""
+    """A word of a rendered page and its area."""
 
     text: str = Field(description="The word.")
     area: PageArea = Field(description="Where it stands.")

@@ -1,4 +1,4 @@
-"""Cells of calculated results as text, in the notation of a language. Pure."""
+"""Formatting of calculated cells in the notation of a language. Pure."""
 
 import re
 
@@ -11,17 +11,17 @@ COMMA_DECIMALS = frozenset(
 
 _SPACE_GROUPS = frozenset(("fr", "pl", "cs", "sv", "nb", "no", "fi", "ru"))
 _NARROW_SPACE = "\u202f"
-_MIN_GROUPED = 10_000  # years and other numbers of four digits are written without a separator
-_DIGITS = 15  # of a float that mean anything: 0.1 + 0.2 is 0.3
+_MIN_GROUPED = 10_000  # numbers of four digits, such as years, have no separator
+_DIGITS = 15  # significant digits of a float: 0.1 + 0.2 is 0.3
 _NAMES = re.compile(r"(?:\b|_)(?:id|no|nr|number|nummer|code|plz|zip|phone|telefon|iban)\b", re.IGNORECASE)
 
 
 def cell_text(cell: Cell, language: str, column: str = "") -> str:
-    """Return a cell as an answer in `language` writes it: 12345.5 is "12.345,5" in German.
+    """Format a cell for an answer in `language`: 12345.5 is "12.345,5" in German.
 
     Args:
         language: ISO 639-1.
-        column: its name; whole numbers of a column such as "customer_id" are names and have no separators.
+        column: name of the column; whole numbers in a column such as "customer_id" get no separators.
     """
     if cell is None:
         return ""

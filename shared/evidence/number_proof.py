@@ -1,9 +1,9 @@
-"""Whether the numbers of a statement are those of calculated results, at the precision shown. Pure.
+"""Check that the numbers of a statement follow from calculated results, at the precision shown. Pure.
 
-A number is right if it equals a cell, a row count, or a number that the question, the SQL or a name says.
-"12.5 %" is 0.125 or 12.5, or 87.5 and 112.5 by their distance from the whole; "3.5 times" is 350 % or 250 %
-more; "1.2 million" is 1,234,000. German and English notation are told apart by the answer's language where a
-number could be either: "1.234" is above a thousand in German, just above 1 in English.
+A number is accepted if it equals a cell, a row count, or a number in the question, the SQL or a name. "12.5
+%" matches 0.125 and 12.5, and as a difference from the whole 87.5 and 112.5. "3.5 times" matches 350 %, or
+250 % more. "1.2 million" matches 1,234,000. Ambiguous notation is read in the answer's language: "1.234" is
+above a thousand in German and just above 1 in English.
 """
 
 import re
@@ -50,14 +50,14 @@ _FALLS = re.compile(
 
 @dataclass(frozen=True)
 class Number:
-    """A number as a statement shows it.
+    """A number as written in a statement.
 
     Attributes:
-        value: the number shown, without sign and scale.
-        places: digits behind the decimal sign.
-        exponent: of ten; 6 for "million".
+        value: without sign and scale.
+        places: decimal places.
+        exponent: power of ten; 6 for "million".
         is_factor: "3.5 times", "a factor of 3.5".
-        is_plain: digits alone, as years, names and counts are written.
+        is_plain: digits only, as in years, names and counts.
     """
 
     text: str
@@ -72,19 +72,19 @@ class Number:
 
 
 def numbers_of(text: str, language: str) -> list[Number]:
-    """The numbers that a text shows; of a date its parts."""
+    """Extract the numbers of a text. A date yields its parts."""
     parted = _DATE.sub(lambda date: re.sub(r"[./]", " ", date[0]), text)
     return [_read(found, language) for found in _NUMBER.finditer(parted)]
 
 
 def without_rank(line: str, most: int) -> str:
-    """A line without the number at its start, if that can be its place in a list of `most` items."""
+    """Remove a leading number from a line if it can be a rank among `most` items."""
     rank = _RANK.match(line)
     return line[rank.end() :] if rank and int(rank[1]) <= most else line
 
 
 def without_date(sentence: str, day: date) -> str:
-    """A sentence without this date, whatever language its month is named in."""
+    """Remove a date from a sentence, with the month named in any supported language."""
     d, m, year, month = f"0?{day.day}", f"0?{day.month}", f"{day:%Y}", r"[^\W\d_]+\.?"
     forms = (
         f"{day:%Y-%m-%d}",
@@ -99,12 +99,12 @@ def without_date(sentence: str, day: date) -> str:
 def unproved_numbers(
     statement: str, results: Sequence[TableResult], others: Collection[str], language: str
 ) -> list[str]:
-    """The numbers of a statement that none of the results gives, as they are written.
+    """Return the numbers of a statement that no result supports, as written.
 
     Args:
-        results: that the statement may be from.
+        results: results that the statement may refer to.
         others: texts whose numbers it may repeat, such as the question.
-        language: ISO 639-1 code of the answer's.
+        language: ISO 639-1 code of the answer.
     """
     falls = bool(_FALLS.search(statement))
     return [
@@ -139,7 +139,7 @@ def _is_of_result(number: Number, result: TableResult, language: str, *, falls: 
 
 
 def _equals(number: Number, value: Decimal, labels: str, *, falls: bool) -> bool:
-    """Whether a cell, rounded as the number is, is the number."""
+    """Return whether a cell equals the number at the number's precision."""
     if number.is_negative != (value < 0) and not (value < 0 and falls):
         return False
     shown = abs(value)
@@ -153,7 +153,7 @@ def _equals(number: Number, value: Decimal, labels: str, *, falls: bool) -> bool
 
 
 def _is_distance(number: Number, value: Decimal, labels: str, *, falls: bool) -> bool:
-    """Whether a percentage says how far another is from 100 %: 82.5 % of a budget is 17.5 % less than it."""
+    """Return whether a percentage is the difference of another from 100 %: 82.5 % of a budget is 17.5 % less."""
     if not (number.is_percent and _PERCENT.search(labels)):
         return False
     shown = replace(number, is_percent=False)
@@ -161,7 +161,9 @@ def _is_distance(number: Number, value: Decimal, labels: str, *, falls: bool) ->
 
 
 def _is_factor(number: Number, value: Decimal, labels: str) -> bool:
-    """Whether a factor follows from a percentage: 249.5 % is 2.5 times as much, 249.5 % more 3.5 times."""
+    """Return whether a factor follows from a percentage: 249.5 % is 2.5 times as much, 249.5 % more 3.5
+    times.
+    """
     if not (number.is_factor and _PERCENT.search(labels)):
         return False
     factors = (fraction + more for fraction in (value, value / 100) for more in (0, 1))
@@ -169,7 +171,7 @@ def _is_factor(number: Number, value: Decimal, labels: str) -> bool:
 
 
 def _is_limit(number: Number, constant: str) -> bool:
-    """Whether a percentage is a fraction of the SQL: 0.05 is 5 %, and so is the difference of 1.05 from 1."""
+    """Return whether a percentage appears as a fraction in the SQL: 5 % as 0.05, or as 1.05."""
     if number.is_negative or not re.fullmatch(r"\d{1,9}\.\d{1,9}", constant):
         return False
     fraction = Decimal(constant)
@@ -181,7 +183,7 @@ def _names_scale(labels: str, exponent: int) -> bool:
 
 
 def _is_said(number: Number, others: Collection[str], language: str) -> bool:
-    """Whether one of the texts says the number: in any notation, in digits or as a word."""
+    """Return whether one of the texts contains the number, in any notation, in digits or as a word."""
     key = (number.value, number.exponent, number.is_percent, number.is_negative)
     said = (one for text in others for one in numbers_of(text, language))
     if any((one.value, one.exponent, one.is_percent, one.is_negative) == key for one in said):
@@ -190,7 +192,7 @@ def _is_said(number: Number, others: Collection[str], language: str) -> bool:
 
 
 def _stands_in(number: Number, text: str) -> bool:
-    """A year in a date, or the number of a name such as "A-200"."""
+    """Return whether the number is a year in a date, or part of a name such as "A-200"."""
     return any(int(digits) == number.value for digits in _INSIDE.findall(text) if len(digits) < 20)
 
 
@@ -220,7 +222,7 @@ def _exponent(words: str) -> int:
 
 
 def _value(digits: str, language: str) -> tuple[Decimal, int]:
-    """The number that digits with separators mean, and its decimal places."""
+    """Parse digits with separators. Return the value and its decimal places."""
     plain = re.sub(r"['’\u00a0\u202f\u2009 ]", "", digits)
     comma_first = language[:2].casefold() in COMMA_DECIMALS
     signs = [sign for sign in plain if sign in ".,"]
@@ -232,7 +234,7 @@ def _value(digits: str, language: str) -> tuple[Decimal, int]:
 
 
 def _decimal_sign(plain: str, signs: Sequence[str], usual: str) -> str:
-    """The sign behind which the decimals stand; "" if all of them part thousands."""
+    """Return the decimal separator, or "" if all separators group thousands."""
     if len(set(signs)) > 1:
         return signs[-1]
     is_grouped = re.fullmatch(r"[1-9]\d{0,2}(?:[.,]\d{3})+", plain) is not None

@@ -1,7 +1,7 @@
-"""An answer without a model: what the documents say, word for word, where it fits the question best. Pure.
+"""Answers without a model: verbatim passages that match the question best. Pure.
 
-It adds no statement about the question, so it can be incomplete and never wrong: each line is a
-quotation that is proved as any other.
+The answer states nothing about the question and proves every line like any other quotation, so it can be
+incomplete but not wrong.
 """
 
 import re
@@ -15,7 +15,7 @@ from shared.evidence.untrusted_text import markdown_name
 from shared.retrieval.keyword_query import FUNCTION_WORDS
 from shared.retrieval.models import DocumentRecord, Hit
 
-MAX_PASSAGES = 4  # a reader takes in no more at once; unmeasured
+MAX_PASSAGES = 4  # more is hard to take in at once; unmeasured
 MAX_DOCUMENTS = 20
 _MAX_QUOTE_CHARS = 300
 _WORD = re.compile(r"\w+")
@@ -25,10 +25,7 @@ _TABLE_RULE = re.compile(r"[\s|:-]+")
 
 
 def quote_passages(question: str, book: CitationBook, words: Messages) -> str:
-    """The best passages of the book's blocks as a list; empty when there are none to quote.
-
-    Cites into `book`.
-    """
+    """List the best passages of the book's blocks and cite them in `book`. Return "" if there are none."""
     wanted = _words(question) - FUNCTION_WORDS
     found = [(hit.doc_id, _best_sentence(hit, wanted)) for hit in book.hits]
     said = [(doc_id, quote) for doc_id, quote in found if _says_something(quote)]
@@ -36,10 +33,10 @@ def quote_passages(question: str, book: CitationBook, words: Messages) -> str:
     fewest = max((len(wanted & _words(quote)) for _, quote in quotes), default=0) / 2
     lines: list[str] = []
     for doc_id, quote in quotes:
-        if len(wanted & _words(quote)) < fewest:  # it shares a name with the question, and no more
+        if len(wanted & _words(quote)) < fewest:  # only a name is shared with the question
             continue
         proof = book.prove(doc_id, quote)
-        if proof is None or not proof[1]:  # nothing that can be proved, or quoted already
+        if proof is None or not proof[1]:  # unprovable, or already quoted
             continue
         lines.append(f"- “{shown_quote(quote)}”{book.marker(proof[0])}")
         if len(lines) == MAX_PASSAGES:
@@ -48,16 +45,16 @@ def quote_passages(question: str, book: CitationBook, words: Messages) -> str:
 
 
 def list_documents(records: Sequence[DocumentRecord], words: Messages) -> str:
-    """The documents that were found as a list; empty when there are none."""
+    """List documents. Return "" if there are none."""
     lines = [f"- {_described(record)}" for record in records[:MAX_DOCUMENTS]]
     return "\n".join((words.documents, "", *lines)) if lines else ""
 
 
 def _best_sentence(hit: Hit, wanted: frozenset[str]) -> str:
-    """The sentence of a block that shares most words with the question; cut if long.
+    """Return the sentence of a block that shares most words with the question, truncated if long.
 
-    A title is none, unless there is nothing else. Of equals one with a number, which the heading of a table
-    rarely has; then the first.
+    Titles count only as a last resort. Among equals, a sentence with a number comes first, which a table
+    heading rarely has; otherwise the earliest.
     """
     if hit.block_type != "text":
         return ""
@@ -68,17 +65,17 @@ def _best_sentence(hit: Hit, wanted: frozenset[str]) -> str:
         return _says_something(sentence), shared, any(map(str.isdigit, sentence))
 
     best = max(sentences, key=fit, default="")
-    # Cut at a blank: a quotation of half a word proves nothing.
+    # Cut at white space, because half a word proves nothing.
     return best if len(best) <= _MAX_QUOTE_CHARS else best[:_MAX_QUOTE_CHARS].rpartition(" ")[0]
 
 
 def _says_something(sentence: str) -> bool:
-    """Whether it is a sentence, a part of one that was cut, or the row of a table: a title is shorter."""
+    """Return whether the text is a sentence, a fragment of one, or a table row, rather than a title."""
     return bool(_SENTENCE_END.search(sentence)) or "|" in sentence or len(sentence) > _LONGEST_TITLE_CHARS
 
 
 def shown_quote(quote: str) -> str:
-    """A quotation on one line; the cells of a table's row are parted by dots."""
+    """Return a quotation on one line, with dots between the cells of a table row."""
     cells = [" ".join(cell.split()) for cell in quote.split("|")]
     return readable(" · ".join(cell for cell in cells if cell))
 

@@ -1,7 +1,7 @@
-"""Where a quotation stands among texts, to mark it for a reader. Pure; proves nothing.
+"""Location of a quotation in displayed texts, for highlighting. Pure; proves nothing.
 
-Only letters and digits are compared, without case and accents: white space, hyphens at line ends, table
-borders and bullets differ between a page's words, its paragraphs, and what a model was shown of it.
+Only letters and digits are compared, ignoring case and accents: white space, hyphenation, table borders and
+bullets differ between a page's words, its paragraphs, and what a model was shown.
 """
 
 import re
@@ -12,18 +12,18 @@ from dataclasses import dataclass
 from shared.evidence.alignment import OMISSION
 from shared.evidence.models import PageArea, PageWord
 
-_CONTEXT_LETTERS = 80  # to either side: tells one "15 bar" of a page from another
-_MIN_CELL_LETTERS = 6  # of a table's cell that is looked for alone: shorter ones stand anywhere
+_CONTEXT_LETTERS = 80  # on either side, to distinguish equal passages of a page
+_MIN_CELL_LETTERS = 6  # for searching a table cell on its own; shorter ones occur anywhere
 _PARTS = re.compile(rf"\n+|{OMISSION}")
 _SIGNS_AT_END = re.compile(r"[^\w\s]+\Z")
 _CELLS = re.compile(r"[|\n]+")
-_SAME_LINE = 0.5  # of the lower word's height, that two words of a line share
-_WORD_GAP = 2.5  # line heights: further apart, words belong to different columns
+_SAME_LINE = 0.5  # overlap of two words on one line, as a share of the lower one's height
+_WORD_GAP = 2.5  # line heights; words further apart are in different columns
 
 
 @dataclass(frozen=True)
 class Place:
-    """Characters of one of the texts: from `start`, up to `end` without it."""
+    """A range of characters in one of the texts; `end` is exclusive."""
 
     index: int
     start: int
@@ -32,18 +32,18 @@ class Place:
 
 @dataclass(frozen=True)
 class _Folded:
-    """The letters of texts, and where each stands: (text, character)."""
+    """The letters and digits of several texts, each with its position (text, character)."""
 
     letters: str
     places: tuple[tuple[int, int], ...]
 
     def occurrences(self, wanted: str) -> list[int]:
-        """Where `wanted` begins, as whole words."""
+        """Return the offsets at which `wanted` occurs as whole words."""
         found = list(_positions(self.letters, wanted))
         return [start for start in found if self._is_edge(start) and self._is_edge(start + len(wanted))]
 
     def _is_edge(self, position: int) -> bool:
-        """Whether a word begins or ends before this letter."""
+        """Return whether a word begins or ends before this letter."""
         if not 0 < position < len(self.places):
             return True
         (before_text, before), (after_text, after) = self.places[position - 1], self.places[position]
@@ -51,11 +51,11 @@ class _Folded:
 
 
 def quote_places(texts: Sequence[str], quote: str, context: str = "") -> list[Place]:
-    """Where the quotation stands; empty when it is not found.
+    """Locate the quotation. Return an empty list if it isn't found.
 
     Args:
-        texts: in reading order; a quotation may go over several.
-        context: text around the quotation, such as its block: of several places the one that fits it best.
+        texts: in reading order; a quotation may span several.
+        context: text around the quotation, such as its block, to choose among several occurrences.
     """
     folded = _fold(texts)
     around = _fold([context]).letters
@@ -67,7 +67,7 @@ def quote_places(texts: Sequence[str], quote: str, context: str = "") -> list[Pl
 
 
 def quote_areas(words: Sequence[PageWord], quote: str, context: str = "") -> tuple[PageArea, ...]:
-    """The rectangles of a page that the quotation covers, one for each run of words on a line."""
+    """Return the rectangles that the quotation covers, one per run of words on a line."""
     touched = sorted({place.index for place in quote_places([word.text for word in words], quote, context)})
     areas: list[PageArea] = []
     last = -2
@@ -82,7 +82,7 @@ def quote_areas(words: Sequence[PageWord], quote: str, context: str = "") -> tup
 
 
 def row_places(texts: Sequence[str], rows: Sequence[Sequence[str]]) -> list[Place]:
-    """Lines of Markdown tables that have the same cells as one of the rows."""
+    """Locate lines of Markdown tables that have the same cells as one of the rows."""
     wanted = {_fold([" ".join(row)]).letters for row in rows} - {""}
     places: list[Place] = []
     for index, text in enumerate(texts if wanted else ()):
@@ -95,7 +95,7 @@ def row_places(texts: Sequence[str], rows: Sequence[Sequence[str]]) -> list[Plac
 
 
 def _with_end(places: list[Place], texts: Sequence[str], quote: str) -> list[Place]:
-    """The places with the signs that the quotation ends with, such as its full stop."""
+    """Extend the places by the quotation's closing punctuation."""
     end = _SIGNS_AT_END.search(quote)
     if not places or end is None:
         return places
@@ -106,7 +106,7 @@ def _with_end(places: list[Place], texts: Sequence[str], quote: str) -> list[Pla
 
 
 def _part_spans(folded: _Folded, part: str, around: str) -> Iterator[tuple[int, int]]:
-    """A fragment of a quotation; if it is not found, those of its cells that stand in one place only."""
+    """Yield the spans of a fragment, or if it isn't found, of those of its cells that occur only once."""
     whole = _best(folded, _fold([part]).letters, around)
     if whole is not None:
         yield whole
@@ -132,12 +132,12 @@ def _best(folded: _Folded, wanted: str, around: str) -> tuple[int, int] | None:
             folded.letters[max(0, start - _CONTEXT_LETTERS) : start][::-1], before[::-1]
         ) + _shared(folded.letters[end : end + _CONTEXT_LETTERS], after)
 
-    start = max(found, key=fits)  # the first of equals
+    start = max(found, key=fits)  # the first among equals
     return start, start + len(wanted)
 
 
 def _shared(one: str, other: str) -> int:
-    """How many letters both begin with."""
+    """Return the length of the common prefix."""
     count = 0
     for mine, theirs in zip(one, other, strict=False):
         if mine != theirs:
@@ -172,7 +172,7 @@ def _letters_of(character: str) -> Sequence[str]:
 
 
 def _merged(folded: _Folded, spans: Sequence[tuple[int, int]]) -> list[Place]:
-    """Spans of letters as places in the texts, in order, none overlapping another."""
+    """Convert spans of letters to places in the texts, sorted and without overlaps."""
     covered = sorted({letter for start, end in spans for letter in range(start, end)})
     places: list[Place] = []
     last = -2

@@ -1,15 +1,15 @@
-"""Makes the text of a model safe to show. Pure, incremental.
+"""Incremental sanitiser for model text. Pure.
 
-A model may repeat what a document instructs it to write. So outside code its text cannot load a picture, link
-anywhere, hold HTML, or look like one of our proofs ` (Source: manual.pdf, S. 3)[1]`:
+A model may repeat what a document instructs it to write. Outside code, its text therefore can't load a
+picture, link anywhere, contain HTML, or imitate one of our proofs ` (Source: manual.pdf, S. 3)[1]`:
 
 - `[text](target)` and `![text](target)` become `text`; `[1]` becomes `(1)`; `(Source:` `(Source unchecked:`;
-- control characters, invisible ones and those that turn the direction of reading are left out;
-- whatever could still begin a link, a picture, a reference or HTML is parted by a blank or a backslash.
+- control, invisible and bidirectional characters are removed;
+- anything that could still begin a link, picture, reference or HTML is broken by a space or a backslash.
 
-Code is what every CommonMark reader takes for code: fences at the start of a line, and spans on one line of
-a paragraph in which no earlier backtick is left open. Everything else counts as text. The first line of a
-fence keeps the name of a language and nothing else: some readers take it for the head of a table.
+Code is what every CommonMark reader treats as code: fences at the start of a line, and spans within one line
+of a paragraph that has no open backtick. Everything else counts as text. The first line of a fence keeps only
+the name of a language, because some readers take it for a table header.
 """
 
 import re
@@ -19,7 +19,7 @@ from typing import Self
 
 from shared.evidence.untrusted_text import as_seen
 
-TAIL_CHARS = 48  # what the rules see of the text before
+TAIL_CHARS = 48  # preceding text that the rules can see
 _FORGED_NUMBER = re.compile(r"\[\s*\d{1,3}\s*\\?\Z")
 _FORGED_SOURCE = re.compile(r"\([\s*_\\]*source[\s*_\\]*\Z")
 _WWW = re.compile(r"(?<![^\W_])www\Z", re.IGNORECASE)
@@ -30,15 +30,15 @@ _BRACKET_ENTITIES = ("&#", "&lbrack;", "&lsqb;", "&lpar;")
 
 
 def shown_sign(window: str, tail: str, line: Sequence[str], *, may_grow: bool) -> tuple[str, int] | None:
-    """What is shown for the sign that `window` begins with, and how many characters that stands for.
+    """Return the replacement for the sign at the start of `window`, and the number of characters it replaces.
 
-    None when more text must come first.
+    None if more text is needed to decide.
 
     Args:
         window: the model's text from the sign on.
-        tail: the last characters shown before.
-        line: what is shown of the line before, in parts.
-        may_grow: whether more text may come behind `window`.
+        tail: the last characters emitted.
+        line: parts of the current line as emitted.
+        may_grow: whether more text may follow `window`.
     """
     rules: dict[str, Callable[[], tuple[str, int] | None]] = {
         "]": lambda: (")" if _FORGED_NUMBER.search(tail) else "]", 1),
@@ -78,17 +78,17 @@ def _ampersand(window: str, *, may_grow: bool) -> tuple[str, int] | None:
 
 
 def _is_cut_off(window: str, words: Iterable[str]) -> bool:
-    """Whether `window` is the beginning of a word, and not a whole one."""
+    """Return whether `window` is a proper prefix of one of the words."""
     return any(len(window) < len(word) and word.startswith(window) for word in words)
 
 
-_MAX_HELD = 500  # characters; a longer link, code span or fence line is given as text, its signs parted
+_MAX_HELD = 500  # characters; a longer link, code span or fence line is emitted as broken text
 _SPECIAL = re.compile(r"[`~!\[\](:\uff1a/.<&]")
 _RUN = re.compile(r"`+|~+")
-MAX_FENCE_CHARS = 16  # a message that is cut in two repeats its fence
+MAX_FENCE_CHARS = 16  # a message split in two repeats its fence
 _FENCE = re.compile(r"(?:(`{3,16})(?P<info>[^`\n]*)|(~{3,16}+)(?!~)(?P<tilde_info>[^\n]*))\n")
 _CODE_LANGUAGE = re.compile(r"[ \t]*([\w+#.-]{1,30})(?=\s|\Z)")
-# A fence in a list or behind blanks. Whether its list still goes on decides what ends it.
+# A fence in a list or after indentation. Where it ends depends on whether its list continues.
 _INNER_FENCE = re.compile(r"(?=[ \t>\d*+-])([ \t>*+-]|\d{1,9}[.)])*(`{3,}(?=[^`]*\Z)|~{3,})")
 _FENCE_CLOSES = re.compile(r" {0,3}(`+|~+)[ \t]*\Z")
 _LABEL = re.compile(r"\[([^\[\]`\\\n]*)\]")
@@ -105,7 +105,7 @@ _SHOWN_AS = {
     **dict.fromkeys(
         (0x200B, 0xFEFF, *range(0x202A, 0x202F), *range(0x2060, 0x2070), *range(0xE0000, 0xE0080))
     ),
-    ord("\uff3b"): "(",  # full-width brackets, which look like those of a citation
+    ord("\uff3b"): "(",  # full-width brackets resemble those of a citation
     ord("\uff3d"): ")",
 }
 
@@ -115,47 +115,47 @@ Shown = tuple[str, int]
 
 @dataclass
 class ReaderText:
-    """Feed it the model's text; it gives what may be shown, the same whatever the cuts.
+    """An incremental sanitiser whose output doesn't depend on how the input is split.
 
-    Not more is held back than what may be part of a link, a code span or the first line of a fence.
+    It withholds only what may still be part of a link, a code span or the first line of a fence.
     """
 
     _held: str = ""
     _tail: str = ""
-    _line: list[str] = field(default_factory=list)  # parts: joining as it grows would be quadratic
+    _line: list[str] = field(default_factory=list)  # parts, because repeated joining would be quadratic
     _fence: str = ""
     _inner_fence: "_InnerFence | None" = None
     _has_open_backtick: bool = False
 
     def feed(self, text: str) -> str:
-        """What can be shown for certain."""
+        """Sanitise another piece of model text and return what is certain."""
         return self._read(self._held + text.translate(_SHOWN_AS), at_end=False)
 
     @classmethod
     def after(cls, shown: str) -> Self:
-        """Return a reader that continues a text: it knows which code `shown` has left open."""
+        """Return a sanitiser that continues `shown`, aware of code that it leaves open."""
         reader = cls()
         reader.feed(shown)
         reader.finish()
         return reader
 
     def note(self, note: str) -> str:
-        """What was held back, then `note`: text of our own, shown as it is."""
+        """Flush withheld text and append `note`, our own text, unchanged."""
         before = self.finish()
         blank = " " if (before or self._tail) and not self._tail[-1:].isspace() else ""
         return before + self.own(blank + note)
 
     def own(self, text: str) -> str:
-        """Text of our own, shown as it is. Ask `finish` before for what was held back."""
+        """Append our own text unchanged. Call `finish` first to flush withheld text."""
         return self._shown(text)
 
     @property
     def open_fence(self) -> str:
-        """What closes the fenced code that the text is in; empty when it is in none."""
+        """Return the line that closes the open code fence, or "" if none is open."""
         return self._fence
 
     def finish(self) -> str:
-        """What is left when the model has ended."""
+        """Return the withheld rest at the end of the model's text."""
         return self._read(self._held, at_end=True)
 
     def _read(self, text: str, *, at_end: bool) -> str:
@@ -172,9 +172,9 @@ class ReaderText:
         return "".join(parts)
 
     def _step(self, text: str, position: int, *, at_end: bool) -> Shown | None:
-        """What is shown for the text at `position`; None when more must come first.
+        """Sanitise the text at `position`, or return None if more input is needed.
 
-        Looks no further than `_MAX_HELD`, so that the outcome does not depend on how much has arrived.
+        Looks ahead at most `_MAX_HELD`, so that the result doesn't depend on how much input has arrived.
         """
         if self._fence:
             end = text.find("\n", position) + 1 or len(text)
@@ -199,7 +199,7 @@ class ReaderText:
         return None if found is None else (self._shown(found[0]), found[1])
 
     def _shown(self, text: str) -> str:
-        """Keep in mind what is shown: a line that ends may close a fence or a paragraph."""
+        """Track emitted text: the end of a line may close a fence or a paragraph."""
         self._tail = (self._tail + text)[-TAIL_CHARS:]
         *lines, rest = text.split("\n")
         for line in lines:
@@ -221,7 +221,7 @@ class ReaderText:
             self._has_open_backtick = False
 
     def _backticks(self, window: str, *, may_grow: bool) -> Shown | None:
-        """A run of backticks or tildes: the first line of a fence, a code span, or mere text."""
+        """Handle a run of backticks or tildes: a fence's first line, a code span, or plain text."""
         run = _RUN.match(window)
         length = run.end() if run else 1
         if may_grow and length == len(window):
@@ -236,7 +236,7 @@ class ReaderText:
 
     def _fence_line(self, window: str, length: int, *, may_grow: bool) -> Shown | None:
         if self._inner_fence is not None:
-            # It may end that fence or begin another, so what follows counts as text.
+            # It may close that fence or open another, so what follows counts as text.
             self._has_open_backtick = True
             return self._plain(window[:length])
         if opening := _FENCE.match(window):
@@ -247,7 +247,7 @@ class ReaderText:
             return shown, opening.end()
         if may_grow and "\n" not in window:
             return None
-        # A reader could yet see a fence here that we do not, so it is made to be none.
+        # A reader might see a fence here, so break it.
         self._has_open_backtick = True
         return self._shown("\\" + window[0]), 1
 
@@ -265,7 +265,7 @@ class ReaderText:
         return self._plain(window[:length])
 
     def _bracket(self, window: str, *, may_grow: bool) -> Shown | None:
-        """`[text](target)`, with or without `!` before it; a number or other words in brackets."""
+        """Handle `[text](target)` with or without `!`, a number, or other words in brackets."""
         start = 1 if window[0] == "!" else 0
         if start == len(window):
             return None if may_grow else self._plain("!")
@@ -282,7 +282,7 @@ class ReaderText:
     def _label(self, window: str, label: re.Match[str], *, may_grow: bool) -> Shown | None:
         end = label.end()
         if window.startswith("(", end):
-            # A blank line ends the paragraph, whatever comes behind it.
+            # A blank line ends the paragraph in any case.
             paragraph, blank_line, _ = window[end:].partition("\n\n")
             target_end = _closing_parenthesis(window[:end] + paragraph, end)
             if target_end is None and may_grow and not blank_line:
@@ -306,13 +306,13 @@ class ReaderText:
 
 @dataclass(frozen=True)
 class _InnerFence:
-    """A fence that a reader sees inside a list or behind blanks, where we count everything as text.
+    """A fence inside a list or after indentation. Readers see code there, but we treat everything as text.
 
     Attributes:
         signs: of its first line.
         column: of `signs`, from 0.
-        is_certain: no line has ended the list meanwhile. Once that is unclear, a fence at the start of a line
-            may begin code or end it, so nothing counts as code any more.
+        is_certain: whether no line has possibly ended the list. Afterwards a fence at the start of a line may
+            begin or end code, so nothing counts as code any more.
     """
 
     signs: str
@@ -320,7 +320,7 @@ class _InnerFence:
     is_certain: bool = True
 
     def after(self, line: str) -> "_InnerFence | None":
-        """Return what is open after a line; None if a reader is certain to see no fence."""
+        """Return the state after a line, or None if every reader considers the fence closed."""
         text = line.strip(" ")
         if not self.is_certain or not text:
             return self
@@ -332,23 +332,23 @@ class _InnerFence:
 
 
 def readable(text: str) -> str:
-    """A whole text of a model, made safe to show."""
+    """Sanitise a complete model text."""
     reader = ReaderText()
     return reader.feed(text) + reader.finish()
 
 
 def readable_line(text: str) -> str:
-    """Return a model's words on one line, safe to show between words of ours.
+    """Sanitise model text for use on one line between our own words.
 
-    A backtick that is left open would turn what we write behind it into code, so there are none.
+    Removes backticks, because an open one would turn our following text into code.
     """
     return readable(" ".join(text.replace("`", "'").split()))
 
 
 def _span_end(line: str, length: int) -> int | None:
-    """Where the code span ends that `length` backticks at the start of `line` begin; None without an end.
+    """Return the end of the code span opened by `length` backticks at the start of `line`, or None.
 
-    A span with a "|" is none: in a table it would end at the cell's border.
+    A span that contains "|" doesn't count: in a table it would end at the cell border.
     """
     closing = (run for run in _RUN.finditer(line, length) if run[0] == "`" * length)
     end = next((run.end() for run in closing), None)

@@ -1,4 +1,4 @@
-"""What a model is asked when quotations of its answer were not found: all of a turn in one call."""
+"""The request that repairs all failed quotations of a turn in one call."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ from shared.retrieval.models import DocumentRecord, Hit
 
 @dataclass(frozen=True)
 class FailedQuotation:
-    """A quotation that stands nowhere.
+    """A quotation that wasn't found.
 
     Attributes:
-        number: by which the model's reply names it.
-        claim: the line of the answer that it was to prove (`shared.evidence.text.last_claim`).
-        doc_id: of the document that was cited.
+        number: by which the model's reply refers to it.
+        claim: the line of the answer that it should prove (`shared.evidence.text.last_claim`).
+        doc_id: the cited document.
     """
 
     number: int
@@ -29,7 +29,7 @@ class FailedQuotation:
 
 
 class RepairedQuotation(Model):
-    """Another quotation for a claim."""
+    """A replacement quotation for a claim."""
 
     number: int = Field(description="The claim's number, as given.")
     doc_id: str = Field(description="Of the document that the quotation is from.")
@@ -37,7 +37,7 @@ class RepairedQuotation(Model):
 
 
 class RepairedQuotations(Model):
-    """Structured output of the repair of a turn."""
+    """Structured output of the repair call."""
 
     quotations: tuple[RepairedQuotation, ...] = Field(description="One for each claim.")
 
@@ -45,9 +45,9 @@ class RepairedQuotations(Model):
 def repair_input(
     failed: Sequence[FailedQuotation], hits: Sequence[Hit], records: Mapping[str, DocumentRecord]
 ) -> str | None:
-    """The user message of the repair: the claims, then the documents that they cite and no others.
+    """Build the user message of the repair: the claims, then only the documents that they cite.
 
-    None when there is nothing to repair from: no block of a cited document is among `hits`.
+    None if `hits` contains no block of a cited document.
     """
     cited = {failure.doc_id for failure in failed}
     shown = [hit for hit in hits if hit.doc_id in cited]

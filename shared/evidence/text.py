@@ -1,4 +1,4 @@
-"""Sentences and words of a text, and the statement that a citation belongs to. Pure."""
+"""Splitting of text into sentences and words, and the statement that a citation belongs to. Pure."""
 
 import re
 from collections.abc import Iterator
@@ -15,16 +15,16 @@ _ABBREVIATION = re.compile(
     r"|\b[A-Z]|(?:^|\s)\d{1,2})\.$"
 )
 
-_LONGEST_ABBREVIATION = 12  # characters, with what stands before it
+_LONGEST_ABBREVIATION = 12  # characters, including what precedes it
 
 
 def split_sentences(text: str) -> list[str]:
-    """The sentences of `text`, white space at their ends dropped, empty ones left out."""
+    """Split `text` into sentences without surrounding white space, dropping empty ones."""
     return [sentence for sentence in _joined_at_abbreviations(_END.split(text)) if sentence]
 
 
 def sentence_ends(text: str) -> list[int]:
-    """Where sentences of `text` end; its own end is one only behind a sign that ends a sentence."""
+    """Return the offsets at which sentences end. The end of `text` counts only after closing punctuation."""
     found = [end.start() for end in _END.finditer(text)]
     closed = text.rstrip()
     if closed and closed.rstrip("\"'”’»)]*_")[-1:] in tuple(".!?…。！？"):
@@ -33,7 +33,7 @@ def sentence_ends(text: str) -> list[int]:
 
 
 def split_words(text: str) -> list[str]:
-    """The words of `text`; scripts without blanks come in runs of at most 40 characters."""
+    """Split `text` into words. Runs of scripts without spaces are cut into pieces of at most 40 characters."""
     return [word[start : start + 40] for word in text.split() for start in range(0, len(word), 40)]
 
 
@@ -56,7 +56,7 @@ _FENCE = re.compile(r"^ {0,3}(?:```|~~~)", re.MULTILINE)
 
 
 def whole_sentences(text: str) -> str:
-    """`text` up to the end of its last whole sentence; empty when it has none."""
+    """Truncate `text` after its last complete sentence. Return "" if there is none."""
     end = max(_ends(text), default=0) or _last_mark(text)
     behind = _MARKS_BEHIND.match(text, end)
     cut = text[: behind.end() if behind else end].rstrip()
@@ -68,12 +68,12 @@ def whole_sentences(text: str) -> str:
 def _ends(text: str) -> Iterator[int]:
     marks = [mark.span() for mark in _MARKS.finditer(text)]
     yield from (end.end() for end in _ENDS_AT_MARK.finditer(text))
-    # The name of a file may hold what looks like the end of a sentence.
+    # A file name may contain what looks like the end of a sentence.
     yield from (end for end in sentence_ends(text) if not any(start < end < stop for start, stop in marks))
 
 
 def _last_mark(text: str) -> int:
-    """What is proved is worth reading, even if more was to be said."""
+    """Return the end of the last citation mark, because proved text is worth keeping even if cut off."""
     return max((mark.end() for mark in _MARKS.finditer(text)), default=0)
 
 
@@ -82,14 +82,15 @@ def _without_open_code(text: str) -> str:
     return text[: fences[-1]].rstrip() if len(fences) % 2 else text
 
 
-_RECENT_CHARS = 4000  # a table whose header row is farther up is rare; the row alone must do then
+_RECENT_CHARS = 4000  # header rows further up are rare; then the row alone must do
 _MAX_LINE_CHARS = 500
 
 
 def last_claim(text: str) -> str:
-    """The line that `text` ends with; a row of a table comes with the table's header row before it.
+    """Return the last line of `text`, for a table row together with its header row.
 
-    The whole line, because a cell alone ("9 bar") says nothing; of a long one the last 500 characters.
+    The whole line is needed because a single cell ("9 bar") is no statement; long lines are cut to their last
+    500 characters.
     """
     lines = text[-_RECENT_CHARS:].rstrip().split("\n")
     line = lines[-1][-_MAX_LINE_CHARS:].strip()

@@ -1,12 +1,13 @@
-"""Words of others inside our own sentences: names of files, titles, people, tags, options. Pure.
+"""Sanitising of names chosen by other people for use in our own sentences. Pure.
 
-Who uploads a file names it, and others read that name in ` (Source: manual.pdf, S. 3)[1]`. So:
+File names, titles, people, tags and options are untrusted: whoever uploads a file names it, and others read
+the name in ` (Source: manual.pdf, S. 3)[1]`.
 
-- `one_line`: any text on one line, in which nothing is hidden and no client finds a link;
-- `shown_name`: a name that, moreover, closes no parenthesis of ours and looks like no source of ours;
-- `markdown_text`, `markdown_name`: Markdown that shows the same, also at the start of a line.
+- `one_line`: any text on one line, with nothing hidden and nothing that a client turns into a link;
+- `shown_name`: also closes no parenthesis of ours and doesn't imitate a source;
+- `markdown_text`, `markdown_name`: Markdown that displays the same, also at the start of a line.
 
-HTML has `documents.page_html.as_text`, cards have `teams.outgoing`, terminals `cli.terminal.clean`.
+HTML uses `documents.page_html.as_text`, cards `teams.outgoing`, terminals `cli.terminal.clean`.
 """
 
 import re
@@ -19,23 +20,23 @@ _NO_PARENTHESES = str.maketrans("()", "  ")
 _NUMBER = re.compile(r"\[\s*(\d{1,4})\s*\]")
 _PAIR = re.compile(r"\(([^()]{0,60})\)")
 
-# Letters that look like those of "Source" and are none, after NFKC and in lower case.
+# Characters that look like the letters of "Source", after NFKC and in lower case.
 _LOOK_ALIKE = str.maketrans("ѕоοսгᴦсϲеҽε", "soourrcceee")
 
-# Clients make links of these.
+# Clients turn these into links.
 _ADDRESS = re.compile(r"(?<![^\W_])www(?=\.)|:(?=//)|(?<=\w)(?=@\w)", re.IGNORECASE)
-_MARKUP = re.compile(r"[\\`*|~\[\]]|(?<![^\W_])_|_(?![^\W_])")  # an underscore inside a word is none
+_MARKUP = re.compile(r"[\\`*|~\[\]]|(?<![^\W_])_|_(?![^\W_])")  # an underscore inside a word isn't markup
 _ENTITY_START = re.compile(r"&(?=#?\w+;)")
-_BLOCK_SIGN = re.compile(r"^(\d{1,9}(?=[.)](?:\s|$))|(?=[-+#=]))")  # of a list, a heading
+_BLOCK_SIGN = re.compile(r"^(\d{1,9}(?=[.)](?:\s|$))|(?=[-+#=]))")  # starts a list or a heading
 
 
 def one_line(text: str) -> str:
-    """The text on one line, its addresses parted."""
+    """Return the text on one line, with addresses broken so that clients don't link them."""
     return _ADDRESS.sub(r"\g<0> ", visible_line(text)).strip()
 
 
 def shown_name(name: str) -> str:
-    """A name as it may stand between our own words: of parentheses, short pairs alone are left."""
+    """Return a name that is safe between our own words. Only short balanced parentheses are kept."""
     seen = [(sign, unicodedata.normalize("NFKC", sign)) for sign in name]
     line = _NUMBER.sub(r"(\1)", "".join(plain if plain in _BRACKETS else sign for sign, plain in seen))
     kept: list[str] = []
@@ -49,17 +50,17 @@ def shown_name(name: str) -> str:
 
 
 def markdown_text(text: str) -> str:
-    """Markdown that shows `one_line(text)`."""
+    """Return Markdown that displays `one_line(text)`."""
     shown = _ENTITY_START.sub("&amp;", _MARKUP.sub(r"\\\g<0>", one_line(text)))
     return _BLOCK_SIGN.sub(r"\1\\", shown.replace("<", "&lt;").replace(">", "&gt;"))
 
 
 def markdown_name(name: str) -> str:
-    """Markdown that shows `shown_name(name)`."""
+    """Return Markdown that displays `shown_name(name)`."""
     return markdown_text(shown_name(name))
 
 
 def as_seen(text: str) -> str:
-    """The letters that a reader sees, whatever stands for them, in lower case."""
+    """Fold look-alike characters to the letters that a reader sees, in lower case."""
     visible = "".join(sign for sign in text if unicodedata.category(sign) not in ("Cf", "Mn"))
     return unicodedata.normalize("NFKC", visible).lower().translate(_LOOK_ALIKE)

@@ -1,8 +1,8 @@
-"""The words of a text as quotations are compared: what typesetting changes is left out. Pure.
+"""Tokenisation of texts for comparing quotations, ignoring typography. Pure.
 
-A word is the smallest thing that a quotation may not cut: `1,200`, `10-20`, `m³/h`, `non-flammable`. Signs
-that carry meaning are words, too: a minus, a comparison, a currency, the parenthesis of a negative amount.
-Everything else (quotation marks, bullets, cell borders, emphasis) only separates words, and is kept as the
+A word is the smallest unit that a quotation may not split: `1,200`, `10-20`, `m³/h`, `non-flammable`. Signs
+that carry meaning are words as well: a minus, a comparison, a currency, the parenthesis of a negative amount.
+Everything else (quotation marks, bullets, cell borders, emphasis) separates words and is recorded as the
 border between them.
 """
 
@@ -16,7 +16,7 @@ from shared.evidence.text import sentence_ends
 
 
 class Border(IntEnum):
-    """What parts a word from the one before it; a stronger border includes the weaker ones."""
+    """The strongest separator before a word. Each level includes the weaker ones."""
 
     NONE = 0
     CLAUSE = 1
@@ -32,7 +32,7 @@ class Border(IntEnum):
 
 
 class Joint(IntEnum):
-    """What a quotation writes between two words."""
+    """The separator that a quotation writes between two words."""
 
     NONE = 0
     SIGN = 1
@@ -43,11 +43,11 @@ class Joint(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word and where it stands.
+    """A word and its position.
 
     Attributes:
-        keys: the forms in which it may be written; two words are the same if they share one.
-        start, end: in the text.
+        keys: normalised spellings. Two words are equal if they share a key.
+        start, end: offsets in the text.
     """
 
     keys: tuple[str, ...]
@@ -66,12 +66,12 @@ class Word:
 
     @property
     def is_unit(self) -> bool:
-        """Whether it is a unit or a scale, if a number stands before it."""
+        """Whether the word is a unit or a scale when it follows a number."""
         return self.key in _UNIT_SIGNS or _is_unit(self.key.lower())
 
     @property
     def is_prefix(self) -> bool:
-        """Whether the number after it is another one without it."""
+        """Whether omitting the word would change the number after it."""
         return self.key in _PREFIXES
 
     @property
@@ -90,7 +90,7 @@ _UNITS = frozenset(
     fold""".split()
 )
 _UNIT_SIGNS = frozenset(("%", "‰", "°", "°c", "°f", "°k", "′", "″"))
-_UNIT_BASE = re.compile(r"[^/·\d^-]*")  # `m3/h` and `s-1` are units by what they begin with
+_UNIT_BASE = re.compile(r"[^/·\d^-]*")  # the beginning decides that `m3/h` and `s-1` are units
 
 
 def _is_unit(key: str) -> bool:
@@ -107,7 +107,7 @@ _NEGATIONS = frozenset(
     未 非""".split()
 )
 
-_MARKS = (  # that no letter before them has taken in: accents, Hebrew and Arabic points, vowels of India
+_MARKS = (  # combining marks that NFC leaves separate: accents, Hebrew and Arabic points, vowels of India
     "\u0300-\u036f\u0483-\u0489\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed"
     "\u0900-\u0963\u0966-\u109f"
 )
@@ -116,7 +116,7 @@ _BREAK = r"[-‐\x02\ufffe][ \t]*\r?\n[ \t]*(?=[^\W\d_])|[\x02\ufffe][ \t]*\n?[ 
 _CONNECTED = "|".join(
     (
         rf"(?P<broken>{_BREAK})",
-        r"(?<=\d)(?:[-‐‑‒–—−\x02\ufffe]\s?|\s[-‐‑‒–—−]\s)(?=\d)",  # a range, however it is spaced
+        r"(?<=\d)(?:[-‐‑‒–—−\x02\ufffe]\s?|\s[-‐‑‒–—−]\s)(?=\d)",  # a range with any spacing
         r"(?<=\d)[,:'’](?=\d)",
         r"(?<=\d)[\u00a0\u2009\u202f](?=\d{3}(?!\d))",
         r"['’ʼ‐‑–&@·_/⁄-](?=[^\W_])",
@@ -128,10 +128,10 @@ _SPACED_GROUP = r"(?<![\d.,])\d{1,3}(?: \d{3})+(?![\d])|\d+ \d+[/⁄]\d+(?!\d)|"
 _NUMBER_AHEAD = rf"\s?[{_CURRENCIES}]?\s?\.?\d"
 _SIGNS = "|".join(
     (
-        rf"[-−–‒](?=[{_CURRENCIES}]?\.?\d)|(?<=\S[ ])[-−–‒](?=[ ]\d)",  # a minus, but no bullet
+        rf"[-−–‒](?=[{_CURRENCIES}]?\.?\d)|(?<=\S[ ])[-−–‒](?=[ ]\d)",  # a minus, not a bullet
         rf"[<>≤≥≈~±∓+≠](?={_NUMBER_AHEAD})",
         rf"\((?=\s?[{_CURRENCIES}]?\s?\d[\d.,'’ ]*+\s?%?[\s|]*\))",  # a negative amount
-        r"\[(?=\s?[^\W_])",  # what an editor put in
+        r"\[(?=\s?[^\W_])",  # an editor's insertion
         r"°\s?[CFK]?(?![^\W_])",
         r"(?<!=)=(?!=)",
         rf"[%‰§&@×÷∞√→←′″✓✔✗✘☐☑☒{_CURRENCIES}]",
@@ -171,7 +171,7 @@ _CLAUSE_SIGN = re.compile(r"[,()\[\]|—–/]|\s-\s")
 
 
 def shown_form(text: str) -> str:
-    """The text without invisible characters: the form in which words are found, and shown."""
+    """Return the text in NFC without invisible characters, the form in which words are found and displayed."""
     composed = unicodedata.normalize("NFC", _SOFT_BREAK.sub("", text))
     if composed.isascii():
         return composed
@@ -181,8 +181,8 @@ def shown_form(text: str) -> str:
 
 
 def block_words(text: str) -> list[Word]:
-    """The words of a block, given in its `shown_form`, with the borders between them."""
-    labels = [label.end() for label in _LABEL_AT_START.finditer(text)]  # `2.` may be left out of a quotation
+    """Split a block into words and determine the borders between them. `text` is in `shown_form`."""
+    labels = [label.end() for label in _LABEL_AT_START.finditer(text)]  # a quotation may omit `2.`
     sentences = [end for end in sentence_ends(text) if _STOP.search(text, max(0, end - 4), end)]
     ends = iter(sorted((*labels, *sentences)))
     end_of_sentence = next(ends, len(text))
@@ -200,7 +200,9 @@ def block_words(text: str) -> list[Word]:
 
 
 def _border(text: str, reached: int, start: int) -> Border:
-    """What parts the word at `start` from the one that ends at `reached`; ends of sentences aside."""
+    """Return the border between the word that ends at `reached` and the one at `start`, ignoring sentence
+    ends.
+    """
     between = text[reached:start]
     if between == " ":
         return Border.NONE
@@ -219,10 +221,10 @@ def _border(text: str, reached: int, start: int) -> Border:
 
 
 def quoted_words(text: str, *, groups_digits: bool = True) -> list[Word]:
-    """The words of a quotation, given in its `shown_form`, with what it writes between them.
+    """Split a quotation into words and record the separators it uses. `text` is in `shown_form`.
 
     Args:
-        groups_digits: whether `1 500` is one number; if not, its blank parts two cells.
+        groups_digits: whether `1 500` is one number; otherwise the space separates two cells.
     """
     found: list[Word] = []
     reached = 0
@@ -236,7 +238,7 @@ def quoted_words(text: str, *, groups_digits: bool = True) -> list[Word]:
 
 
 def _read(text: str, pattern: re.Pattern[str]) -> Iterator[tuple[tuple[str, ...], int, int]]:
-    """Keys, start and end of each word."""
+    """Yield the keys, start and end of each word."""
     last = ""
     for found in pattern.finditer(text):
         raw, start = found[0], found.start()
@@ -252,7 +254,7 @@ def _read(text: str, pattern: re.Pattern[str]) -> Iterator[tuple[tuple[str, ...]
 
 
 def _parts(raw: str, start: int) -> list[tuple[str, int]]:
-    """A number and the unit that is glued to it are two words; so is each ideograph."""
+    """Separate a number from an attached unit, and ideographs from each other."""
     if (glued := _GLUED_UNIT.fullmatch(raw)) and _is_unit(glued[2].lower()):
         return [(glued[1], start), (glued[2], start + glued.start(2))]
     if raw.isascii():
@@ -261,7 +263,7 @@ def _parts(raw: str, start: int) -> list[tuple[str, int]]:
 
 
 def _keys(raw: str, last: str) -> tuple[str, ...]:
-    """The forms of a word; none for a mark of a footnote that stands alone."""
+    """Return the spellings of a word. A footnote mark on its own has none."""
     if raw.isascii() and " " not in raw and "\n" not in raw:
         return (_cased(raw, last),)
     if _RAISED.fullmatch(raw):
@@ -275,7 +277,7 @@ def _keys(raw: str, last: str) -> tuple[str, ...]:
 
 
 def _unified(raw: str) -> str:
-    """NFKC makes 102 of 10², and 11/2 of 1½: these get forms of their own first."""
+    """Apply NFKC, but keep 10² distinct from 102 and 1½ from 11/2."""
     marked = _LOWERED_AFTER_DIGIT.sub("_", _FRACTION_AFTER_DIGIT.sub(" ", raw))
     marked = _RAISED.sub(
         lambda found: ("^" if marked[: found.start()][-1:].isdigit() else "") + found[0], marked
@@ -285,6 +287,6 @@ def _unified(raw: str) -> str:
 
 
 def _cased(form: str, last: str) -> str:
-    """In lower case, but for a unit after its number: 5 mW are not 5 MW."""
+    """Fold case, except for a unit after its number: 5 mW is not 5 MW."""
     lower = form.lower()
     return form if last[-1:].isdigit() and len(form) <= 3 and lower in _UNITS else lower
