@@ -36,7 +36,7 @@ Run = tuple[int, int]
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a Markdown table: the words of its cells and of the header's. `header` is empty without one."""
+    """A row of a Markdown table: the words of its cells and of the header's, which may be missing."""
 
     header: tuple[Run, ...]
     cells: tuple[Run, ...]
@@ -306,7 +306,7 @@ class _Search:
             yield self._words[start]
 
     def _cuts_quantity(self, place: int) -> bool:
-        """Return whether cutting before the word at `place` separates a number from its sign, unit or scale."""
+        """Return whether a cut before `place` separates a number from its sign, unit or scale."""
         if not 0 < place < len(self._words) or self._border(place) > Border.NONE:
             return False
         before, after = self._words[place - 1], self._words[place]
@@ -351,7 +351,7 @@ def _row_runs(quoted: Sequence[Word], block: Block) -> list[Run] | None:
 
 
 def _gives_row(quoted: Sequence[Word], row: Row, words: Sequence[Word]) -> bool:
-    """Return whether the quotation is a sequence of whole cells of the row, each optionally after its header."""
+    """Return whether the quotation consists of whole cells of the row, each optionally after its header."""
 
     def holds(place: int, run: Run) -> bool:
         length = run[1] - run[0]

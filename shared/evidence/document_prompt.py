@@ -1,4 +1,4 @@
-"""Rendering of documents and blocks for prompts, escaped so that they remain data, and links to recordings."""
+"""Rendering of documents for prompts, escaped so that they remain data, and links to recordings."""
 
 import re
 from collections.abc import Collection, Iterable, Mapping
@@ -22,7 +22,7 @@ _SAFE = "%/:=&?~#+!$,;@*-._"
 
 
 def clock_time(seconds: float) -> str:
-    """Format seconds as `01:23` or `1:02:03`. Fractions are truncated, so that a link never starts too late."""
+    """Format seconds as `01:23` or `1:02:03`. Truncates, so that a link never starts too late."""
     whole = max(0, int(seconds))
     hours, minutes, rest = whole // 3600, whole % 3600 // 60, whole % 60
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes:02}:{rest:02}"

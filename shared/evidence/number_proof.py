@@ -153,7 +153,7 @@ def _equals(number: Number, value: Decimal, labels: str, *, falls: bool) -> bool
 
 
 def _is_distance(number: Number, value: Decimal, labels: str, *, falls: bool) -> bool:
-    """Return whether a percentage is the difference of another from 100 %: 82.5 % of a budget is 17.5 % less."""
+    """Return whether a percentage is the distance of another from 100 %: 82.5 % spent is 17.5 % less."""
     if not (number.is_percent and _PERCENT.search(labels)):
         return False
     shown = replace(number, is_percent=False)

@@ -33,7 +33,7 @@ def sentence_ends(text: str) -> list[int]:
 
 
 def split_words(text: str) -> list[str]:
-    """Split `text` into words. Runs of scripts without spaces are cut into pieces of at most 40 characters."""
+    """Split `text` into words. Runs without spaces are cut into pieces of at most 40 characters."""
     return [word[start : start + 40] for word in text.split() for start in range(0, len(word), 40)]
 
 

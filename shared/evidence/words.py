@@ -171,7 +171,7 @@ _CLAUSE_SIGN = re.compile(r"[,()\[\]|—–/]|\s-\s")
 
 
 def shown_form(text: str) -> str:
-    """Return the text in NFC without invisible characters, the form in which words are found and displayed."""
+    """Return the text in NFC without invisible characters, as it is searched and displayed."""
     composed = unicodedata.normalize("NFC", _SOFT_BREAK.sub("", text))
     if composed.isascii():
         return composed
