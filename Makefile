@@ -16,7 +16,7 @@ NIGHTLY = $(abspath $(or $(OUT),build/nightly))
 # Without bytecode files every worker of pytest rewrites all tests, and every server compiles all modules.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help web web-check screenshot run demo test e2e nightly fmt lint types audit docs ingest-report eval eval-quotes eval-pdf eval-tables eval-pace eval-steps eval-real budgets kills chaos fuzz attack load teams-package infra-check bench-start bench-search bench-ingestion bench-fairness bench-answer journeys clean
+.PHONY: help web web-check screenshot run demo test golden e2e nightly fmt lint types audit docs ingest-report eval eval-quotes eval-pdf eval-tables eval-pace eval-steps eval-real budgets kills chaos fuzz attack load teams-package infra-check bench-start bench-search bench-ingestion bench-fairness bench-answer journeys clean
 
 help:                ## list the verbs
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -38,6 +38,9 @@ demo: .set-up-run    ## five questions, two users, on free ports; exit code 0 on
 
 test: .set-up-test   ## lint, types, and beside them, which has one core, the quick tests
 	@$(MAKE) --no-print-directory -j2 lint types .quick-tests
+
+golden: .set-up-test                ## write the event streams of tests/golden anew, after an intended change
+	$(PYTEST) -q tests/golden --update
 
 e2e: .set-up-test    ## the tests that start the whole stack, kill things, or take minutes
 	$(PYTEST) -n 3 --dist loadfile --no-loadscope-reorder -m "e2e and not nightly" $(ARGS)

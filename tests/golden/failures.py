@@ -1,0 +1,57 @@
+"""Scenarios in which something fails, or is ended."""
+
+from shared.platform.errors import DependencyError, ModelFixableError
+from tests.golden.answers import PRESSURE, PROVED
+from tests.golden.scenario import plan, scenario
+from tests.golden.scripted_model import Hang
+from tests.golden.stage import Stage
+
+DOWN = "The model is out of reach."
+SECOND_S = 1.0
+
+
+@scenario(inline=True)
+async def unreadable_plan(stage: Stage) -> None:
+    """Go on without a plan."""
+    stage.model.script(plan=[ModelFixableError("garbage")], answer=[PROVED])
+    await stage.ask(PRESSURE)
+
+
+@scenario()
+async def model_error_retried(stage: Stage) -> None:
+    """Try again when the model was out of reach."""
+    stage.model.script(plan=[plan()], answer=[DependencyError(DOWN), PROVED])
+    run_id = await stage.begin(PRESSURE)
+    await stage.end_of(run_id, PRESSURE, advance_s=SECOND_S)
+
+
+@scenario()
+async def model_failure(stage: Stage) -> None:
+    """Give up when the model stays out of reach."""
+    stage.model.script(plan=[plan()], answer=[DependencyError(DOWN)] * 2)
+    run_id = await stage.begin(PRESSURE)
+    await stage.end_of(run_id, PRESSURE, advance_s=SECOND_S)
+
+
+@scenario(inline=True)
+async def refused_answer(stage: Stage) -> None:
+    """End with an error when the content filter stops the model."""
+    stage.model.script(plan=[plan()], answer=[ModelFixableError("The content filter stopped the model.")] * 2)
+    await stage.ask(PRESSURE)
+
+
+@scenario(inline=True, max_total_tokens_per_request=900)
+async def budget_exhausted(stage: Stage) -> None:
+    """End with an error when the tokens are used up."""
+    await stage.ask(PRESSURE)
+
+
+@scenario()
+async def cancelled(stage: Stage) -> None:
+    """Cancel a run while the model writes."""
+    stage.model.script(plan=[plan()], answer=[Hang()])
+    run_id = await stage.begin(PRESSURE)
+    await stage.until_hanging()
+    await stage.cancel(run_id)
+    await stage.cancel(run_id)
+    await stage.end_of(run_id, PRESSURE)

@@ -1,0 +1,77 @@
+"""The list of scenarios, filled by the modules that declare them."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.golden.stage import Driver, Stage
+
+Play = Callable[[Stage], Awaitable[None]]
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A script of questions.
+
+    Attributes:
+        name: of its file in `streams/`.
+        drivers: those that give the same streams; the inline one can't wait for replies.
+        is_slow: whether it waits for a deadline; played by `make e2e` alone.
+        settings: that differ from the stage's.
+        parts: of the services; functions that make what replaces a field.
+    """
+
+    name: str
+    play: Play
+    drivers: tuple[Driver, ...]
+    is_slow: bool = False
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    parts: Mapping[str, Callable[[], Any]] = field(default_factory=dict)
+
+
+SCENARIOS: dict[str, Scenario] = {}
+
+
+def scenario(
+    *,
+    inline: bool = False,
+    slow: bool = False,
+    parts: Mapping[str, Callable[[], Any]] | None = None,
+    **settings: Any,
+) -> Callable[[Play], Play]:
+    """Declare a function as the scenario of its name.
+
+    Args:
+        inline: whether it is played with the inline driver, too.
+        slow: whether it waits for a deadline.
+    """
+
+    def add(play: Play) -> Play:
+        drivers: tuple[Driver, ...] = ("durable", "inline") if inline else ("durable",)
+        SCENARIOS[play.__name__] = Scenario(play.__name__, play, drivers, slow, settings, parts or {})
+        return play
+
+    return add
+
+
+def plan(**changes: Any) -> dict[str, Any]:
+    """Return the fields of a plan for the question about the pump's pressure, with some changed."""
+    return {
+        "query_type": "CONTENT_SEARCH",
+        "intent": "fact_lookup",
+        "standalone_question": "At what pressure does the pump run?",
+        "reply": "",
+        "search_queries": ["pump pressure"],
+        "language": "en",
+        "filters": [],
+        "document_references": [],
+        "todo": [
+            {
+                "description": "The pressure is known",
+                "acceptance_criteria": "It is cited",
+                "dependencies": [],
+            },
+            {"description": "It is checked", "acceptance_criteria": "It is cited", "dependencies": [1]},
+        ],
+        **changes,
+    }

@@ -1,0 +1,188 @@
+"""The app for one scenario: its HTTP API, its services in memory, and an executor of orchestrations.
+
+Questions run on the durable executor of the local stack, through the official SDK, or, where the driver is
+`inline`, in this process as in a program that uses the library. Either way readers get them over HTTP.
+"""
+
+import asyncio
+import sys
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+import azure.durable_functions as df
+import pytest
+
+from orchestrations import activities, orchestrators, payloads
+from shared import wiring
+from shared.wiring import Services
+from tests.contract.durable.sdk_functions import SdkFunctions
+from tests.contract.durable.server import DurableServer
+from tests.fakes.background import background_done
+from tests.fakes.services import fake_settings
+from tests.golden.scripted_model import RoleModel
+from tests.golden.streams import frames_of, render
+from tests.unit.functions.http_app import SECRET, as_user, make_app
+from tests.world import ANNA, World, ask
+
+Driver = Literal["durable", "inline"]
+_HANG_GUARD_S = 60.0
+_POLL_S = 0.01
+_SETTINGS: dict[str, Any] = {
+    "dev_token_secret": SECRET,
+    "stream_seconds": 60,
+    "subagents_enabled": False,
+    # Real time passes while a scenario runs, on a loaded machine a lot of it: none may run out of it.
+    "max_total_latency_ms": 600_000,
+    "plan_timeout_s": 300,
+}
+
+
+class Stage:
+    """One app with a scripted model; collects the streams of the runs that a scenario asks for.
+
+    Attributes:
+        world: the services in memory, with the corpus of `World.add_corpus`.
+        model: of the main agent and of sub-agents; extend its script before asking.
+        http: the API, as Anna.
+        folder: where files of agents are read from.
+    """
+
+    def __init__(
+        self, world: World, model: RoleModel, durable: DurableServer, driver: Driver, folder: Path
+    ) -> None:
+        self.world = world
+        self.model = model
+        self.durable = durable
+        self.http = as_user(make_app(durable.client), ANNA.user_id, groups=[*ANNA.groups])
+        self.folder = folder
+        self._driver = driver
+        self._texts: list[str] = []
+        self._names: dict[str, str] = {}
+
+    @property
+    def services(self) -> Services:
+        """The services behind the API."""
+        return self.world.services
+
+    async def ask(self, question: str, **body: Any) -> dict[str, Any]:
+        """Ask, wait for the end, keep the stream, and return the run."""
+        if self._driver == "inline":
+            asked, _ = await ask(self.services, question, ANNA, **body)
+            run_id = asked.run_id
+        else:
+            run_id = await self.begin(question, **body)
+        return await self.end_of(run_id, question)
+
+    async def begin(self, question: str, **body: Any) -> str:
+        """Ask, and return the run's id at once."""
+        asked = await self.http.post(
+            "/chat", json={"question": question, **body}, headers={"Prefer": "respond-async"}
+        )
+        assert asked.status_code == 202, asked.text
+        return str(asked.json()["run_id"])
+
+    async def begin_and_wait(self, question: str, **body: Any) -> str:
+        """Ask, and return the run's id once it waits for a reply."""
+        run_id = await self.begin(question, **body)
+        await self._until(run_id, "waiting")
+        return run_id
+
+    async def until_hanging(self) -> None:
+        """Wait until the model is asked for a reply that never comes."""
+        async with asyncio.timeout(_HANG_GUARD_S):
+            await self.model.hanging.wait()
+
+    async def reply(self, run_id: str, **answer: Any) -> None:
+        """Answer what the run asks, and keep the status of the response."""
+        replied = await self.http.post(f"/runs/{run_id}/answer", json=answer)
+        self._texts.append(f"# reply {answer}: {replied.status_code}\n")
+
+    async def cancel(self, run_id: str) -> None:
+        """Cancel the run, and keep the status of the response."""
+        cancelled = await self.http.post(f"/runs/{run_id}/cancel")
+        self._texts.append(f"# cancel: {cancelled.status_code}\n")
+
+    async def end_of(self, run_id: str, question: str, *, advance_s: float = 0.0) -> dict[str, Any]:
+        """Wait for the run's end, keep its stream, and return it.
+
+        Args:
+            advance_s: moves the clock of the orchestrations by so much between two looks.
+        """
+        run = await self._until(run_id, "completed", "failed", "cancelled", advance_s=advance_s)
+        await background_done()
+        self._name(run_id, "run")
+        self._name(run["thread_id"], "thread")
+        streamed = await self.http.get(f"/runs/{run_id}/events")
+        assert streamed.status_code == 200, streamed.text
+        self._texts.append(f"# {question}: {run['status']}\n")
+        self._texts.append(render(frames_of(streamed.text), self._names))
+        return run
+
+    @property
+    def text(self) -> str:
+        """All streams so far."""
+        return "".join(self._texts)
+
+    async def _until(self, run_id: str, *statuses: str, advance_s: float = 0.0) -> dict[str, Any]:
+        give_up_at = time.monotonic() + _HANG_GUARD_S
+        while True:
+            run: dict[str, Any] = (await self.http.get(f"/runs/{run_id}")).json()
+            if run["status"] in statuses:
+                return run
+            assert time.monotonic() < give_up_at, run
+            await asyncio.sleep(_POLL_S)
+            if advance_s:
+                self.durable.clock.advance(advance_s)
+
+    def _name(self, unstable: str, kind: str) -> None:
+        if unstable not in self._names:
+            count = sum(name.startswith(f"<{kind}") for name in self._names.values())
+            self._names[unstable] = f"<{kind} {count + 1}>"
+
+
+@asynccontextmanager
+async def open_stage(
+    driver: Driver,
+    folder: Path,
+    patch: pytest.MonkeyPatch,
+    settings: Mapping[str, Any],
+    parts: Mapping[str, Any],
+) -> AsyncIterator[Stage]:
+    """Serve a new app.
+
+    Args:
+        folder: for files of the scenario and of the executor.
+        settings: that differ from `_SETTINGS`.
+        parts: fields of `Services` to replace.
+    """
+    model = RoleModel()
+    values = {**_SETTINGS, "agents_folder": str(folder), **settings}
+    world = World(model, settings=fake_settings(**values), **parts)
+    await world.add_corpus()
+    _use(world.services, patch)
+    patch.setenv("AZURE_FUNCTIONS_DURABLE_STRICT_TYPING", "1")  # as the app sets it; else the SDK warns
+    async with DurableServer(_functions(), folder / "durable.sqlite") as durable:
+        stage = Stage(world, model, durable, driver, folder)
+        async with stage.http:
+            yield stage
+
+
+@cache
+def _functions() -> SdkFunctions:
+    """Return the app's orchestrations and activities: an app's functions can be read once."""
+    app = df.DFApp()
+    for module in (orchestrators, activities, payloads):
+        app.register_functions(module.blueprint)
+    return SdkFunctions(app)
+
+
+def _use(services: Services, patch: pytest.MonkeyPatch) -> None:
+    """Make all code use these services, wherever it has imported `get_services` to."""
+    original = wiring.get_services
+    for module in list(sys.modules.values()):
+        if getattr(module, "get_services", None) is original:
+            patch.setattr(module, "get_services", lambda: services)

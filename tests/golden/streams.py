@@ -1,0 +1,97 @@
+"""Server-sent events as text that is equal for equal runs, and easy to compare. Pure.
+
+Ids of runs and threads, times, durations and signatures are replaced by placeholders. Two things that depend
+on timing are put in order: pieces of text that follow each other are joined, and the events of sub-agents
+that work at the same time are sorted by sub-agent. Everything else stays as it was sent.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+_FRAME = re.compile(r"id: (\d+)\nevent: (\w+)\ndata: (.*)", re.DOTALL)
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
+_SIGNATURE = re.compile(r"\?[^\s)\"]*\bsig=[^\s)\"]*")
+_PLACEHOLDERS = {
+    "attempt": "<attempt>",  # of a step, random
+    "duration_ms": "<ms>",
+    "policy_version": "<version>",  # a digest of the settings
+}
+
+
+@dataclass(frozen=True)
+class Frame:
+    """An event as it was sent."""
+
+    name: str
+    data: dict[str, Any]
+
+
+def frames_of(stream: str) -> list[Frame]:
+    """Parse a stream. Comments are left out.
+
+    Raises:
+        AssertionError: the ids are not 1, 2, 3, ..., or a block is no event.
+    """
+    blocks = [block for block in stream.split("\n\n") if block and not block.startswith(":")]
+    frames = []
+    for number, block in enumerate(blocks, start=1):
+        match = _FRAME.fullmatch(block)
+        assert match, f"not an event: {block!r}"
+        assert int(match[1]) == number, f"event {number} has the id {match[1]}"
+        frames.append(Frame(match[2], json.loads(match[3])))
+    return frames
+
+
+def render(frames: Iterable[Frame], names: Mapping[str, str]) -> str:
+    """Return the events as numbered JSON, with placeholders for what differs between equal runs.
+
+    Args:
+        names: placeholders by the ids that they replace.
+    """
+    lines: list[str] = []
+    for number, frame in enumerate(_ordered(_joined(frames)), start=1):
+        body = json.dumps(_stable(frame.data, names), indent=1, ensure_ascii=False)
+        lines.append(f"{number} {frame.name} {body}\n")
+    return "".join(lines)
+
+
+def _joined(frames: Iterable[Frame]) -> list[Frame]:
+    joined: list[Frame] = []
+    for frame in frames:
+        before = joined[-1] if joined else None
+        if before and before.name == frame.name == "token" and _without_text(before) == _without_text(frame):
+            text = before.data["text"] + frame.data["text"]
+            joined[-1] = Frame("token", {**before.data, "text": text})
+        else:
+            joined.append(frame)
+    return joined
+
+
+def _without_text(frame: Frame) -> dict[str, Any]:
+    return {name: value for name, value in frame.data.items() if name != "text"}
+
+
+def _ordered(frames: list[Frame]) -> list[Frame]:
+    ordered: list[Frame] = []
+    for _, group in groupby(frames, lambda frame: "child" in frame.data):
+        ordered += sorted(group, key=lambda frame: frame.data.get("child", 0))
+    return ordered
+
+
+def _stable(value: Any, names: Mapping[str, str]) -> Any:
+    if isinstance(value, dict):
+        return {
+            name: _PLACEHOLDERS[name] if name in _PLACEHOLDERS else _stable(inner, names)
+            for name, inner in value.items()
+        }
+    if isinstance(value, list):
+        return [_stable(inner, names) for inner in value]
+    if not isinstance(value, str):
+        return value
+    for unstable, name in names.items():
+        value = value.replace(unstable, name)
+    return _TIME.sub("<time>", _SIGNATURE.sub("?<signature>", value))
