@@ -7,6 +7,7 @@ from tests.golden.answers import PRESSURE, PROVED
 from tests.golden.scenario import plan, scenario
 from tests.golden.scripted_model import Hang
 from tests.golden.stage import Stage
+from tests.golden.streams import ESTIMATED
 from tests.golden.tools import calls
 
 COMPARE = "Compare the revenue of both reports."
@@ -101,6 +102,7 @@ async def unreadable_report(stage: Stage) -> None:
 @scenario(inline=True, **AT_ONCE)
 async def sub_agent_timeout(stage: Stage) -> None:
     """Have a sub-agent report at once after its model took too long."""
+    stage.hide(ESTIMATED)
     late = CallTimeoutError("The model took too long.")
     stage.model.script(
         plan=[plan(intent="procedural")],
@@ -114,6 +116,7 @@ async def sub_agent_timeout(stage: Stage) -> None:
 @scenario(slow=True, **AT_ONCE)
 async def late_sub_agent(stage: Stage) -> None:
     """Leave a sub-agent behind at its deadline."""
+    stage.hide(ESTIMATED)
     stage.model.script(plan=[BOTH], report=[Hang()], answer=[ROSE])
     run_id = await stage.begin(COMPARE, deep=True)
     await stage.until_hanging()

@@ -62,11 +62,16 @@ class Stage:
         self._driver = driver
         self._texts: list[str] = []
         self._names: dict[str, str] = {}
+        self._fields: dict[str, str] = {}
 
     @property
     def services(self) -> Services:
         """The services behind the API."""
         return self.world.services
+
+    def hide(self, placeholders: Mapping[str, str]) -> None:
+        """Replace the values of further fields by placeholders."""
+        self._fields.update(placeholders)
 
     async def ask(self, question: str, **body: Any) -> dict[str, Any]:
         """Ask, wait for the end, keep the stream, and return the run."""
@@ -119,7 +124,7 @@ class Stage:
         streamed = await self.http.get(f"/runs/{run_id}/events")
         assert streamed.status_code == 200, streamed.text
         self._texts.append(f"# {question}: {run['status']}\n")
-        self._texts.append(render(frames_of(streamed.text), self._names))
+        self._texts.append(render(frames_of(streamed.text), self._names, self._fields))
         return run
 
     @property

@@ -15,6 +15,8 @@ from typing import Any
 _FRAME = re.compile(r"id: (\d+)\nevent: (\w+)\ndata: (.*)", re.DOTALL)
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
 _SIGNATURE = re.compile(r"\?[^\s)\"]*\bsig=[^\s)\"]*")
+# Of calls that report no usage, such as one that took too long: estimated from the text of the prompt.
+ESTIMATED = {"tokens": "<tokens>", "cost_usd": "<cost>"}
 _PLACEHOLDERS = {
     "attempt": "<attempt>",  # of a step, random
     "duration_ms": "<ms>",
@@ -46,15 +48,17 @@ def frames_of(stream: str) -> list[Frame]:
     return frames
 
 
-def render(frames: Iterable[Frame], names: Mapping[str, str]) -> str:
+def render(frames: Iterable[Frame], names: Mapping[str, str], fields: Mapping[str, str]) -> str:
     """Return the events as numbered JSON, with placeholders for what differs between equal runs.
 
     Args:
         names: placeholders by the ids that they replace.
+        fields: placeholders by the names of further fields whose values they replace.
     """
+    placeholders = {**_PLACEHOLDERS, **fields}
     lines: list[str] = []
     for number, frame in enumerate(_ordered(_joined(frames)), start=1):
-        body = json.dumps(_stable(frame.data, names), indent=1, ensure_ascii=False)
+        body = json.dumps(_stable(frame.data, names, placeholders), indent=1, ensure_ascii=False)
         lines.append(f"{number} {frame.name} {body}\n")
     return "".join(lines)
 
@@ -82,14 +86,14 @@ def _ordered(frames: list[Frame]) -> list[Frame]:
     return ordered
 
 
-def _stable(value: Any, names: Mapping[str, str]) -> Any:
+def _stable(value: Any, names: Mapping[str, str], fields: Mapping[str, str]) -> Any:
     if isinstance(value, dict):
         return {
-            name: _PLACEHOLDERS[name] if name in _PLACEHOLDERS else _stable(inner, names)
+            name: fields[name] if name in fields else _stable(inner, names, fields)
             for name, inner in value.items()
         }
     if isinstance(value, list):
-        return [_stable(inner, names) for inner in value]
+        return [_stable(inner, names, fields) for inner in value]
     if not isinstance(value, str):
         return value
     for unstable, name in names.items():
