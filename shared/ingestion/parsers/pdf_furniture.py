@@ -10,7 +10,11 @@ from shared.ingestion.parsers.pdf_lines import Line
 _MIN_PAGES = 4
 _MIN_SHARE = 0.4  # of all pages; alternating left and right headers come on half of them
 _EDGE_LINES = 4  # at most, that a gap parts from the text
-_EDGE_ROWS = 2  # at the top and at the bottom: in the inner one stand names only, such as a publisher's
+_EDGE_ROWS = 2  # at the top and at the bottom
+_MAX_INNER_NUMBERS = (
+    1  # of an inner row that don't grow with the pages, such as a chapter's; a table's are years
+)
+_MAX_INNER_WORDS = 10  # of an inner row with numbers
 _SAME_PLACE = 3.0  # points by which a running line may stand higher or lower
 _NEAR_PAGES = 4  # within which a header of a chapter comes again, on alternate pages too
 _MIN_REPEATS = 3
@@ -26,17 +30,16 @@ def without_furniture(pages: Sequence[list[Line]]) -> list[list[Line]]:
     """Return the pages without page numbers and repeated lines at their edges; a line's first time stays."""
     if len(pages) < _MIN_PAGES:
         return list(pages)
-    places = _lines_apart(pages) | _lines_in_place(pages)
-    kept_once: set[str] = set()
+    places = _lines_apart(pages) | _lines_in_place(pages) | _page_numbers(pages)
+    known: set[str] = set()
     result = []
     for page, lines in enumerate(pages):
         kept = []
         for position, line in enumerate(lines):
             key = _masked(line)
-            if (page, position) in places and (key in kept_once or _PAGE_NUMBER.match(key)):
+            if (page, position) in places and (key in known or _PAGE_NUMBER.match(key)):
                 continue
-            if (page, position) in places:
-                kept_once.add(key)
+            known.add(key)
             kept.append(line)
         result.append(kept)
     return result
@@ -68,13 +71,22 @@ def _edge(lines: Sequence[Line]) -> Iterator[int]:
 
 def _until_gap(lines: Sequence[Line]) -> int:
     """How many lines from the edge inwards stand before the first gap of a line's height; 0 without one."""
-    for count, (outer, inner) in enumerate(pairwise(lines), start=1):
-        if count > _EDGE_LINES:
-            return 0
+    for count, (outer, inner) in enumerate(pairwise(lines[: _EDGE_LINES + 1]), start=1):
         upper, lower = (outer, inner) if outer.top >= inner.top else (inner, outer)
         if upper.bottom - lower.top >= outer.size:
             return count
     return 0
+
+
+def _page_numbers(pages: Sequence[Sequence[Line]]) -> set[Place]:
+    """Numbers alone at the edge that grow with the pages, at whatever height they stand."""
+    offsets: defaultdict[int, list[Place]] = defaultdict(list)
+    for page, lines in enumerate(pages):
+        for position, row in _outermost(lines).items():
+            numbers = _NUMBER.findall(lines[position].text)
+            if row == 1 and len(numbers) == 1 and _PAGE_NUMBER.match(_masked(lines[position])):
+                offsets[int(numbers[0]) - page].append((page, position))
+    return {place for places in offsets.values() if len(places) >= _MIN_REPEATS for place in places}
 
 
 def _lines_in_place(pages: Sequence[Sequence[Line]]) -> set[Place]:
@@ -82,36 +94,34 @@ def _lines_in_place(pages: Sequence[Sequence[Line]]) -> set[Place]:
 
     Their numbers are the same, too, or grow by as much as the pages: else they are rows of a table.
     """
-    groups: defaultdict[tuple[str, int], list[Place]] = defaultdict(list)
+    groups: defaultdict[tuple[str, int], list[tuple[Place, int]]] = defaultdict(list)
     for page, lines in enumerate(pages):
-        for position in _outermost(lines):
+        for position, row in _outermost(lines).items():
             line = lines[position]
-            groups[_masked(line), round(line.size)].append((page, position))
+            groups[_masked(line), round(line.size)].append(((page, position), row))
     found: set[Place] = set()
     for group in groups.values():
-        for place in group if len(group) >= _MIN_REPEATS else ():
-            if sum(_comes_again(pages, place, other) for other in group) >= _MIN_REPEATS - 1:
+        for place, row in group if len(group) >= _MIN_REPEATS else ():
+            if sum(_comes_again(pages, place, other, row) for other, _ in group) >= _MIN_REPEATS - 1:
                 found.add(place)
     return found
 
 
-def _outermost(lines: Sequence[Line]) -> set[int]:
-    """The positions of lines in the first and the last row of a page, and of those without numbers beside."""
+def _outermost(lines: Sequence[Line]) -> dict[int, int]:
+    """The lines in the first and last rows of a page: position, and number of the row from the edge."""
     by_height = sorted(range(len(lines)), key=lambda position: -lines[position].top)
-    positions: set[int] = set()
+    rows: dict[int, int] = {}
     for order in (by_height, by_height[::-1]):
-        rows = 0
+        row = 0
         for before, position in zip([None, *order], order, strict=False):
-            is_new = before is None or abs(lines[before].bottom - lines[position].bottom) > _SAME_PLACE
-            rows += is_new
-            if rows > _EDGE_ROWS:
+            row += before is None or abs(lines[before].bottom - lines[position].bottom) > _SAME_PLACE
+            if row > _EDGE_ROWS:
                 break
-            if rows == 1 or not _NUMBER.search(lines[position].text):
-                positions.add(position)
-    return positions
+            rows.setdefault(position, row)
+    return rows
 
 
-def _comes_again(pages: Sequence[Sequence[Line]], place: Place, other: Place) -> bool:
+def _comes_again(pages: Sequence[Sequence[Line]], place: Place, other: Place, row: int) -> bool:
     distance = other[0] - place[0]
     if not 0 < abs(distance) <= _NEAR_PAGES:
         return False
@@ -119,4 +129,7 @@ def _comes_again(pages: Sequence[Sequence[Line]], place: Place, other: Place) ->
     numbers = [int(number) for number in _NUMBER.findall(line.text)[:_EDGE_LINES] if len(number) < 10]
     later = [int(number) for number in _NUMBER.findall(again.text)[:_EDGE_LINES] if len(number) < 10]
     steps = {two - one for one, two in zip(numbers, later, strict=False)}
-    return abs(line.top - again.top) <= _SAME_PLACE and steps <= {0, distance}
+    is_short = len(line.text.split()) <= _MAX_INNER_WORDS
+    is_counted = is_short and (distance in steps or len(numbers) <= _MAX_INNER_NUMBERS)
+    is_named = row == 1 or not numbers or is_counted
+    return abs(line.top - again.top) <= _SAME_PLACE and steps <= {0, distance} and is_named

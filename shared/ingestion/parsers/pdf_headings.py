@@ -19,7 +19,7 @@ _MIN_TITLE_WORDS, _MAX_TITLE_WORDS = 2, 16  # of a table's title
 _MAX_SMALL_WORD, _NAMED_SHARE = 3, 0.9  # "of", "and"; the share of words that begin like a name
 _MAX_BOLD_CHARS = 90
 _BODY_SHARE = 0.3  # a size with more of the text than this is body text, whatever its size
-_SMALL_DOCUMENT_CHARS = 2000
+_SMALL_DOCUMENT_CHARS, _FEW_LINES = 2000, 3  # a page with little but its title
 _BOLD_LEVEL = 3
 _MAX_LEVEL = 6
 _TAGGED_SHARE = 0.4  # of the pages hold a tagged heading: then all headings are tagged
@@ -87,13 +87,16 @@ class HeadingRule:
     def _size_levels(self, lines: Sequence[Line], chars: Counter[float]) -> dict[float, int]:
         total = sum(chars.values())
         is_small = total < _SMALL_DOCUMENT_CHARS
+        counts = Counter(line.size for line in lines)
         larger = sorted(
             {
                 line.size
                 for line in lines
                 if line.size >= _LARGER * self._body_size
                 and _reads_like_heading(line.text)
-                and (is_small or chars[line.size] <= _BODY_SHARE * total)
+                and (
+                    chars[line.size] <= _BODY_SHARE * total or (is_small and counts[line.size] <= _FEW_LINES)
+                )
             },
             reverse=True,
         )

@@ -31,6 +31,13 @@ _MIN_GUTTER = 0.6  # of the font size, that the lines of two columns leave free 
 _MIN_COLUMN_LINES = 3  # that stand next to each other: fewer may be a heading with a date
 _COLUMN_SPACING = 2.5  # of the font size, from one line of a column to the next
 _MAX_INDENT = 6.0  # of the font size, of a paragraph's first line
+_MIN_EDGE_LINES, _SMALL_SHARE = (
+    4,
+    0.3,
+)  # of prose, whose longest line ends with its column: begin in small letters
+_SIZE_SHARE = 0.1  # by which the sizes of one paragraph's lines differ at most
+_RAISED_SIZE, _RAISED_SHARE = 0.85, 0.5  # of the larger letters' height; of its own height on their line
+_RAISED_GAP = 0.4  # of the larger letters' height
 _MIN_COLUMN_WORDS = 3  # of a line of prose; cells of tables have fewer
 
 
@@ -63,7 +70,29 @@ class Line:
 
 def page_lines(lines: Iterable[TextLine], page_number: int) -> list[Line]:
     """Return the lines of a page, columns one after the other."""
-    return in_columns([line_of(line, page_number) for line in lines])
+    return in_columns(_with_raised([line_of(line, page_number) for line in lines]))
+
+
+def _with_raised(lines: Iterable[Line]) -> list[Line]:
+    """The lines, those joined that a raised or lowered sign parts: "systems", "6", "It also"."""
+    joined: list[Line] = []
+    for line in lines:
+        before = joined[-1] if joined else None
+        if before is None or not _meets_raised(before.words[-1], line.words[0]):
+            joined.append(line)
+            continue
+        look = max(before, line, key=lambda one: len(one.text))
+        words = (*before.words, *line.words)
+        joined[-1] = line_of(TextLine(words, look.size, look.bold), line.page_number)
+    return joined
+
+
+def _meets_raised(before: Word, word: Word) -> bool:
+    """Whether one of two words is a smaller sign on the line of the other, and right beside it."""
+    lower, higher = sorted((before.height, word.height))
+    shared = min(before.top, word.top) - max(before.bottom, word.bottom)
+    is_beside = -_RAISED_GAP * higher <= word.left - before.right <= _RAISED_GAP * higher
+    return 0 < lower <= _RAISED_SIZE * higher and shared >= _RAISED_SHARE * lower and is_beside
 
 
 def line_of(line: TextLine, page_number: int) -> Line:
@@ -303,7 +332,7 @@ class ParagraphRule:
         """Whether `line` belongs to another paragraph than the line before it."""
         if before.text[-1] == HYPHEN_MARK:
             return False  # the word goes on, wherever that is
-        if _BULLET.match(line.text) or abs(before.size - line.size) > 0.1 * line.size:
+        if _BULLET.match(line.text) or _differs_in_size(before, line):
             return True
         if line.top > before.top:  # the next column: a sentence may continue there
             goes_on = line.text[0].islower() and not _SENTENCE_END.search(before.text)
@@ -317,15 +346,20 @@ class ParagraphRule:
         room = min(max(0.6 * line.size, 1.4 * self._usual_gap + 0.1 * line.size), 1.6 * line.size)
         return before.bottom - line.top > room
 
-    def glue(self, before: Line, line: Line) -> str:
-        """A blank where the text was wrapped, a line break where the line end says something."""
+    def glue(self, before: Line, line: Line, right: float | None = None) -> str:
+        """A blank where the text was wrapped, a line break where the line end says something.
+
+        Args:
+            right: the paragraph's right edge; None for that of the lines below and above it.
+        """
         if is_row(before.text) or is_row(line.text):
             return "\n"
         if line.text[0].islower():
             return " "
         first_word = line.text.split(maxsplit=1)[0]
         letter_width = (line.right - line.left) / max(len(line.text), 1)
-        would_fit = before.right + letter_width * (len(first_word) + 1) < self._right_edge(before)
+        edge = self._right_edge(before) if right is None else right
+        would_fit = before.right + letter_width * (len(first_word) + 1) < edge
         return "\n" if would_fit else " "
 
     def _tops_column(self, line: Line) -> bool:
@@ -340,6 +374,17 @@ class ParagraphRule:
     def _right_edge(self, line: Line) -> float:
         """The right edge of the column in which `line` stands."""
         return max(other.right for other in self._lines if abs(other.left - line.left) <= 2 * line.size)
+
+
+def _differs_in_size(before: Line, line: Line) -> bool:
+    """Whether two lines are set in other sizes: by font and by the height of their words.
+
+    The font's size is that of one letter, which may be a small capital; heights alone vary with the font.
+    """
+    if abs(before.size - line.size) <= _SIZE_SHARE * line.size:
+        return False
+    heights = [median([word.height for word in one.words]) for one in (before, line) if one.words]
+    return len(heights) < 2 or abs(heights[0] - heights[1]) > _SIZE_SHARE * heights[1]
 
 
 def _falls_back(before: Line, line: Line) -> bool:
@@ -365,6 +410,10 @@ def split_groups(lines: Sequence[Line], rule: ParagraphRule) -> Iterator[list[Li
 def paragraph_text(group: Sequence[Line], rule: ParagraphRule) -> str:
     """The text of a paragraph's lines, hyphen marks left in."""
     text = group[0].text
+    small = sum(line.text[0].islower() for line in group[1:])
+    is_prose = len(group) >= _MIN_EDGE_LINES and small >= _SMALL_SHARE * len(group)
     for before, line in pairwise(group):
-        text += (" " if rule.same_row(before, line) else rule.glue(before, line)) + line.text
+        # A paragraph may go on in the next column.
+        right = max(one.right for one in group if one.left < before.right) if is_prose else None
+        text += (" " if rule.same_row(before, line) else rule.glue(before, line, right)) + line.text
     return text

@@ -155,3 +155,21 @@ def test_a_page_of_a_few_words_is_no_scan(tmp_path: Path) -> None:
     document = parse_pdf(PdfMaker().page().paragraph("Here it is.").write(tmp_path / "short.pdf"))
     assert [element.text for element in document.elements] == ["Here it is."]
     assert document.warnings == ()
+
+
+def test_a_page_number_close_to_the_text_and_a_court_s_header_are_left_out(tmp_path: Path) -> None:
+    maker = PdfMaker()
+    for number in range(1, 9):
+        maker.page()
+        maker.pdf.set_font("Helvetica", "", 10)
+        left, right = (
+            (f"{number} Opinion of the Court", "21-13199") if number % 2 else ("21-13199", "Opinion")
+        )
+        maker.pdf.text(20, 12, f"Case 21-13199 Filed 5 January, page {number} of 8")
+        maker.pdf.text(20, 18, f"{left} {right}" if number % 2 else f"{left} {right} of the Court {number}")
+        maker.pdf.set_y(30)
+        maker.paragraph(f"{PROSE} " * number)
+        maker.pdf.text(100, maker.pdf.get_y() - 1, str(number + 40))
+    text = "\n".join(element.text for element in parse_pdf(maker.write(tmp_path / "a.pdf")).elements)
+    assert (text.count("Opinion of the Court"), text.count("Filed")) == (2, 1)
+    assert not any(str(number + 40) in text for number in range(1, 9))

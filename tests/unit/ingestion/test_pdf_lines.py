@@ -8,6 +8,7 @@ import pytest
 from fpdf import FPDF
 
 from shared.documents.models import Element
+from shared.ingestion.parsers.pdf import parse_pdf
 from shared.ingestion.parsers.pdf_content import HYPHEN_MARK, TextLine, Word
 from shared.ingestion.parsers.pdf_lines import (
     HyphenRule,
@@ -222,3 +223,41 @@ def test_a_line_far_to_the_left_of_a_cell_is_no_part_of_it() -> None:
     assert groups(*cells) == [cell.text for cell in cells]
     title = [line("KESTREL", 700, left=240, right=310), line("a title that is centred below it", 688)]
     assert groups(*title) == ["KESTREL a title that is centred below it"]
+
+
+def test_wider_text_elsewhere_on_the_page_breaks_no_prose() -> None:
+    prose = [
+        line("Of every thousand parcels,", 100, right=185),
+        line("962 came on time, three fewer", 88, right=200),
+        line("than a year ago; complaints", 76, right=185),
+        line("rose by a tenth.", 64, right=120),
+    ]
+    wide = line("Below runs a line over the whole page, from the left to the right.", 20, right=500)
+    rule = ParagraphRule([*prose, wide])
+    assert "\n" not in paragraph_text(prose, rule)
+
+
+def test_small_capitals_in_the_middle_of_a_line_part_no_paragraph(tmp_path: Path) -> None:
+    pdf = FPDF(unit="pt")
+    pdf.add_page()
+    pdf.set_font("Times", size=10)
+    pdf.text(50, 100, "In this paper we present Program-Guided Fact Checking and a")
+    pdf.text(50, 112, "model that we call P")
+    left = 50 + pdf.get_string_width("model that we call P")
+    pdf.set_font("Times", size=8)
+    pdf.text(left, 112, "ROGRAM FACT CHECKING WITH CAPITALS")
+    left += pdf.get_string_width("ROGRAM FACT CHECKING WITH CAPITALS ")
+    pdf.set_font("Times", size=10)
+    pdf.text(left, 112, "in all of the")
+    pdf.text(50, 124, "sections that follow.")
+    pdf.output(str(tmp_path / "a.pdf"))
+    assert len(parse_pdf(tmp_path / "a.pdf").elements) == 1
+
+
+def test_a_raised_number_parts_no_line() -> None:
+    texts = [("systems.", 50, 90, 100, 86), ("6", 91, 94, 99, 92), ("It also updates", 96, 180, 100, 86)]
+    lines = [
+        TextLine((Word(text, left, bottom, right, top),), float(top - bottom), is_bold=False)
+        for text, left, right, top, bottom in texts
+    ]
+    assert [one.text for one in page_lines(lines, 1)] == ["systems. 6 It also updates"]
