@@ -5,6 +5,7 @@ The model is not asked: a probe every few seconds would cost money, and a run sa
 
 import asyncio
 import time
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
 
 from fastapi import APIRouter, Request, Response
@@ -58,12 +59,15 @@ _LAST = _Check()
     ),
 )
 async def get_readiness(req: Request) -> Response:
-    """200 when search, storage and tables answer, else 503; who is signed in learns which, as of now."""
+    """Return 200 when search, storage and tables answer, else 503; signed-in people see what fails."""
     from functions.http.models import ReadinessView
 
     is_known = await _is_known(req)
     failed = await (_checked() if is_known else _failed())
-    view = ReadinessView(status="unavailable" if failed else "ok", failed=failed if is_known else {})
+    # A tool that fails is reported, but the app answers without it.
+    tools = await _checked_tools() if is_known else {}
+    shown = failed | tools if is_known else {}
+    view = ReadinessView(status="unavailable" if failed else "ok", failed=shown)
     return json_response(view, 503 if failed else 200)
 
 
@@ -94,6 +98,17 @@ async def _checked() -> dict[str, str]:
         "storage": services.blobs.properties(DOCUMENTS, "readiness-probe"),
         "tables": services.runs.get("readiness-probe"),
     }
+    return await _failures(checks)
+
+
+async def _checked_tools() -> dict[str, str]:
+    """Return the enabled tools whose service does not answer, with an error code."""
+    from shared.wiring import get_services
+
+    return await _failures({name: client.check() for name, client in get_services().tool_clients.items()})
+
+
+async def _failures(checks: Mapping[str, Awaitable[object]]) -> dict[str, str]:
     results = await asyncio.gather(
         *(asyncio.wait_for(check, _READY_TIMEOUT_S) for check in checks.values()), return_exceptions=True
     )

@@ -3,6 +3,7 @@
 Each stands between two marks in its page.
 """
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -12,7 +13,9 @@ from pydantic_core import PydanticUndefined
 import shared.runs.event_log
 import shared.runs.events  # noqa: F401  # they define errors, too
 from shared.platform.errors import GroundworkError
-from shared.platform.settings import SettingsGroup, setting_groups
+from shared.platform.settings import SettingsGroup
+from shared.tools.base import Tool
+from shared.tools.registry import TOOLS, all_setting_groups
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 BEGIN, END = "<!-- begin: made by `make docs` -->", "<!-- end -->"
@@ -21,7 +24,7 @@ BEGIN, END = "<!-- begin: made by `make docs` -->", "<!-- end -->"
 def render_settings() -> str:
     """Return a heading for each group, and a line for each setting: name, default, example, purpose."""
     lines = []
-    for group in setting_groups().values():
+    for group in all_setting_groups().values():
         lines += ["", f"### {_title(group)}", ""]
         lines += [_line(str(field.alias), field) for field in group.model_fields.values()]
     return "\n".join(lines[1:])
@@ -39,9 +42,31 @@ def render_errors() -> str:
     return "\n".join(lines)
 
 
+def render_tools() -> str:
+    """Return a section for each tool: what it returns, and its parameters."""
+    return "\n\n".join(_tool(tool) for tool in TOOLS.values())
+
+
+def _tool(tool: type[Tool]) -> str:
+    schema = tool.parameters.plain_schema()
+    required = schema.get("required", ())
+    optional = "Optional. " if tool.is_optional else ""
+    lines = [f"### `{tool.name}`", "", f"{optional}{tool.documentation}", ""]
+    for name, parameter in schema["properties"].items():
+        values = ", ".join(f"`{value}`" for value in parameter.get("enum", ()))
+        default = f"default `{json.dumps(parameter['default'])}`" if "default" in parameter else "optional"
+        facts = f"{values or parameter['type']}; {'required' if name in required else default}"
+        text = f": {parameter['description']}" if "description" in parameter else ""
+        if name == "filters":
+            text = ": [fields and values](#filters)"
+        lines.append(f"- `{name}` ({facts}){text}")
+    return "\n".join(lines)
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "settings.md": render_settings,
     "events-and-errors.md": render_errors,
+    "extend.md": render_tools,
 }
 
 

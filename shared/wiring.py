@@ -46,9 +46,7 @@ if TYPE_CHECKING:
     from shared.teams.inbox import ChannelInbox
     from shared.teams.outbox import BotOutbox
     from shared.teams.store import BotTurnStore
-    from shared.tools.base import Tool
-    from shared.tools.github_api import GithubApi
-    from shared.tools.python_sandbox import PythonSandbox
+    from shared.tools.base import Tool, ToolClient
     from shared.tools.web_search import WebSearch
 
 
@@ -86,8 +84,7 @@ class Services:
     bot_outbox: BotOutbox | None = None
     bot_files: ChannelFiles | None = None
     bot_turns: BotTurnStore | None = None
-    sandbox: PythonSandbox | None = None  # None = no Python is run
-    github: GithubApi | None = None  # None = no repository is read
+    tool_clients: Mapping[str, ToolClient] = field(default_factory=dict)  # of enabled tools, by name
     sharepoint: SharePointClient | None = None  # None, as the next: no library is synchronised
     libraries: LibraryStore | None = None
     other_models: Callable[[str], ChatModel] | None = None  # by the name of their deployment
@@ -167,7 +164,6 @@ class Connections:
         from shared.tables.postgres import database_token
         from shared.teams.files import bot_token
         from shared.teams.tokens import connect_bot
-        from shared.tools.github_api import connect_github
         from shared.tools.web_search import connect_web_search
 
         self._settings = settings
@@ -181,7 +177,6 @@ class Connections:
         self.docling = connect_docling(settings)
         self.web_search = connect_web_search(settings)
         self.web_pages = connect_web_pages()
-        self.github = connect_github(settings)
         self.graph = connect_graph()
         self.graph_token = graph_token(settings, self.credentials)
         self.database_token = database_token(self.credentials)
@@ -201,7 +196,7 @@ class Connections:
         """End whatever was opened. The identity last: the others may still ask it for a token."""
         connections: tuple[Closable, ...] = (
             *(self.blobs, self.queues, self.tables, self.model, self.search_admin),
-            *(self.document_intelligence, self.docling, self.web_search, self.web_pages, self.github),
+            *(self.document_intelligence, self.docling, self.web_search, self.web_pages),
             *(self.graph, self.bot),
             *self._indexes.values(),
             self.credentials,
@@ -369,20 +364,20 @@ def _indexes(to: Connections, settings: Settings) -> tuple[SearchIndex, SearchIn
 
 def _add_tools(services: Services, to: Connections) -> None:
     from shared.platform.web_pages import WebPages
-    from shared.tools.github_api import GithubApi
-    from shared.tools.python_sandbox import PythonSandbox
     from shared.tools.web_search import BraveWebSearch, SearxngWebSearch
 
-    settings, enabled = services.settings, services.settings.answering.enabled_tools
+    settings = services.settings
     services.web_pages = WebPages(to.web_pages)
     if url := settings.web_search.url:
         kind = BraveWebSearch if settings.web_search.engine == "brave" else SearxngWebSearch
         services.web_search = kind(to.web_search, url)
-    if "github" in enabled and (repositories := settings.github.repositories):
-        services.github = GithubApi(to.github, settings.github.api_url, repositories)
-    if "python" in enabled:
-        services.sandbox = PythonSandbox()
-        services.closers = (*services.closers, services.sandbox.close)
+    if settings.answering.enabled_tools:
+        from shared.tools.registry import enabled_tools
+
+        made = ((tool.name, tool.connect(settings)) for tool in enabled_tools(settings))
+        clients = {name: client for name, client in made if client is not None}
+        services.tool_clients = clients
+        services.closers = (*services.closers, *(client.close for client in clients.values()))
 
 
 def _add_channels(services: Services, to: Connections) -> None:

@@ -57,8 +57,8 @@ from shared.runs.models import RunAnswer, WritingFacts
 from shared.runs.step_time import StepTime
 from shared.subagents.results import call_result
 from shared.tools.ask_user import AskUserParameters
-from shared.tools.outside import OUTSIDE_TOOLS, WEB_TOOLS, Outside, outside_of
-from shared.tools.registry import tool_definition
+from shared.tools.outside import WEB_TOOLS, Outside, outside_of
+from shared.tools.registry import OUTSIDE_TOOLS, tool_definition
 from shared.tools.semantic_search import SemanticSearch
 from shared.tools.tool_calls import PlannedCall, plan_calls, signature
 from shared.tools.workspace_tools import reads_files

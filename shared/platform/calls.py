@@ -124,12 +124,6 @@ WEB_SEARCH = Dependency(
     "search.formats.",
 )
 
-GITHUB = Dependency(
-    "GitHub",
-    "GITHUB_API_URL",
-    "Check GITHUB_TOKEN: it needs to read contents, issues and pull requests of GITHUB_REPOSITORIES.",
-)
-
 DATABASE = Dependency(
     "the database",
     "DATABASES",

@@ -6,9 +6,9 @@ infra/bicep deploys. Longer than usual because it is one table.
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
-from typing import Annotated, Literal, Self, cast
+from typing import Annotated, Literal, Self, TypeVar, cast
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -22,40 +22,17 @@ from shared.platform.listed_people import ListedPerson, listed_people
 
 AUTO = "auto"
 SUBAGENT_TOOLS = ("retrieve_documents", "query_metadata", "web_search")
-OPTIONAL_TOOLS = ("python", "file_read", "file_write", "github", "web_search", "web_fetch")
-_UNAVAILABLE_TOOLS = {
-    "git": "a client whose connections can be checked against private networks",
-    "powershell": "a pool of remote sessions, because no shell runs next to the app",
-}
 _MIN_LETTERS = 10  # different ones; 32 random hexadecimal digits have 14 on average
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _HEADER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,63}")
 _HEADER = re.compile(r"\s*[A-Za-z0-9][A-Za-z0-9_-]{0,99}\s*=[\x20-\x2b\x2d-\x7e]*")
 _HOST = re.compile(r"\.?[\w-]+(\.[\w-]+)*(:\d{1,5})?")
-_REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}/(?!\.{1,2}$)[A-Za-z0-9._-]{1,100}")
 _GUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
 def listed(text: str) -> tuple[str, ...]:
     """The items of a comma-separated list."""
     return tuple(item for part in text.split(",") if (item := part.strip()))
-
-
-def _optional_tools(text: str) -> str:
-    """Refuses tools that there are not; of those that are often asked for it says what they would need."""
-    for name in listed(text):
-        if name in _UNAVAILABLE_TOOLS:
-            raise ValueError(f"{name} is not available: it would need {_UNAVAILABLE_TOOLS[name]}")
-        if name not in OPTIONAL_TOOLS:
-            raise ValueError(f"there is no tool {name!r}, only {', '.join(OPTIONAL_TOOLS)}")
-    return text
-
-
-def _repositories(text: str) -> str:
-    for name in listed(text):
-        if not _REPOSITORY.fullmatch(name):
-            raise ValueError(f"{name!r} is not owner/name")
-    return text
 
 
 def _known_timezone(name: str) -> str:
@@ -87,7 +64,7 @@ def _is_http(address: str) -> bool:
     return names_host and "@" not in parts.netloc and not parts.query and not parts.fragment
 
 
-def _is_encrypted(address: str) -> bool:
+def is_encrypted(address: str) -> bool:
     """Whether it is https, or http on this machine."""
     parts = urlsplit(address)
     return parts.scheme == "https" or parts.hostname in _LOOPBACK
@@ -105,14 +82,14 @@ def _checked(is_right: Callable[[str], object], complaint: str) -> AfterValidato
 
 
 _HttpUrl = Annotated[str, _checked(_is_http, "not an http address")]
-_SafeUrl = Annotated[_HttpUrl, _checked(_is_encrypted, "not an https address")]
+SafeUrl = Annotated[_HttpUrl, _checked(is_encrypted, "not an https address")]
 _Origin = Annotated[
-    _SafeUrl, _checked(lambda url: urlsplit(url).path in ("", "/"), "not an https address without a path")
+    SafeUrl, _checked(lambda url: urlsplit(url).path in ("", "/"), "not an https address without a path")
 ]
 _Addresses = Annotated[
     str,
     _checked(
-        lambda text: all(_is_http(address) and _is_encrypted(address) for address in listed(text)),
+        lambda text: all(_is_http(address) and is_encrypted(address) for address in listed(text)),
         "not a list of https addresses",
     ),
 ]
@@ -125,7 +102,7 @@ _Hosts = Annotated[
 ]
 _Secret = Annotated[str, _checked(lambda secret: len(set(secret)) >= _MIN_LETTERS, "too easy to guess")]
 _HeaderName = Annotated[str, _checked(_HEADER_NAME.fullmatch, "not the name of a header")]
-_HeaderValue = Annotated[str, _checked(str.isprintable, "has characters that no header may hold")]
+HeaderValue = Annotated[str, _checked(str.isprintable, "has characters that no header may hold")]
 _Headers = Annotated[
     str,
     _checked(lambda text: all(map(_HEADER.fullmatch, filter(None, text.split(",")))), "not name=value pairs"),
@@ -149,6 +126,9 @@ class SettingsGroup(BaseModel):
         hide_input_in_errors=True,  # a value could be a key
         alias_generator=prefixed(""),
     )
+
+
+Group = TypeVar("Group", bound=SettingsGroup)
 
 
 class SearchSettings(SettingsGroup, alias_generator=prefixed("AZURE_SEARCH_")):
@@ -475,7 +455,7 @@ class IngestionSettings(SettingsGroup):
                 raise ValueError(f"{name} is missing: the address of the parser service.")
         address, key = self.document_intelligence_endpoint or "", self.document_intelligence_key
         if "document_intelligence" in services and not (
-            _is_encrypted(address) and (key or address.startswith("https"))
+            is_encrypted(address) and (key or address.startswith("https"))
         ):
             raise ValueError(
                 "DOCUMENT_INTELLIGENCE_ENDPOINT must be https: a key or token goes with each request. On "
@@ -560,10 +540,10 @@ class AnsweringSettings(SettingsGroup):
         description="Folder of agents (`NAME.agent.md`), absolute or below the app's; none need be there.",
         examples=["samples/agents"],
     )
-    agent_tools: Annotated[str, AfterValidator(_optional_tools)] = Field(
+    agent_tools: str = Field(
         default="",
-        description="Tools that are off by default, for questions and for agents that name them: "
-        f"{', '.join(OPTIONAL_TOOLS)}.",
+        description="[Optional tools](extend.md#the-tools) for questions, and for agents that name them; "
+        "comma separated.",
         examples=["python,file_read,file_write"],
     )
     max_question_chars: int = Field(default=8000, gt=0, description="A longer question is refused (413).")
@@ -829,7 +809,7 @@ TIGHT_BUDGETS: Mapping[str, float] = {
 class WebSearchSettings(SettingsGroup, alias_generator=prefixed("WEB_SEARCH_")):
     """Web search."""
 
-    url: _SafeUrl | None = Field(
+    url: SafeUrl | None = Field(
         default=None,
         description="API of the search engine; unset = no web search.",
         examples=["https://NAME/search"],
@@ -838,7 +818,7 @@ class WebSearchSettings(SettingsGroup, alias_generator=prefixed("WEB_SEARCH_")):
         default="searxng",
         description="Whose API it speaks; `brave` has its own header for the key.",
     )
-    key: _HeaderValue | None = Field(
+    key: HeaderValue | None = Field(
         default=None, description="Key of the search engine, if it needs one.", repr=False
     )
     key_header: _HeaderName = Field(
@@ -877,30 +857,6 @@ class SharePointSettings(SettingsGroup, alias_generator=prefixed("SHAREPOINT_"))
     def addresses(self) -> tuple[str, ...]:
         """SHAREPOINT_LIBRARIES as a tuple."""
         return listed(self.libraries)
-
-
-class GithubSettings(SettingsGroup, alias_generator=prefixed("GITHUB_")):
-    """GitHub."""
-
-    repository_list: Annotated[str, AfterValidator(_repositories)] = Field(
-        alias="GITHUB_REPOSITORIES",
-        default="",
-        description="Repositories that the tool github reads, for everyone; comma separated.",
-        examples=["contoso/handbook,contoso/app"],
-    )
-    token: _HeaderValue | None = Field(
-        default=None, description="Token with read access to them; unset = public ones only.", repr=False
-    )
-    api_url: _SafeUrl = Field(
-        default="https://api.github.com",
-        description="Address of GitHub's API.",
-        examples=["https://HOST/api/v3"],
-    )
-
-    @property
-    def repositories(self) -> tuple[str, ...]:
-        """GITHUB_REPOSITORIES as a tuple."""
-        return listed(self.repository_list)
 
 
 class DatabaseSettings(SettingsGroup):
@@ -1030,7 +986,7 @@ class TelemetrySettings(SettingsGroup):
 
     @model_validator(mode="after")
     def _check_headers_are_encrypted(self) -> Self:
-        if self.otlp_header_list and self.otlp_endpoint and not _is_encrypted(self.otlp_endpoint):
+        if self.otlp_header_list and self.otlp_endpoint and not is_encrypted(self.otlp_endpoint):
             raise ValueError(
                 "OTEL_EXPORTER_OTLP_ENDPOINT must be https: OTEL_EXPORTER_OTLP_HEADERS go with each request. "
                 "Example: OTEL_EXPORTER_OTLP_ENDPOINT=https://NAME/otlp"
@@ -1250,13 +1206,27 @@ class Settings(BaseModel):
     web_search: WebSearchSettings
     web_pages: WebPageSettings
     sharepoint: SharePointSettings
-    github: GithubSettings
     databases: DatabaseSettings
     limits: LimitSettings
     telemetry: TelemetrySettings
     bot: BotSettings
     identity: IdentitySettings
     host: HostSettings
+    variables: Mapping[str, object] = Field(default_factory=dict, repr=False)
+    """Other variables of the environment, in lower case: tools have settings of their own."""
+
+    def group(self, kind: type[Group]) -> Group:
+        """Return settings that are no field, such as a tool's own.
+
+        Raises:
+            ConfigurationError: one line for each missing or wrong variable.
+        """
+        names = [field.alias or "" for field in kind.model_fields.values()]
+        given = {name: self.variables[name.lower()] for name in names if name.lower() in self.variables}
+        try:
+            return kind.model_validate(given)
+        except ValidationError as invalid:
+            raise _explained(invalid, _fields_of([kind])) from None
 
     @classmethod
     def of(cls, values: Mapping[str, object] | None = None, /, **named: object) -> Self:
@@ -1271,14 +1241,17 @@ class Settings(BaseModel):
             for group, kind in setting_groups().items()
             for field in kind.model_fields.values()
         }
-        given: dict[str, dict[str, object]] = {group: {} for group in cls.model_fields}
+        given: dict[str, dict[str, object]] = {group: {} for group in setting_groups()}
+        others = {name.lower() for name in _fields_of(SettingsGroup.__subclasses__())} - places.keys()
         lowered = {name.lower(): value for name, value in {**(values or {}), **named}.items()}
         if lowered.get("budget_preset") == "tight":
             lowered = {name.lower(): value for name, value in TIGHT_BUDGETS.items()} | lowered
+        variables = {name: value for name, value in lowered.items() if name in others}
         for name, value in lowered.items():
-            group, variable = places[name]
-            given[group][variable] = value
-        return cls.model_validate(given)
+            if name not in others:
+                group, variable = places[name]
+                given[group][variable] = value
+        return cls.model_validate({**given, "variables": variables})
 
     def changed(self, **named: object) -> Self:
         """These settings with others in place of some, by the variables' names, in any case."""
@@ -1287,7 +1260,7 @@ class Settings(BaseModel):
             for group, kind in setting_groups().items()
             for field, info in kind.model_fields.items()
         }
-        return self.of({**values, **{name.lower(): value for name, value in named.items()}})
+        return self.of({**values, **self.variables, **{name.lower(): value for name, value in named.items()}})
 
     @model_validator(mode="after")
     def _check_combinations(self) -> Self:
@@ -1304,7 +1277,7 @@ class Settings(BaseModel):
         if self.sharepoint.addresses and not self.identity.tenants:
             raise ValueError("SHAREPOINT_LIBRARIES needs ALLOWED_TENANTS: it tells who belongs to everyone.")
         for variable, address in self._addresses_with_keys():
-            if not _is_encrypted(address):
+            if not is_encrypted(address):
                 raise ValueError(f"{variable} carries a key, so it must be https, or on this machine.")
         return self
 
@@ -1315,7 +1288,6 @@ class Settings(BaseModel):
             ("AZURE_SEARCH_ENDPOINT", self.search.endpoint, self.search.api_key),
             ("OPENAI_BASE_URL", models.openai_base_url, models.openai_api_key),
             ("AZURE_OPENAI_ENDPOINT", models.azure_openai_endpoint, models.azure_openai_api_key),
-            ("GITHUB_API_URL", self.github.api_url, self.github.token),
             ("DOCLING_ENDPOINT", ingestion.docling_endpoint, ingestion.docling_api_key),
             ("TABLES_ENDPOINT", storage.tables_endpoint, storage.tables_key),
         ):
@@ -1348,17 +1320,23 @@ class Settings(BaseModel):
         yield reserve, ("MAX_TOTAL_LATENCY_MS", budgets.max_total_latency_ms)
 
 
-def setting_fields() -> dict[str, FieldInfo]:
-    """Each setting's field by its environment variable."""
+def setting_groups() -> dict[str, type[SettingsGroup]]:
+    """Return each group by its name in `Settings`; tools have more (`shared.tools.registry`)."""
+    fields = {name: field.annotation for name, field in Settings.model_fields.items()}
     return {
-        field.alias or "": field for kind in setting_groups().values() for field in kind.model_fields.values()
+        name: kind
+        for name, kind in fields.items()
+        if isinstance(kind, type) and issubclass(kind, SettingsGroup)
     }
 
 
-def setting_groups() -> dict[str, type[SettingsGroup]]:
-    """Each group by its name in `Settings`."""
-    fields = Settings.model_fields.items()
-    return {name: cast("type[SettingsGroup]", field.annotation) for name, field in fields}
+def setting_fields() -> dict[str, FieldInfo]:
+    """Return each setting's field by its environment variable."""
+    return _fields_of(setting_groups().values())
+
+
+def _fields_of(kinds: Iterable[type[SettingsGroup]]) -> dict[str, FieldInfo]:
+    return {field.alias or "": field for kind in kinds for field in kind.model_fields.values()}
 
 
 def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
@@ -1367,20 +1345,26 @@ def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
     Raises:
         ConfigurationError: one line for each missing or wrong variable: its name, purpose and an example.
     """
-    names = {variable.lower() for variable in setting_fields()}
-    values = {name: value for name, value in environment.items() if name.lower() in names and value}
+    fields = setting_fields()
+    names = {variable.lower() for variable in fields}
+    given = {name: value for name, value in environment.items() if value}
+    values = {name: value for name, value in given.items() if name.lower() in names}
+    others = {name.lower(): value for name, value in given.items() if name.lower() not in names}
     try:
-        return Settings.of(values)
+        return Settings.of(values).model_copy(update={"variables": others})
     except ValidationError as invalid:
-        lines = [
-            _explain(error["loc"], error["msg"].removeprefix("Value error, ")) for error in invalid.errors()
-        ]
-        raise ConfigurationError("\n".join(lines)) from None
+        raise _explained(invalid, fields) from None
 
 
-def _explain(location: tuple[int | str, ...], message: str) -> str:
-    """What is wrong with one variable: its name, its purpose, an example."""
-    for variable, field in setting_fields().items():
+def _explained(invalid: ValidationError, fields: Mapping[str, FieldInfo]) -> ConfigurationError:
+    errors = invalid.errors()
+    lines = [_explain(error["loc"], error["msg"].removeprefix("Value error, "), fields) for error in errors]
+    return ConfigurationError("\n".join(lines))
+
+
+def _explain(location: tuple[int | str, ...], message: str, fields: Mapping[str, FieldInfo]) -> str:
+    """Say what is wrong with one variable: its name, its purpose, an example."""
+    for variable, field in fields.items():
         if location and location[-1] == variable:
             given = field.examples[0] if field.examples else field.default
             example = str(given).lower() if isinstance(given, bool) else given

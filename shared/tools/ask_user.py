@@ -27,6 +27,9 @@ class AskUser(Tool):
         "in ways that lead to different answers, and no search can tell which is meant."
     )
     parameters = AskUserParameters
+    documentation = "Ends the turn; the person's next message answers."
+    example = '{"question": "Which one?"}'
+    reads_documents = False
     waits_for_user = True
 
     async def _run(self, arguments: AskUserParameters) -> ToolResult:

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
@@ -12,10 +12,14 @@ from pydantic_core import core_schema
 from shared.evidence.models import TableResult, WebPage
 from shared.platform.errors import DefectError, GroundworkError, InvalidQueryError
 from shared.platform.language_models.models import ToolDefinition
+from shared.platform.settings import Settings, SettingsGroup
 from shared.platform.telemetry import get_logger, log_scope
 from shared.platform.tracing import span
 from shared.retrieval.models import DocumentRecord, Hit
 from shared.tools.models import WebHit
+
+if TYPE_CHECKING:
+    from shared.tools.binding import Binding  # which imports this module
 
 ToolResult = dict[str, Any]
 """`{"success": true, …}` or `{"success": false, "error", "type", "hints"}` (contracts.md, section 2)."""
@@ -71,14 +75,46 @@ class Parameters(BaseModel):
         return schema
 
 
+class ToolClient(Protocol):
+    """A tool's connection to a service. It opens on its first call."""
+
+    async def check(self) -> None:
+        """Raise `GroundworkError` unless the service answers."""
+
+    async def close(self) -> None:
+        """Close the connection."""
+
+
 class Tool(ABC):
     """One capability of an agent."""
 
     name: ClassVar[str]
     description: ClassVar[str]
     parameters: ClassVar[type[Parameters]]
+    documentation: ClassVar[str]
+    """What it returns, for docs/extend.md, which is generated."""
+    example: ClassVar[str]
+    """Valid arguments, as JSON."""
+    settings: ClassVar[type[SettingsGroup] | None] = None
+    """Settings of its own, read with `Settings.group`."""
+    is_optional: ClassVar[bool] = False
+    """Whether it is off until AGENT_TOOLS names it."""
+    reads_documents: ClassVar[bool] = True
+    """Whether its results depend on documents: then tests/e2e/access/tools.py needs a probe of it."""
+    sends_outside: ClassVar[bool] = False
+    """Whether its arguments leave the organisation."""
     waits_for_user: ClassVar[bool] = False
     """Whether an agent's turn ends with this tool: the person's next message answers it."""
+
+    @classmethod
+    def connect(cls, settings: Settings) -> "ToolClient | None":
+        """Return the tool's own connection, which all calls of a process share; None if it has none."""
+        return None
+
+    @classmethod
+    def bind(cls, binding: "Binding") -> Self:
+        """Return the tool for one user."""
+        return cls()
 
     @property
     def parameters_schema(self) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The tools that answer from the metadata of documents: list, find, count and get them."""
 
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import Field
 
@@ -10,6 +10,7 @@ from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.filters import DOCUMENT_FIELDS
 from shared.retrieval.models import DocumentRecord
 from shared.tools.base import Found, Parameters, Query, Tool, ToolResult, filters_described
+from shared.tools.binding import Binding
 
 
 @dataclass(frozen=True)
@@ -18,6 +19,10 @@ class DocumentTool(Tool):
 
     documents: DocumentSearch
     found: Found = field(default_factory=Found)
+
+    @classmethod
+    def bind(cls, binding: Binding) -> Self:
+        return cls(DocumentSearch(binding.documents), binding.found)
 
 
 DocumentFilters = Annotated[
@@ -47,6 +52,8 @@ class Facets(DocumentTool):
         "Count documents by type, department, language, tag and project. Shows what values a filter can have."
     )
     parameters = FacetsParameters
+    documentation = "`facets`: values of each field with counts; `document_count`."
+    example = "{}"
 
     async def _run(self, arguments: FacetsParameters) -> ToolResult:
         fields = tuple(dict.fromkeys(arguments.fields))
@@ -75,6 +82,8 @@ class GetDocument(DocumentTool):
     name = "rag_get_document"
     description = "Get a document's title, summary, page count and other attributes."
     parameters = GetDocumentParameters
+    documentation = "`document` with all metadata, never its access list."
+    example = '{"doc_id": "manual"}'
 
     async def _run(self, arguments: GetDocumentParameters) -> ToolResult:
         record = await self.documents.get(arguments.doc_id)
@@ -109,6 +118,8 @@ class MetadataSearch(DocumentTool):
         "For questions on documents themselves; for what they say, search passages."
     )
     parameters = MetadataSearchParameters
+    documentation = "Documents whose metadata matches; best first."
+    example = '{"query": "pump"}'
 
     async def _run(self, arguments: MetadataSearchParameters) -> ToolResult:
         found = await self.documents.find(arguments.query, arguments.filters, arguments.limit)
@@ -134,6 +145,11 @@ class ListDocuments(DocumentTool):
     name = "rag_list_documents"
     description = "List documents, newest first unless sorted otherwise, narrowed by filters."
     parameters = ListDocumentsParameters
+    documentation = (
+        "`documents` with `doc_id`, `filename`, `title`, `document_type`, `upload_date`, `document_date`, "
+        "`summary_brief`; `count`."
+    )
+    example = "{}"
 
     async def _run(self, arguments: ListDocumentsParameters) -> ToolResult:
         found = await self.documents.list_documents(

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Self
 
 from pydantic import Field
 
@@ -17,6 +18,7 @@ from shared.platform.errors import BadDocumentError, ConfigurationError, Depende
 from shared.platform.web_addresses import MAX_URL_CHARS, host_of
 from shared.platform.web_pages import FetchedPage, WebPages
 from shared.tools.base import Found, Parameters, Tool, ToolResult
+from shared.tools.binding import Binding
 from shared.tools.outside import Outside
 
 _READ_TIMEOUT_S = 20.0  # also for a start of the process on a loaded machine
@@ -50,6 +52,22 @@ class FetchPage(Tool):
         "document, with its doc_id, and say that it is from the web."
     )
     parameters = FetchPageParameters
+    documentation = (
+        "A public page that the person named or a search of this run found, or of `WEB_FETCH_HOSTS`: "
+        "`doc_id`, `final_url`, `title`, `text`, `published_at`, `fetched_at`, `sha256`, `content_type`, "
+        "`truncated`. Its text is kept with the run and proves quotations."
+    )
+    example = '{"url": "https://example.org/"}'
+    is_optional = True
+    reads_documents = False
+    sends_outside = True
+
+    @classmethod
+    def bind(cls, binding: Binding) -> Self:
+        services = binding.services
+        memory_mb, whose = services.settings.host.instance_memory_mb, binding.user.user_id
+        pages = services.web_pages if binding.is_enabled(cls.name) else None
+        return cls(pages, binding.outside, memory_mb, whose, binding.found)
 
     async def _run(self, arguments: FetchPageParameters) -> ToolResult:
         if self.pages is None:

@@ -6,50 +6,85 @@ one. What comes back is a stranger's: its size is bounded here, and the tool bou
 Source: docs.github.com, REST API version 2022-11-28.
 """
 
-# For annotations alone: the start of the app need not build every model.
-from __future__ import annotations
-
 import asyncio
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any
 from urllib.parse import quote
 
-from shared.platform.calls import GITHUB as SERVICE
-from shared.platform.calls import Deadline, call_span, call_within, error_of_status
-from shared.platform.connections import Connection
+from pydantic import AfterValidator, Field
+
+from shared.platform.calls import Deadline, Dependency, call_span, call_within, error_of_status
 from shared.platform.errors import DocumentNotFoundError, InvalidQueryError, RateLimitError
 from shared.platform.http_client import connect_http, http_errors, not_understood, read_bounded
 from shared.platform.language_models.models import CallLimits
-from shared.platform.settings import Settings
-
-if TYPE_CHECKING:
-    from aiohttp import ClientSession
+from shared.platform.settings import HeaderValue, SafeUrl, SettingsGroup, listed, prefixed
 
 _CONNECT_TIMEOUT_S = 5
+_CHECK_TIMEOUT_S = 3
 MAX_ANSWER_BYTES = 4_000_000  # a file of 1 MB, which the API sends at most, in base64 and JSON
 MAX_PATH_CHARS = 500
 _TEXT_MATCHES = "application/vnd.github.text-match+json"  # else what a search shows of a file is its name
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f]")
+_REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}/(?!\.{1,2}$)[A-Za-z0-9._-]{1,100}")
+
+SERVICE = Dependency(
+    "GitHub",
+    "GITHUB_API_URL",
+    "Check GITHUB_TOKEN: it needs to read contents, issues and pull requests of GITHUB_REPOSITORIES.",
+)
 
 
-def connect_github(settings: Settings) -> Connection[ClientSession]:
-    """The HTTP session; it is made, and aiohttp imported, on first use."""
-    headers = {"X-GitHub-Api-Version": "2022-11-28", "User-Agent": "groundwork", "Accept": _TEXT_MATCHES}
-    if token := settings.github.token:
-        headers["Authorization"] = f"Bearer {token}"
-    return connect_http(_CONNECT_TIMEOUT_S, headers)
+def _checked_repositories(text: str) -> str:
+    for name in listed(text):
+        if not _REPOSITORY.fullmatch(name):
+            raise ValueError(f"{name!r} is not owner/name")
+    return text
+
+
+class GithubSettings(SettingsGroup, alias_generator=prefixed("GITHUB_")):
+    """GitHub."""
+
+    repository_list: Annotated[str, AfterValidator(_checked_repositories)] = Field(
+        alias="GITHUB_REPOSITORIES",
+        default="",
+        description="Repositories that the tool github reads, for everyone; comma separated.",
+        examples=["contoso/handbook,contoso/app"],
+    )
+    token: HeaderValue | None = Field(
+        default=None, description="Token with read access to them; unset = public ones only.", repr=False
+    )
+    api_url: SafeUrl = Field(
+        default="https://api.github.com",
+        description="Address of GitHub's API.",
+        examples=["https://HOST/api/v3"],
+    )
+
+    @property
+    def repositories(self) -> tuple[str, ...]:
+        """GITHUB_REPOSITORIES as a tuple."""
+        return listed(self.repository_list)
 
 
 class GithubApi:
-    """The repositories of a list."""
+    """The repositories of GITHUB_REPOSITORIES."""
 
-    def __init__(self, connection: Connection[ClientSession], url: str, repositories: Sequence[str]) -> None:
-        """`url` is that of the API, such as https://api.github.com; `repositories`: owner/name each."""
-        self._connection = connection
-        self._url = url.rstrip("/")
-        self._repositories = {name.casefold(): name for name in repositories}
+    def __init__(self, settings: GithubSettings) -> None:
+        headers = {"X-GitHub-Api-Version": "2022-11-28", "User-Agent": "groundwork", "Accept": _TEXT_MATCHES}
+        if settings.token:
+            headers["Authorization"] = f"Bearer {settings.token}"
+        self._connection = connect_http(_CONNECT_TIMEOUT_S, headers)  # opened on first use
+        self._url = settings.api_url.rstrip("/")
+        self._repositories = {name.casefold(): name for name in settings.repositories}
+
+    async def check(self) -> None:
+        """Read the first repository's description."""
+        name = next(iter(self._repositories.values()))
+        await self.get(("repos", *name.split("/")), {}, CallLimits(timeout_s=_CHECK_TIMEOUT_S, max_retries=0))
+
+    async def close(self) -> None:
+        await self._connection.close()
 
     def repository(self, name: str) -> str:
         """The repository as the list writes it.

@@ -14,8 +14,6 @@ from shared.platform.web_addresses import host_of, page_address, page_addresses,
 from shared.retrieval.models import DocumentRecord
 
 WEB_TOOLS = ("web_search", "web_fetch")
-OUTSIDE_TOOLS = (*WEB_TOOLS, "github")
-"""What they are asked leaves the organisation; their results are known outside already."""
 
 _RUN_WORDS = 5  # fewer stand by chance in texts on the same subject (unmeasured)
 _WORD = re.compile(r"\w+")

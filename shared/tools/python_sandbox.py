@@ -86,6 +86,10 @@ class PythonSandbox:
             raise GroundworkError("The program ended its worker.", "Do less at once.") from None
         return PythonRun(result=as_json(value), stdout=said.output)
 
+    async def check(self) -> None:
+        """Start a worker, and let it calculate."""
+        await self.run("1 + 1", {})
+
     async def close(self) -> None:
         """End the workers."""
         pool, self._pool = self._pool, None

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from html import escape
-from typing import Literal
+from typing import Literal, Self
 
 from pydantic import Field
 
@@ -10,6 +10,7 @@ from shared.platform.language_models.models import CallLimits, ChatModel, Prompt
 from shared.platform.prompts import element, load
 from shared.retrieval.models import QueryRewrite
 from shared.tools.base import Parameters, Query, Tool, ToolResult
+from shared.tools.binding import Binding
 
 _MAX_PHRASINGS = 4  # each is five searches
 _MAX_PHRASING_CHARS = 400
@@ -45,6 +46,14 @@ class RewriteQuery(Tool):
         "Search each of them when the first search found little."
     )
     parameters = QueryRewriteParameters
+    documentation = "The model's `standalone_question` and 1-4 `search_queries`."
+    example = '{"question": "And its weight?"}'
+    reads_documents = False
+
+    @classmethod
+    def bind(cls, binding: Binding) -> Self:
+        timeout_s = binding.services.settings.answering.plan_timeout_s
+        return cls(binding.services.chat_model, CallLimits(timeout_s=timeout_s))
 
     async def _run(self, arguments: QueryRewriteParameters) -> ToolResult:
         earlier = [_conversation(arguments.history)] if arguments.history else []

@@ -1,6 +1,7 @@
 """The tool `read_pages`: the pages of a document, as they stand."""
 
 from dataclasses import dataclass, field
+from typing import Self
 
 from pydantic import Field
 
@@ -8,6 +9,7 @@ from shared.evidence.document_prompt import unreadable
 from shared.retrieval.blocks import DocumentBlocks
 from shared.retrieval.documents import DocumentSearch
 from shared.tools.base import Found, Parameters, Tool, ToolResult
+from shared.tools.binding import Binding
 from shared.tools.semantic_search import search_results
 
 MAX_PAGES = 10  # of one call
@@ -35,6 +37,12 @@ class ReadPages(Tool):
         "whole. A document without pages is one page."
     )
     parameters = ReadPagesParameters
+    documentation = "Up to ten pages of a document in reading order; the same `results`."
+    example = '{"doc_id": "manual"}'
+
+    @classmethod
+    def bind(cls, binding: Binding) -> Self:
+        return cls(DocumentBlocks(binding.blocks), DocumentSearch(binding.documents), binding.found)
 
     async def _run(self, arguments: ReadPagesParameters) -> ToolResult:
         last = min(max(arguments.last, arguments.first), arguments.first + MAX_PAGES - 1)

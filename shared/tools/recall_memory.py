@@ -1,11 +1,13 @@
 """The tool `recall_memory`: what the user asked in earlier conversations, and what was answered."""
 
 from dataclasses import dataclass
+from typing import Self
 
 from pydantic import Field
 
 from shared.conversations.memory import MemorySearch
 from shared.tools.base import Parameters, Tool, ToolResult
+from shared.tools.binding import Binding
 
 
 class RecallMemoryParameters(Parameters):
@@ -27,6 +29,12 @@ class RecallMemory(Tool):
         "the documents."
     )
     parameters = RecallMemoryParameters
+    documentation = "The user's earlier questions: `memories`, `result_count`."
+    example = '{"query": "pump"}'
+
+    @classmethod
+    def bind(cls, binding: Binding) -> Self:
+        return cls(MemorySearch(binding.services, binding.user))
 
     async def _run(self, arguments: RecallMemoryParameters) -> ToolResult:
         found = await self.memories.recall(arguments.query)

@@ -3,13 +3,17 @@
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 from pydantic import Field, JsonValue
 
 from shared.platform.errors import ConfigurationError
+from shared.platform.settings import Settings
 from shared.tools.base import Parameters, Tool, ToolResult
+from shared.tools.binding import Binding
 from shared.tools.python_sandbox import PythonSandbox
 from shared.tools.workspace import Workspace
+from shared.tools.workspace_tools import FileRead
 
 MAX_CODE_CHARS = 20_000
 
@@ -52,6 +56,23 @@ class RunPython(Tool):
         "At most 2 s and 64 MB. There is no citation for it: say what was calculated from which values."
     )
     parameters = RunPythonParameters
+    documentation = (
+        "Runs a short program in a separate process without files, network or environment "
+        "([Monty](https://github.com/pydantic/monty): no generators, no third-party modules): `result`, "
+        "`stdout`, `engine`, `duration_ms`. At most 2 s, 64 MB, 20,000 bytes of output."
+    )
+    example = '{"code": "1 + 1"}'
+    is_optional = True
+    reads_documents = False
+
+    @classmethod
+    def connect(cls, settings: Settings) -> PythonSandbox:
+        return PythonSandbox()
+
+    @classmethod
+    def bind(cls, binding: Binding) -> Self:
+        sandbox = binding.client(cls.name, PythonSandbox)
+        return cls(sandbox, binding.workspace_of(FileRead.name))
 
     async def _run(self, arguments: RunPythonParameters) -> ToolResult:
         if self.sandbox is None:

@@ -1,12 +1,14 @@
 """The tool `web_search`: pages of the web, found by the search engine that is configured."""
 
 from dataclasses import dataclass, field
+from typing import Self
 
 from pydantic import Field
 
 from shared.platform.errors import ConfigurationError
 from shared.platform.language_models.models import CallLimits
 from shared.tools.base import Found, Parameters, Tool, ToolResult
+from shared.tools.binding import Binding
 from shared.tools.outside import Outside
 from shared.tools.web_search import WebSearch
 
@@ -40,6 +42,22 @@ class SearchWeb(Tool):
         "Read a page with web_fetch before you state what it says."
     )
     parameters = SearchWebParameters
+    documentation = (
+        "The sub-agent `web_verifier` has it without `AGENT_TOOLS`. Pages from the engine behind "
+        "`WEB_SEARCH_URL`: `results` with `url`, `title`, `text`, `published_at`. [Queries that repeat "
+        "documents are refused](internals/delegation.md#the-web). Before the first call of a "
+        "conversation, of the agent or of a sub-agent, the person sees the text that would be sent and "
+        "is asked whether the web may be used; only a plain yes allows it, and the answer holds for the "
+        "thread. `WEB_CONSENT=allow` or `deny` presets it."
+    )
+    example = '{"query": "pump"}'
+    is_optional = True
+    reads_documents = False
+    sends_outside = True
+
+    @classmethod
+    def bind(cls, binding: Binding) -> Self:
+        return cls(binding.services.web_search, binding.limits, binding.outside, binding.found)
 
     async def _run(self, arguments: SearchWebParameters) -> ToolResult:
         if self.web is None:

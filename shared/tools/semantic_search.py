@@ -2,15 +2,18 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, Self
 
 from pydantic import Field, field_validator
 
+from shared.documents.figures import image_urls
 from shared.platform.search import Filters
 from shared.retrieval.blocks import MAX_TOP_K, BlockSearch
 from shared.retrieval.filters import SEARCH_FIELDS
 from shared.retrieval.models import Hit
 from shared.tools.base import Found, Parameters, Tool, ToolResult, filters_described
+from shared.tools.binding import Binding
 
 ImageUrls = Callable[[Sequence[Hit]], Awaitable[Mapping[str, str]]]
 """Addresses of the pictures among hits, by block_id."""
@@ -40,6 +43,17 @@ class SemanticSearch(Tool):
     name = "rag_semantic_search"
     description = "Find passages and figures of the documents that bear on a query."
     parameters = SemanticSearchParameters
+    documentation = (
+        "Passages and figures, by keyword and vector search: `results` with `block_id`, `doc_id`, "
+        "`filename`, `page_number`, `score` (0-1) and `content`, or of a figure `image_url` and "
+        "`image_caption`; `result_count`."
+    )
+    example = '{"query": "pump"}'
+
+    @classmethod
+    def bind(cls, binding: Binding) -> Self:
+        urls = partial(image_urls, services=binding.services)
+        return cls(binding.block_search(), urls, binding.found)
 
     async def _run(self, arguments: SemanticSearchParameters) -> ToolResult:
         hits = await self.blocks.search([arguments.query], arguments.top_k, arguments.filters)

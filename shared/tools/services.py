@@ -1,5 +1,6 @@
 """The clients and stores that `shared.tools` uses, a part of `shared.wiring.Services`."""
 
+from collections.abc import Mapping
 from typing import Protocol
 
 from shared.access.audit_trail import AuditTrail
@@ -8,13 +9,12 @@ from shared.conversations.services import ConversationServices
 from shared.platform.search import SearchIndex
 from shared.platform.web_pages import WebPages
 from shared.tables.databases import Databases
-from shared.tools.github_api import GithubApi
-from shared.tools.python_sandbox import PythonSandbox
+from shared.tools.base import ToolClient
 from shared.tools.web_search import WebSearch
 
 
 class ToolServices(ConversationServices, Protocol):
-    """What tools needs of the outside world."""
+    """What tools need of the outside world."""
 
     content_index: SearchIndex
     audit: AuditTrail
@@ -22,5 +22,4 @@ class ToolServices(ConversationServices, Protocol):
     databases: Databases
     web_search: WebSearch | None
     web_pages: WebPages | None
-    sandbox: PythonSandbox | None
-    github: GithubApi | None
+    tool_clients: Mapping[str, ToolClient]  # of enabled tools, by name

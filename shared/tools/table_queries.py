@@ -37,6 +37,8 @@ from shared.tables.table_cache import TableCache
 
 _PATIENCE_S = 20.0  # for other queries: with KILL_AFTER_S, at least three
 Charge = Callable[[float], Awaitable[None]]
+RunQuery = Callable[[str, Sequence[ReadableTable]], Awaitable[QueryResult]]
+"""Runs SQL over tables for one user."""
 _cached = TableCache()
 _asking = FairTurns(4)  # connections to databases: they have some hundred, for everybody
 

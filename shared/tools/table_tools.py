@@ -2,10 +2,10 @@
 
 import json
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from pydantic import Field
 
@@ -19,14 +19,13 @@ from shared.tables.models import Column
 from shared.tables.queries import MAX_FILES, MAX_SQL_CHARS, QueryResult
 from shared.tables.readable_tables import ReadableTable, TableLookup, named_in
 from shared.tools.base import Found, Parameters, Query, Tool, ToolResult
+from shared.tools.binding import Binding, run_query_of
+from shared.tools.table_queries import RunQuery
 
 MAX_SHOWN_ROWS = 50
 _MAX_DRAFT_CHARS = 24_000  # of the tables that a model chooses from, some 7,000 tokens; unmeasured
 _MAX_VALUES = 20
 _MAX_CELL_CHARS = 500
-
-RunQuery = Callable[[str, Sequence[ReadableTable]], Awaitable[QueryResult]]
-"""Runs SQL over tables (`shared.tools.table_queries.run_query`, bound)."""
 
 TableIds = tuple[Annotated[str, Field(min_length=1, max_length=120)], ...]
 
@@ -60,6 +59,15 @@ class ListTables(Tool):
         "columns: the best matches of a query, or the newest. `name` is for SQL (`run_sql`)."
     )
     parameters = ListTablesParameters
+    documentation = (
+        "Tables of files and databases: `tables` with `table_id`, `name` (in SQL), `doc_id`, `filename`, "
+        "`sheet`, `title`, `row_count` and `columns`; `count`."
+    )
+    example = "{}"
+
+    @classmethod
+    def bind(cls, binding: Binding) -> Self:
+        return cls(binding.tables, binding.services.embedder, binding.limits)
 
     async def _run(self, arguments: ListTablesParameters) -> ToolResult:
         query = arguments.query.strip()
@@ -98,6 +106,17 @@ class RunSql(Tool):
         "Returns the rows, the SQL in words, and the lines of the sheet it comes from."
     )
     parameters = RunSqlParameters
+    documentation = (
+        "Runs one SELECT, read only, on a guarded [engine](internals/decisions/0059-tables-in-sqlite.md): "
+        "`sql` as it ran, `sql_in_words`, `columns`, `rows` (at most 50), `row_count`, `truncated`, "
+        "`source_rows` (lines of the sheet, for a query over one table) and `tables`. At most 4,000 "
+        "characters, ten files or one database."
+    )
+    example = '{"sql": "SELECT 1", "table_ids": ["manual.1"]}'
+
+    @classmethod
+    def bind(cls, binding: Binding) -> Self:
+        return cls(binding.tables, run_query_of(binding), binding.found)
 
     async def _run(self, arguments: RunSqlParameters) -> ToolResult:
         tables = await self.tables.named(arguments.table_ids)
@@ -132,6 +151,18 @@ class QueryStructuredData(Tool):
         "Ask for every number that you will write: totals, differences and shares, too."
     )
     parameters = QueryStructuredDataParameters
+    documentation = (
+        "Has the model write SQL for a question, once more if it fails or finds nothing, and runs it. "
+        "Returns what `run_sql` does, and `assumptions`."
+    )
+    example = '{"question": "pump"}'
+
+    @classmethod
+    def bind(cls, binding: Binding) -> Self:
+        services = binding.services
+        models = services.chat_model, services.embedder
+        drafting = CallLimits(timeout_s=services.settings.answering.answer_timeout_s)
+        return cls(binding.tables, run_query_of(binding), *models, binding.limits, binding.found, drafting)
 
     async def _run(self, arguments: QueryStructuredDataParameters) -> ToolResult:
         question = arguments.question

@@ -1,12 +1,14 @@
 """The tool `view_figure`: a picture of a document, for models that see."""
 
 from dataclasses import dataclass, field
+from typing import Self
 
 from pydantic import Field
 
 from shared.platform.errors import InvalidQueryError
 from shared.retrieval.blocks import BlockLookup
 from shared.tools.base import Found, Parameters, Tool, ToolResult, named_block
+from shared.tools.binding import Binding
 
 
 class ViewFigureParameters(Parameters):
@@ -28,6 +30,12 @@ class ViewFigure(Tool):
         "a value to be read off a curve. The picture follows the result."
     )
     parameters = ViewFigureParameters
+    documentation = "The picture of an image block, for models that see (`PROMPT_FIGURES`)."
+    example = '{"block_id": "manual-1"}'
+
+    @classmethod
+    def bind(cls, binding: Binding) -> Self:
+        return cls(BlockLookup(binding.blocks), binding.found)
 
     async def _run(self, arguments: ViewFigureParameters) -> ToolResult:
         hit = next(iter(await self.blocks.get_many([arguments.block_id])), None)

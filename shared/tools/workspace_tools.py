@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Literal
+from typing import Literal, Self
 
 from pydantic import Field
 
@@ -10,6 +10,7 @@ from shared.access.audit_trail import AuditTrail, record_act
 from shared.access.models import AuditEntry, UserContext
 from shared.platform.errors import ConfigurationError
 from shared.tools.base import Parameters, Tool, ToolResult
+from shared.tools.binding import Binding
 from shared.tools.tool_calls import PlannedCall
 from shared.tools.workspace import MAX_FILE_BYTES, Workspace
 
@@ -49,6 +50,14 @@ class FileRead(Tool):
         "that is not there, the error lists the files. Nothing can be cited from it: name the file instead."
     )
     parameters = FileReadParameters
+    documentation = "A file that `file_write` kept: `text`, `total_lines`, `next_offset` (null at the end)."
+    example = '{"path": "notes.md"}'
+    is_optional = True
+    reads_documents = False
+
+    @classmethod
+    def bind(cls, binding: Binding) -> Self:
+        return cls(binding.workspace_of(cls.name))
 
     async def _run(self, arguments: FileReadParameters) -> ToolResult:
         text = await _switched_on(self.workspace, self.name).read(arguments.path)
@@ -77,6 +86,17 @@ class FileWrite(Tool):
         "it under Workspace on the page of their account. At most 1 MB a file, 100 files, 20 MB."
     )
     parameters = FileWriteParameters
+    documentation = (
+        "Keeps a file in the person's workspace for a day: `path`, `size_bytes`, `sha256`. At most 1 MB a "
+        "file, 100 files, 20 MB. No folders."
+    )
+    example = '{"path": "notes.md", "text": "pump"}'
+    is_optional = True
+    reads_documents = False
+
+    @classmethod
+    def bind(cls, binding: Binding) -> Self:
+        return cls(binding.workspace_of(cls.name), binding.user, binding.services.audit)
 
     async def _run(self, arguments: FileWriteParameters) -> ToolResult:
         workspace = _switched_on(self.workspace, self.name)

@@ -14,7 +14,6 @@ from functions.api import app
 from functions.http.models import ReplyHeaders
 from functions.http.openapi.description import describe
 from shared.access.limits import Allowance, limit_headers
-from shared.access.models import UserContext
 from shared.platform import names
 from shared.platform.settings import (
     BudgetSettings,
@@ -26,10 +25,8 @@ from shared.platform.settings import (
 from shared.subagents.policy_models import REASON_WORDS
 from shared.subagents.profiles import PROFILES
 from shared.tools.base import HINTS
-from shared.tools.registry import TOOLS, Binding
 from tests.api_routes import api_routes
 from tests.architecture.source_tree import ROOT, parse, python_files
-from tests.fakes.services import fake_services
 
 CALLS = re.compile(r"^\| `([A-Z ]+) /([^`]+)` \|", re.MULTILINE)
 
@@ -288,27 +285,6 @@ def test_every_setting_of_traces_is_on_the_page() -> None:
 
 
 TOOLS_PAGE = (ROOT / "docs/extend.md").read_text(encoding="utf-8")
-TOOL_ROW = re.compile(r"^(?:\||-) `(\w+)`", re.MULTILINE)
-
-
-def sections() -> dict[str, str]:
-    """Tool -> what stands below its heading."""
-    parts = re.split(r"^##+ ", TOOLS_PAGE, flags=re.MULTILINE)
-    return {part.split("`")[1]: part for part in parts if part.startswith("`")}
-
-
-def test_every_tool_is_documented_and_no_other() -> None:
-    assert sections().keys() == TOOLS.keys()
-
-
-def test_every_parameter_is_documented_and_no_other() -> None:
-    services, user = fake_services(), UserContext(user_id="u")
-    documented = {name: TOOL_ROW.findall(text) for name, text in sections().items()}
-    actual = {
-        name: list(make(Binding(services, user)).parameters_schema["properties"])
-        for name, make in TOOLS.items()
-    }
-    assert documented == actual
 
 
 def test_every_type_of_failure_is_documented() -> None:

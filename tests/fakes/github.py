@@ -25,6 +25,7 @@ class GithubServer:
         app = web.Application()
         for path, handler in (
             ("/search/{what}", self._search),
+            ("/repos/{owner}/{repo}", self._repository),
             ("/repos/{owner}/{repo}/contents", self._contents),
             ("/repos/{owner}/{repo}/contents/{path:.*}", self._contents),
             ("/repos/{owner}/{repo}/issues/{number}", self._issue),
@@ -56,6 +57,12 @@ class GithubServer:
         else:
             items = [_issue("contoso/app", 7), _issue("contoso/secret", 8)]
         return web.json_response({"total_count": len(items), "incomplete_results": False, "items": items})
+
+    async def _repository(self, request: web.Request) -> web.Response:
+        self._enter(request)
+        if request.match_info["repo"] != "app":
+            raise web.HTTPNotFound
+        return web.json_response({"full_name": "contoso/app"})
 
     async def _contents(self, request: web.Request) -> web.Response:
         self._enter(request)

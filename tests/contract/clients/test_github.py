@@ -1,19 +1,22 @@
 """The tool `github` against a server that speaks GitHub's REST API, over real HTTP."""
 
 from collections.abc import AsyncIterator
-from dataclasses import replace
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
+from shared.platform.errors import ConfigurationError, DependencyError, DocumentNotFoundError
 from shared.platform.language_models.models import CallLimits
 from shared.tools.base import ToolResult
-from shared.tools.github_api import MAX_ANSWER_BYTES, GithubApi
+from shared.tools.github_api import MAX_ANSWER_BYTES, GithubApi, GithubSettings
 from shared.tools.outside import Outside
 from shared.tools.read_github import ReadGithub
-from tests.contract.clients.conftest import NOWHERE, Connect
+from shared.tools.registry import enabled_tools
+from tests.contract.clients.conftest import NOWHERE
 from tests.contract.clients.scripted_server import Answer, ScriptedServer
 from tests.fakes.github import BINARY, LARGE, GithubServer
+from tests.fakes.services import fake_settings
 
 pytestmark = [pytest.mark.contract, pytest.mark.attack("outgoing addresses")]
 
@@ -21,9 +24,14 @@ TOKEN = "canary-7731"
 LIMITS = CallLimits(timeout_s=60, max_retries=0)
 
 
-def tool(connect: Connect, url: str, **settings: Any) -> ReadGithub:
-    connections = connect(github_api_url=url, github_token=TOKEN, **settings)
-    return ReadGithub(GithubApi(connections.github, url, ("contoso/app", "contoso/handbook")), LIMITS)
+@asynccontextmanager
+async def opened(url: str, repositories: str = "contoso/app,contoso/handbook") -> AsyncIterator[GithubApi]:
+    settings = {"GITHUB_API_URL": url, "GITHUB_TOKEN": TOKEN, "GITHUB_REPOSITORIES": repositories}
+    api = GithubApi(GithubSettings.model_validate(settings))
+    try:
+        yield api
+    finally:
+        await api.close()
 
 
 @pytest.fixture
@@ -32,57 +40,58 @@ async def server() -> AsyncIterator[GithubServer]:
         yield server
 
 
-async def read(connect: Connect, server: GithubServer, action: str, **arguments: Any) -> ToolResult:
+async def read(server: GithubServer, action: str, **arguments: Any) -> ToolResult:
     called = {"repo": "Contoso/App", **arguments}
-    return await tool(connect, server.url).execute(action=action, **called)
+    async with opened(server.url) as api:
+        return await ReadGithub(api, LIMITS).execute(action=action, **called)
 
 
-async def test_files_and_folders_are_read(server: GithubServer, connect: Connect) -> None:
-    file = await read(connect, server, "get_file", path="/docs/guide.md", ref="v1/next")
+async def test_files_and_folders_are_read(server: GithubServer) -> None:
+    file = await read(server, "get_file", path="/docs/guide.md", ref="v1/next")
     assert (file["path"], file["truncated"]) == ("docs/guide.md", False)
     assert "6.5 bar" in file["text"]
     assert server.requests == ["/repos/contoso/app/contents/docs/guide.md?ref=v1/next"]
-    folder = await read(connect, server, "get_file")
+    folder = await read(server, "get_file")
     assert folder["entries"][0] == {"path": "docs/guide.md", "kind": "file"}
 
 
-async def test_issues_and_commits_are_read(server: GithubServer, connect: Connect) -> None:
-    issue = await read(connect, server, "get_issue", number=7)
+async def test_issues_and_commits_are_read(server: GithubServer) -> None:
+    issue = await read(server, "get_issue", number=7)
     assert (issue["title"], issue["text"], issue["author"]) == ("The valve leaks", "At 7 bar.", "ben")
     assert [comment["text"] for comment in issue["comments"]] == ["Seen, too."]
-    commits = await read(connect, server, "list_commits", path="docs")
+    commits = await read(server, "list_commits", path="docs")
     assert (commits["count"], commits["commits"][0]["message"]) == (1, "Raise the pressure")
     assert "anna@example.org" not in str(commits)
 
 
-async def test_a_search_shows_nothing_of_other_repositories(server: GithubServer, connect: Connect) -> None:
-    code = await read(connect, server, "search_code", query="valve")
-    issues = await read(connect, server, "search_issues", query="valve")
+async def test_a_search_shows_nothing_of_other_repositories(server: GithubServer) -> None:
+    code = await read(server, "search_code", query="valve")
+    issues = await read(server, "search_issues", query="valve")
     assert (code["result_count"], issues["result_count"]) == (1, 1)
     assert "secret" not in str([code, issues])
     for query in ("valve repo:contoso/secret", "valve ORG:contoso", "user : contoso", ""):
-        assert (await read(connect, server, "search_code", query=query))["type"] == "InvalidQueryError"
+        assert (await read(server, "search_code", query=query))["type"] == "InvalidQueryError"
     assert len(server.requests) == 2
 
 
 @pytest.mark.parametrize(
     "repo", ["contoso/secret", "contoso/app/../secret", "contoso/app?x=", "../../user", "contoso/app#", "x"]
 )
-async def test_no_other_repository_is_asked_for(repo: str, server: GithubServer, connect: Connect) -> None:
-    result = await read(connect, server, "get_file", path="docs/guide.md", repo=repo.ljust(3))
+async def test_no_other_repository_is_asked_for(repo: str, server: GithubServer) -> None:
+    result = await read(server, "get_file", path="docs/guide.md", repo=repo.ljust(3))
     assert result["type"] == "InvalidQueryError"
     assert server.requests == []
 
 
 @pytest.mark.parametrize("path", ["../../secret/contents/x", "docs/../../x", "a/./b", "a\nb", "\x00"])
-async def test_no_path_leads_elsewhere(path: str, server: GithubServer, connect: Connect) -> None:
-    assert (await read(connect, server, "get_file", path=path))["type"] == "InvalidQueryError"
+async def test_no_path_leads_elsewhere(path: str, server: GithubServer) -> None:
+    assert (await read(server, "get_file", path=path))["type"] == "InvalidQueryError"
     assert server.requests == []
 
 
-async def test_parts_of_a_path_stay_parts(server: GithubServer, connect: Connect) -> None:
+async def test_parts_of_a_path_stay_parts(server: GithubServer) -> None:
     for path in ("%2e%2e/%2e%2e/secret", "a?ref=b", "a#b", "a%2F..%2Fb", "a\\..\\b"):
-        assert (await read(connect, server, "get_file", path=path))["type"] == "DocumentNotFoundError"
+        assert (await read(server, "get_file", path=path))["type"] == "DocumentNotFoundError"
     assert all(asked.startswith("/repos/contoso/app/contents/") for asked in server.requests)
     assert all("?" not in asked for asked in server.requests)
 
@@ -100,9 +109,9 @@ async def test_parts_of_a_path_stay_parts(server: GithubServer, connect: Connect
     ],
 )
 async def test_what_cannot_be_read_says_why(
-    arguments: dict[str, Any], kind: str, server: GithubServer, connect: Connect
+    arguments: dict[str, Any], kind: str, server: GithubServer
 ) -> None:
-    assert (await read(connect, server, **arguments))["type"] == kind
+    assert (await read(server, **arguments))["type"] == kind
 
 
 @pytest.mark.parametrize(
@@ -123,13 +132,33 @@ async def test_what_cannot_be_read_says_why(
         (Answer("302 Found", headers={"Location": NOWHERE}), "DocumentNotFoundError"),
     ],
 )
-async def test_what_the_service_does_wrong_is_told(answer: Answer, kind: str, connect: Connect) -> None:
-    async with ScriptedServer(answer) as server:
-        result = await tool(connect, server.endpoint).execute(
-            action="get_file", repo="contoso/app", path="a.md"
-        )
+async def test_what_the_service_does_wrong_is_told(answer: Answer, kind: str) -> None:
+    async with ScriptedServer(answer) as server, opened(server.endpoint) as api:
+        called = {"action": "get_file", "repo": "contoso/app", "path": "a.md"}
+        result = await ReadGithub(api, LIMITS).execute(**called)
     assert result["type"] == kind, result
     assert TOKEN not in str(result)
+
+
+async def test_a_check_reads_a_repository(server: GithubServer) -> None:
+    async with opened(server.url) as api:
+        await api.check()
+    async with opened(server.url, "contoso/absent") as api:
+        with pytest.raises(DocumentNotFoundError):
+            await api.check()
+    async with opened(NOWHERE) as api:
+        with pytest.raises(DependencyError):
+            await api.check()
+
+
+def test_the_settings_of_the_tool_are_checked() -> None:
+    environment = {"AGENT_TOOLS": "github", "GITHUB_REPOSITORIES": "contoso"}
+    with pytest.raises(ConfigurationError, match="GITHUB_REPOSITORIES: 'contoso' is not owner/name") as wrong:
+        enabled_tools(fake_settings(**environment))
+    assert "Example: GITHUB_REPOSITORIES=contoso/handbook,contoso/app" in wrong.value.detail
+    for address in ("http://github.example", "ftp://github.example"):
+        with pytest.raises(ConfigurationError, match="GITHUB_API_URL"):
+            fake_settings(github_api_url=address).group(GithubSettings)
 
 
 async def test_it_is_off_without_repositories() -> None:
@@ -146,20 +175,19 @@ async def test_it_is_off_without_repositories() -> None:
         {"action": "list_commits", "ref": "off-2291"},
     ],
 )
-async def test_nothing_of_a_document_reaches_github(
-    server: GithubServer, connect: Connect, arguments: dict[str, str]
-) -> None:
+async def test_nothing_of_a_document_reaches_github(server: GithubServer, arguments: dict[str, str]) -> None:
     shown = ("Offer OFF-2291: the valve of project Saltmarsh costs more.",)
-    reading = replace(tool(connect, server.url), outside=Outside(shown=shown))
-    assert (await reading.execute(repo="contoso/app", **arguments))["type"] == "InvalidQueryError"
-    told = replace(reading, outside=Outside(shown=shown, own_words=f"{shown[0]} It leaks. {arguments}"))
-    assert (await told.execute(repo="contoso/app", **arguments)).get("type") != "InvalidQueryError"
+    typed = Outside(shown=shown, own_words=f"{shown[0]} It leaks. {arguments}")
+    async with opened(server.url) as api:
+        reading = ReadGithub(api, LIMITS, outside=Outside(shown=shown))
+        assert (await reading.execute(repo="contoso/app", **arguments))["type"] == "InvalidQueryError"
+        told = await ReadGithub(api, LIMITS, outside=typed).execute(repo="contoso/app", **arguments)
+    assert told.get("type") != "InvalidQueryError"
 
 
-async def test_github_is_not_asked_about_confidential_documents(
-    server: GithubServer, connect: Connect
-) -> None:
-    reading = replace(tool(connect, server.url), outside=Outside(is_closed=True))
-    refused = await reading.execute(action="search_code", repo="contoso/app", query="valve")
+async def test_github_is_not_asked_about_confidential_documents(server: GithubServer) -> None:
+    async with opened(server.url) as api:
+        reading = ReadGithub(api, LIMITS, outside=Outside(is_closed=True))
+        refused = await reading.execute(action="search_code", repo="contoso/app", query="valve")
     assert refused["type"] == "AccessDeniedError"
     assert server.requests == []

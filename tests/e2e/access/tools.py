@@ -1,11 +1,13 @@
 """Every tool of the registry, called by each person for everything: what each may tell, and to whom."""
 
+import json
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any
 
 from shared.platform.hashing import digest
 from shared.tools.base import ToolResult
-from shared.tools.registry import bound_tool
+from shared.tools.registry import TOOLS, bound_tool
 from shared.wiring import Services
 from tests.e2e.access.corpus import AccessCorpus
 from tests.e2e.access.people import ABSENT, PAPERS, PEOPLE, QUESTION, Person, foreign, leaked, readable
@@ -132,17 +134,6 @@ async def recalls(world: AccessCorpus, services: Services, name: str) -> None:
     keeps_to_own_runs(world, name, found)
 
 
-async def rewrites(world: AccessCorpus, services: Services, name: str) -> None:
-    marks = ", ".join(paper.key for paper in PAPERS.values())
-    result = await call(services, PEOPLE[name], "query_rewrite", question=f"What do {marks} say?")
-    assert result["success"], result
-
-
-async def asks(world: AccessCorpus, services: Services, name: str) -> None:
-    result = await call(services, PEOPLE[name], "ask_user", question="Which?", options=["one", "two"])
-    assert result["options"] == ["one", "two"]
-
-
 async def lists_tables(world: AccessCorpus, services: Services, name: str) -> None:
     person = PEOPLE[name]
     for query in ("", "calibration interval of the turbine in days", PAPERS["table"].mark):
@@ -178,18 +169,9 @@ async def asks_tables(world: AccessCorpus, services: Services, name: str) -> Non
     assert not found["success"]  # the local model writes no SQL
 
 
-async def is_not_configured(world: AccessCorpus, services: Services, name: str) -> None:
-    result = await call(services, PEOPLE[name], "web_search", query=QUESTION)
-    assert result["type"] == "ConfigurationError"
-
-
-async def is_switched_off(world: AccessCorpus, services: Services, name: str) -> None:
-    for tool, arguments in (
-        ("python", {"code": "1 + 1"}),
-        ("github", {"action": "list_commits", "repo": "contoso/app"}),
-    ):
-        result = await call(services, PEOPLE[name], tool, **arguments)
-        assert result["type"] == "ConfigurationError"
+async def leaks_nothing(world: AccessCorpus, services: Services, name: str, tool: str) -> None:
+    """Call a tool that reads no documents."""
+    await call(services, PEOPLE[name], tool, **json.loads(TOOLS[tool].example))
 
 
 def with_workspaces(services: Services) -> Services:
@@ -217,11 +199,6 @@ async def reads_files(world: AccessCorpus, services: Services, name: str) -> Non
         assert str(foreign_file).replace(own, "FILE") == str(absent).replace("absent.md", "FILE"), other
 
 
-async def reads_no_page(world: AccessCorpus, services: Services, name: str) -> None:
-    result = await call(services, PEOPLE[name], "web_fetch", url="https://example.org/")
-    assert result["type"] == "ConfigurationError"
-
-
 TOOL_PROBES: Mapping[str, ToolProbe] = {
     "rag_semantic_search": searches,
     "rag_list_documents": lists,
@@ -233,15 +210,13 @@ TOOL_PROBES: Mapping[str, ToolProbe] = {
     "rerank": reranks,
     "grade": grades,
     "recall_memory": recalls,
-    "query_rewrite": rewrites,
-    "ask_user": asks,
-    "web_search": is_not_configured,
-    "web_fetch": reads_no_page,
-    "python": is_switched_off,
-    "github": is_switched_off,
     "file_read": reads_files,
     "file_write": writes_files,
     "list_tables": lists_tables,
     "query_structured_data": asks_tables,
     "run_sql": runs_sql,
 }
+
+
+def probe_of(tool: str) -> ToolProbe:
+    return TOOL_PROBES.get(tool) or partial(leaks_nothing, tool=tool)

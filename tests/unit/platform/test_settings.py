@@ -535,20 +535,3 @@ def test_a_tool_that_there_is_not_is_refused() -> None:
 def test_the_names_of_restricted_tools_are_read() -> None:
     settings = fake_settings(subagents_restricted_tools=" query_metadata ,retrieve_documents")
     assert set(settings.subagents.restricted_tool_names) == {"retrieve_documents", "query_metadata"}
-
-
-@pytest.mark.parametrize(
-    ("tools", "said"),
-    [
-        ("shell", "there is no tool 'shell', only python"),
-        ("python,git", "git is not available: it would need"),
-        ("powershell", "powershell is not available: it would need"),
-    ],
-)
-def test_a_tool_that_cannot_be_switched_on_stops_the_start(
-    environment: pytest.MonkeyPatch, tools: str, said: str
-) -> None:
-    environment.setenv("AGENT_TOOLS", tools)
-    with pytest.raises(ConfigurationError, match="AGENT_TOOLS") as wrong:
-        load_settings()
-    assert said in wrong.value.detail

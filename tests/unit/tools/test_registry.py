@@ -9,20 +9,15 @@ from shared.access.models import UserContext
 from shared.platform.errors import AccessDeniedError, ConfigurationError
 from shared.tools.base import HINTS
 from shared.tools.registry import TOOLS, bound_tool
+from shared.wiring import build_services
 from tests.fakes.models import ScriptedChatModel
-from tests.fakes.services import fake_services
+from tests.fakes.services import fake_services, fake_settings
 from tests.unit.tools.tool_set import ARGUMENTS, tool_for
 
 ANNA = UserContext(user_id="anna")
 # Words of contracts.md, section 3, by which a user context could be said.
 IDENTITY = {"user", "user_id", "user_context", "groups", "group", "department_of_user", "org_id", "roles"}
 IDENTITY |= {"acl", "access_control_list", "principal", "principals", "owner_id", "as_user", "on_behalf_of"}
-
-
-def known(name: str) -> dict[str, Any]:
-    if name not in ARGUMENTS:
-        pytest.fail(f"give the tool {name} good arguments in tests/unit/tools/tool_set.py")
-    return ARGUMENTS[name]
 
 
 def property_names(schema: Any) -> set[str]:
@@ -34,10 +29,6 @@ def property_names(schema: Any) -> set[str]:
     own = schema.get("properties")
     names = set(own) if isinstance(own, dict) else set()
     return names.union(*(property_names(part) for part in schema.values()))
-
-
-NO_DOCUMENTS = {"python", "file_read", "file_write", "github", "ask_user", "query_rewrite"}
-NO_DOCUMENTS |= {"web_search", "web_fetch"}
 
 
 @pytest.mark.parametrize("name", TOOLS)
@@ -62,9 +53,9 @@ def test_no_schema_has_a_place_for_a_user(name: str) -> None:
 @pytest.mark.parametrize("field", sorted(IDENTITY))
 @pytest.mark.parametrize("name", TOOLS)
 async def test_a_user_in_the_arguments_changes_nothing(name: str, field: str) -> None:
-    plain = await tool_for(name, ANNA).execute(**known(name))
+    plain = await tool_for(name, ANNA).execute(**ARGUMENTS[name])
     for value in ("ben", {"user_id": "ben"}, ["*"]):
-        result = await tool_for(name, ANNA).execute(**{**known(name), field: value})
+        result = await tool_for(name, ANNA).execute(**{**ARGUMENTS[name], field: value})
         *hints, ignored = result.pop("hints")
         assert field in ignored
         assert {**result, **({"hints": hints} if hints else {})} == plain
@@ -75,7 +66,7 @@ async def test_every_argument_of_a_wrong_kind_is_a_failure_and_no_exception(name
     tool = tool_for(name, ANNA)
     for field in tool.parameters_schema["properties"]:
         for wrong in (object(), float("nan"), {"a": {"b": object()}}, [[]], b"\xff", "\ud83d"):
-            result = await tool.execute(**{**known(name), field: wrong})
+            result = await tool.execute(**{**ARGUMENTS[name], field: wrong})
             assert result["success"] is False, (field, wrong)
             assert result["type"] == "InvalidQueryError"
             assert result["hints"]
@@ -85,13 +76,13 @@ async def test_every_argument_of_a_wrong_kind_is_a_failure_and_no_exception(name
 async def test_a_call_without_the_needed_arguments_names_them(name: str) -> None:
     tool = tool_for(name, ANNA)
     for field in tool.parameters_schema.get("required", []):
-        arguments = {key: value for key, value in known(name).items() if key != field}
+        arguments = {key: value for key, value in ARGUMENTS[name].items() if key != field}
         result = await tool.execute(**arguments)
         assert result["type"] == "InvalidQueryError"
         assert field in result["error"]
 
 
-@pytest.mark.parametrize("name", [name for name in TOOLS if name not in NO_DOCUMENTS])
+@pytest.mark.parametrize("name", [name for name, tool in TOOLS.items() if tool.reads_documents])
 def test_no_tool_is_made_for_nobody(name: str) -> None:
     with pytest.raises(AccessDeniedError):
         bound_tool(name, fake_services(), None)  # type: ignore[arg-type]
@@ -130,3 +121,17 @@ async def test_without_a_search_engine_the_web_is_not_searched() -> None:
 def test_an_unknown_name_is_a_configuration_error() -> None:
     with pytest.raises(ConfigurationError, match="no_such_tool"):
         tool_for("no_such_tool", ANNA)
+
+
+@pytest.mark.parametrize(
+    ("tools", "message"),
+    [
+        ("shell", "there is no tool 'shell', only python"),
+        ("python,git", "git is not available: it would need"),
+        ("powershell", "powershell is not available: it would need"),
+    ],
+)
+def test_a_tool_that_cannot_be_switched_on_stops_the_start(tools: str, message: str) -> None:
+    with pytest.raises(ConfigurationError, match="AGENT_TOOLS") as wrong:
+        build_services(fake_settings(agent_tools=tools))
+    assert message in wrong.value.detail

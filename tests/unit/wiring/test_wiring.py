@@ -42,6 +42,7 @@ async def test_every_port_has_an_adapter_and_closing_unused_ones_is_fine() -> No
     )
     unset = {field.name for field in fields(Services) if getattr(services, field.name) is None}
     assert unset == set()
+    assert services.tool_clients.keys() == {"python", "github"}
     await services.close()
     await services.close()
 

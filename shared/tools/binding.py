@@ -1,0 +1,126 @@
+"""What a tool is made from: the app's services, and the user whom it works for."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from shared.access.daily_use import CALCULATING, Usage
+from shared.access.limits import admit, charge
+from shared.access.models import UserContext
+from shared.access.security_filter import readable_databases
+from shared.platform.errors import BudgetExceededError, DailyLimitError
+from shared.platform.language_models.models import CallLimits
+from shared.platform.search import Filters
+from shared.retrieval.blocks import BlockSearch, DegradationPolicy
+from shared.retrieval.filters import BLOCK_FIELDS, DOCUMENT_FIELDS, render_filters
+from shared.retrieval.fusion import relevant_cosine
+from shared.retrieval.secured_index import SecuredIndex
+from shared.tables.queries import QueryResult
+from shared.tables.readable_tables import ReadableTable, TableLookup
+from shared.tools.base import Found, ToolClient
+from shared.tools.outside import Outside
+from shared.tools.services import ToolServices
+from shared.tools.table_queries import RunQuery, run_query
+from shared.tools.workspace import Workspace
+
+Client = TypeVar("Client", bound=ToolClient)
+
+
+@dataclass(frozen=True)
+class Binding:
+    """Who tools work for, and where.
+
+    Attributes:
+        scope: limits that the caller set on every search; a tool's own filters only narrow them.
+        found: collects what is found.
+        outside: how the run may use the web; by itself no page is open to it.
+    """
+
+    services: ToolServices
+    user: UserContext
+    scope: Filters = field(default_factory=dict)
+    found: Found = field(default_factory=Found)
+    outside: Outside = field(default_factory=Outside)
+
+    @property
+    def blocks(self) -> SecuredIndex:
+        """The index of blocks, trimmed."""
+        within = render_filters(self.scope, BLOCK_FIELDS)
+        return SecuredIndex(self.services.content_index, self.user, within=within)
+
+    @property
+    def documents(self) -> SecuredIndex:
+        """The index of documents, trimmed."""
+        within = render_filters(self.scope, DOCUMENT_FIELDS)
+        return SecuredIndex(self.services.documents_index, self.user, within=within)
+
+    @property
+    def tables(self) -> TableLookup:
+        """The tables, trimmed."""
+        blocks, documents = self.blocks, self.documents
+        sources = self.services.settings.databases.sources
+        # What a caller limits a search to, no database has.
+        databases = {} if self.scope else readable_databases(self.user, sources)
+        return TableLookup(blocks, documents, self.user, self.services, databases)
+
+    @property
+    def limits(self) -> CallLimits:
+        """Of one search."""
+        return CallLimits(timeout_s=self.services.settings.search.timeout_s)
+
+    def client(self, tool: str, kind: type[Client]) -> Client | None:
+        """Return the tool's connection; None if the tool is switched off or has nothing to connect to."""
+        client = self.services.tool_clients.get(tool)
+        return client if isinstance(client, kind) else None
+
+    def is_enabled(self, tool: str) -> bool:
+        """Return whether AGENT_TOOLS names the tool."""
+        return tool in self.services.settings.answering.enabled_tools
+
+    def workspace_of(self, tool: str) -> Workspace | None:
+        """Return the user's workspace; None if the tool is switched off."""
+        return Workspace(self.services.blobs, self.user) if self.is_enabled(tool) else None
+
+    def block_search(self, degradation: DegradationPolicy | None = None) -> BlockSearch:
+        """Search over blocks; `degradation` as for `BlockSearch`."""
+        settings, models = self.services.settings, self.services.settings.models
+        return BlockSearch(
+            self.blocks,
+            self.services.embedder,
+            self.limits,
+            self.documents,
+            semantic_ranker=settings.search.semantic_ranker,
+            degradation=degradation,
+            relevant_cosine=models.relevant_cosine or relevant_cosine(models.embedding),
+        )
+
+
+def block_search(services: ToolServices, user: UserContext) -> BlockSearch:
+    """Search over blocks that `user` may read; by words alone when the embedder fails or is late."""
+    binding, patience_s = Binding(services, user), 2 * services.settings.search.timeout_s
+    return binding.block_search(DegradationPolicy(embed_limits=binding.limits, patience_s=patience_s))
+
+
+def run_query_of(binding: Binding) -> RunQuery:
+    """Return what runs SQL for the user over tables that they may read, and charges its time to them."""
+    services, user = binding.services, binding.user
+
+    async def charge_seconds(seconds: float) -> None:
+        await charge(user.user_id, Usage(parser_seconds=seconds), services.user_limits)
+
+    async def run(sql: str, tables: Sequence[ReadableTable]) -> QueryResult:
+        try:
+            await admit(user, services.settings, services.user_limits, calls=0, needs=CALCULATING)
+        except DailyLimitError as used_up:
+            raise BudgetExceededError(used_up.detail, *used_up.hints) from None
+        return await run_query(
+            sql,
+            tables,
+            blobs=services.blobs,
+            databases=services.databases,
+            instance_memory_mb=services.settings.host.instance_memory_mb,
+            whose=user.user_id,
+            charge=charge_seconds,
+        )
+
+    return run
