@@ -1,11 +1,11 @@
-"""Tables of CSV files and workbooks, and views of databases, as something that SQL can ask.
+"""SQL access to tables in CSV files and workbooks, and to database views.
 
-`loader` writes the rows of a file into one SQLite file per document version while the file is parsed
-(`cell_values` types its columns), `cards` describes each table as a block that search finds, `table_files`
-keeps file and catalog in blob storage, `table_cache` the files asked for on the disk. `readable_tables` finds
-those that a person may read; `sql_worker` runs `queries` over them in the worker process that parses files,
-behind the guard (`sql_guard`), and says in words what was calculated (`sql_words`). `databases` knows the
-databases of the settings; `postgres` asks one what the guard let through.
+`loader` writes a file's rows to one SQLite file per document version during parsing (`cell_values` infers
+column types), `cards` describes each table as a searchable block, `table_files` stores the file and its
+catalog in blob storage, and `table_cache` caches files on disk. `readable_tables` finds the tables that a
+person may read. `sql_worker` runs `queries` in the parser's worker process, behind `sql_guard`; `sql_words`
+describes a query in words. `databases` lists the configured databases; `postgres` runs the queries that the
+guard accepts.
 
 Pure: cards, cell_values, models, sql_words.
 """

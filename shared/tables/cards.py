@@ -1,4 +1,4 @@
-"""A table as text that search finds: its title, columns, types, common values and ranges. Pure."""
+"""Cards: tables described as searchable text, with title, columns, types, common values and ranges. Pure."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ _KINDS = {
 
 
 def card(table: Table, max_tokens: int, count_tokens: TokenCounter) -> str:
-    """The table's card; columns that do not fit are counted."""
+    """Return the table's card. Columns that don't fit are only counted."""
     place = f", sheet {table.sheet}" if table.sheet and table.sheet != table.title else ""
     lines = [f"Table: {table.title}{place}"]
     lines += [f"Unit: {table.unit}"] if table.unit else []

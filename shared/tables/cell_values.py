@@ -1,8 +1,8 @@
-"""What the cells of a column are: numbers, money, percentages, dates, or text. Pure.
+"""Type inference for the cells of a column: numbers, money, percentages, dates or text. Pure.
 
-A column has a type only if every filled cell fits, and all in one way: German and English decimals, two
-currencies, or days before months and after them in one column make it text. `1.234` alone fits both ways of
-writing; then the table's other columns decide, and last its field separator.
+A column has a type only if every non-empty cell fits it in the same way. German and English decimals, two
+currencies, or day-first and month-first dates in one column make it text. `1.234` alone is ambiguous; then
+the table's other columns decide, and finally its field separator.
 """
 
 import re
@@ -37,7 +37,7 @@ _WHOLE = re.compile(r"0|[1-9]\d*")
 _EITHER = re.compile(r"[1-9]\d{0,2}[.,]\d{3}")
 _ENGLISH = re.compile(r"(?:\d{1,3}(?:,\d{3})+|\d*)(?:\.\d+)?")
 _GERMAN = re.compile(r"(?:\d{1,3}(?:\.\d{3})+|\d*)(?:,\d+)?")
-_MAX_DIGITS = 15  # more are an id, and a float would lose some
+_MAX_DIGITS = 15  # more digits are an id, and a float would lose precision
 
 _DATES = {
     "iso": (re.compile(r"\d{4}-\d{2}-\d{2}"), "%Y-%m-%d"),
@@ -49,7 +49,7 @@ _DATES = {
 
 
 class _Amount(NamedTuple):
-    """A number as it is written; `decimals` None = either way gives a number, but not the same."""
+    """A number as written. `decimals` is None if either notation gives a number, with different values."""
 
     body: str
     unit: str
@@ -59,10 +59,10 @@ class _Amount(NamedTuple):
 
 @dataclass
 class ColumnReader:
-    """Looks at the cells of a column one by one; `kind` and `value` hold once all were seen.
+    """Type inference over the cells of a column. `kind` and `value` are final once all cells were seen.
 
     Attributes:
-        decimals: how its numbers are written, as far as a cell decided it.
+        decimals: notation of its numbers, once a cell has decided it.
     """
 
     decimals: Decimals | None = None
@@ -77,16 +77,16 @@ class ColumnReader:
 
     @property
     def is_text(self) -> bool:
-        """Whether nothing but text is possible any more."""
+        """Whether text is the only remaining type."""
         return not self._is_number and not self._dates
 
     @property
     def is_ambiguous(self) -> bool:
-        """Whether its numbers fit two ways of writing."""
+        """Whether its numbers can be read in both notations."""
         return self._is_number and self._has_either and self.decimals is None
 
     def look(self, text: str) -> None:
-        """Take one cell into account."""
+        """Take a cell into account."""
         if self.is_text:
             return
         cell = text.strip()
@@ -102,7 +102,7 @@ class ColumnReader:
     def _look_at_number(self, cell: str) -> None:
         amount = _amount(cell)
         units = {*self._units, amount.unit} if amount is not None else set()
-        # Many sheets show the currency in the first and the last row alone.
+        # Many sheets show the currency only in the first and last row.
         is_one_currency = len(units - {""}) <= 1 and not {"", "%"} <= units
         if amount is None or not is_one_currency:
             self._is_number = False
@@ -120,7 +120,7 @@ class ColumnReader:
 
     @property
     def kind(self) -> ColumnKind:
-        """What every filled cell is; text for a column without any."""
+        """The type of every non-empty cell; text for an empty column."""
         if not self._filled:
             return "text"
         if len(self._dates) == 1 or self._dates == {"iso"}:
@@ -133,19 +133,19 @@ class ColumnReader:
 
     @property
     def currency(self) -> str:
-        """Of a column of money."""
+        """The currency of a money column."""
         return next(iter(self._units - {""})) if self.kind == "money" else ""
 
     @property
     def has_raw(self) -> bool:
-        """Whether cells as written say more than their values."""
+        """Whether the cells as written contain more than their values."""
         kind = self.kind
         if kind in ("text", "date"):
             return kind == "date" and "iso" not in self._dates
         return not self._is_plain
 
     def converter(self, default: Decimals) -> Callable[[str], Value]:
-        """Turns a cell into its value. `default`: how numbers are written that fit both ways."""
+        """Return a function that converts a cell. `default` is the notation of ambiguous numbers."""
         kind = self.kind
         if kind == "text":
             return lambda text: text or None
@@ -165,7 +165,7 @@ class ColumnReader:
 
 
 def is_number(text: str) -> bool:
-    """Whether a cell holds a number, however it is written."""
+    """Return whether a cell is a number in any notation."""
     return _amount(text.strip()) is not None
 
 
@@ -195,7 +195,7 @@ def _amount(cell: str) -> _Amount | None:
 
 
 def _decimals(body: str, exponent: str | None) -> Decimals | Literal["any", "none", ""]:
-    """How a number is written: "any" for digits alone, "" if both ways fit, "none" if it is no number."""
+    """Return the notation of a number: "any" for plain digits, "" if ambiguous, "none" if it isn't a number."""
     if _WHOLE.fullmatch(body):
         return "en" if exponent else "any"
     if exponent:

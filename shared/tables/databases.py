@@ -1,8 +1,8 @@
-"""The databases that people can ask, and the interface of what asks one.
+"""The configured databases, and the interface of a database engine.
 
-Their tables are described as those of files are: by cards. There are few of them, so their vectors are kept
-in the process, and no index holds what a database says. Rights are those of the setting; `TableLookup` checks
-them before anything here is called.
+Their views are described by cards, like tables of files. There are few, so the cards' vectors are kept in
+memory and no index contains anything from a database. Permissions come from the setting; `TableLookup` checks
+them before it calls this module.
 """
 
 import asyncio
@@ -24,26 +24,27 @@ from shared.tables.models import Dialect, Table
 from shared.tables.queries import Cell
 
 _KEPT_S = 300.0
-_FAILED_S = 20.0  # meanwhile no question waits for a database that does not answer
+_FAILED_S = 20.0  # don't retry an unresponsive database meanwhile
 _CARD_TOKENS = 400
 
 
 class DatabaseEngine(Protocol):
-    """Asks one database. Another kind needs an engine, and rules for its dialect in the guard."""
+    """A connection to one database. Another kind of database needs an engine and guard rules for its dialect."""
 
     dialect: Dialect
 
     async def tables(self) -> list[Table]:
-        """Its views."""
+        """List its views."""
 
     async def rows(self, sql: str, column_count: int) -> tuple[tuple[tuple[Cell, ...], ...], bool]:
-        """The first rows of a query that was checked, and whether there are more."""
+        """Return the first rows of a checked query, and whether there are more."""
 
 
 @dataclass
 class _Catalog:
-    """What a database held at a time, or why that is not known; vectors of its tables' cards once they were
-    searched."""
+    """A snapshot of a database's views, or the error that prevented it. Card vectors are computed on first
+    search.
+    """
 
     tables: Sequence[Table]
     read_at: float
@@ -52,7 +53,7 @@ class _Catalog:
 
 
 class Databases:
-    """The databases of the settings, by `doc_id`; nothing is connected before the first question."""
+    """The configured databases by `doc_id`. Nothing connects before the first question."""
 
     def __init__(
         self,
@@ -68,27 +69,27 @@ class Databases:
         self._clock = clock
 
     def engine(self, doc_id: str) -> DatabaseEngine:
-        """What asks the database."""
+        """Return the database's engine."""
         return self._engines[doc_id]
 
     def schema(self, doc_id: str, table: Table) -> str:
-        """Where the view is."""
+        """Return the schema that contains the view."""
         return self._sources[doc_id].views[table.number - 1].partition(".")[0]
 
     async def tables(self, doc_id: str) -> Sequence[Table]:
-        """Its views, as they were at most five minutes ago.
+        """Return its views, at most five minutes old.
 
         Raises:
-            DependencyError: the database cannot be reached, or refuses.
+            DependencyError: the database can't be reached, or refuses.
         """
         return (await self._catalog(doc_id)).tables
 
     async def ranked(
         self, doc_ids: Iterable[str], vector: Sequence[float], embedder: Embedder, limits: CallLimits
     ) -> list[tuple[str, int]]:
-        """Databases and numbers of their tables, the nearest to a question's vector first.
+        """Rank tables by similarity to a question's vector, as pairs of database and table number.
 
-        A database that cannot be reached is left out.
+        Unreachable databases are skipped.
         """
         scores: dict[tuple[str, int], float] = {}
         for doc_id in doc_ids:
@@ -106,13 +107,15 @@ class Databases:
         return sorted(scores, key=lambda place: -scores[place])
 
     def content_hash(self, doc_id: str, table: Table) -> str:
-        """What stands for a table's version: where it is and its columns. Rows change all the time."""
+        """Return a stand-in for the table's version: a hash of its place and columns. Its rows change all the
+        time.
+        """
         source = self._sources[doc_id]
         columns = (f"{column.name} {column.kind}" for column in table.columns)
         return digest(source.host, source.database, source.views[table.number - 1], *columns)
 
     async def _catalog(self, doc_id: str) -> _Catalog:
-        async with self._reading[doc_id]:  # one connection, however many ask at the same time
+        async with self._reading[doc_id]:  # concurrent callers share one connection
             known = self._catalogs.get(doc_id)
             kept_s = _FAILED_S if known and known.failed else _KEPT_S
             if known is None or self._clock() - known.read_at > kept_s:

@@ -1,7 +1,7 @@
-"""What the owner of a data file says about its tables in `NAME.tables.yaml`. Runs in the worker process.
+"""Hints by the owner of a data file in `NAME.tables.yaml`. Runs in the worker process.
 
-Everything is checked against the tables that were loaded; what is wrong is left out and named in a note with
-its line, so a slip in the hints costs no data.
+Hints are checked against the loaded tables. Invalid ones are skipped and reported in a note with their line,
+so a mistake never costs data.
 """
 
 from collections.abc import Sequence
@@ -22,21 +22,21 @@ _Lines = dict[_Place, int]
 
 
 class ColumnHints(Model):
-    """Of one column."""
+    """Hints for one column."""
 
     description: str = Field(default="", max_length=_MAX_CHARS)
     synonyms: tuple[str, ...] = Field(default=(), max_length=20)
 
 
 class QuestionHints(Model):
-    """A question, and SQL that somebody checked; it names tables by title and columns as SQL does."""
+    """A question with verified SQL, which names tables by title and columns by their SQL names."""
 
     question: str = Field(min_length=1, max_length=_MAX_CHARS)
     sql: str = Field(min_length=1, max_length=MAX_SQL_CHARS)
 
 
 class TableHints(Model):
-    """Of one table; `table` is its sheet or title, and may be left out if the file has only one."""
+    """Hints for one table. `table` is its sheet or title, and optional if the file has only one table."""
 
     table: str = ""
     description: str = Field(default="", max_length=_MAX_CHARS)
@@ -46,13 +46,13 @@ class TableHints(Model):
 
 
 class FileHints(Model):
-    """A whole file."""
+    """Hints for a file."""
 
     tables: tuple[TableHints, ...]
 
 
 def with_hints(tables: Sequence[Table], text: str, filename: str) -> tuple[list[Table], list[str]]:
-    """The tables with what the hints say of them, and what is wrong with the hints.
+    """Return the tables with their hints applied, and notes on invalid hints.
 
     Args:
         filename: of the data file.
@@ -79,13 +79,13 @@ class _SyntaxError(Exception):
 
 
 def _parsed(text: str) -> tuple[Any, _Lines]:
-    """The values, and the line of each by its path."""
+    """Parse YAML. Return the values and the line of each by its path."""
     import yaml
 
     if len(text.encode()) > MAX_BYTES:
         raise _SyntaxError(1, f"it has more than {MAX_BYTES // 1024} KB")
     try:
-        # An alias stands for what it names, again and again: a short file could unfold to a huge one.
+        # Aliases can expand a short file into a huge one.
         if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=yaml.SafeLoader)):
             raise _SyntaxError(1, "aliases are not allowed")
         root, values = yaml.compose(text, Loader=yaml.SafeLoader), yaml.safe_load(text)
@@ -113,14 +113,14 @@ def _note_lines(node: Any, above: _Place, lines: _Lines) -> None:
 
 
 def _line(place: _Place, lines: _Lines) -> int:
-    """Of a place, or of what it is missing in."""
+    """Return the line of a place, or of the place in which it is missing."""
     while place not in lines and place:
         place = place[:-1]
     return lines.get(place, 1)
 
 
 class _Reader:
-    """Puts hints where they belong."""
+    """Applies hints to their tables and collects notes."""
 
     def __init__(self, name: str, tables: list[Table]) -> None:
         self.tables = tables
@@ -187,10 +187,10 @@ class _Reader:
 
 
 def _with_placeholders(sql: str, tables: Sequence[Table]) -> str:
-    """The query with placeholders for the tables, whose names in SQL depend on the document's id.
+    """Replace table names with placeholders, because SQL names depend on the document's id.
 
     Raises:
-        InvalidQueryError: the guard refuses it.
+        InvalidQueryError: the guard refuses the query.
     """
     from sqlglot import exp
 

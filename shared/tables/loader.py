@@ -1,12 +1,11 @@
-"""Writes the rows of sheets into a SQLite file, as they pass by on their way to the parser.
+"""Loading of sheet rows into a SQLite file while they pass through to the parser.
 
-A sheet's table begins with the first row of two filled cells; single cells above it are titles. A second
-header row after a blank line begins a new table. Rows of totals are left out (`totals`): a sum over the
-column would count everything twice. Rows wait as text in a temporary table on the disk until all cells of a
-column were seen, so memory does not grow with the file.
+A table begins with the first row of at least two non-empty cells; single cells above it are titles. A second
+header row after a blank line begins a new table. Total rows are left out (`totals`), because a sum over the
+column would count everything twice. Rows wait as text in a temporary table on disk until all cells of a
+column were seen, so memory doesn't grow with the file.
 
-Passages of a large table would cost more than they help: only its first rows go on to the parser. SQL finds
-all of them.
+Only the first rows of a large table are passed on as passages; SQL finds all of them.
 """
 
 import re
@@ -32,14 +31,14 @@ from shared.tables.models import (
 )
 from shared.tables.totals import TotalRows
 
-MAX_TABLES = 50  # of a document: each is a block
-MAX_COLUMNS = 400  # SQLite takes 2,000, and a column may need two
+MAX_TABLES = 50  # per document; each table is a block
+MAX_COLUMNS = 400  # SQLite accepts 2,000, and a column may need two
 _MAX_CELL_CHARS = 32_767  # Excel's own limit; a query reads values of up to 100,000 bytes
 _MAX_LABEL_CHARS = 200
 _MAX_SAMPLE_CHARS = 60
 _SAMPLES = 5
 _BATCH = 1000  # rows
-_MAX_LEFT_OUT = 200  # totals that are named; further ones are left out as well
+_MAX_LEFT_OUT = 200  # totals listed by name; further ones are left out of the table as well
 _ADDITIVE = ("integer", "number", "money")
 # A line such as "(in thousand EUR)", "Angaben in Mio. €" or "All amounts in US$ millions".
 _UNIT = re.compile(
@@ -48,12 +47,12 @@ _UNIT = re.compile(
     r"|[€$£%,-])\s?)+[)\]]?:?",
     re.IGNORECASE,
 )
-MAX_TABLE_CHARS = 64_000_000  # its file and the copy that waits take three times as much of the disk
-MAX_TEXT_CHARS = 2_000_000  # of a document's rows that become passages: some 2,000 blocks; unmeasured
+MAX_TABLE_CHARS = 64_000_000  # its file and the temporary copy need three times as much disk space
+MAX_TEXT_CHARS = 2_000_000  # rows of a document that become passages, about 2,000 blocks; unmeasured
 
 
 class TableFile:
-    """The tables of one document, in `folder`. Not a reason to refuse a document: see `notes`."""
+    """The tables of one document, in `folder`. Problems become `notes` and never reject the document."""
 
     def __init__(self, folder: Path, filename: str) -> None:
         self.notes: list[str] = []
@@ -71,12 +70,12 @@ class TableFile:
         page_number: int | None = None,
         decimals: Decimals = "en",
     ) -> Iterator[Sequence[str]]:
-        """The same rows, but for those of a table after MAX_TEXT_CHARS; what all of them hold is in the file
-        once the last one was taken.
+        """Yield the same rows, except those after MAX_TEXT_CHARS of a table, and load all of them into the
+        file.
 
         Args:
-            rows: of one sheet, from its first line on, blank ones included.
-            decimals: how numbers are written that fit both ways, if no other column says it.
+            rows: rows of one sheet from its first line, including blank ones.
+            decimals: notation of ambiguous numbers if no other column decides it.
         """
         reader = _SheetReader(_Sheet(sheet, page_number, decimals), sheet or self._filename, self._opened)
         line = left_out = 0
@@ -97,16 +96,16 @@ class TableFile:
             )
 
     def close(self, hints: str = "") -> tuple[Table, ...]:
-        """Write the catalog next to the file, and return its tables; neither is there without a table.
+        """Write the catalog beside the file and return its tables. Without a table, neither file exists.
 
         Args:
-            hints: what the file's owner says about them, as YAML.
+            hints: the owner's hints, as YAML.
         """
         if self._connection is not None:
             self._connection.commit()
             self._connection.close()
         if hints:
-            from shared.tables.hints import with_hints  # its YAML is needed for few files
+            from shared.tables.hints import with_hints  # few files need its YAML parser
 
             self._tables, notes = with_hints(self._tables, hints, self._name)
             self.notes += notes
@@ -131,7 +130,7 @@ class TableFile:
 
     def _give_up(self, reader: "_SheetReader", note: str) -> None:
         reader.is_given_up = True
-        if reader.has_gaps:  # neither passages nor SQL would find its rows
+        if reader.has_gaps:  # its rows would be in neither passages nor SQL
             raise BadDocumentError(note, "Split the file.")
         if note not in self.notes:
             self.notes.append(note)
@@ -145,12 +144,12 @@ class TableFile:
 
 
 class _TableError(Exception):
-    """Why a table is left out."""
+    """The reason for leaving out a table."""
 
 
 @dataclass(frozen=True)
 class _Sheet:
-    """Where tables stand, and how numbers are written there that fit both ways."""
+    """Position of tables in a sheet, and the notation of its ambiguous numbers."""
 
     name: str | None
     page_number: int | None
@@ -158,26 +157,26 @@ class _Sheet:
 
 
 class _SheetReader:
-    """Finds the tables of one sheet, row by row."""
+    """Row-by-row detection of the tables in one sheet."""
 
     def __init__(self, sheet: _Sheet, title: str, connect: Callable[[], sqlite3.Connection]) -> None:
         self.title = title
         self.is_given_up = False
-        self.has_gaps = False  # rows of the table at hand were not shown to the parser
+        self.has_gaps = False  # some rows of the current table were withheld from the parser
         self._sheet = sheet
         self._connect = connect
         self._unit = ""
-        self._header: Sequence[str] | None = None  # waits for the next row
+        self._header: Sequence[str] | None = None  # pending until the next row
         self._pending: _Pending | None = None
         self._after_blank = False
 
     @property
     def is_in_table(self) -> bool:
-        """Whether the row taken last is kept in a table."""
+        """Whether the last row belongs to a table."""
         return self._pending is not None and not self.is_given_up
 
     def take(self, line: int, row: Sequence[str] | None) -> Iterator["_Pending"]:
-        """Take one row, None at the end; yields a table when it has come to its end."""
+        """Process one row, or None at the end. Yield a table when it is complete."""
         if self.is_given_up:
             return
         filled = sum(bool(cell.strip()) for cell in row or ())
@@ -192,7 +191,7 @@ class _SheetReader:
         self._after_blank = not filled
 
     def _ends_before(self, row: Sequence[str], filled: int) -> bool:
-        """Whether a row begins something else: a note below a blank line, or the next table's header."""
+        """Return whether a row begins something else: a note after a blank line, or the next table's header."""
         if self._pending is None or not self._after_blank or not filled:
             return False
         return filled == 1 or (self._pending.has_numbers and self._is_header(row))
@@ -222,7 +221,7 @@ class _SheetReader:
 
 
 def continues_header(header: Sequence[str], row: Sequence[str]) -> bool:
-    """Return whether a row is the second line of a header: it names what merged cells above it leave open."""
+    """Return whether a row is the second line of a header and names the columns below merged cells."""
     pairs = list(zip_longest(header, row, fillvalue=""))
     gaps = [below for above, below in pairs if not above.strip()]
     inner = any(above.strip() for above, _ in pairs[1:]) and any(below.strip() for below in gaps)
@@ -230,7 +229,7 @@ def continues_header(header: Sequence[str], row: Sequence[str]) -> bool:
 
 
 def joined_header(header: Sequence[str], below: Sequence[str]) -> list[str]:
-    """Return one label for each column of a header of two lines."""
+    """Return one label per column for a two-line header."""
     labels, above = [], ""
     for upper, lower in zip_longest(header, below, fillvalue=""):
         above = upper.strip() or (above if lower.strip() else "")
@@ -240,7 +239,7 @@ def joined_header(header: Sequence[str], below: Sequence[str]) -> list[str]:
 
 @dataclass
 class _Pending:
-    """A table whose rows are still coming; they wait as text."""
+    """An incomplete table whose rows are kept as text."""
 
     connection: sqlite3.Connection
     sheet: _Sheet
@@ -260,10 +259,10 @@ class _Pending:
         self._widen(len(self.labels))
 
     def add(self, line: int, row: Sequence[str]) -> None:
-        """Keep a row.
+        """Store a row.
 
         Raises:
-            _TableError: the table is too wide, or too large.
+            _TableError: the table is too wide or too large.
         """
         cells = [cell[:_MAX_CELL_CHARS] for cell in row]
         self._chars += sum(map(len, cells))
@@ -284,7 +283,7 @@ class _Pending:
             self._flush()
 
     def finished(self, number: int) -> Table:
-        """Write the table with its types."""
+        """Write the table with its column types."""
         self._flush()
         styles = {column.decimals for column in self._columns if column.decimals and not column.is_text}
         default = styles.pop() if len(styles) == 1 else self.sheet.decimals
@@ -329,7 +328,7 @@ class _Pending:
         columns: Sequence[Column],
         converters: Sequence[Callable[[str], Value]],
     ) -> Iterator[tuple[int, list[str], list[Value]]]:
-        """Yield the line, the cells and the values of every row that is no total; note those that are."""
+        """Yield line, cells and values of every row that isn't a total, and record the totals."""
         totals = TotalRows(
             [place for place, column in enumerate(columns) if column.kind in _ADDITIVE],
             [place for place, column in enumerate(columns) if column.kind == "text"],
@@ -344,7 +343,7 @@ class _Pending:
                 yield line, cells, values
 
     def _names(self) -> Iterator[tuple[str, str]]:
-        """The name and the label of each column, no name twice."""
+        """Yield the unique name and the label of each column."""
         seen: set[str] = set()
         for place, label in enumerate(self.labels, start=1):
             shown = " ".join(label.split())[:_MAX_LABEL_CHARS]
@@ -384,7 +383,7 @@ _TYPES = {
 
 
 def _described(connection: sqlite3.Connection, stored: str, column: Column) -> Column:
-    """The column with its commonest values, or its range."""
+    """Return the column with its most common values or its range."""
     name = f'"{column.name}"'
     if column.kind == "text":
         # The names are made by `identifier`.

@@ -1,4 +1,4 @@
-"""A table of a document: its columns, and what it is called in SQL. Pure."""
+"""A document's table: its columns and its SQL name. Pure."""
 
 import re
 from collections.abc import Sequence
@@ -17,17 +17,17 @@ _ID = re.compile(r"([A-Za-z0-9_-]{1,100})\.([1-9][0-9]{0,2})", re.ASCII)
 
 
 class Column(Model):
-    """One column.
+    """A column.
 
     Attributes:
         name: in SQL.
         label: in the file.
-        kind: what every filled cell is. A percentage is stored as a fraction, a date as ISO 8601.
-        unit: the currency of money.
-        has_raw: whether `{name}__raw` holds the cells as they are written in the file.
-        samples: the commonest values of a text column.
-        lowest, highest: of every other kind.
-        description, synonyms: what the file's owner says of it.
+        kind: type of every non-empty cell. A percentage is stored as a fraction, a date as ISO 8601.
+        unit: currency of a money column.
+        has_raw: whether `{name}__raw` contains the cells as written in the file.
+        samples: most common values of a text column.
+        lowest, highest: range of any other column.
+        description, synonyms: given by the file's owner.
     """
 
     name: str
@@ -43,30 +43,30 @@ class Column(Model):
 
 
 class ApprovedQuestion(Model):
-    """A question with SQL that the file's owner has checked; tables are placeholders in a catalog."""
+    """A question with SQL verified by the file's owner. In a catalog, tables are placeholders."""
 
     question: str
     sql: str
 
 
 class TotalRow(Model):
-    """A row of a sheet that adds up others: its line, and its first words."""
+    """A row of a sheet that adds up other rows: its line and its first words."""
 
     line: int
     label: str
 
 
 class Table(Model):
-    """One table of a document.
+    """A table of a document.
 
     Attributes:
         number: among the document's tables, from 1.
-        stored_name: in the SQLite file.
-        unit: what a line above the table says of all its numbers, such as "in thousand EUR".
-        sheet: None for a file of separated values.
-        page_number: of its sheet, 1-based.
-        totals: rows of the sheet that are totals of others, and no rows of the table.
-        description, synonyms, approved: what the file's owner says of it.
+        stored_name: name in the SQLite file.
+        unit: unit of all its numbers according to a line above the table, such as "in thousand EUR".
+        sheet: None for CSV and the like.
+        page_number: number of its sheet, from 1.
+        totals: rows of the sheet that are totals and therefore not rows of the table.
+        description, synonyms, approved: given by the file's owner.
     """
 
     number: int
@@ -84,15 +84,15 @@ class Table(Model):
 
     @property
     def hidden_columns(self) -> tuple[str, ...]:
-        """Columns that `*` does not show: the line in the sheet, and cells as written."""
+        """Columns that `*` omits: the line in the sheet and the cells as written."""
         return (ROW, *(f"{column.name}{RAW}" for column in self.columns if column.has_raw))
 
 
 class TableCatalog(Model):
-    """The tables of one version of a document.
+    """The tables of one document version.
 
     Attributes:
-        size_bytes: of the SQLite file.
+        size_bytes: size of the SQLite file.
     """
 
     tables: tuple[Table, ...]
@@ -100,28 +100,28 @@ class TableCatalog(Model):
 
 
 def table_id(doc_id: str, number: int) -> str:
-    """The id of a table, for tools."""
+    """Return the table's id for tools."""
     return f"{doc_id}.{number}"
 
 
 def parts_of(table_id: str) -> tuple[str, int] | None:
-    """The document and the number that a table's id names; None if it is no such id."""
+    """Split a table id into document id and number. Return None if it is malformed."""
     matched = _ID.fullmatch(table_id)
     return (matched[1], int(matched[2])) if matched else None
 
 
 def sql_name(doc_id: str, table: Table) -> str:
-    """What SQL calls the table: words of its title, and enough of a hash to tell equal titles apart."""
+    """Return the table's SQL name: words of its title and part of a hash, so that equal titles differ."""
     return f"{identifier(table.title, 'table')}_{digest(table_id(doc_id, table.number))[:5]}"
 
 
 def placeholder(number: int) -> str:
-    """What stands for a table of the same document in approved SQL."""
+    """Return the placeholder for a table of the same document in approved SQL."""
     return f"__table_{number}__"
 
 
 def with_names(doc_id: str, tables: Sequence[Table]) -> list[Table]:
-    """The tables of a catalog, their approved SQL with the names that they have in this document."""
+    """Replace placeholders in a catalog's approved SQL with the names that the tables have in this document."""
     names = {placeholder(table.number): sql_name(doc_id, table) for table in tables}
 
     def named(question: ApprovedQuestion) -> ApprovedQuestion:
@@ -134,7 +134,7 @@ def with_names(doc_id: str, tables: Sequence[Table]) -> list[Table]:
 
 
 def identifier(text: str, default: str) -> str:
-    """Lower-case letters, digits and single underscores, as SQL takes them without quotes."""
+    """Convert text to an unquoted SQL identifier of lower-case letters, digits and single underscores."""
     words = re.sub(r"[\W_]+", "_", text.casefold())[:_MAX_NAME_CHARS].strip("_")
     if not words:
         return default

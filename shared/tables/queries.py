@@ -1,4 +1,4 @@
-"""A query over tables, as the worker process gets it, and what it answers."""
+"""Jobs and replies of the worker process that runs queries over tables."""
 
 from pathlib import Path
 from typing import Literal
@@ -7,13 +7,13 @@ from shared.platform.models import Model
 from shared.tables.models import Dialect
 
 MAX_SQL_CHARS = 4000
-MAX_FILES = 10  # SQLite attaches no more
-MAX_FILE_BYTES = 200_000_000  # of all files together; some three million rows. An instance has 800 MB of disk
+MAX_FILES = 10  # SQLite's limit of attached files
+MAX_FILE_BYTES = 200_000_000  # all files together, about three million rows; an instance has 800 MB of disk
 MAX_ROWS = 1000  # fetched
 MAX_RESULT_CHARS = 2_000_000
 MAX_SOURCE_ROWS = 20
-QUERY_TIMEOUT_S = 2.0  # of processor time; SQLite looks at the clock between its steps; within one it cannot
-KILL_AFTER_S = 5.0  # of the clock, for steps that take longer than all of the above
+QUERY_TIMEOUT_S = 2.0  # CPU time; SQLite checks the clock only between its steps
+KILL_AFTER_S = 5.0  # wall time, for single steps that exceed the limit above
 
 Cell = str | int | float | None
 
@@ -25,7 +25,7 @@ class QueryTable(Model):
         name: in SQL.
         stored_name: in its file.
         title: for people.
-        hidden: columns that `*` does not show.
+        hidden: columns that `*` omits.
     """
 
     name: str
@@ -36,14 +36,14 @@ class QueryTable(Model):
 
 
 class QueryFile(Model):
-    """A SQLite file on the disk, and those of its tables that may be read."""
+    """A SQLite file on disk and its permitted tables."""
 
     path: Path
     tables: tuple[QueryTable, ...]
 
 
 class QueryJob(Model):
-    """Run `sql` over `files`; a QueryReply goes to `target` as JSON."""
+    """A request to run `sql` over `files` and to write a QueryReply as JSON to `target`."""
 
     kind: Literal["query"] = "query"
     target: Path
@@ -52,7 +52,7 @@ class QueryJob(Model):
 
 
 class GuardJob(Model):
-    """Check `sql` over views of a database; a QueryReply goes to `target` as JSON."""
+    """A request to check `sql` against views of a database and to write a QueryReply as JSON to `target`."""
 
     kind: Literal["guard"] = "guard"
     target: Path
@@ -63,12 +63,12 @@ class GuardJob(Model):
 
 
 class QueryResult(Model):
-    """What a query gave.
+    """The result of a query.
 
     Attributes:
-        sql: as it was run, without the names of files.
+        sql: as executed, without file names.
         row_count: rows fetched, at most MAX_ROWS; `truncated` if there are more.
-        source_rows: lines of the sheet, for a query over one table; at most MAX_SOURCE_ROWS.
+        source_rows: lines of the sheet for a query over a single table, at most MAX_SOURCE_ROWS.
     """
 
     sql: str
@@ -83,7 +83,7 @@ class QueryResult(Model):
 
 
 class QueryRefusal(Model):
-    """Why a query was not run, or not to its end; `code` is an error's code (shared/platform/errors.py)."""
+    """The reason why a query wasn't run or completed; `code` is an error code (shared/platform/errors.py)."""
 
     code: Literal["InvalidQueryError", "TimeoutError", "BudgetExceededError"]
     reason: str
@@ -94,7 +94,7 @@ class QueryReply(Model):
     """A result or a refusal.
 
     Attributes:
-        executed: for a database, what it is to run; then the result has no rows yet.
+        executed: the query for a database to run; then the result has no rows yet.
     """
 
     result: QueryResult | None = None

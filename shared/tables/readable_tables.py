@@ -1,7 +1,7 @@
-"""The tables that one user may read: by id, by document, and by search.
+"""Tables that one user may read: by id, by document, and by search.
 
-A table has the rights of its document, as applied and as wanted; a view those of its database. One that is
-not there looks the same as one that may not be read.
+A table has the permissions of its document, a view those of its database. A missing table and a forbidden one
+are indistinguishable.
 """
 
 import re
@@ -31,43 +31,43 @@ FILE_TYPES = ("csv", "tsv", "xlsx", "xlsm")
 
 
 class TableServices(DocumentServices, Protocol):
-    """What tables need of the outside world."""
+    """Services used by table lookups."""
 
     databases: Databases
 
 
 @dataclass(frozen=True)
 class ReadableTable:
-    """A table that the user may read, in the version of its document that is found now.
+    """A table that the user may read, in its document's current version.
 
-    Of a view of a database, `doc_id` and `filename` name the database.
+    For a database view, `doc_id` and `filename` name the database.
     """
 
     doc_id: str
     filename: str
     content_hash: str
     table: Table
-    size_bytes: int = 0  # of the file that holds it
+    size_bytes: int = 0  # of its SQLite file
 
     @property
     def table_id(self) -> str:
-        """Its id, for tools."""
+        """Its id for tools."""
         return table_id(self.doc_id, self.table.number)
 
     @property
     def name(self) -> str:
-        """What SQL calls it."""
+        """Its name in SQL."""
         return sql_name(self.doc_id, self.table)
 
     @property
     def place(self) -> tuple[str, int | None]:
-        """Where a search finds it: a sheet by its page, a view by its number."""
+        """Its key in search results: a sheet by its page, a view by its number."""
         is_view = is_database_id(self.doc_id)
         return self.doc_id, self.table.number if is_view else self.table.page_number
 
     @property
     def queried(self) -> QueryTable:
-        """The table as a query gets it."""
+        """The table in the form that a query job takes."""
         return QueryTable(
             name=self.name,
             stored_name=self.table.stored_name,
@@ -78,15 +78,15 @@ class ReadableTable:
 
 
 def named_in(sql: str, tables: Sequence[ReadableTable]) -> list[ReadableTable]:
-    """Those of the tables that a query names; all, where it names none."""
+    """Return the tables that a query names, or all if it names none."""
     words = set(re.findall(r"\w+", sql.casefold()))
     return [table for table in tables if table.name in words] or list(tables)
 
 
 class TableLookup:
-    """Finds tables for one user.
+    """Table lookup on behalf of one user.
 
-    `blocks` and `documents` are the indexes as that user may see them; so are `databases`, by `doc_id`.
+    `blocks` and `documents` are the indexes as that user may see them; `databases` likewise, by `doc_id`.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class TableLookup:
         self._services = services
 
     async def of_documents(self, doc_ids: Sequence[str]) -> list[ReadableTable]:
-        """The tables of those of the documents, and of the databases, that may be read, in their order."""
+        """Return the tables of the readable documents and databases among `doc_ids`, in order."""
         wanted = list(dict.fromkeys(doc_ids))
         found = await self._documents.get_many([one for one in wanted if one not in self._databases])
         each = await run_together(
@@ -117,10 +117,10 @@ class TableLookup:
         return [table for tables in each for table in tables]
 
     async def named(self, table_ids: Sequence[str]) -> list[ReadableTable]:
-        """The tables with these ids, in their order.
+        """Return the tables with these ids, in order.
 
         Raises:
-            DocumentNotFoundError: there is none, or it may not be read; the two are indistinguishable.
+            DocumentNotFoundError: a table doesn't exist or may not be read; the two are indistinguishable.
         """
         places = {one: parts_of(one) for one in table_ids}
         known = await self.of_documents([place[0] for place in places.values() if place])
@@ -131,7 +131,7 @@ class TableLookup:
         return [by_id[one] for one in places]
 
     async def newest(self) -> list[ReadableTable]:
-        """The tables of the databases, and of the newest documents that have some."""
+        """Return the tables of the databases and of the newest documents that have any."""
         records = await self._documents.list_documents({"file_type": FILE_TYPES}, limit=100)
         files = await self.of_documents([record.doc_id for record in records])
         views: list[ReadableTable] = []
@@ -143,7 +143,7 @@ class TableLookup:
         return [*views, *files]
 
     async def search(self, query: str, embedder: Embedder, limits: CallLimits) -> list[ReadableTable]:
-        """The tables whose cards fit a question, the best first."""
+        """Return the tables whose cards match a question, best first."""
         (vector,) = await embedder.embed([query], limits)
         pages = await run_together(*(self._blocks.search(one) for one in card_requests(query, vector)))
         rows = {str(row["block_id"]): row for page in pages for row in page.rows}
@@ -172,10 +172,10 @@ class TableLookup:
         return [ReadableTable(*version, table, catalog.size_bytes) for table in tables]
 
     async def _of_database(self, doc_id: str) -> list[ReadableTable]:
-        """Its views.
+        """Return the views of a database.
 
         Raises:
-            DependencyError: the database cannot be reached, or refuses.
+            DependencyError: the database can't be reached, or refuses.
         """
         databases, name = self._services.databases, self._databases[doc_id].name
         tables = await databases.tables(doc_id)

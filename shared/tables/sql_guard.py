@@ -1,8 +1,8 @@
-"""Which SQL may run: an allow-list of what a query may consist of. Runs in the worker process.
+"""Allow-list for SQL queries. Runs in the worker process.
 
-Everything that is not on a list is refused: kinds of statements, parts of statements, functions, tables,
-columns. What is run is generated from the checked tree, never the text that was written. This is the first
-line of defence; the engine, on whose connection there are only permitted files, is the second.
+Anything not on a list is refused: statements, clauses, functions, tables, columns. The executed SQL is
+generated from the checked tree and never taken from the input. This is the first line of defence; the second
+is the engine, whose connection has only permitted files.
 """
 
 import logging
@@ -20,11 +20,11 @@ from shared.platform.errors import InvalidQueryError
 from shared.tables.models import Dialect
 from shared.tables.queries import MAX_ROWS, MAX_SQL_CHARS, QueryTable
 
-logging.getLogger("sqlglot").disabled = True  # it quotes SQL that it does not understand
+logging.getLogger("sqlglot").disabled = True  # it logs SQL that it can't parse
 
 _MAX_NODES = 1500
 _MAX_STARS = 5
-_MAX_SPELT_OUT = 20_000  # nodes; PostgreSQL plans so many in a quarter of a second
+_MAX_SPELT_OUT = 20_000  # nodes; PostgreSQL plans this many in a quarter of a second
 _WORD = re.compile(r"\w+", re.ASCII)
 
 # Parts of queries.
@@ -88,11 +88,11 @@ _TYPES = frozenset({
 
 @dataclass(frozen=True)
 class _Rules:
-    """What one kind of SQL may consist of.
+    """The allowed parts of one SQL dialect.
 
     Attributes:
-        name: whose SQL it is.
-        types: that a cast may lead to; None = any, where a type reads nothing.
+        name: of the dialect.
+        types: allowed targets of a cast; None allows any, where types can't read anything.
     """
 
     dialect: Dialect
@@ -119,11 +119,11 @@ class Guarded:
     """A query that may run.
 
     Attributes:
-        tree: as it was written, checked, with a limit.
+        tree: as written, checked, with a row limit.
         shown: its text.
-        executed: its text with the tables' places: attached files, or schemas.
-        columns: of the result.
-        source: what selects the lines of the sheet that the result comes from; "" = nothing simple does.
+        executed: its text with the tables' places: attached files or schemas.
+        columns: names of the result's columns.
+        source: SQL that selects the sheet lines the result comes from; "" if there is no simple one.
     """
 
     tree: exp.Query
@@ -134,14 +134,13 @@ class Guarded:
 
 
 def guarded(sql: str, tables: Mapping[str, tuple[str, QueryTable]], dialect: Dialect = "sqlite") -> Guarded:
-    """The query, if it is allowed.
+    """Check a query against the allow-list.
 
     Args:
-        tables: what it may read: the table's name in SQL to the attached file's or the schema's name and the
-            table.
+        tables: readable tables by SQL name: the attached file's or schema's name, and the table.
 
     Raises:
-        InvalidQueryError: which rule forbids it, and what is allowed.
+        InvalidQueryError: names the violated rule and what is allowed.
     """
     rules = _RULES[dialect]
     tree = _parsed(sql, rules)
@@ -184,7 +183,7 @@ def _check_parts(tree: exp.Query, rules: _Rules) -> None:
         if count > _MAX_NODES:
             raise _refused("The query has too many parts.", "Write a simpler query.")
         is_named = isinstance(node, exp.Anonymous) and node.name.casefold() in rules.names
-        # It is written out as it is, also where it was made of a text: date_part('…', d).
+        # Rendered unchanged even if it comes from a string: date_part('…', d).
         is_raw = isinstance(node, exp.Var) and not _WORD.fullmatch(node.name)
         if (type(node) not in rules.parts and not is_named) or is_raw:
             raise _not_allowed(node, rules)
@@ -194,13 +193,13 @@ def _check_parts(tree: exp.Query, rules: _Rules) -> None:
             raise _refused("WITH RECURSIVE is not allowed.", "Write it without recursion.")
         if isinstance(node, exp.Join) and node.args.get("method"):
             raise _refused("NATURAL JOIN is not allowed.", "Write JOIN … ON.")
-    # Each may double the columns of the one below it.
+    # Each level may double the columns of the level below.
     if sum(not isinstance(star.parent, exp.Count) for star in tree.find_all(exp.Star)) > _MAX_STARS:
         raise _refused(f"There are more than {_MAX_STARS} times *.", "Name the columns.")
 
 
 def _check_positions(call: exp.Substring) -> None:
-    """PostgreSQL reads a text in place of a position as a regular expression, whose steps have no limit."""
+    """Refuse text as a position: PostgreSQL would read it as a regular expression of unlimited cost."""
     places = [place for name in ("start", "length") if (place := call.args.get(name)) is not None]
     if not all(map(_is_number, places)):
         raise _refused(
@@ -209,7 +208,7 @@ def _check_positions(call: exp.Substring) -> None:
 
 
 def _is_number(node: exp.Expr) -> bool:
-    """Whether an expression is a number whatever its columns hold."""
+    """Return whether an expression is a number for any column values."""
     if isinstance(node, exp.Literal):
         return not node.is_string
     if isinstance(node, exp.Cast):
@@ -230,7 +229,7 @@ def _not_allowed(node: exp.Expr, rules: _Rules) -> InvalidQueryError:
 
 
 def _check_tables(tree: exp.Query, known: Mapping[str, tuple[str, QueryTable]]) -> None:
-    """Each table is a permitted one, or a name that WITH gives in its scope."""
+    """Require each table to be permitted, or defined by a WITH clause in scope."""
     seen = set()
     for scope in traverse_scope(tree):
         for table in scope.tables:
@@ -252,7 +251,7 @@ def _names(known: Mapping[str, tuple[str, QueryTable]]) -> str:
 
 
 def _limit(tree: exp.Query) -> None:
-    """At most one row more than is fetched, so that a longer result is known as such."""
+    """Limit the query to one row more than is fetched, to detect longer results."""
     limit = tree.args.get("limit")
     if limit is None:
         tree.set("limit", exp.Limit(expression=exp.Literal.number(MAX_ROWS + 1)))
@@ -265,7 +264,7 @@ def _limit(tree: exp.Query) -> None:
 
 
 def _qualified(tree: exp.Query, known: Mapping[str, tuple[str, QueryTable]], dialect: Dialect) -> exp.Query:
-    """With every column found in its table, and every `*` spelt out."""
+    """Return the tree with every column resolved to its table and every `*` expanded."""
     named = {column.name.casefold() for column in tree.find_all(exp.Column)}
     schema: dict[str, object] = {
         name: dict.fromkeys((*table.columns, *(hidden for hidden in table.hidden if hidden in named)), "TEXT")
@@ -285,11 +284,12 @@ def _qualified(tree: exp.Query, known: Mapping[str, tuple[str, QueryTable]], dia
 
 
 def _check_projections(tree: exp.Query, schema: dict[str, object], dialect: Dialect) -> None:
-    """No column of a SELECT is calculated from another one's new name: no engine has such a thing, and to
-    spell the names out would double the query with each.
+    """Refuse columns calculated from another column's alias in the same SELECT.
+
+    No engine supports this, and expanding the aliases would double the query each time.
 
     Raises:
-        SchemaError: one is.
+        SchemaError: a column refers to an alias.
     """
     found = qualify(
         tree.copy(), dialect=dialect, schema=schema, expand_alias_refs=False, validate_qualify_columns=False
@@ -301,10 +301,10 @@ def _check_projections(tree: exp.Query, schema: dict[str, object], dialect: Dial
 
 
 def _check_growth(tree: exp.Query) -> None:
-    """The query stays small when each column of WITH or a subquery is replaced by what calculates it.
+    """Refuse queries that grow large when columns of WITH clauses and subqueries are expanded.
 
-    Engines do that before they run it, and PostgreSQL's looks at neither clock nor memory meanwhile: sixteen
-    doublings, one upon the other, took 1.5 GB of the server's memory.
+    Engines expand them before execution, and PostgreSQL checks neither time nor memory meanwhile: sixteen
+    nested doublings took 1.5 GB of the server's memory.
     """
     read = {
         id(column): source.expression
@@ -330,7 +330,7 @@ def _check_growth(tree: exp.Query) -> None:
 
 
 def _calculating(query: exp.Expr, position: int | None) -> Iterator[exp.Expr]:
-    """The nodes that a column of a query, None = any, is calculated by, in each SELECT of a UNION."""
+    """Yield the nodes that calculate a column (None = any) in each SELECT of a UNION."""
     query = query.unnest()
     if isinstance(query, exp.SetOperation):
         yield from _calculating(query.left, position)
@@ -341,12 +341,12 @@ def _calculating(query: exp.Expr, position: int | None) -> Iterator[exp.Expr]:
 
 
 def _placed(tree: exp.Query, known: Mapping[str, tuple[str, QueryTable]]) -> None:
-    """Replace the tables' names by their places."""
+    """Replace table names with their places."""
     for scope in traverse_scope(tree):
         for table in scope.tables:
             if isinstance(scope.sources.get(table.alias_or_name), Scope):
                 continue
-            if table.name.casefold() not in known:  # a name of WITH that differs in its case alone
+            if table.name.casefold() not in known:  # a WITH name that differs only in case
                 raise _refused(f"There is no table {table.name[:60]!r}.", _names(known))
             file, stored = known[table.name.casefold()]
             if not table.alias:
@@ -356,7 +356,7 @@ def _placed(tree: exp.Query, known: Mapping[str, tuple[str, QueryTable]]) -> Non
 
 
 def _columns(written: exp.Query, qualified: exp.Query, dialect: Dialect) -> tuple[str, ...]:
-    """The names of the result's columns; of one that has none, what it was calculated by."""
+    """Return the result's column names, with the expression for unnamed columns."""
     names = qualified.named_selects
     wanted = written.selects if len(written.selects) == len(names) else qualified.selects
     return tuple(
@@ -366,7 +366,7 @@ def _columns(written: exp.Query, qualified: exp.Query, dialect: Dialect) -> tupl
 
 
 def _source(tree: exp.Query, known: Mapping[str, tuple[str, QueryTable]]) -> str:
-    """Selects the lines of the rows that a query over one table takes into account."""
+    """Return SQL that selects the lines of the rows used by a query over a single table."""
     tables = list(tree.find_all(exp.Table))
     is_simple = isinstance(tree, exp.Select) and len(tables) == 1 and not tree.find(exp.Subquery, exp.With)
     has_lines = all(any("_row" in table.hidden for _, table in known.values()) for _ in tables)
@@ -381,7 +381,7 @@ def _source(tree: exp.Query, known: Mapping[str, tuple[str, QueryTable]]) -> str
 
 
 def text_of(tree: exp.Expr, dialect: Dialect) -> str:
-    """The tree as SQL, without comments."""
+    """Render the tree as SQL without comments."""
     return str(tree.sql(dialect=dialect, comments=False))
 
 

@@ -1,6 +1,6 @@
-"""A query in words, by rule from its tree, so that people can see what was calculated. Pure.
+"""Rule-based description of a query in words, so that people see what was calculated. Pure.
 
-What has no words here is shown as SQL: nothing is left out.
+Parts without a description are shown as SQL; nothing is omitted.
 """
 
 from collections import Counter
@@ -57,10 +57,10 @@ _CLAUSES: tuple[tuple[str, _Both], ...] = (
 def in_words(
     tree: exp.Query, titles: Mapping[str, str], dialect: Dialect = "sqlite", language: Language = "en"
 ) -> str:
-    """One sentence about what the query does.
+    """Describe the query in one sentence.
 
     Args:
-        titles: of the tables, by their names in SQL.
+        titles: table titles by SQL name.
     """
     known = {name.casefold(): title for name, title in titles.items()}
     sentence = _Teller(known, dialect, language).sentence(_with_titles(tree, known))
@@ -68,9 +68,9 @@ def in_words(
 
 
 def _with_titles(tree: exp.Query, titles: Mapping[str, str]) -> exp.Query:
-    """A copy whose columns name the title of their table if there are several sources.
+    """Copy the tree and add the table's title to columns if there are several sources.
 
-    A name that stands for two sources, or a table that has two names, keeps its name in SQL.
+    Ambiguous names, and tables with two names, keep their SQL names.
     """
     copied = tree.copy()
     sources = {
@@ -88,7 +88,7 @@ def _with_titles(tree: exp.Query, titles: Mapping[str, str]) -> exp.Query:
 
 
 class _Teller:
-    """Says parts of a query in one language."""
+    """Descriptions of query parts in one language."""
 
     def __init__(self, titles: Mapping[str, str], dialect: Dialect, language: Language) -> None:
         self._titles = titles
@@ -158,7 +158,7 @@ class _Teller:
         return ", ".join(self._said(node) for node in nodes)
 
     def _said(self, node: exp.Expr) -> str:
-        """A part in words; as SQL where there are none."""
+        """Describe a part, or render it as SQL."""
         if counted := self._counted_where(node):
             return counted
         if type(node) in _AGGREGATES:
@@ -183,7 +183,7 @@ class _Teller:
         return f"{self._one('not', 'nicht')} {self._said(node.this)}"
 
     def _chosen(self, node: exp.Expr) -> str:
-        """CASE with one WHEN, as pivots have it."""
+        """Describe a CASE with one WHEN, as used for pivots."""
         (first, *more) = node.args["ifs"]
         if more or node.this:
             return ""
@@ -192,7 +192,7 @@ class _Teller:
         return f"({said}{self._one(', else', ', sonst')} {self._said(default)})" if default else said
 
     def _counted_where(self, node: exp.Expr) -> str:
-        """SUM of a CASE that is 1 or 0."""
+        """Describe SUM of a CASE that is 1 or 0."""
         case = node.this if isinstance(node, exp.Sum) else None
         if not isinstance(case, exp.Case) or case.this or len(case.args["ifs"]) > 1:
             return ""
@@ -203,7 +203,7 @@ class _Teller:
         return f"{words} {self._said(chosen.this)}"
 
     def _over_rows(self, node: exp.Expr) -> str:
-        """An aggregate beside its rows, such as a total; a running one or a rank has no words."""
+        """Describe an aggregate next to its rows, such as a total. Running aggregates and ranks stay SQL."""
         if node.args.get("order") or node.args.get("spec"):
             return ""
         groups = self._list(node.args.get("partition_by") or [])

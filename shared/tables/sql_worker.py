@@ -1,7 +1,7 @@
-"""Runs a query in the worker process: guard, then SQLite by apsw, read only, over permitted files alone.
+"""Query execution in the worker process: guard, then read-only SQLite (apsw) over permitted files.
 
-SQLite's own authorizer is the second line of defence and not the first: it lets the columns of a NATURAL
-JOIN be read although reading their table is denied. A table that is not on the connection cannot leak.
+SQLite's authorizer is only the second line of defence: it lets columns of a NATURAL JOIN be read although
+reading their table is denied. A table that isn't on the connection can't leak.
 """
 
 import time
@@ -29,12 +29,12 @@ from shared.tables.queries import (
 from shared.tables.sql_guard import FUNCTION_NAMES, Guarded, guarded
 from shared.tables.sql_words import in_words
 
-_MAX_TEXT_BYTES = 100_000  # of a value: within one, SQLite looks at no clock
-_HEAP_BYTES = 64 << 20  # sorting and joining use files
+_MAX_TEXT_BYTES = 100_000  # per value; SQLite doesn't check the clock within one
+_HEAP_BYTES = 64 << 20  # sorts and joins spill to files
 _STEPS_BETWEEN_LOOKS = 10_000
 _LIMITS = {
     apsw.SQLITE_LIMIT_LENGTH: _MAX_TEXT_BYTES,
-    apsw.SQLITE_LIMIT_SQL_LENGTH: 100_000,  # of what the guard generated, with every `*` spelt out
+    apsw.SQLITE_LIMIT_SQL_LENGTH: 100_000,  # of the generated SQL, with every `*` expanded
     apsw.SQLITE_LIMIT_COMPOUND_SELECT: 20,
     apsw.SQLITE_LIMIT_EXPR_DEPTH: 100,
     apsw.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 200,
@@ -47,7 +47,7 @@ _Places = Mapping[str, tuple[str, QueryTable]]
 
 
 def answer(job: QueryJob) -> QueryReply:
-    """The rows of the query, or why there are none. No row, and no text of the query, is logged."""
+    """Run a query and return its rows or a refusal. Logs no rows and no query text."""
     places = {
         table.name: (f"f{number}", table) for number, file in enumerate(job.files) for table in file.tables
     }
@@ -62,12 +62,12 @@ def answer(job: QueryJob) -> QueryReply:
     except apsw.AuthError:
         return _refusal("InvalidQueryError", "The query reads what is not permitted.", "Name other tables.")
     except apsw.Error as failed:
-        # Of SQLite itself, on a query of known tables and columns: a wrong use of a function, mostly.
+        # SQLite's own error on known tables and columns, mostly a misused function.
         return _refusal("InvalidQueryError", f"SQLite refuses the query: {str(failed)[:200]}", "Correct it.")
 
 
 def checked(job: GuardJob) -> QueryReply:
-    """What a database is to run for the query, or why it is refused."""
+    """Return the query for a database to run, or a refusal."""
     places = {view.name: (schema, view) for schema, view in zip(job.schemas, job.views, strict=True)}
     try:
         allowed = guarded(job.sql, places, job.dialect)
@@ -77,7 +77,7 @@ def checked(job: GuardJob) -> QueryReply:
 
 
 def _described(allowed: Guarded, places: _Places, dialect: Dialect) -> QueryResult:
-    """The result without its rows."""
+    """Return the result without its rows."""
     titles = {name: table.title for name, (_, table) in places.items()}
     return QueryResult(
         sql=allowed.shown,
@@ -119,7 +119,7 @@ def _run(job: QueryJob, allowed: Guarded, places: _Places) -> QueryResult:
 
 
 def _connected(job: QueryJob, places: _Places) -> apsw.Connection:
-    """A connection with the job's files and nothing else, that can only read."""
+    """Open a read-only connection to the job's files only."""
     apsw.hard_heap_limit(_HEAP_BYTES)
     flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_URI
     connection = apsw.Connection(":memory:", flags=flags)
@@ -144,13 +144,13 @@ def _connected(job: QueryJob, places: _Places) -> apsw.Connection:
         return verdict
 
     connection.authorizer = authorize
-    ends = time.process_time() + QUERY_TIMEOUT_S  # what others do on this machine does not count
+    ends = time.process_time() + QUERY_TIMEOUT_S  # unaffected by other processes
     connection.set_progress_handler(lambda: time.process_time() > ends, _STEPS_BETWEEN_LOOKS)
     return connection
 
 
 def _source_rows(connection: apsw.Connection, source: str) -> tuple[int, ...]:
-    """Lines of the sheet; none where they can't be selected as simply as the guard thought."""
+    """Return lines of the sheet, or none if the source query fails."""
     if not source:
         return ()
     lines: list[int] = []
@@ -166,5 +166,5 @@ def _source_rows(connection: apsw.Connection, source: str) -> tuple[int, ...]:
 
 def _cell(value: object) -> Cell:
     if isinstance(value, float):
-        return float(f"{value:.15g}")  # all digits that a double is sure of; behind them sums end in ...99999
+        return float(f"{value:.15g}")  # a double's reliable digits; further ones turn sums into ...99999
     return value if isinstance(value, str | int | float) or value is None else "(binary)"

@@ -1,7 +1,7 @@
-"""SQLite files of tables on this instance's disk, so that the next question about them need not fetch them.
+"""On-disk cache of the tables' SQLite files.
 
-A file belongs to one version of a document and never changes. Rights are not checked here: `readable_tables`
-has checked them for this very call. Files that nobody asks for are deleted after ten minutes.
+A file belongs to one document version and never changes. Permissions aren't checked here: `readable_tables`
+has checked them for this call. Unused files are deleted after ten minutes.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ _KEPT_S = 600.0
 
 
 class TableCache:
-    """Files up to `max_bytes`; the ones used last stay."""
+    """A least-recently-used cache of files up to `max_bytes`."""
 
     def __init__(
         self,
@@ -36,14 +36,14 @@ class TableCache:
         self._kept_s = kept_s
         self._clock = clock
         self._folder: Path | None = None
-        self._used: dict[str, tuple[float, int]] = {}  # by name: when, and bytes; the last used at the end
+        self._used: dict[str, tuple[float, int]] = {}  # last use and size by name, least recently used first
         self._lock = Lock()
 
     async def fetch(self, blobs: BlobStore, doc_id: str, content_hash: str, target: Path) -> None:
-        """Put the version's file at `target`, from the disk if it lies there.
+        """Place the version's file at `target`, from the cache if possible.
 
         Raises:
-            NotFoundError: it went with its version.
+            NotFoundError: the version was deleted.
         """
         name = digest(f"{doc_id}/{content_hash}")
         if not await asyncio.to_thread(self._take, name, target):
@@ -52,7 +52,7 @@ class TableCache:
         asyncio.get_running_loop().call_later(self._kept_s + 1, self.sweep)
 
     def sweep(self) -> None:
-        """Delete files that nobody used for a while, and the oldest ones above the limit."""
+        """Delete unused files, and the least recently used ones above the limit."""
         with self._lock:
             size_bytes = sum(size for _, size in self._used.values())
             for name, (used_at, size) in list(self._used.items()):
@@ -62,12 +62,12 @@ class TableCache:
                     size_bytes -= size
 
     def _take(self, name: str, target: Path) -> bool:
-        # A link of its own: a file that is deleted meanwhile stays readable for the query that has it.
+        # A hard link keeps the file readable for its query if the cache deletes it meanwhile.
         with self._lock:
             if name not in self._used:
                 return False
             _, size = self._used.pop(name)
-            with suppress(OSError):  # somebody tidied the disk
+            with suppress(OSError):  # somebody else deleted it
                 os.link(self._path(name), target)
                 self._used[name] = (self._clock(), size)
                 return True

@@ -1,7 +1,6 @@
-"""The tables of a document version in blob storage: one SQLite file, and the catalog of what it holds.
+"""Storage of a document version's tables: one SQLite file and its catalog.
 
-They lie where people's views of the version lie, and go with them: when the document is deleted, erased, or
-replaced by a newer version.
+They are stored with the version's views and deleted with them.
 """
 
 import asyncio
@@ -17,7 +16,7 @@ _PIECE_BYTES = 4 << 20
 
 
 async def put_tables(blobs: BlobStore, doc_id: str, content_hash: str, folder: Path) -> None:
-    """Keep what the loader left in `folder`, if anything; the catalog last: it says that all is there."""
+    """Upload the loader's files from `folder`, if any. The catalog comes last and marks completeness."""
     catalog, stored = folder / CATALOG, version_folder(doc_id, content_hash)
     if await asyncio.to_thread(catalog.exists):
         await blobs.write_stream(WORK, f"{stored}{DATABASE}", _pieces(folder / DATABASE))
@@ -25,7 +24,7 @@ async def put_tables(blobs: BlobStore, doc_id: str, content_hash: str, folder: P
 
 
 async def get_catalog(blobs: BlobStore, doc_id: str, content_hash: str) -> TableCatalog | None:
-    """What tables the version has; None when it has none."""
+    """Return the version's catalog, or None if it has no tables."""
     return await find_model(blobs, WORK, f"{version_folder(doc_id, content_hash)}{CATALOG}", TableCatalog)
 
 
@@ -33,7 +32,7 @@ async def fetch_tables(blobs: BlobStore, doc_id: str, content_hash: str, target:
     """Download the SQLite file.
 
     Raises:
-        NotFoundError: it went with its version.
+        NotFoundError: the version was deleted.
     """
     await blobs.download(WORK, f"{version_folder(doc_id, content_hash)}{DATABASE}", target)
 

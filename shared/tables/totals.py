@@ -1,7 +1,7 @@
-"""Which rows of a table are totals of rows above them: by their words, and by arithmetic. Pure.
+"""Detection of total rows by their words and by arithmetic. Pure.
 
-Rows that no total covers yet lie on a stack. A total takes its parts from the stack and takes their place
-there, so that a total of totals is known as well.
+Rows not covered by a total are on a stack. A total pops its parts and takes their place, so that a total of
+totals is recognised, too.
 """
 
 import math
@@ -18,10 +18,10 @@ _LEADING = re.compile(
     r"(?:(?:grand |sub[- ]?)?totals?|(?:zwischen|gesamt|end)?summe|insgesamt) .+", re.IGNORECASE
 )
 _WITHIN = re.compile(r"\b(?:sub)?totals?\b|summe\b|\b(?:ins)?gesamt\b", re.IGNORECASE)
-# "Total SE" is a company, also where no sum tells.
+# "Total SE" is a company.
 _COMPANY = re.compile(r"\b(?:SE|AG|KG|GmbH|S\.?A\.?|Inc|Ltd|LLC|plc|Corp|Energies)\b\.?")
-_MAX_OPEN = 2000  # rows: a total of more is known by its words
-_MIN_UNNAMED_PARTS, _MIN_UNNAMED_COLUMNS = 3, 2  # fewer add up by chance
+_MAX_OPEN = 2000  # rows; a larger total is recognised by its words
+_MIN_UNNAMED_PARTS, _MIN_UNNAMED_COLUMNS = 3, 2  # fewer could add up by chance
 _ROUNDING = 0.5  # per part, in units of the last digit: reports show rounded millions
 
 
@@ -29,11 +29,11 @@ _Row = tuple[float | None, ...]
 
 
 class TotalRows:
-    """Looks at the rows of one table in their order.
+    """Detector for the rows of one table, in order.
 
     Args:
-        amounts: positions of the columns whose numbers can be added.
-        texts: positions of the columns of words.
+        amounts: indexes of columns whose numbers can be added.
+        texts: indexes of text columns.
     """
 
     def __init__(self, amounts: Sequence[int], texts: Sequence[int]) -> None:
@@ -42,7 +42,7 @@ class TotalRows:
         self._open: list[_Row] = []
 
     def is_total(self, cells: Sequence[str], values: Sequence[Value], *, is_last: bool) -> bool:
-        """Return whether a row is a total of rows above it; take it into account for those below."""
+        """Return whether a row is a total of rows above it, and record it for later rows."""
         row = tuple(_number(values[position]) for position in self._amounts)
         label = next((" ".join(cell.split()).rstrip(":") for cell in cells if cell.strip()), "")
         parts, is_named = 0, False
@@ -59,8 +59,8 @@ class TotalRows:
         return bool(parts) or is_named
 
     def _named_total(self, row: "_Row", label: str, *, is_last: bool) -> tuple[int, bool]:
-        """Return how many open rows such a row adds up, and whether its words alone make it a total."""
-        if not self._open:  # some tables begin with their total
+        """Return how many open rows the row adds up, and whether its words alone make it a total."""
+        if not self._open:  # some tables start with their total
             return 0, bool(_PLAIN.fullmatch(label)) and not is_last
         slack = _ROUNDING * 10.0 ** -max(map(_decimals, row))
         parts = self._sum_of(row, least=2, slack=slack, every=False)
@@ -68,18 +68,18 @@ class TotalRows:
         return parts, is_leading or bool(_PLAIN.fullmatch(label))
 
     def _unnamed_total(self, row: "_Row", *, has_name: bool) -> int:
-        """Return how many open rows a row adds up: all of them, in two columns if it has a name."""
+        """Return how many open rows the row adds up: all of them, in two columns if it has a name."""
         if has_name and sum(bool(number) for number in row) < _MIN_UNNAMED_COLUMNS:
             return 0
         parts = self._sum_of(row, least=max(_MIN_UNNAMED_PARTS, len(self._open)), slack=0.0, every=True)
         return parts if parts == len(self._open) else 0
 
     def _sum_of(self, row: "_Row", *, least: int, slack: float, every: bool) -> int:
-        """Return how many of the open rows above add up to a row, the fewest that do; 0 = none.
+        """Return the smallest number of open rows that add up to the row, or 0.
 
         Args:
-            slack: difference allowed for each part.
-            every: whether all numbers of the row have to be sums, or one.
+            slack: difference allowed per part.
+            every: whether all numbers of the row must be sums, rather than one.
         """
         sums = [0.0] * len(row)
         for count, part in enumerate(islice(reversed(self._open), _MAX_OPEN), start=1):
