@@ -64,11 +64,11 @@ class Block:
     @cached_property
     def places(self) -> dict[str, list[int]]:
         """Indexes of the words that have each key."""
-        found: dict[str, list[int]] = {}
+        by_key: dict[str, list[int]] = {}
         for place, word in enumerate(self.words):
             for key in word.keys:
-                found.setdefault(key, []).append(place)
-        return found
+                by_key.setdefault(key, []).append(place)
+        return by_key
 
     @cached_property
     def rows(self) -> list[Row]:
@@ -137,10 +137,10 @@ def normalise(text: str) -> str:
     return " ".join(word.key for word in quoted_words(shown_form(text)))
 
 
-def holds_words(text: str, wanted: str) -> bool:
+def holds_words(text: str, phrase: str) -> bool:
     """Return whether the words of `wanted` occur consecutively in `text`: `5` is not in `15 bar`."""
     block = Block(text)
-    words = quoted_words(shown_form(wanted))
+    words = quoted_words(shown_form(phrase))
     places = range(len(block.words) - len(words) + 1) if words else ()
     return any(_are_same(words, block.words[place : place + len(words)]) for place in places)
 
@@ -359,18 +359,18 @@ def _gives_row(quoted: Sequence[Word], row: Row, words: Sequence[Word]) -> bool:
 
     header = (row.header[0][0], row.header[-1][1])
     place = header[1] - header[0] if holds(0, header) else 0
-    given = 0
+    matches = 0
     skipped = False
     for head, cell in zip(row.header, row.cells, strict=True):
         if skipped and 0 < place < len(quoted) and not quoted[place].joint:
             return False
         after_head = place + head[1] - head[0] if holds(place, head) else place
-        found = next((at for at in (after_head, place) if holds(at, cell)), None)
-        skipped = found is None
-        if found is not None:
-            place = found + cell[1] - cell[0]
-            given += 1
-    return given > 0 and place == len(quoted)
+        start = next((at for at in (after_head, place) if holds(at, cell)), None)
+        skipped = start is None
+        if start is not None:
+            place = start + cell[1] - cell[0]
+            matches += 1
+    return matches > 0 and place == len(quoted)
 
 
 def _alignment(runs: Sequence[Run], block: Block) -> Alignment:
@@ -384,10 +384,10 @@ def _alignment(runs: Sequence[Run], block: Block) -> Alignment:
             continue
         lines = [block.shown(run)] if row is None else []
         if row is not None:
-            is_headed = not row.header or any(known.cells == row.header for known in shown_rows)
+            is_headed = not row.header or any(previous.cells == row.header for previous in shown_rows)
             header = [] if is_headed else [Row((), row.header)]
             shown_rows += [*header, row]
-            lines = [block.line(shown.run) for shown in (*header, row)]
+            lines = [block.line(row_shown.run) for row_shown in (*header, row)]
         glue = "" if not fragments else "\n" if run[0] == reached or row is not None else OMISSION
         quote += glue + "\n".join(lines)
         fragments += lines

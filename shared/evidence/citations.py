@@ -58,14 +58,16 @@ class CitationBook:
         page = next((page for page in self.pages if page.doc_id == doc_id), None)
         if page is not None:
             return self._prove_page(page, quote)
-        found = self._find(quote, sorted(self.hits, key=lambda hit: (_is_image(hit), hit.doc_id != doc_id)))
-        if found is not None:
-            return self._add(found)
+        citation = self._find(
+            quote, sorted(self.hits, key=lambda hit: (_is_image(hit), hit.doc_id != doc_id))
+        )
+        if citation is not None:
+            return self._add(citation)
         record = self.records.get(doc_id)
-        said = prove_metadata(quote, record) if record is not None else None
-        if record is None or said is None:
+        statement = prove_metadata(quote, record) if record is not None else None
+        if record is None or statement is None:
             return None
-        return self._add(self._metadata_citation(record, said))
+        return self._add(self._metadata_citation(record, statement))
 
     def compute(self, result: TableResult, language: str = "en") -> tuple[Citation, bool]:
         """Return the citation for a checked query result and whether it is new.
@@ -131,15 +133,15 @@ class CitationBook:
 
         None if the document is unknown, because there is nothing to repair from.
         """
-        known = self._open.get((doc_id, quote))
-        if known is not None:
-            return known, False
+        number = self._open.get((doc_id, quote))
+        if number is not None:
+            return number, False
         filename = next((hit.filename for hit in self.hits if hit.doc_id == doc_id), None)
         if filename is None:
             return None
         n = len(self.citations) + 1
         url = f"/api/documents/{doc_id}/readable"
-        held = Citation(
+        citation = Citation(
             n=n,
             doc_id=doc_id,
             block_id="",
@@ -149,18 +151,18 @@ class CitationBook:
             verified=False,
             url=url,
         )
-        self._open[doc_id, quote] = held
-        self.citations.append(held)
-        return held, True
+        self._open[doc_id, quote] = citation
+        self.citations.append(citation)
+        return citation, True
 
     def repair(self, n: int, quote: str) -> Citation:
         """Resolve a reserved number: proved by these words of its document, or unproved.
 
         Words of other documents don't count, because the file name is already shown.
         """
-        held = self.citations[n - 1]
-        of_document = (hit for hit in self.hits if hit.doc_id == held.doc_id and not _is_image(hit))
-        self.citations[n - 1] = self._find(quote, of_document, n) or held
+        citation = self.citations[n - 1]
+        of_document = (hit for hit in self.hits if hit.doc_id == citation.doc_id and not _is_image(hit))
+        self.citations[n - 1] = self._find(quote, of_document, n) or citation
         return self.citations[n - 1]
 
     def _find(self, quote: str, hits: Iterable[Hit], n: int | None = None) -> Citation | None:
@@ -172,9 +174,9 @@ class CitationBook:
             if (block := self._blocks.get(hit.block_id)) is None:
                 text = (hit.image_caption or "") if _is_image(hit) else hit.content
                 block = self._blocks[hit.block_id] = Block(text)
-            if (found := align(quote, block)) is None:
+            if (alignment := align(quote, block)) is None:
                 continue
-            cue_s = seconds_at(hit.cues, block.text, found.start) if hit.cues else None
+            cue_s = seconds_at(hit.cues, block.text, alignment.start) if hit.cues else None
             moment_s = hit.start_seconds if cue_s is None else cue_s
             return Citation(
                 n=n,
@@ -184,13 +186,13 @@ class CitationBook:
                 page_number=hit.page_number,
                 start_seconds=moment_s,
                 published_by=self._publisher(hit.doc_id),
-                quote=found.quote,
+                quote=alignment.quote,
                 verified=not _is_image(hit),
                 url=_view_url(hit, moment_s, self.source_urls.get(hit.doc_id), self._led_by(n)),
             )
         return None
 
-    def _metadata_citation(self, record: DocumentRecord, said: str) -> Citation:
+    def _metadata_citation(self, record: DocumentRecord, statement: str) -> Citation:
         n = len(self.citations) + 1
         return Citation(
             n=n,
@@ -199,7 +201,7 @@ class CitationBook:
             block_id="",
             filename=record.filename,
             published_by=record.published_by,
-            quote=said,
+            quote=statement,
             verified=False,
             url=_with_query(f"/api/documents/{record.doc_id}/readable", self._led_by(n)),
         )
@@ -253,16 +255,16 @@ def source_place(filename: str, page_number: int | None, publisher: str | None =
     return f"Source: {markdown_name(filename)}{f' ({name})' if name else ''}{page}"
 
 
-def _around(found: Alignment, text: str) -> str:
+def _around(alignment: Alignment, text: str) -> str:
     """Return the quotation with its surroundings, cut at word boundaries."""
-    last = found.fragments[-1]
-    end = max(text.find(last, found.start), found.start) + len(last)
-    before, after = text[: found.start], text[end:]
+    last = alignment.fragments[-1]
+    end = max(text.find(last, alignment.start), alignment.start) + len(last)
+    before, after = text[: alignment.start], text[end:]
     if len(before) > _CONTEXT_CHARS:
         before = OMISSION.lstrip() + before[-_CONTEXT_CHARS:].partition(" ")[2]
     if len(after) > _CONTEXT_CHARS:
         after = after[:_CONTEXT_CHARS].rpartition(" ")[0] + OMISSION.rstrip()
-    return f"{before}{text[found.start : end]}{after}"
+    return f"{before}{text[alignment.start : end]}{after}"
 
 
 def _first_rows(result: TableResult, language: str) -> str:

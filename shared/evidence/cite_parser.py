@@ -150,7 +150,7 @@ def _read_broken_tag(region: str) -> list[Piece]:
     tag, _, text = region.partition(">")
     if tag.startswith("</"):
         return [Text(text)]
-    values = {found[1].lower(): found[2] for found in _OPEN_ATTRIBUTE.finditer(tag)}
+    values = {match[1].lower(): match[2] for match in _OPEN_ATTRIBUTE.finditer(tag)}
     return [_piece(tag[1:], values), Text(text)]
 
 

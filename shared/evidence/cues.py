@@ -28,10 +28,10 @@ def cues_of_part(cues: str, words: Sequence[str], part: Sequence[str], begin: in
     )
     if place < 0:
         return "", begin
-    known = _read(cues)
-    said = [(max(word - place, 0), seconds) for word, seconds in known if word < place + len(part)]
-    first = max((at for at, (word, _) in enumerate(said) if word == 0), default=0)
-    return cues_text(said[first:]), place
+    all_cues = _read(cues)
+    part_cues = [(max(word - place, 0), seconds) for word, seconds in all_cues if word < place + len(part)]
+    first = max((at for at, (word, _) in enumerate(part_cues) if word == 0), default=0)
+    return cues_text(part_cues[first:]), place
 
 
 def seconds_at(cues: str, text: str, position: int) -> float | None:

@@ -112,8 +112,8 @@ def documents_with_summaries(
         for record in records
     ]
     counts = {"total": total, "shown": len(parts)} if total is not None and total > len(parts) else {}
-    said = {**counts, "filters": filters, "no_document_has": unmatched}
-    return f"<documents{_attributes(said)}>\n" + "\n".join(parts) + "\n</documents>"
+    attributes = {**counts, "filters": filters, "no_document_has": unmatched}
+    return f"<documents{_attributes(attributes)}>\n" + "\n".join(parts) + "\n</documents>"
 
 
 def _open_document(

@@ -22,8 +22,8 @@ _MAX_ALT_CHARS = 200
 
 def figure_path(blob_path: str | None) -> str | None:
     """Return the API path of a figure for the blob path stored in its block, or None for any other path."""
-    found = _BLOB.fullmatch(blob_path or "")
-    return f"/api/documents/{found['doc_id']}/figures/{found['name']}" if found else None
+    match = _BLOB.fullmatch(blob_path or "")
+    return f"/api/documents/{match['doc_id']}/figures/{match['name']}" if match else None
 
 
 def figure_blob_name(doc_id: str, name: str) -> str | None:
@@ -33,8 +33,8 @@ def figure_blob_name(doc_id: str, name: str) -> str | None:
 
 def blob_name_of_path(path: str) -> str | None:
     """Return the blob name for a path made by `figure_path`, or None."""
-    found = _PATH.fullmatch(path)
-    return f"{found['doc_id']}/{found['name']}" if found else None
+    match = _PATH.fullmatch(path)
+    return f"{match['doc_id']}/{match['name']}" if match else None
 
 
 def answer_figure(hit: Hit) -> AnswerFigure | None:
@@ -91,8 +91,8 @@ class FigurePlacer:
         """Queue a picture that the model named. Unknown and already shown pictures are ignored."""
         hit = next((hit for hit in self.hits if hit.block_id == block_id), None)
         figure = None if hit is None else answer_figure(hit)
-        known = {shown.path for shown in (*self.placed, *self._waiting)}
-        if figure is not None and figure.path not in known and len(known) < MAX_FIGURES:
+        paths = {shown.path for shown in (*self.placed, *self._waiting)}
+        if figure is not None and figure.path not in paths and len(paths) < MAX_FIGURES:
             self._waiting.append(figure)
 
     @property
@@ -115,9 +115,9 @@ class FigurePlacer:
 
     def take(self) -> list[AnswerFigure]:
         """Remove the queued pictures and return them as shown."""
-        taken, self._waiting = self._waiting, []
-        self.placed += taken
-        return taken
+        figures, self._waiting = self._waiting, []
+        self.placed += figures
+        return figures
 
     def keep(self, text: str) -> None:
         """Forget the figures that are no longer in `text`, after the answer was truncated to it."""

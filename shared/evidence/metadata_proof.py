@@ -30,15 +30,15 @@ def prove_metadata(quote: str, record: DocumentRecord) -> str | None:
     """
     values = {name: _words(value) for name, value in _values(record).items()}
     rest = f"{_words(quote)} "
-    said: list[str] = []
+    statements: list[str] = []
     while rest.strip():
-        found = next(_forms(rest, values), None)
-        if found is None:
+        form = next(_forms(rest, values), None)
+        if form is None:
             return None
-        name, length = found
-        said.append(f"{name.removeprefix('document_').replace('_', ' ')}: {_values(record)[name]}")
+        name, length = form
+        statements.append(f"{name.removeprefix('document_').replace('_', ' ')}: {_values(record)[name]}")
         rest = rest[length:]
-    return "; ".join(said) or None
+    return "; ".join(statements) or None
 
 
 def _forms(rest: str, values: Mapping[str, str]) -> Iterator[tuple[str, int]]:

@@ -114,8 +114,8 @@ class Citation(Model):
     @property
     def doc_ids(self) -> tuple[str, ...]:
         """The documents that the citation depends on, including all tables of a query."""
-        known = (self.doc_id, *(table.doc_id for table in self.tables or ()))
-        return tuple(dict.fromkeys(filter(None, known)))
+        doc_ids = (self.doc_id, *(table.doc_id for table in self.tables or ()))
+        return tuple(dict.fromkeys(filter(None, doc_ids)))
 
 
 class WebPage(Model):

@@ -74,7 +74,7 @@ class Number:
 def numbers_of(text: str, language: str) -> list[Number]:
     """Extract the numbers of a text. A date yields its parts."""
     parted = _DATE.sub(lambda date: re.sub(r"[./]", " ", date[0]), text)
-    return [_read(found, language) for found in _NUMBER.finditer(parted)]
+    return [_read(match, language) for match in _NUMBER.finditer(parted)]
 
 
 def without_rank(line: str, most: int) -> str:
@@ -142,14 +142,14 @@ def _equals(number: Number, value: Decimal, labels: str, *, falls: bool) -> bool
     """Return whether a cell equals the number at the number's precision."""
     if number.is_negative != (value < 0) and not (value < 0 and falls):
         return False
-    shown = abs(value)
+    magnitude = abs(value)
     exponents = {number.exponent}
     if number.is_percent:
         exponents = {-2, 0} if _PERCENT.search(labels) else {-2}  # percentages are stored as fractions
     elif number.exponent and _names_scale(labels, number.exponent):
         exponents.add(0)  # the column is in millions
     margin = Decimal(1).scaleb(-number.places) / 2
-    return any(abs(shown.scaleb(-exponent) - number.value) <= margin for exponent in exponents)
+    return any(abs(magnitude.scaleb(-exponent) - number.value) <= margin for exponent in exponents)
 
 
 def _is_distance(number: Number, value: Decimal, labels: str, *, falls: bool) -> bool:
@@ -196,24 +196,24 @@ def _stands_in(number: Number, text: str) -> bool:
     return any(int(digits) == number.value for digits in _INSIDE.findall(text) if len(digits) < 20)
 
 
-def _read(found: re.Match[str], language: str) -> Number:
-    start, end = found.span()
-    is_factor = bool(_TIMES.match(found.string, end) or _FACTOR_OF.search(found.string, start - 12, start))
-    if word := found["word"]:
-        scale, value = _exponent(found["scale"] or ""), Decimal(_WORDS[word.casefold()])
-        return Number(found[0].strip(), value, exponent=scale, is_factor=is_factor, is_word=True)
-    rest = (found["rest"] or "").strip().casefold()
+def _read(match: re.Match[str], language: str) -> Number:
+    start, end = match.span()
+    is_factor = bool(_TIMES.match(match.string, end) or _FACTOR_OF.search(match.string, start - 12, start))
+    if word := match["word"]:
+        scale, value = _exponent(match["scale"] or ""), Decimal(_WORDS[word.casefold()])
+        return Number(match[0].strip(), value, exponent=scale, is_factor=is_factor, is_word=True)
+    rest = (match["rest"] or "").strip().casefold()
     is_percent = rest in ("%", "percent", "prozent", "per cent")
-    value, places = _value(found["digits"], language)
+    value, places = _value(match["digits"], language)
     return Number(
-        found[0].strip(),
+        match[0].strip(),
         value,
         places,
         0 if is_percent else _exponent(rest),
-        is_negative=bool(found["sign"]),
+        is_negative=bool(match["sign"]),
         is_percent=is_percent,
         is_factor=is_factor,
-        is_plain=found["digits"].isdecimal() and not rest and not found["sign"],
+        is_plain=match["digits"].isdecimal() and not rest and not match["sign"],
     )
 
 

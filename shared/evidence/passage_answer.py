@@ -26,14 +26,14 @@ _TABLE_RULE = re.compile(r"[\s|:-]+")
 
 def quote_passages(question: str, book: CitationBook, words: Messages) -> str:
     """List the best passages of the book's blocks and cite them in `book`. Return "" if there are none."""
-    wanted = _words(question) - FUNCTION_WORDS
-    found = [(hit.doc_id, _best_sentence(hit, wanted)) for hit in book.hits]
-    said = [(doc_id, quote) for doc_id, quote in found if _says_something(quote)]
-    quotes = said or [(doc_id, quote) for doc_id, quote in found if quote]
-    fewest = max((len(wanted & _words(quote)) for _, quote in quotes), default=0) / 2
+    terms = _words(question) - FUNCTION_WORDS
+    candidates = [(hit.doc_id, _best_sentence(hit, terms)) for hit in book.hits]
+    sentences = [(doc_id, quote) for doc_id, quote in candidates if _says_something(quote)]
+    quotes = sentences or [(doc_id, quote) for doc_id, quote in candidates if quote]
+    fewest = max((len(terms & _words(quote)) for _, quote in quotes), default=0) / 2
     lines: list[str] = []
     for doc_id, quote in quotes:
-        if len(wanted & _words(quote)) < fewest:  # only a name is shared with the question
+        if len(terms & _words(quote)) < fewest:  # only a name is shared with the question
             continue
         proof = book.prove(doc_id, quote)
         if proof is None or not proof[1]:  # unprovable, or already quoted
@@ -50,7 +50,7 @@ def list_documents(records: Sequence[DocumentRecord], words: Messages) -> str:
     return "\n".join((words.documents, "", *lines)) if lines else ""
 
 
-def _best_sentence(hit: Hit, wanted: frozenset[str]) -> str:
+def _best_sentence(hit: Hit, terms: frozenset[str]) -> str:
     """Return the sentence of a block that shares most words with the question, truncated if long.
 
     Titles count only as a last resort. Among equals, a sentence with a number comes first, which a table
@@ -61,7 +61,7 @@ def _best_sentence(hit: Hit, wanted: frozenset[str]) -> str:
     sentences = [sentence for sentence in split_sentences(hit.content) if not _TABLE_RULE.fullmatch(sentence)]
 
     def fit(sentence: str) -> tuple[bool, int, bool]:
-        shared = len(wanted & _words(sentence))
+        shared = len(terms & _words(sentence))
         return _says_something(sentence), shared, any(map(str.isdigit, sentence))
 
     best = max(sentences, key=fit, default="")

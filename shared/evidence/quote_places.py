@@ -37,10 +37,10 @@ class _Folded:
     letters: str
     places: tuple[tuple[int, int], ...]
 
-    def occurrences(self, wanted: str) -> list[int]:
+    def occurrences(self, part: str) -> list[int]:
         """Return the offsets at which `wanted` occurs as whole words."""
-        found = list(_positions(self.letters, wanted))
-        return [start for start in found if self._is_edge(start) and self._is_edge(start + len(wanted))]
+        positions = list(_positions(self.letters, part))
+        return [start for start in positions if self._is_edge(start) and self._is_edge(start + len(part))]
 
     def _is_edge(self, position: int) -> bool:
         """Return whether a word begins or ends before this letter."""
@@ -83,12 +83,12 @@ def quote_areas(words: Sequence[PageWord], quote: str, context: str = "") -> tup
 
 def row_places(texts: Sequence[str], rows: Sequence[Sequence[str]]) -> list[Place]:
     """Locate lines of Markdown tables that have the same cells as one of the rows."""
-    wanted = {_fold([" ".join(row)]).letters for row in rows} - {""}
+    row_letters = {_fold([" ".join(row)]).letters for row in rows} - {""}
     places: list[Place] = []
-    for index, text in enumerate(texts if wanted else ()):
+    for index, text in enumerate(texts if row_letters else ()):
         start = 0
         for line in text.split("\n"):
-            if line.startswith("|") and _fold([line]).letters in wanted:
+            if line.startswith("|") and _fold([line]).letters in row_letters:
                 places.append(Place(index, start, start + len(line)))
             start += len(line) + 1
     return places
@@ -113,27 +113,27 @@ def _part_spans(folded: _Folded, part: str, around: str) -> Iterator[tuple[int, 
         return
     for cell in _CELLS.split(part):
         letters = _fold([cell]).letters
-        found = folded.occurrences(letters) if len(letters) >= _MIN_CELL_LETTERS else []
-        if len(found) == 1:
-            yield found[0], found[0] + len(letters)
+        starts = folded.occurrences(letters) if len(letters) >= _MIN_CELL_LETTERS else []
+        if len(starts) == 1:
+            yield starts[0], starts[0] + len(letters)
 
 
-def _best(folded: _Folded, wanted: str, around: str) -> tuple[int, int] | None:
-    found = folded.occurrences(wanted) if wanted else []
-    if not found:
+def _best(folded: _Folded, letters: str, around: str) -> tuple[int, int] | None:
+    starts = folded.occurrences(letters) if letters else []
+    if not starts:
         return None
-    inner = around.find(wanted)
+    inner = around.find(letters)
     before = around[max(0, inner - _CONTEXT_LETTERS) : inner] if inner >= 0 else ""
-    after = around[inner + len(wanted) :][:_CONTEXT_LETTERS] if inner >= 0 else ""
+    after = around[inner + len(letters) :][:_CONTEXT_LETTERS] if inner >= 0 else ""
 
     def fits(start: int) -> int:
-        end = start + len(wanted)
+        end = start + len(letters)
         return _shared(
             folded.letters[max(0, start - _CONTEXT_LETTERS) : start][::-1], before[::-1]
         ) + _shared(folded.letters[end : end + _CONTEXT_LETTERS], after)
 
-    start = max(found, key=fits)  # the first among equals
-    return start, start + len(wanted)
+    start = max(starts, key=fits)  # the first among equals
+    return start, start + len(letters)
 
 
 def _shared(one: str, other: str) -> int:
@@ -146,11 +146,11 @@ def _shared(one: str, other: str) -> int:
     return count
 
 
-def _positions(letters: str, wanted: str) -> Iterator[int]:
-    start = letters.find(wanted)
+def _positions(letters: str, part: str) -> Iterator[int]:
+    start = letters.find(part)
     while start >= 0:
         yield start
-        start = letters.find(wanted, start + 1)
+        start = letters.find(part, start + 1)
 
 
 def _fold(texts: Sequence[str]) -> _Folded:

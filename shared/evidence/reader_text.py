@@ -132,10 +132,10 @@ class ReaderText:
         return self._read(self._held + text.translate(_SHOWN_AS), at_end=False)
 
     @classmethod
-    def after(cls, shown: str) -> Self:
+    def after(cls, text: str) -> Self:
         """Return a sanitiser that continues `shown`, aware of code that it leaves open."""
         reader = cls()
-        reader.feed(shown)
+        reader.feed(text)
         reader.finish()
         return reader
 

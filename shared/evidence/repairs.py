@@ -50,12 +50,12 @@ def repair_input(
     None if `hits` contains no block of a cited document.
     """
     cited = {failure.doc_id for failure in failed}
-    shown = [hit for hit in hits if hit.doc_id in cited]
-    known = {hit.doc_id for hit in shown}
-    claims = [_claim(failure) for failure in failed if failure.doc_id in known]
+    cited_hits = [hit for hit in hits if hit.doc_id in cited]
+    doc_ids = {hit.doc_id for hit in cited_hits}
+    claims = [_claim(failure) for failure in failed if failure.doc_id in doc_ids]
     if not claims:
         return None
-    return "\n".join(("<claims>", *claims, "</claims>", documents_with_blocks(shown, records)))
+    return "\n".join(("<claims>", *claims, "</claims>", documents_with_blocks(cited_hits, records)))
 
 
 def _claim(failure: FailedQuotation) -> str:

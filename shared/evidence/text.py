@@ -25,11 +25,11 @@ def split_sentences(text: str) -> list[str]:
 
 def sentence_ends(text: str) -> list[int]:
     """Return the offsets at which sentences end. The end of `text` counts only after closing punctuation."""
-    found = [end.start() for end in _END.finditer(text)]
+    ends = [end.start() for end in _END.finditer(text)]
     closed = text.rstrip()
     if closed and closed.rstrip("\"'”’»)]*_")[-1:] in tuple(".!?…。！？"):
-        found.append(len(closed))
-    return [end for end in found if end and not _ABBREVIATION.search(text[:end][-_LONGEST_ABBREVIATION:])]
+        ends.append(len(closed))
+    return [end for end in ends if end and not _ABBREVIATION.search(text[:end][-_LONGEST_ABBREVIATION:])]
 
 
 def split_words(text: str) -> list[str]:

@@ -51,8 +51,8 @@ def shown_name(name: str) -> str:
 
 def markdown_text(text: str) -> str:
     """Return Markdown that displays `one_line(text)`."""
-    shown = _ENTITY_START.sub("&amp;", _MARKUP.sub(r"\\\g<0>", one_line(text)))
-    return _BLOCK_SIGN.sub(r"\1\\", shown.replace("<", "&lt;").replace(">", "&gt;"))
+    escaped = _ENTITY_START.sub("&amp;", _MARKUP.sub(r"\\\g<0>", one_line(text)))
+    return _BLOCK_SIGN.sub(r"\1\\", escaped.replace("<", "&lt;").replace(">", "&gt;"))
 
 
 def markdown_name(name: str) -> str:

@@ -186,17 +186,17 @@ def block_words(text: str) -> list[Word]:
     sentences = [end for end in sentence_ends(text) if _STOP.search(text, max(0, end - 4), end)]
     ends = iter(sorted((*labels, *sentences)))
     end_of_sentence = next(ends, len(text))
-    found: list[Word] = []
+    words: list[Word] = []
     reached = 0
     for keys, start, end in _read(text, _GROUPED):
         while end_of_sentence < reached:
             end_of_sentence = next(ends, len(text))
-        border = _border(text, reached, start) if found else Border.PARAGRAPH
+        border = _border(text, reached, start) if words else Border.PARAGRAPH
         if reached <= end_of_sentence <= start:
             border = max(border, Border.SENTENCE)
-        found.append(Word(keys, start, end, border))
+        words.append(Word(keys, start, end, border))
         reached = end
-    return found
+    return words
 
 
 def _border(text: str, reached: int, start: int) -> Border:
@@ -226,25 +226,25 @@ def quoted_words(text: str, *, groups_digits: bool = True) -> list[Word]:
     Args:
         groups_digits: whether `1 500` is one number; otherwise the space separates two cells.
     """
-    found: list[Word] = []
+    words: list[Word] = []
     reached = 0
     for keys, start, end in _read(text, _GROUPED if groups_digits else _UNGROUPED):
         between = text[reached:start]
         is_signed = bool(between.strip()) or "\n" in between
         joint = Joint.ELLIPSIS if _ELLIPSIS.search(between) else Joint.SIGN if is_signed else Joint.NONE
-        found.append(Word(keys, start, end, joint=joint))
+        words.append(Word(keys, start, end, joint=joint))
         reached = end
-    return found
+    return words
 
 
 def _read(text: str, pattern: re.Pattern[str]) -> Iterator[tuple[tuple[str, ...], int, int]]:
     """Yield the keys, start and end of each word."""
     last = ""
-    for found in pattern.finditer(text):
-        raw, start = found[0], found.start()
-        if found["word"] is None:
+    for match in pattern.finditer(text):
+        raw, start = match[0], match.start()
+        if match["word"] is None:
             last = "".join(raw.lower().split()).translate(_UNIFIED)
-            yield (last,), start, found.end()
+            yield (last,), start, match.end()
             continue
         for part, at in _parts(raw, start):
             keys = _keys(part, last)
@@ -280,7 +280,7 @@ def _unified(raw: str) -> str:
     """Apply NFKC, but keep 10² distinct from 102 and 1½ from 11/2."""
     marked = _LOWERED_AFTER_DIGIT.sub("_", _FRACTION_AFTER_DIGIT.sub(" ", raw))
     marked = _RAISED.sub(
-        lambda found: ("^" if marked[: found.start()][-1:].isdigit() else "") + found[0], marked
+        lambda match: ("^" if marked[: match.start()][-1:].isdigit() else "") + match[0], marked
     )
     unified = unicodedata.normalize("NFKC", marked).translate(_UNIFIED)
     return re.sub(r" ?- ?", "-", _BLANKS.sub(" ", unified))

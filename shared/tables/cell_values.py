@@ -195,7 +195,7 @@ def _amount(cell: str) -> _Amount | None:
 
 
 def _decimals(body: str, exponent: str | None) -> Decimals | Literal["any", "none", ""]:
-    """Return the notation of a number: "any" for plain digits, "" if ambiguous, "none" if it isn't a number."""
+    """Return the notation of a number: "any" for plain digits, "" if ambiguous, "none" for other text."""
     if _WHOLE.fullmatch(body):
         return "en" if exponent else "any"
     if exponent:

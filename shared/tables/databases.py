@@ -29,7 +29,7 @@ _CARD_TOKENS = 400
 
 
 class DatabaseEngine(Protocol):
-    """A connection to one database. Another kind of database needs an engine and guard rules for its dialect."""
+    """A connection to one database. Other kinds need an engine and guard rules for their dialect."""
 
     dialect: Dialect
 

@@ -191,7 +191,7 @@ class _SheetReader:
         self._after_blank = not filled
 
     def _ends_before(self, row: Sequence[str], filled: int) -> bool:
-        """Return whether a row begins something else: a note after a blank line, or the next table's header."""
+        """Return whether a row begins something else: a note after a blank line, or another header."""
         if self._pending is None or not self._after_blank or not filled:
             return False
         return filled == 1 or (self._pending.has_numbers and self._is_header(row))
@@ -346,14 +346,14 @@ class _Pending:
         """Yield the unique name and the label of each column."""
         seen: set[str] = set()
         for place, label in enumerate(self.labels, start=1):
-            shown = " ".join(label.split())[:_MAX_LABEL_CHARS]
-            name = base = identifier(shown, f"column_{place}")
+            label_text = " ".join(label.split())[:_MAX_LABEL_CHARS]
+            name = base = identifier(label_text, f"column_{place}")
             number = 1
             while name in seen:
                 number += 1
                 name = f"{base}_{number}"
             seen.add(name)
-            yield name, shown or f"Column {place}"
+            yield name, label_text or f"Column {place}"
 
     def _widen(self, width: int) -> None:
         while len(self.labels) > 1 and width == len(self.labels) and not self.labels[-1].strip():

@@ -121,16 +121,16 @@ def placeholder(number: int) -> str:
 
 
 def with_names(doc_id: str, tables: Sequence[Table]) -> list[Table]:
-    """Replace placeholders in a catalog's approved SQL with the names that the tables have in this document."""
+    """Replace placeholders in approved SQL with the names that the tables have in this document."""
     names = {placeholder(table.number): sql_name(doc_id, table) for table in tables}
 
-    def named(question: ApprovedQuestion) -> ApprovedQuestion:
+    def renamed(question: ApprovedQuestion) -> ApprovedQuestion:
         sql = question.sql
         for mark, name in names.items():
             sql = sql.replace(mark, name)
         return question.model_copy(update={"sql": sql})
 
-    return [table.model_copy(update={"approved": tuple(map(named, table.approved))}) for table in tables]
+    return [table.model_copy(update={"approved": tuple(map(renamed, table.approved))}) for table in tables]
 
 
 def identifier(text: str, default: str) -> str:

@@ -101,11 +101,11 @@ class PostgresEngine:
             DependencyError: the database can't be reached, or refuses.
         """
         async with self._connected() as connection:
-            found = [
+            tables = [
                 await self._table(connection, number, view)
                 for number, view in enumerate(self._source.views, start=1)
             ]
-        return [table for table in found if table.columns]
+        return [table for table in tables if table.columns]
 
     async def rows(self, sql: str, column_count: int) -> tuple[Rows, bool]:
         """Return the first rows of a query, and whether there are more.
@@ -194,8 +194,8 @@ def _said(failed: psycopg.Error) -> str:
     For errors about values it names only the kind: the value may belong to a row that the view leaves out,
     because the server may calculate before it filters.
     """
-    said = failed.diag.message_primary
-    return said[:200] if said and (failed.sqlstate or "").startswith("42") else type(failed).__name__
+    message = failed.diag.message_primary
+    return message[:200] if message and (failed.sqlstate or "").startswith("42") else type(failed).__name__
 
 
 def _encryption(source: DatabaseSource) -> dict[str, Any]:

@@ -105,13 +105,13 @@ class TableLookup:
 
     async def of_documents(self, doc_ids: Sequence[str]) -> list[ReadableTable]:
         """Return the tables of the readable documents and databases among `doc_ids`, in order."""
-        wanted = list(dict.fromkeys(doc_ids))
-        found = await self._documents.get_many([one for one in wanted if one not in self._databases])
+        ids = list(dict.fromkeys(doc_ids))
+        records = await self._documents.get_many([one for one in ids if one not in self._databases])
         each = await run_together(
             *(
                 self._of_database(one) if one in self._databases else self._of_document(one)
-                for one in wanted
-                if one in self._databases or one in found
+                for one in ids
+                if one in self._databases or one in records
             )
         )
         return [table for tables in each for table in tables]
@@ -123,8 +123,8 @@ class TableLookup:
             DocumentNotFoundError: a table doesn't exist or may not be read; the two are indistinguishable.
         """
         places = {one: parts_of(one) for one in table_ids}
-        known = await self.of_documents([place[0] for place in places.values() if place])
-        by_id = {table.table_id: table for table in known}
+        tables = await self.of_documents([place[0] for place in places.values() if place])
+        by_id = {table.table_id: table for table in tables}
         for one in places:
             if one not in by_id:
                 raise DocumentNotFoundError(f"There is no table {one[:120]!r}.", "List the tables.")

@@ -148,18 +148,18 @@ def guarded(sql: str, tables: Mapping[str, tuple[str, QueryTable]], dialect: Dia
     if dialect == "postgres":
         for call in tree.find_all(exp.Substring):
             _check_positions(call)
-    known = {name.casefold(): place for name, place in tables.items()}
-    _check_tables(tree, known)
+    places = {name.casefold(): place for name, place in tables.items()}
+    _check_tables(tree, places)
     _limit(tree)
-    qualified = _qualified(tree, known, dialect)
+    qualified = _qualified(tree, places, dialect)
     _check_growth(qualified)
-    _placed(qualified, known)
+    _placed(qualified, places)
     return Guarded(
         tree=tree,
         shown=text_of(tree, dialect),
         executed=text_of(qualified, dialect),
         columns=_columns(tree, qualified, dialect),
-        source=_source(qualified, known),
+        source=_source(qualified, places),
     )
 
 
@@ -228,7 +228,7 @@ def _not_allowed(node: exp.Expr, rules: _Rules) -> InvalidQueryError:
     return _refused(f"The function {name[:40]} is not allowed.", f"Allowed functions: {allowed}.")
 
 
-def _check_tables(tree: exp.Query, known: Mapping[str, tuple[str, QueryTable]]) -> None:
+def _check_tables(tree: exp.Query, places: Mapping[str, tuple[str, QueryTable]]) -> None:
     """Require each table to be permitted, or defined by a WITH clause in scope."""
     seen = set()
     for scope in traverse_scope(tree):
@@ -238,16 +238,16 @@ def _check_tables(tree: exp.Query, known: Mapping[str, tuple[str, QueryTable]]) 
             is_plain = isinstance(table.this, exp.Identifier) and not table.db and not table.catalog
             extra = {name for name, value in table.args.items() if value} - {"this", "alias", "joins"}
             if not is_plain or extra:
-                raise _refused("A table is named by its name alone.", _names(known))
+                raise _refused("A table is named by its name alone.", _names(places))
             is_given = isinstance(scope.sources.get(table.alias_or_name), Scope)
-            if not is_given and table.name.casefold() not in known:
-                raise _refused(f"There is no table {table.name[:60]!r}.", _names(known))
+            if not is_given and table.name.casefold() not in places:
+                raise _refused(f"There is no table {table.name[:60]!r}.", _names(places))
     if any(id(table) not in seen for table in tree.find_all(exp.Table)):
-        raise _refused("A table stands in a place that is not allowed.", _names(known))
+        raise _refused("A table stands in a place that is not allowed.", _names(places))
 
 
-def _names(known: Mapping[str, tuple[str, QueryTable]]) -> str:
-    return f"Tables: {', '.join(sorted(known)) or 'none'}."
+def _names(places: Mapping[str, tuple[str, QueryTable]]) -> str:
+    return f"Tables: {', '.join(sorted(places)) or 'none'}."
 
 
 def _limit(tree: exp.Query) -> None:
@@ -263,24 +263,24 @@ def _limit(tree: exp.Query) -> None:
         limit.set("expression", exp.Literal.number(MAX_ROWS + 1))
 
 
-def _qualified(tree: exp.Query, known: Mapping[str, tuple[str, QueryTable]], dialect: Dialect) -> exp.Query:
+def _qualified(tree: exp.Query, places: Mapping[str, tuple[str, QueryTable]], dialect: Dialect) -> exp.Query:
     """Return the tree with every column resolved to its table and every `*` expanded."""
     named = {column.name.casefold() for column in tree.find_all(exp.Column)}
     schema: dict[str, object] = {
         name: dict.fromkeys((*table.columns, *(hidden for hidden in table.hidden if hidden in named)), "TEXT")
-        for name, (_, table) in known.items()
+        for name, (_, table) in places.items()
     }
     try:
         _check_projections(tree, schema, dialect)
-        made = qualify(tree.copy(), dialect=dialect, schema=schema)
+        qualified = qualify(tree.copy(), dialect=dialect, schema=schema)
     except (SqlglotError, RecursionError) as failed:
-        columns = {name: ", ".join(table.columns)[:600] for name, (_, table) in known.items()}
-        said = str(failed).splitlines()[0][:200]
+        columns = {name: ", ".join(table.columns)[:600] for name, (_, table) in places.items()}
+        reason = str(failed).splitlines()[0][:200]
         hint = "; ".join(f"{name}: {listed}" for name, listed in columns.items())
-        raise _refused(f"A column is unknown or ambiguous: {said}", f"Columns: {hint}.") from None
-    if not isinstance(made, exp.Query) or made.find(exp.TableColumn):
+        raise _refused(f"A column is unknown or ambiguous: {reason}", f"Columns: {hint}.") from None
+    if not isinstance(qualified, exp.Query) or qualified.find(exp.TableColumn):
         raise _refused("A row as a whole is not allowed.", "Name the columns.")
-    return made
+    return qualified
 
 
 def _check_projections(tree: exp.Query, schema: dict[str, object], dialect: Dialect) -> None:
@@ -291,11 +291,13 @@ def _check_projections(tree: exp.Query, schema: dict[str, object], dialect: Dial
     Raises:
         SchemaError: a column refers to an alias.
     """
-    found = qualify(
+    resolved = qualify(
         tree.copy(), dialect=dialect, schema=schema, expand_alias_refs=False, validate_qualify_columns=False
     )
-    for select in found.find_all(exp.Select):
-        for column in (column for shown in select.expressions for column in shown.find_all(exp.Column)):
+    for select in resolved.find_all(exp.Select):
+        for column in (
+            column for projection in select.expressions for column in projection.find_all(exp.Column)
+        ):
             if not column.table and column.parent_select is select:
                 raise SchemaError(f"Column {column.name[:60]!r} could not be resolved.")
 
@@ -336,40 +338,40 @@ def _calculating(query: exp.Expr, position: int | None) -> Iterator[exp.Expr]:
         yield from _calculating(query.left, position)
         yield from _calculating(query.right, position)
     elif isinstance(query, exp.Select):
-        for shown in query.selects if position is None else query.selects[position : position + 1]:
-            yield from shown.walk()
+        for projection in query.selects if position is None else query.selects[position : position + 1]:
+            yield from projection.walk()
 
 
-def _placed(tree: exp.Query, known: Mapping[str, tuple[str, QueryTable]]) -> None:
+def _placed(tree: exp.Query, places: Mapping[str, tuple[str, QueryTable]]) -> None:
     """Replace table names with their places."""
     for scope in traverse_scope(tree):
         for table in scope.tables:
             if isinstance(scope.sources.get(table.alias_or_name), Scope):
                 continue
-            if table.name.casefold() not in known:  # a WITH name that differs only in case
-                raise _refused(f"There is no table {table.name[:60]!r}.", _names(known))
-            file, stored = known[table.name.casefold()]
+            if table.name.casefold() not in places:  # a WITH name that differs only in case
+                raise _refused(f"There is no table {table.name[:60]!r}.", _names(places))
+            file, stored = places[table.name.casefold()]
             if not table.alias:
                 table.set("alias", exp.TableAlias(this=exp.to_identifier(table.name, quoted=True)))
             table.set("this", exp.to_identifier(stored.stored_name, quoted=True))
             table.set("db", exp.to_identifier(file, quoted=True))
 
 
-def _columns(written: exp.Query, qualified: exp.Query, dialect: Dialect) -> tuple[str, ...]:
+def _columns(original: exp.Query, qualified: exp.Query, dialect: Dialect) -> tuple[str, ...]:
     """Return the result's column names, with the expression for unnamed columns."""
     names = qualified.named_selects
-    wanted = written.selects if len(written.selects) == len(names) else qualified.selects
+    selects = original.selects if len(original.selects) == len(names) else qualified.selects
     return tuple(
-        text_of(said, dialect) if name.startswith("_col_") else name
-        for name, said in zip(names, wanted, strict=True)
+        text_of(select, dialect) if name.startswith("_col_") else name
+        for name, select in zip(names, selects, strict=True)
     )
 
 
-def _source(tree: exp.Query, known: Mapping[str, tuple[str, QueryTable]]) -> str:
+def _source(tree: exp.Query, places: Mapping[str, tuple[str, QueryTable]]) -> str:
     """Return SQL that selects the lines of the rows used by a query over a single table."""
     tables = list(tree.find_all(exp.Table))
     is_simple = isinstance(tree, exp.Select) and len(tables) == 1 and not tree.find(exp.Subquery, exp.With)
-    has_lines = all(any("_row" in table.hidden for _, table in known.values()) for _ in tables)
+    has_lines = all(any("_row" in table.hidden for _, table in places.values()) for _ in tables)
     if not is_simple or not has_lines:
         return ""
     lines = exp.Select(expressions=[exp.column("_row", table=tables[0].alias, quoted=True)])

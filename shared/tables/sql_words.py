@@ -62,8 +62,8 @@ def in_words(
     Args:
         titles: table titles by SQL name.
     """
-    known = {name.casefold(): title for name, title in titles.items()}
-    sentence = _Teller(known, dialect, language).sentence(_with_titles(tree, known))
+    by_name = {name.casefold(): title for name, title in titles.items()}
+    sentence = _Teller(by_name, dialect, language).sentence(_with_titles(tree, by_name))
     return f"{sentence[:1].upper()}{sentence[1:]}."
 
 
@@ -78,11 +78,11 @@ def _with_titles(tree: exp.Query, titles: Mapping[str, str]) -> exp.Query:
         for source in copied.find_all(exp.Table, exp.Subquery)
     }
     by_name, by_title = (Counter(source[part] for source in sources) for part in (0, 1))
-    shown = {name: title for name, title in sources if by_name[name] == 1 and by_title[title] == 1}
+    unambiguous = {name: title for name, title in sources if by_name[name] == 1 and by_title[title] == 1}
     for column in copied.find_all(exp.Column):
         if len(sources) == 1:
             column.set("table", None)
-        elif title := shown.get(column.table):
+        elif title := unambiguous.get(column.table):
             column.set("table", exp.to_identifier(title, quoted=True))
     return copied
 
