@@ -1,6 +1,6 @@
-"""`python -m cli`: Groundwork from the command line. Speaks HTTP to a running app, and nothing else.
+"""`python -m cli`: the command line. An HTTP client of a running app.
 
-Every failure is a message, never a traceback; GROUNDWORK_DEBUG=1 shows where.
+Every failure is printed as a message without a traceback; GROUNDWORK_DEBUG=1 adds the traceback.
 """
 
 import io
@@ -47,11 +47,11 @@ _MODULES = (
     users,
     workspace,
 )
-_PIPE_CLOSED = 141  # as shells count: 128 + SIGPIPE
+_PIPE_CLOSED = 141  # as in shells: 128 + SIGPIPE
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command. Returns the exit code (cli/errors.py, docs/command-line.md)."""
+    """Run one command and return its exit code (cli/errors.py, docs/command-line.md)."""
     _accept_all_letters()
     if instruction := shell_instruction():
         return complete(instruction)
@@ -66,22 +66,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _report(terminal: Terminal, failed: BaseException) -> int:
-    """Turn an exception into a message and an exit code."""
+    """Print an exception as a message and return its exit code."""
     if isinstance(failed, KeyboardInterrupt):
         terminal.note("Interrupted.", "yellow")
         return INTERRUPTED
     if isinstance(failed, BrokenPipeError):
-        # The reader of the output has seen enough. Python would complain again as it ends.
+        # The reader closed the pipe. Python would report the error again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _PIPE_CLOSED
     if isinstance(failed, typer.TyperException):
-        cast(typer.BadParameter, failed).show()  # shows the usage, as all errors of parsing do
+        cast(typer.BadParameter, failed).show()  # prints the usage, like all parsing errors
         return FAILED
     return _tell(terminal, failed if isinstance(failed, CommandError) else _in_words(failed))
 
 
 def _accept_all_letters() -> None:
-    """A terminal of few letters shows the others as ?."""
+    """Replace characters that the terminal can't encode with `?` instead of failing."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
@@ -99,7 +99,9 @@ def _in_words(failed: BaseException) -> CommandError:
 
 
 def _tell(terminal: Terminal, failed: CommandError) -> int:
-    """On standard error; with --json also as the result, so that programs need not parse text."""
+    """Print an error on standard error, and with --json also as the result, so that programs needn't parse
+    text.
+    """
     terminal.note(str(failed), "red")
     for hint in failed.hints:
         terminal.note(f"  {hint}", "")

@@ -1,4 +1,4 @@
-"""An answer on paper: its text, where each statement comes from, its pictures, and what is to be noted."""
+"""Printed answers: text, sources, figures and warnings."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -10,14 +10,14 @@ from cli.api import Api
 from cli.terminal import Terminal, clean
 
 _BORDER = re.compile(r"(?<!\\)\|")
-_PAGE = re.compile(r"(\(Source: [^()\n]{1,300}), S\. (\d{1,6})\)")  # the contract's words, in every language
+_PAGE = re.compile(r"(\(Source: [^()\n]{1,300}), S\. (\d{1,6})\)")  # API notation, the same in all languages
 _OWN_ADDRESS = re.compile(r"\]\((/api/[^)\s]+)\)")
 
 
 def print_answer(api: Api, terminal: Terminal, answer: Mapping[str, Any]) -> None:
-    """Print an answer; addresses of the app in full, so that they can be opened; pages in English."""
+    """Print an answer with absolute addresses and English page labels."""
     text = _PAGE.sub(r"\1, p. \2)", str(answer.get("text", "")))
-    terminal.markdown(_OWN_ADDRESS.sub(lambda found: f"]({api.absolute(found[1])})", text))
+    terminal.markdown(_OWN_ADDRESS.sub(lambda match: f"]({api.absolute(match[1])})", text))
     if answer.get("citations"):
         terminal.say("")
     print_citations(api, terminal, answer.get("citations") or ())
@@ -27,12 +27,12 @@ def print_answer(api: Api, terminal: Terminal, answer: Mapping[str, Any]) -> Non
         _link(terminal, f"Figure {number}: {place}", address)
     unsupported = answer.get("unsupported_claims")
     if unsupported:
-        said = "1 statement is" if unsupported == 1 else f"{unsupported} statements are"
-        terminal.say(f"{said} not supported by a quotation.", "yellow")
+        statements = "1 statement is" if unsupported == 1 else f"{unsupported} statements are"
+        terminal.say(f"{statements} not supported by a quotation.", "yellow")
 
 
 def print_citations(api: Api, terminal: Terminal, citations: Sequence[Mapping[str, Any]]) -> None:
-    """Print sources: number, file, page or moment, whether it is proved, the quotation, where it opens."""
+    """Print each source: number, file, page or time, proof, quotation and address."""
     for cited in citations:
         is_computed = cited.get("kind") == "table"
         mark = "computed" if is_computed else "verified" if cited.get("verified") else "not verified"
@@ -49,7 +49,7 @@ def print_citations(api: Api, terminal: Terminal, citations: Sequence[Mapping[st
 
 
 def _print_calculation(terminal: Terminal, cited: Mapping[str, Any]) -> None:
-    """What was calculated, in words and in SQL, and the rows that it gave."""
+    """Print a calculation in words and in SQL, and its result."""
     # The quotation has the first rows with their numbers as the answer writes them; `rows` are for programs.
     _, *lines = cited["quote"].splitlines() or [""]
     rows = [[cell.strip().replace("\\|", "|") for cell in _BORDER.split(line)[1:-1]] for line in lines]
@@ -60,17 +60,17 @@ def _print_calculation(terminal: Terminal, cited: Mapping[str, Any]) -> None:
     terminal.say(f"    {cited['sql']}", "dim")
 
 
-def _page(found: Mapping[str, Any]) -> str:
-    seconds = found.get("start_seconds")
+def _page(citation: Mapping[str, Any]) -> str:
+    seconds = citation.get("start_seconds")
     if seconds is not None:
         return f", at {int(seconds) // 60}:{int(seconds) % 60:02d}"
-    return f", page {found['page_number']}" if found.get("page_number") else ""
+    return f", page {citation['page_number']}" if citation.get("page_number") else ""
 
 
 def _link(terminal: Terminal, name: str, address: str) -> None:
     address = clean(address)
     shown = Text(clean(f"{name} "))
-    # Only what a browser would open; a link is otherwise what it looks like.
+    # Only addresses that a browser opens, so that a link is what it looks like.
     is_link = terminal.output.is_terminal and address.startswith(("http://", "https://"))
     shown.append(address, style=f"link {address}" if is_link else "")
     if terminal.output.is_terminal:

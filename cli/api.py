@@ -1,4 +1,4 @@
-"""The HTTP API for the command line: one client, errors as the API words them, waits when it says to."""
+"""HTTP client of the API: one connection pool, the app's error messages, and waits on request."""
 
 import os
 import time
@@ -13,13 +13,13 @@ from httpx_sse import EventSource
 from cli.errors import CommandError, NoConnectionError
 
 DEFAULT_URL = "http://127.0.0.1:7071"
-_TIMEOUT = httpx.Timeout(60.0, connect=5.0)  # of silence; streams send a comment every 15 s
+_TIMEOUT = httpx.Timeout(60.0, connect=5.0)  # without data; streams send a comment every 15 s
 _OK = range(200, 300)
 _TOO_MANY = 429
 _UNAUTHORISED = 401
 _BROKEN = 500
-_LONGEST_WAIT_S = 90.0  # for a limit that is counted by the minute; longer ones are an error
-_PAGE = 100  # items of a list
+_LONGEST_WAIT_S = 90.0  # limits per minute; a longer wait is an error
+_PAGE = 100  # items per request
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 TokenSource = Callable[[bool], str]
@@ -29,7 +29,7 @@ OnWait = Callable[[float, str], None]
 
 @dataclass(frozen=True)
 class Event:
-    """One server-sent event."""
+    """A server-sent event."""
 
     number: int
     name: str
@@ -40,55 +40,55 @@ def read_events(response: httpx.Response) -> Iterator[Event]:
     """Yield the complete events of a stream.
 
     Raises:
-        httpx.TransportError: the connection broke, or the response is no event stream.
+        httpx.TransportError: the connection broke, or the response isn't an event stream.
     """
     for event in EventSource(response).iter_sse():
-        if event.data:  # a comment after an event with an id makes an event without data
+        if event.data:  # a comment after an event id is parsed as an event without data
             yield Event(int(event.id or 0), event.event, event.json())
 
 
 class _Bearer(httpx.Auth):
-    """The token with each request, and again with a new one when it was not believed."""
+    """Bearer authentication that retries once with a new token after a 401."""
 
     def __init__(self, token: TokenSource) -> None:
         self._token = token
 
     def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
-        sent = self._token(False)
-        request.headers["Authorization"] = f"Bearer {sent}"
+        token = self._token(False)
+        request.headers["Authorization"] = f"Bearer {token}"
         answered = yield request
-        # A body that is read from a file cannot be sent twice.
+        # A body read from a file can't be sent twice.
         if answered.status_code == _UNAUTHORISED and isinstance(request.stream, httpx.ByteStream):
             renewed = self._token(True)
-            if renewed not in ("", sent):
+            if renewed not in ("", token):
                 request.headers["Authorization"] = f"Bearer {renewed}"
                 yield request
 
 
 class Api:
-    """Calls the app as the user whose token it has. A context manager; many threads may use one.
+    """A client of the app on behalf of one user. A context manager; safe to share between threads.
 
     Args:
-        url: the app's address, without `/api`.
-        token: it, or what gives it.
-        on_wait: called when the app asks to wait, with the seconds and the reason.
+        url: address of the app without `/api`.
+        token: a token, or a function that returns one.
+        on_wait: called with seconds and reason when the app asks the client to wait.
 
     Raises:
-        CommandError: the address is none, or would carry the token over a network in the open.
+        CommandError: the address is invalid, or would send the token unencrypted over a network.
     """
 
     def __init__(self, url: str, token: str | TokenSource, on_wait: OnWait | None = None) -> None:
         self.url = checked_url(url)
         self._on_wait = on_wait or (lambda _seconds, _why: None)
-        given = token
-        source = (lambda _renew: given) if isinstance(given, str) else given
+        supplied = token
+        source = (lambda _renew: supplied) if isinstance(supplied, str) else supplied
         self._client = httpx.Client(base_url=f"{self.url}/api", auth=_Bearer(source), timeout=_TIMEOUT)
 
     def call(self, method: str, path: str, **request: Any) -> dict[str, Any]:
-        """The JSON of an answer; {} of one without content. Waits when the app says for how long.
+        """Return the JSON of a response, or {} if it has no content. Waits as long as the app asks to.
 
         Raises:
-            CommandError: no connection, or the app answered with an error.
+            CommandError: no connection, or an error response.
         """
         answered = self.send(method, path, **request)
         if not answered.content:
@@ -101,23 +101,23 @@ class Api:
             ) from None
 
     def items(
-        self, path: str, name: str, limit: int, given: Mapping[str, str] | None = None
+        self, path: str, name: str, limit: int, filters: Mapping[str, str] | None = None
     ) -> list[dict[str, Any]]:
-        """The first `limit` items of a list that is narrowed by `given`, over as many pages as it takes."""
-        found: list[dict[str, Any]] = []
+        """Return the first `limit` items of a list filtered by `given`, from as many pages as necessary."""
+        items: list[dict[str, Any]] = []
         cursor: str | None = ""
-        while len(found) < limit and cursor is not None:
-            parameters = {**(given or {}), "limit": min(_PAGE, limit - len(found))}
+        while len(items) < limit and cursor is not None:
+            parameters = {**(filters or {}), "limit": min(_PAGE, limit - len(items))}
             page = self.call("GET", path, params=parameters | ({"cursor": cursor} if cursor else {}))
-            found += page[name]
+            items += page[name]
             cursor = page.get("cursor") or None
-        return found[:limit]
+        return items[:limit]
 
     def send(self, method: str, path: str, *, also: int = 200, **request: Any) -> httpx.Response:
-        """An answer that is no error, or has the status `also`; read to its end.
+        """Return a complete response that is successful or has the status `also`.
 
         Raises:
-            CommandError: no connection, or the app answered with an error.
+            CommandError: no connection, or an error response.
         """
         until = time.monotonic() + _LONGEST_WAIT_S
         while True:
@@ -129,20 +129,20 @@ class Api:
                 if answered.status_code != also:
                     refuse_errors(answered)
                 return answered
-            if "files" in request:  # read already: the caller opens them again
+            if "files" in request:  # already read; the caller reopens them
                 raise _repeatable(answered)
 
     def events(
         self, method: str, path: str, *, after: int = 0, body: Any = None, key: str = ""
     ) -> Iterator[tuple[httpx.Headers, Event | None]]:
-        """Yield a stream's events to its end, each with the response's headers; first None, once connected.
+        """Yield a stream's events with the response's headers. The first item is None, once connected.
 
         Args:
-            after: the number of the last event that was seen.
-            key: an Idempotency-Key: the same one is the same run, however often it is sent.
+            after: number of the last event received.
+            key: an Idempotency-Key; equal keys name the same run.
 
         Raises:
-            CommandError: the app answered with an error.
+            CommandError: an error response.
             httpx.TransportError: no connection, or it broke; resume after the last event.
         """
         headers = {"Last-Event-ID": str(after)} if after else {}
@@ -160,10 +160,10 @@ class Api:
                 refuse_errors(stream)
 
     def download(self, path: str) -> Iterator[bytes]:
-        """A file, piece by piece.
+        """Yield the parts of a file.
 
         Raises:
-            CommandError: no connection, it broke, or the app answered with an error.
+            CommandError: no connection, a broken connection, or an error response.
         """
         try:
             with self._client.stream("GET", path) as stream:
@@ -175,18 +175,17 @@ class Api:
             raise self.unreachable(failed) from None
 
     def absolute(self, address: str) -> str:
-        """An address of the app as one that can be opened; others as they are."""
+        """Return an address of the app as an absolute one, and any other address unchanged."""
         return f"{self.url}{address}" if address.startswith("/") else address
 
     def unreachable(self, failed: httpx.HTTPError) -> NoConnectionError:
-        """The error when nobody answers."""
+        """Return the error for an app that can't be reached."""
         return NoConnectionError(
             f"No answer from {self.url} ({type(failed).__name__}).",
             "Is it running? `make run` starts a local stack; GROUNDWORK_URL says where to look.",
         )
 
     def close(self) -> None:
-        """Close the connections."""
         self._client.close()
 
     def __enter__(self) -> Self:
@@ -196,11 +195,11 @@ class Api:
         self.close()
 
     def _has_waited(self, answered: httpx.Response, until: float) -> bool:
-        """Whether the app said when to come again, and that moment has come."""
-        said = answered.headers.get("retry-after", "")
-        if answered.status_code != _TOO_MANY or not said.isdigit():
+        """Wait if the app named a time, and return whether to try again."""
+        retry_after = answered.headers.get("retry-after", "")
+        if answered.status_code != _TOO_MANY or not retry_after.isdigit():
             return False
-        seconds = float(said) + 0.1
+        seconds = float(retry_after) + 0.1
         if time.monotonic() + seconds > until:
             return False
         self._on_wait(seconds, _problem(answered)[0])
@@ -209,10 +208,10 @@ class Api:
 
 
 def checked_url(url: str) -> str:
-    """The address without a slash at its end.
+    """Return the address without a trailing slash.
 
     Raises:
-        CommandError: it is none, or plain http to another machine: the token could be read on the way.
+        CommandError: it is invalid, or plain http to another machine, where the token could be read.
     """
     try:
         parts = urlsplit(url.strip())
@@ -232,10 +231,10 @@ def checked_url(url: str) -> str:
 
 
 def segment(text: str) -> str:
-    """A word as one part of a path, whatever it holds.
+    """Return text as one percent-encoded path segment.
 
     Raises:
-        CommandError: it is empty, or a dot: the address would be another one.
+        CommandError: it is empty or a dot segment, which would change the path.
     """
     if not text.strip() or set(text) == {"."}:
         raise CommandError(f"{text!r} is not an id.")
@@ -243,7 +242,7 @@ def segment(text: str) -> str:
 
 
 def refuse_errors(answered: httpx.Response) -> None:
-    """Raises CommandError, in the words of the app, unless the answer is a good one."""
+    """Raise CommandError with the app's message unless the response is successful."""
     if answered.status_code not in _OK:
         detail, hints, code = _problem(answered)
         request_id = answered.headers.get("x-request-id", "")

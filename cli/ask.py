@@ -1,6 +1,6 @@
-"""`ask`: a question, its answer as it is written, and where each statement comes from. `agents`: whom to ask.
+"""`ask` streams an answer and shows its sources. `agents` lists the agents.
 
-What a run asks back is asked of the person at the terminal; Ctrl-C ends the run, not only the display.
+A clarification is passed on to the person at the terminal. Ctrl-C cancels the run, not only the display.
 """
 
 import uuid
@@ -25,11 +25,11 @@ _CLOSED = 409
 
 @dataclass(frozen=True)
 class Asking:
-    """Where a run is shown.
+    """The presentation of a run.
 
     Attributes:
         display: shows progress.
-        answered: when the question ends that was answered before; it is shown again, and not asked.
+        answered: how a clarification that was already answered ended; it is shown again but not asked.
     """
 
     api: Api
@@ -77,13 +77,13 @@ def ask(
     if doc:
         body["doc_ids"] = [resolve(call.api, name) for name in doc]
     display = ProgressDisplay(call.terminal, is_quiet=quiet)
-    # One key for all tries: a start that is repeated is the same run.
+    # One key for all attempts, so that a repeated start doesn't create a second run.
     stream = RunStream(call.api, body, key=uuid.uuid4().hex, on_trouble=display.trouble)
     return follow(Asking(call.api, call.terminal, display), stream)
 
 
 def follow(asking: Asking, stream: RunStream) -> int:
-    """Show a run to its end; Ctrl-C cancels it."""
+    """Show a run until it ends. Ctrl-C cancels it."""
     try:
         with asking.display:
             ended = _to_its_end(asking, stream)
@@ -95,7 +95,7 @@ def follow(asking: Asking, stream: RunStream) -> int:
 
 
 def _to_its_end(asking: Asking, stream: RunStream) -> Event | None:
-    """The last event; None when the run waits for an answer that nobody here can give."""
+    """Return the last event, or None if the run waits for a reply that nobody here can give."""
     for event in stream:
         asking.display.take(event)
         if event.name == "complete":
@@ -110,30 +110,30 @@ def _to_its_end(asking: Asking, stream: RunStream) -> Event | None:
 
 
 def _choose(asking: Asking, stream: RunStream, event: Event) -> bool:
-    """Ask the person what the run asks. Whether somebody was there to answer."""
+    """Ask the run's clarification. Return whether it was answered."""
     terminal, run_id = asking.terminal, stream.run_id
     asking.display.pause()
     if str(event.data.get("expires_at")) == asking.answered:
         return True
     view = asking.api.call("GET", f"/runs/{segment(run_id)}")
     if view["status"] != "waiting":
-        return True  # answered already, elsewhere
+        return True  # already answered elsewhere
     if terminal.prompt is None:
         _leave_waiting(terminal, run_id, event)
         return False
     for line in _options(event):
         terminal.note(line, "")
     while True:
-        said = terminal.prompt("Number, or words: ")
-        if said and _answered(asking, run_id, said):
+        reply = terminal.prompt("Number, or words: ")
+        if reply and _answered(asking, run_id, reply):
             return True
 
 
-def _answered(asking: Asking, run_id: str, said: str) -> bool:
+def _answered(asking: Asking, run_id: str, reply: str) -> bool:
     try:
-        send_answer(asking.api, run_id, said)
+        send_answer(asking.api, run_id, reply)
     except CommandError as refused:
-        if refused.status == _CLOSED:  # somewhere else, or time was over: the run continues
+        if refused.status == _CLOSED:  # answered elsewhere or expired: the run continues
             asking.terminal.note(str(refused), "yellow")
             return True
         if refused.status != _BAD_REQUEST:
@@ -143,9 +143,9 @@ def _answered(asking: Asking, run_id: str, said: str) -> bool:
     return True
 
 
-def send_answer(api: Api, run_id: str, said: str) -> dict[str, Any]:
-    """Answer what a run asks: a number chooses, words are understood by the app."""
-    answer = {"choice": int(said)} if said.isdecimal() and len(said) < 6 else {"text": said}
+def send_answer(api: Api, run_id: str, reply: str) -> dict[str, Any]:
+    """Reply to a clarification: a number selects an option, words are interpreted by the app."""
+    answer = {"choice": int(reply)} if reply.isdecimal() and len(reply) < 6 else {"text": reply}
     return api.call("POST", f"/runs/{segment(run_id)}/answer", json=answer)
 
 
@@ -183,11 +183,11 @@ def _show(asking: Asking, ended: Event) -> int:
 
 
 def _with_signed_figures(api: Api, run_id: str, answer: dict[str, Any]) -> dict[str, Any]:
-    """With addresses that a browser can open: the stream carries none."""
+    """Return the answer with picture addresses that a browser can open, which the stream doesn't contain."""
     try:
         stored = api.call("GET", f"/runs/{segment(run_id)}").get("answer")
     except CommandError:
-        return answer  # the text is there; the pictures can be looked up later
+        return answer  # the text is complete; pictures can be requested later
     return {**answer, "figures": (stored or answer)["figures"]}
 
 
@@ -205,7 +205,7 @@ def _cancelled(asking: Asking, run_id: str) -> int:
     return INTERRUPTED
 
 
-def _question(said: str) -> str:
+def _question(text: str) -> str:
     import sys
 
-    return sys.stdin.read().strip() if said == "-" else said
+    return sys.stdin.read().strip() if text == "-" else text

@@ -1,6 +1,6 @@
-"""Tokens of Entra ID, by azure-identity: the only module that knows it, and only when it is asked for.
+"""Entra ID tokens from azure-identity, which only this module imports, on demand.
 
-Not run against Entra ID itself so far: tests use the library's managed identity against a stand-in.
+Not tested against Entra ID: tests use the library's managed identity with a stand-in.
 """
 
 from datetime import datetime
@@ -9,14 +9,14 @@ from typing import Any
 from cli.errors import CommandError
 from cli.session_file import AzureLogin, Session
 
-_CACHE = "groundwork-cli"  # encrypted where the system has a key ring, else a file for its owner alone
+_CACHE = "groundwork-cli"  # encrypted by the system's key ring, otherwise a file that only its owner can read
 
 
 def sign_in(url: str, login: AzureLogin) -> Session:
-    """A session of the person who is signed in to Azure here, or signs in now.
+    """Return a session for the identity that is signed in to Azure, signing in if necessary.
 
     Raises:
-        CommandError: there is no such identity, or it gets no token for this app.
+        CommandError: no identity is available, or it gets no token for this app.
     """
     from azure.core.exceptions import AzureError
 
@@ -30,15 +30,15 @@ def sign_in(url: str, login: AzureLogin) -> Session:
         raise _refused(failed) from None
     finally:
         credential.close()
-    kept = AzureLogin(login.scope, login.way, login.tenant_id, login.client_id, record)
-    return Session(url, got.token, float(got.expires_on), kept)
+    stored = AzureLogin(login.scope, login.way, login.tenant_id, login.client_id, record)
+    return Session(url, got.token, float(got.expires_on), stored)
 
 
 def renewed(session: Session) -> Session:
-    """The same session with a token of now; nobody is asked.
+    """Return the session with a new token, without any interaction.
 
     Raises:
-        CommandError: that needs a person: `login` again.
+        CommandError: interaction is needed: `login` again.
     """
     from azure.core.exceptions import AzureError
 
@@ -88,10 +88,10 @@ def _show_code(address: str, code: str, _until: datetime) -> None:
 
 
 def _refused(failed: Exception) -> CommandError:
-    """In azure-identity's first line: it tells which identities it tried, and holds no secret."""
-    said = str(failed).strip().splitlines()
+    """Return an error with azure-identity's first line, which lists the identities tried and no secret."""
+    lines = str(failed).strip().splitlines()
     return CommandError(
-        f"Azure gave no token: {said[0] if said else type(failed).__name__}",
+        f"Azure gave no token: {lines[0] if lines else type(failed).__name__}",
         "Sign in with `az login`, or use `login --azure --device-code`.",
         "The scope is that of the app's registration: --app-id, --scope, or GROUNDWORK_SCOPE.",
     )

@@ -1,7 +1,7 @@
-"""`check`: whether an app works, as a person would find out: a file in, a question, its proof, the file out.
+"""`check`: an end-to-end test of an app: upload a file, ask about it, check the proof, delete the file.
 
-The file holds a fact that nobody can know otherwise, so an answer that has it was read there. It is taken
-away again, whatever happened.
+The file contains a random fact, so an answer with this fact must come from the file. It is deleted in any
+case.
 """
 
 import secrets
@@ -16,16 +16,16 @@ from cli.errors import DONE, NOT_ALL_WELL, CommandError
 from cli.terminal import Terminal
 
 _LOOK_EVERY_S = 0.5
-_LETTERS = "BCDFGHJKLMNPQRSTVWXZ"  # no vowels: no word comes out
+_LETTERS = "BCDFGHJKLMNPQRSTVWXZ"  # no vowels, so that no word results
 _GONE = 404
 _BROKEN = 500
 _UNAVAILABLE = 503
-_CLEARING_S = 60  # a service that is away for a moment must not leave the file behind
+_CLEARING_S = 60  # time to delete the file if a service is briefly unavailable
 
 
 @dataclass
 class _Trial:
-    """One pass: what is known so far, and what was found. Times in seconds."""
+    """State and results of one test. Times are in seconds."""
 
     api: Api
     until: float
@@ -89,7 +89,7 @@ def _take(trial: _Trial, terminal: Terminal, name: str, step: Callable[[_Trial],
 
 
 def _ready(trial: _Trial) -> str:
-    # The first call of a person makes tables and indexes: nothing is ready in a new deployment before it.
+    # The first call creates tables and indexes; a new deployment isn't ready before it.
     trial.api.call("GET", "/documents", params={"limit": 1})
     answered = trial.api.send("GET", "/health/ready", also=_UNAVAILABLE)
     if answered.status_code != _UNAVAILABLE:
@@ -132,7 +132,7 @@ def _answered(trial: _Trial) -> str:
 
 
 def _deleted(trial: _Trial) -> str:
-    trial.until = max(trial.until, time.monotonic() + _CLEARING_S)  # not given up for lack of time
+    trial.until = max(trial.until, time.monotonic() + _CLEARING_S)  # clean up even if the time is over
     try:
         if trial.thread_id:
             trial.api.call("DELETE", f"/threads/{segment(trial.thread_id)}")
@@ -160,7 +160,7 @@ def _file_deleted(trial: _Trial) -> str:
 
 
 def _found(trial: _Trial) -> str:
-    """The file whose upload was not answered; "" when there is none. What is in work is listed first."""
+    """Return the id of the file whose upload got no response, or "". Busy documents are listed first."""
     if not trial.was_sent:
         return ""
     listed = trial.api.call("GET", "/documents", params={"limit": 100})["documents"]

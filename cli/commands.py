@@ -1,4 +1,4 @@
-"""The tree of commands. Modules add their functions to a group; a docstring is its command's help."""
+"""The command tree. Modules add functions to a group; a function's docstring is the command's help."""
 
 import sys
 import tomllib
@@ -19,14 +19,14 @@ Function = TypeVar("Function", bound=Callable[..., int | None])
 
 
 class Surroundings:
-    """What an invocation works with.
+    """The environment of an invocation.
 
     Args:
         connect: returns the app as the signed-in user; called when a command first needs it.
 
     Attributes:
         as_json: whether `--json` was given.
-        url: the value of `--url`.
+        url: value of `--url`.
     """
 
     as_json = False
@@ -44,13 +44,13 @@ class Surroundings:
         return self._connect(self)
 
     def close(self) -> None:
-        """Close the connection, if there is one."""
+        """Close the connection, if any."""
         if "api" in self.__dict__:
             self.api.close()
 
 
 class Call(typer.Context):
-    """One invocation of a command."""
+    """An invocation of a command."""
 
     @property
     def surroundings(self) -> Surroundings:
@@ -82,11 +82,11 @@ class _Group(TyperGroup):
 
 
 class _ListingGroup(_Group):
-    """A group whose name alone stands for its `list` command, which may be followed by options."""
+    """A group whose bare name, possibly followed by options, runs its `list` command."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         is_bare = not args or (args[0].startswith("-") and args[0] not in ("-h", "--help"))
-        if is_bare and not ctx.resilient_parsing:  # completion offers the members instead
+        if is_bare and not ctx.resilient_parsing:  # completion lists the members instead
             args = ["list", *args]
         return super().parse_args(ctx, args)
 
@@ -107,12 +107,12 @@ class Commands(typer.Typer):
         )
 
     def add(self, name: str) -> Callable[[Function], Function]:
-        """Add a function as a command. Its result is the exit code; None is 0."""
+        """Register a function as a command. Its result is the exit code; None means 0."""
         return self.command(name, cls=_Command)
 
 
 def program_name() -> str:
-    """Return how the command line was called: `groundwork` if installed, else as a module."""
+    """Return the name of the program: `groundwork` if installed, otherwise the module call."""
     return "groundwork" if Path(sys.argv[0]).stem == "groundwork" else "python -m cli"
 
 
@@ -191,7 +191,7 @@ def perform(arguments: Sequence[str], surroundings: Surroundings) -> int:
 
 
 def leaves() -> dict[str, Any]:
-    """Return each command by the words that call it, such as `documents list`."""
+    """Return the commands by their full names, such as `documents list`."""
     root: Any = typer.main.get_command(app)
     commands: dict[str, Any] = {}
     for name, command in root.commands.items():
@@ -203,12 +203,12 @@ def leaves() -> dict[str, Any]:
 def _version() -> str:
     try:
         return metadata.version("groundwork")
-    except metadata.PackageNotFoundError:  # called in a checkout
+    except metadata.PackageNotFoundError:  # not installed, run from a checkout
         text = (Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8")
         return str(tomllib.loads(text)["project"]["version"])
 
 
-# Parameters of several commands.
+# Parameters shared by several commands.
 DocumentArgument = Annotated[
     str, typer.Argument(metavar="DOC", help="its id, or its file name if only one has it")
 ]

@@ -1,4 +1,4 @@
-"""`completion`: the script with which bash, zsh or fish complete commands and options."""
+"""`completion`: shell completion for bash, zsh and fish."""
 
 import os
 from typing import Annotated, Literal
@@ -8,7 +8,7 @@ from typer.completion import get_completion_inspect_parameters, shell_complete
 
 from cli.commands import Call, app
 
-_VARIABLE = "_GROUNDWORK_COMPLETE"  # set by the script when it asks for completions
+_VARIABLE = "_GROUNDWORK_COMPLETE"  # set by the completion script
 
 
 @app.add("completion")
@@ -24,5 +24,7 @@ def complete(instruction: str) -> int:
 
 
 def shell_instruction() -> str:
-    """Return what a completion script asks for; "" if the process was not started by one."""
+    """Return the instruction of a completion script, or "" if the shell didn't start this process for
+    completion.
+    """
     return os.environ.get(_VARIABLE, "")

@@ -1,4 +1,4 @@
-"""`documents`: what the user may see, and what its owner may change. `audit`: whether everything agrees."""
+"""`documents`: list, read, share and change documents. `audit`: check that all stores agree."""
 
 import os
 import re
@@ -31,31 +31,31 @@ _STYLES = {"ready": "green", "failed": "red"}
 _ID = re.compile(r"[0-9a-f]{24}")
 
 
-def resolve(api: Api, named: str) -> str:
-    """The id of a document that is named by its id or its file name.
+def resolve(api: Api, name: str) -> str:
+    """Return the id of a document given by id or file name.
 
     Raises:
-        CommandError: nothing, or more than one, has this name.
+        CommandError: no document, or more than one, has this name.
     """
-    if _ID.fullmatch(named):
-        return named
-    if not named.strip():
+    if _ID.fullmatch(name):
+        return name
+    if not name.strip():
         raise CommandError("A document needs a name or an id.")
     listed = api.call("GET", "/documents", params={"limit": 100})["documents"]
-    found = {one["doc_id"]: one for one in listed if one["filename"] == named}
-    more = api.call("GET", "/documents", params={"filename": named, "limit": 100})["documents"]
-    found |= {one["doc_id"]: one for one in more if one["filename"] == named}
-    if len(found) == 1:
-        return str(next(iter(found)))
-    if not found:
+    matches = {one["doc_id"]: one for one in listed if one["filename"] == name}
+    more = api.call("GET", "/documents", params={"filename": name, "limit": 100})["documents"]
+    matches |= {one["doc_id"]: one for one in more if one["filename"] == name}
+    if len(matches) == 1:
+        return str(next(iter(matches)))
+    if not matches:
         raise CommandError(
-            f"There is no document {named[:100]!r}.", f"`{program_name()} documents` lists them."
+            f"There is no document {name[:100]!r}.", f"`{program_name()} documents` lists them."
         )
     raise CommandError(
-        f"{len(found)} documents are called {named[:100]!r}: say which by its id.",
+        f"{len(matches)} documents are called {name[:100]!r}: say which by its id.",
         *(
             f"{one['doc_id']}  {one.get('title') or ''} {one.get('project_id') or ''}"
-            for one in found.values()
+            for one in matches.values()
         ),
     )
 
@@ -113,8 +113,8 @@ def read_document(
     parameters: dict[str, Any] = {} if page is None else {"page": page}
     chunks = []
     for _ in range(parts):
-        wanted = "application/json" if call.terminal.as_json else "text/markdown"
-        answered = call.api.send("GET", address, params=parameters, headers={"Accept": wanted})
+        media_type = "application/json" if call.terminal.as_json else "text/markdown"
+        answered = call.api.send("GET", address, params=parameters, headers={"Accept": media_type})
         if call.terminal.as_json:
             chunks.append(answered.json())
             cursor = chunks[-1].get("cursor")
@@ -151,8 +151,8 @@ def download_document(
     if path.exists() and not out:
         raise CommandError(f"{path} already exists.", "Choose another file with --out.")
     size_bytes = _write(path, parts)
-    written = {"doc_id": doc_id, "path": str(path), "size_bytes": size_bytes}
-    call.terminal.result(written, f"{path}: {size_bytes:,} bytes")
+    result = {"doc_id": doc_id, "path": str(path), "size_bytes": size_bytes}
+    call.terminal.result(result, f"{path}: {size_bytes:,} bytes")
 
 
 @documents.add("edit")
@@ -199,19 +199,19 @@ def change_access(
     if private and acl:
         raise CommandError("--private and --acl contradict each other.", "Give one of them.")
     if not acl and not private and project is None:
-        shown = call.api.call("GET", path)
+        access = call.api.call("GET", path)
     else:
-        kept = acl or ([] if private else call.api.call("GET", path)["acl"])
-        change = {"acl": kept, **({"project_id": project} if project else {})}
-        shown = call.api.call("PUT", f"{path}/access", json=change)
+        acl_kept = acl or ([] if private else call.api.call("GET", path)["acl"])
+        change = {"acl": acl_kept, **({"project_id": project} if project else {})}
+        access = call.api.call("PUT", f"{path}/access", json=change)
     if call.terminal.as_json:
-        call.terminal.json({name: shown.get(name) for name in ("doc_id", "owner_id", "acl", "project_id")})
-    elif shown.get("acl") is None:
+        call.terminal.json({name: access.get(name) for name in ("doc_id", "owner_id", "acl", "project_id")})
+    elif access.get("acl") is None:
         raise CommandError("Only its owner and administrators can see who may read it.")
     else:
-        owner = shown["owner_id"] or "no owner"
-        others = [reader for reader in shown["acl"] if reader != owner]
-        call.terminal.say(f"{shown['filename']}: {owner}, {', '.join(others) or 'nobody else'}")
+        owner = access["owner_id"] or "no owner"
+        others = [reader for reader in access["acl"] if reader != owner]
+        call.terminal.say(f"{access['filename']}: {owner}, {', '.join(others) or 'nobody else'}")
 
 
 @documents.add("reingest")
@@ -254,8 +254,8 @@ def delete_documents(call: Call, names: DocumentsArgument, *, yes: YesOption = F
             call.terminal.say(
                 f"{one['document']}: {'deleted' if is_gone else one['reason']}", "" if is_gone else "red"
             )
-    gone = sum(one["status"] == "deleting" for one in outcomes)
-    return DONE if gone == len(outcomes) else (NOT_ALL_WELL if gone else FAILED)
+    deleted_count = sum(one["status"] == "deleting" for one in outcomes)
+    return DONE if deleted_count == len(outcomes) else (NOT_ALL_WELL if deleted_count else FAILED)
 
 
 @app.add("audit")
@@ -302,7 +302,7 @@ def _show(terminal: Terminal, document: dict[str, Any]) -> None:
 
 
 def _write(path: Path, parts: Iterable[bytes]) -> int:
-    """Aside and moved into place: what breaks off leaves no half file."""
+    """Write to a temporary file and move it into place, so that a failure leaves no partial file."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     size_bytes = 0
     try:

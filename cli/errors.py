@@ -1,21 +1,21 @@
-"""What goes wrong for the user of the command line: words, hints, and an exit code."""
+"""Errors of the command line: messages, hints and exit codes."""
 
 DONE = 0
 NOT_ALL_WELL = 1
 FAILED = 2
 NO_ANSWER = 3
 ASKED_BACK = 4
-INTERRUPTED = 130  # as shells count: 128 + SIGINT
+INTERRUPTED = 130  # as in shells: 128 + SIGINT
 
 
 class CommandError(Exception):
-    """Something went wrong that the user can read about.
+    """An error to report to the user.
 
     Attributes:
         hints: what to do about it, one sentence each.
-        status: of the HTTP answer, if there was one.
-        code: the app's own (docs/events-and-errors.md); "" when it is not the app that refuses.
-        may_repeat: the app asked to wait, and that time is over.
+        status: HTTP status, if there was a response.
+        code: the app's error code (docs/events-and-errors.md); "" if the error isn't the app's.
+        may_repeat: whether the app asked to wait and the time has passed.
     """
 
     def __init__(self, message: str, *hints: str, status: int | None = None, code: str = "") -> None:
@@ -27,4 +27,4 @@ class CommandError(Exception):
 
 
 class NoConnectionError(CommandError):
-    """Nobody answers."""
+    """The app can't be reached."""

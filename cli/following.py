@@ -1,4 +1,4 @@
-"""A run's events, each once, over as many connections as it takes."""
+"""The events of a run, each exactly once, over any number of connections."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -11,24 +11,24 @@ from cli.commands import program_name
 from cli.errors import CommandError
 
 ENDS = ("complete", "error")
-_GIVE_UP_S = 90.0  # without an event or a lasting connection: a host that restarts needs less
-_SETTLED_S = 10.0  # longer than connecting may take, so what lasted this long was a connection
-_PAUSES_S = (0.1, 0.5, 1.0, 2.0)  # the last one again and again
-_BROKEN = 500  # from here on it is the server's fault, and may pass: it is just being started
-_FIRST_TRIES = 5  # a start that broke off may have begun the run: its key makes it the same one
+_GIVE_UP_S = 90.0  # without an event or a stable connection; a restarting host needs less
+_SETTLED_S = 10.0  # above the connect timeout, so a connection of this age was stable
+_PAUSES_S = (0.1, 0.5, 1.0, 2.0)  # the last one repeats
+_BROKEN = 500  # server errors are temporary while it starts
+_FIRST_TRIES = 5  # an interrupted start may have created the run; the key makes repeats safe
 
 
 class RunStream:
-    """Follows one run from its beginning, or one that is there already.
+    """A resumable stream of a new or existing run.
 
     Args:
-        body: of POST /chat; None follows `run_id`.
-        key: an Idempotency-Key, by which a start that is repeated asks once.
-        on_trouble: called with a message when the connection broke and when it is back.
+        body: body of POST /chat; None follows `run_id`.
+        key: an Idempotency-Key, so that a repeated start asks only once.
+        on_trouble: called with a message when the connection breaks and when it is restored.
 
     Attributes:
-        run_id: "" until the app has said it.
-        last: the number of the last event.
+        run_id: "" until the app has announced it.
+        last: number of the last event.
     """
 
     def __init__(
@@ -51,10 +51,10 @@ class RunStream:
         self._lived_at = time.monotonic()
 
     def __iter__(self) -> Iterator[Event]:
-        """Every event once, to the run's last.
+        """Yield every event once, until the run ends.
 
         Raises:
-            CommandError: the question was refused, or the connection is lost for good.
+            CommandError: the question was refused, or the connection can't be restored.
         """
         while True:
             try:
@@ -68,7 +68,7 @@ class RunStream:
             else:
                 if self._lost < 0:
                     return
-                self._check_time(None)  # ended on purpose, to be resumed
+                self._check_time(None)  # the server ended the stream to be resumed
 
     def _connection(self) -> Iterator[Event]:
         if self.run_id:

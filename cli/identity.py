@@ -1,4 +1,4 @@
-"""`login`, `logout`, `whoami`, `token`: whose token goes with a call."""
+"""`login`, `logout`, `whoami`, `token`: the caller's identity."""
 
 import getpass
 import json
@@ -17,17 +17,17 @@ from cli.errors import CommandError, NoConnectionError
 from cli.session_file import AzureLogin, Session, Way, forget_session, keep_session, read_session
 from cli.terminal import moment
 
-_RENEW_BEFORE_S = 120.0  # a token must outlive the question that it is sent with
-_TOKENS_FILE = "tokens.json"  # of local/run_all
-_LOCAL_DATA = Path(".local/data")  # below the folder in which the stack was started
+_RENEW_BEFORE_S = 120.0  # a token must remain valid until the question is answered
+_TOKENS_FILE = "tokens.json"  # written by local/run_all
+_LOCAL_DATA = Path(".local/data")  # relative to the folder in which the stack was started
 _MISSING = 404
 
 
 def connect(surroundings: Surroundings) -> Api:
-    """Return the app as the signed-in user.
+    """Return a client for the signed-in user.
 
     Raises:
-        CommandError: nobody is signed in there, or the address is invalid.
+        CommandError: nobody is signed in to this app, or the address is invalid.
     """
 
     def show_wait(seconds: float, why: str) -> None:
@@ -38,12 +38,12 @@ def connect(surroundings: Surroundings) -> Api:
 
 
 def _url(option: str | None) -> str:
-    """Return the app's address: --url, GROUNDWORK_URL, that of the session, or a local stack's."""
+    """Return the app's address from --url, GROUNDWORK_URL, the session, or a local stack."""
     explicit = _explicit_url(option)
     if explicit:
         return explicit
-    kept = None if os.environ.get("GROUNDWORK_TOKEN", "").strip() else read_session()
-    return kept.url if kept else DEFAULT_URL
+    session = None if os.environ.get("GROUNDWORK_TOKEN", "").strip() else read_session()
+    return session.url if session else DEFAULT_URL
 
 
 def _explicit_url(option: str | None) -> str | None:
@@ -52,31 +52,31 @@ def _explicit_url(option: str | None) -> str | None:
 
 
 def token_for(url: str) -> TokenSource:
-    """GROUNDWORK_TOKEN, or the token that `login` kept for this app; renewed when it is Azure's and ends.
+    """Return GROUNDWORK_TOKEN or the stored token for this app. Azure tokens are renewed before they expire.
 
     Raises:
-        CommandError: there is none.
+        CommandError: there is no token.
     """
-    given = os.environ.get("GROUNDWORK_TOKEN", "").strip()
-    if given:
-        if not given.isascii() or not given.isprintable():
+    token = os.environ.get("GROUNDWORK_TOKEN", "").strip()
+    if token:
+        if not token.isascii() or not token.isprintable():
             raise CommandError(
                 "GROUNDWORK_TOKEN is not a token.", f"`{program_name()} token` prints that of a session."
             )
-        return lambda _renew: given
-    kept = read_session()
-    if kept is None or kept.url != url:
-        where = "" if kept is None else f" You are signed in at {kept.url}."
+        return lambda _renew: token
+    session = read_session()
+    if session is None or session.url != url:
+        where = "" if session is None else f" You are signed in at {session.url}."
         raise CommandError(
             f"You are not signed in at {url}.{where}",
             f"Run `{program_name()} login`, or set GROUNDWORK_TOKEN.",
             "Users of a local stack sign in by name: `login --dev-user anna`.",
         )
-    return _SessionToken(kept)
+    return _SessionToken(session)
 
 
 class _SessionToken:
-    """A session's token; a new one before it ends, and when it was refused."""
+    """A session's token, renewed before it expires and after a 401."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -131,9 +131,9 @@ def sign_in(
         who = None
         call.terminal.note(f"{url} does not respond, so the token was not tried.", "yellow")
     path = keep_session(session)
-    shown = {"url": url, "kept_in": str(path), "expires_at": session.expires_at, "user": who}
+    summary = {"url": url, "kept_in": str(path), "expires_at": session.expires_at, "user": who}
     name = f" as {who.get('name') or who['user_id']}" if who else ""
-    call.terminal.result(shown, f"Signed in at {url}{name}. Kept in {path}, readable by you alone.")
+    call.terminal.result(summary, f"Signed in at {url}{name}. Kept in {path}, readable by you alone.")
 
 
 @app.add("logout")
@@ -153,14 +153,14 @@ def who_am_i(call: Call) -> None:
         return
     today = who.pop("today", [])
     for name, value in who.items():
-        shown = ", ".join(map(str, value)) if isinstance(value, list) else value
-        if shown not in (None, ""):
-            call.terminal.say(f"{name + ':':<17} {shown}")
+        text = ", ".join(map(str, value)) if isinstance(value, list) else value
+        if text not in (None, ""):
+            call.terminal.say(f"{name + ':':<17} {text}")
     for one in today:
         call.terminal.say(f"{one['resource'] + ':':<17} {one['used']:,.0f} today{_of(one['limit'])}")
-    kept = None if os.environ.get("GROUNDWORK_TOKEN") else read_session()
-    if kept and kept.expires_at:
-        ends = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(kept.expires_at))
+    session = None if os.environ.get("GROUNDWORK_TOKEN") else read_session()
+    if session and session.expires_at:
+        ends = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(session.expires_at))
         call.terminal.say(f"{'token ends:':<17} {moment(ends)}")
 
 
@@ -176,10 +176,10 @@ def _of(limit: float) -> str:
 
 
 def identity_of(api: Api) -> dict[str, object] | None:
-    """Who the app takes the caller for; None of an app that is too old to say so.
+    """Return the app's view of the caller, or None from an app too old to tell.
 
     Raises:
-        CommandError: it believes none of it.
+        CommandError: the app rejects the token.
     """
     try:
         return api.call("GET", "/me")
@@ -198,7 +198,7 @@ def _valid_token(text: str) -> str:
 
 
 def _typed_token() -> str:
-    """Read a token from the terminal, which keeps it out of the shell's history, or a line from a pipe."""
+    """Read a token from the terminal, to keep it out of the shell's history, or from a pipe."""
     return getpass.getpass("Token: ") if sys.stdin.isatty() else sys.stdin.readline()
 
 
@@ -215,13 +215,13 @@ def _scope(scope: str | None, app_id: str | None) -> str:
 
 
 def _session_of_the_stack(url: str | None, name: str) -> Session:
-    """Return a session with a user's token, as the local stack wrote it when it started.
+    """Return a session with a token that the local stack wrote at start.
 
     Args:
-        url: the address that the stack must have; None = any.
+        url: required address of the stack; None accepts any.
 
     Raises:
-        CommandError: there is no such stack here, it has another address, or it has no such user.
+        CommandError: no stack is found here, its address differs, or it has no such user.
     """
     path = _tokens_file()
     try:
@@ -243,7 +243,7 @@ def _session_of_the_stack(url: str | None, name: str) -> Session:
 
 
 def _tokens_file() -> Path:
-    """Return GROUNDWORK_DATA's file, else that of this folder, of a folder above it, or of this checkout."""
+    """Return the tokens file in GROUNDWORK_DATA, in this folder or one above it, or in this checkout."""
     given = os.environ.get("GROUNDWORK_DATA")
     if given:
         return Path(given) / _TOKENS_FILE

@@ -1,4 +1,4 @@
-"""For administrators: `libraries` shows the synchronised SharePoint libraries."""
+"""`libraries`: synchronised SharePoint libraries, for administrators."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""`metrics`: how answers and sub-agents do, for administrators. `status`: whether the app is well."""
+"""`metrics`: quality and sub-agent metrics, for administrators. `status`: health of the app."""
 
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
@@ -19,12 +19,12 @@ def show_metrics(
     hours: Annotated[int, option("--hours", "N", "the last N hours (1-168)")] = 24,
 ) -> None:
     """Show the quality of answers or sub-agents (administrators)."""
-    found = call.api.call("GET", f"/metrics/{what}", params={"hours": hours})
+    report = call.api.call("GET", f"/metrics/{what}", params={"hours": hours})
     if call.terminal.as_json:
-        call.terminal.json(found)
+        call.terminal.json(report)
         return
-    measures = found.pop("measures", {})
-    for name, value in _lines(found, ""):
+    measures = report.pop("measures", {})
+    for name, value in _lines(report, ""):
         call.terminal.say(f"{name + ':':<28} {value}")
     if measures:
         call.terminal.table(
@@ -52,7 +52,7 @@ def show_status(call: Call) -> int:
 
 
 def _lines(found: Any, name: str) -> Iterator[tuple[str, str]]:
-    """Every number of a report with its path."""
+    """Yield every number of a report with its path."""
     if isinstance(found, dict):
         for key, value in found.items():
             yield from _lines(value, f"{name}.{key}" if name else key)
@@ -60,5 +60,5 @@ def _lines(found: Any, name: str) -> Iterator[tuple[str, str]]:
         for at, value in enumerate(found):
             yield from _lines(value, f"{name}[{value.get('profile') or value.get('name') or at}]")
     else:
-        shown = ", ".join(map(str, found)) if isinstance(found, list) else found
-        yield name, "-" if shown is None else str(shown)
+        text = ", ".join(map(str, found)) if isinstance(found, list) else found
+        yield name, "-" if text is None else str(text)

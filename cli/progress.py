@@ -1,4 +1,4 @@
-"""What a run tells while it works: its plan, its tools, its sub-agents, and the draft of its answer."""
+"""Progress of a run: plan, tools, sub-agents, and a draft of the answer."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,12 +16,12 @@ _MAX_SHOWN = 100
 
 @dataclass
 class Draft:
-    """The answer while it is written, by step: a step that starts over loses its own text only."""
+    """The answer so far, by step. A step that restarts loses only its own text."""
 
     steps: dict[int, str] = field(default_factory=dict)
 
     def take(self, event: Event) -> None:
-        """Add a token, or drop what a step had written before it started again or was given up."""
+        """Append a token, or drop the text of a step that restarted or was discarded."""
         step = int(event.data.get("step", 0))
         if event.name == "token":
             self.steps[step] = self.steps.get(step, "") + str(event.data["text"])
@@ -34,10 +34,10 @@ class Draft:
 
 
 class ProgressDisplay:
-    """Shows events on standard error. A context manager.
+    """Progress on standard error. A context manager.
 
-    On a terminal the draft is shown as it is written, and taken away when the answer is there: what was
-    written may be withdrawn.
+    On a terminal, the draft is shown while it is written and removed when the answer is complete, because
+    drafted text may be withdrawn.
 
     Args:
         is_quiet: show warnings only.
@@ -58,18 +58,18 @@ class ProgressDisplay:
         self.pause()
 
     def pause(self) -> None:
-        """Take the draft away: the person is asked something, or the answer is there."""
+        """Remove the draft before a clarification or the final answer."""
         if self._live is not None:
             self._live.stop()
             self._live = None
 
     def take(self, event: Event) -> None:
-        """Show what an event tells."""
+        """Display an event."""
         self._draft.take(event)
         self._resume()
         if self._live is not None:
-            shown = "\n".join(self._draft.text.splitlines()[-_PREVIEW_LINES:])
-            self._live.update(Text(clean(shown) or "…"))
+            preview = "\n".join(self._draft.text.splitlines()[-_PREVIEW_LINES:])
+            self._live.update(Text(clean(preview) or "…"))
         if event.data.get("state") == "warning":
             self._terminal.note(str(event.data.get("text", "")), "yellow")
         elif not self._is_quiet:
@@ -78,7 +78,7 @@ class ProgressDisplay:
             self._show_todo(event.data.get("todo") or ())
 
     def trouble(self, text: str) -> None:
-        """Tell of the connection."""
+        """Display a connection problem."""
         self._terminal.note(text, "yellow")
 
     def _resume(self) -> None:
@@ -96,41 +96,41 @@ class ProgressDisplay:
 
 
 def described(event: Event) -> list[str]:
-    """An event in words; none for those that only show activity."""
-    given = event.data
-    indent = f"    [{given['profile']} {given['child'] + 1}] " if "child" in given else ""
+    """Describe an event in words. Events that only show activity return an empty list."""
+    data = event.data
+    indent = f"    [{data['profile']} {data['child'] + 1}] " if "child" in data else ""
     if event.name == "thought":
-        return [f"{indent}{given.get('text', '')}"]
+        return [f"{indent}{data.get('text', '')}"]
     if event.name == "tool_started":
-        query = str((given.get("arguments") or {}).get("query", ""))[:_MAX_SHOWN]
-        return [f"{indent}→ {given['tool']}{': ' if query else ''}{query}"]
+        query = str((data.get("arguments") or {}).get("query", ""))[:_MAX_SHOWN]
+        return [f"{indent}→ {data['tool']}{': ' if query else ''}{query}"]
     if event.name == "tool_result":
-        return [f"{indent}  {_result(given)}"]
+        return [f"{indent}  {_result(data)}"]
     if event.name == "status":
-        return _status(given, indent)
+        return _status(data, indent)
     return []
 
 
-def _result(given: dict[str, Any]) -> str:
-    if not given.get("success", True):
-        return f"{given['tool']} failed: {given.get('error') or given.get('error_type') or 'no reason given'}"
-    count = given.get("result_count")
-    if count is None:  # it counts nothing
+def _result(data: dict[str, Any]) -> str:
+    if not data.get("success", True):
+        return f"{data['tool']} failed: {data.get('error') or data.get('error_type') or 'no reason given'}"
+    count = data.get("result_count")
+    if count is None:  # the tool reports no count
         return "done"
     return f"{count} result{'' if count == 1 else 's'}"
 
 
-def _status(given: dict[str, Any], indent: str) -> list[str]:
-    state = given.get("state")
+def _status(data: dict[str, Any], indent: str) -> list[str]:
+    state = data.get("state")
     if state == "accepted":
-        return [f"Run {given.get('run_id', '')}"]
-    if state == "delegation" and given.get("decision") == "delegate":
-        reasons = " ".join(given.get("reasons") or ())
-        return [f"A sub-agent helps ({given.get('selected_profile')}). {reasons}"]
-    if state == "sub_agent" and given.get("phase") in ("started", "failed", "ended"):
-        found = f"{given.get('passages', 0)} passages, {given.get('proved', 0)} findings proved"
-        how = given.get("status") or given["phase"]
-        return [f"{indent}{how}" if given["phase"] == "started" else f"{indent}{how}: {found}"]
+        return [f"Run {data.get('run_id', '')}"]
+    if state == "delegation" and data.get("decision") == "delegate":
+        reasons = " ".join(data.get("reasons") or ())
+        return [f"A sub-agent helps ({data.get('selected_profile')}). {reasons}"]
+    if state == "sub_agent" and data.get("phase") in ("started", "failed", "ended"):
+        findings = f"{data.get('passages', 0)} passages, {data.get('proved', 0)} findings proved"
+        how = data.get("status") or data["phase"]
+        return [f"{indent}{how}" if data["phase"] == "started" else f"{indent}{how}: {findings}"]
     if state == "discarded":
         return ["What was written so far is withdrawn."]
     return []

@@ -1,4 +1,4 @@
-"""`runs`: list them, look at one, follow it, answer what it asks, cancel it, rate its answer."""
+"""`runs`: list, show, follow, answer, cancel and rate runs."""
 
 import json
 from typing import Annotated, Any
@@ -18,15 +18,15 @@ from cli.threads import thread_id_of
 _STARS = range(1, 6)
 
 
-def run_id_of(api: Api, named: str) -> str:
-    """The id of a run, or of the newest one for `last`.
+def run_id_of(api: Api, name: str) -> str:
+    """Return the run id, resolving `last` to the newest run.
 
     Raises:
-        CommandError: nothing has been asked yet.
+        CommandError: there is no run yet.
     """
-    if named != "last":
-        return named
-    path = f"/threads/{segment(thread_id_of(api, named))}/messages"
+    if name != "last":
+        return name
+    path = f"/threads/{segment(thread_id_of(api, name))}/messages"
     messages = api.call("GET", path, params={"limit": 1})["messages"]
     if not messages:
         raise CommandError("Nothing was asked in your newest thread.", "Name a run by its id.")
@@ -151,8 +151,8 @@ def _feedback(rating: str | None, comment: str | None, reasons: list[str] | None
     return feedback
 
 
-def _in_short(name: str, given: dict[str, Any]) -> str:
+def _in_short(name: str, data: dict[str, Any]) -> str:
     for field in ("text", "message", "question", "quote", "state", "kind"):
-        if given.get(field):
-            return f"{name}: {str(given[field])[:200]}"
+        if data.get(field):
+            return f"{name}: {str(data[field])[:200]}"
     return name

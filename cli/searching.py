@@ -27,7 +27,7 @@ from cli.errors import DONE, INTERRUPTED, NO_ANSWER, CommandError
 from cli.terminal import Terminal, clean, moment
 
 _LOOK_EVERY_S = 1.0
-_PREVIEW = 600  # characters of a passage
+_PREVIEW = 600  # characters per passage
 
 
 @app.add("search")
@@ -59,22 +59,22 @@ def search(
         "language": language,
         "upload_date": {"start": since, "end": end} if since or end else None,
     }
-    wanted = _filters(filters or ()) | {name: value for name, value in narrowed.items() if value}
-    body = {"query": query, "top_k": top, "filters": wanted}
-    found = call.api.call("POST", "/search", json=body)
+    criteria = _filters(filters or ()) | {name: value for name, value in narrowed.items() if value}
+    body = {"query": query, "top_k": top, "filters": criteria}
+    results = call.api.call("POST", "/search", json=body)
     if call.terminal.as_json:
-        call.terminal.json(found["results"])
+        call.terminal.json(results["results"])
     else:
-        for number, hit in enumerate(found["results"], start=1):
+        for number, hit in enumerate(results["results"], start=1):
             page = f", page {hit['page_number']}" if hit.get("page_number") else ""
             call.terminal.say(f"{number}. {hit['filename']}{page}  ({hit['score']:.2f})", "bold")
             text = hit.get("content") or hit.get("image_caption") or ""
             call.terminal.say(f"    {' '.join(text.split())[:_PREVIEW]}")
             if hit.get("image_url"):
                 call.terminal.say(f"    {hit['image_url']}", "dim")
-        if not found["results"]:
+        if not results["results"]:
             call.terminal.say("Nothing found that you can read.")
-    return DONE if found["results"] else NO_ANSWER
+    return DONE if results["results"] else NO_ANSWER
 
 
 @app.add("summary")
@@ -110,14 +110,14 @@ def summarise(
     return DONE
 
 
-def summary_id_of(api: Api, named: str) -> str:
-    """The id of a summary, or of the newest one for `last`.
+def summary_id_of(api: Api, name: str) -> str:
+    """Return the summary id, resolving `last` to the newest summary.
 
     Raises:
         CommandError: there is no summary yet.
     """
-    if named != "last":
-        return named
+    if name != "last":
+        return name
     summaries = api.call("GET", "/summaries", params={"limit": 1})["summaries"]
     if not summaries:
         raise CommandError("You have no summaries yet.", "Create one first.")
@@ -190,10 +190,10 @@ def _print(api: Api, terminal: Terminal, result: dict[str, Any]) -> None:
         terminal.say(warning, "yellow")
 
 
-def _filters(given: Sequence[str]) -> dict[str, Any]:
-    """`page_number=3` is a number, `tags=["a","b"]` a list, anything else is text."""
+def _filters(expressions: Sequence[str]) -> dict[str, Any]:
+    """Parse filters: `page_number=3` is a number, `tags=["a","b"]` a list, anything else text."""
     filters: dict[str, Any] = {}
-    for one in given:
+    for one in expressions:
         name, equals, value = one.partition("=")
         if not equals or not name:
             raise CommandError(f"{one[:60]!r} is not a filter.", "Say NAME=VALUE, such as department=Safety.")

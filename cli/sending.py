@@ -1,7 +1,7 @@
-"""Uploads one file: through the app or, if it is large, in blocks straight to storage.
+"""Upload of one file: through the app, or in blocks directly to storage if it is large.
 
-Finished blocks are recorded, so an interrupted transfer resumes where it stopped, also after the program was
-killed. Storage keeps the blocks for a week.
+Uploaded blocks are recorded, so an interrupted transfer resumes even after the program was killed. Storage
+keeps uncommitted blocks for a week.
 """
 
 import base64
@@ -21,10 +21,10 @@ import httpx
 from cli.api import Api
 from cli.errors import CommandError
 
-LARGE_BYTES = 4_000_000  # the app's MAX_UPLOAD_BYTES; larger files go straight to storage
-BLOCK_BYTES = 8_000_000  # 4 s at 16 Mbit/s: that much is lost when a connection breaks
+LARGE_BYTES = 4_000_000  # the app's MAX_UPLOAD_BYTES; larger files go directly to storage
+BLOCK_BYTES = 8_000_000  # 4 s at 16 Mbit/s, lost if the connection breaks
 _TRIES = 6
-_WAITS = 40  # for the app's limit by the minute, which other transfers share
+_WAITS = 40  # for the app's limit per minute, shared with other transfers
 _TIMEOUT = httpx.Timeout(120.0, connect=10.0)
 _EXPIRED = 403
 _UNKNOWN_BLOCKS = 400
@@ -32,14 +32,14 @@ _BROKEN = 500
 
 
 class CountedFile:
-    """A file that tells how much of it was read."""
+    """A file that reports how much of it was read."""
 
     def __init__(self, file: BinaryIO, on_bytes: Callable[[int], None]) -> None:
         self._file = file
         self._on_bytes = on_bytes
 
     def read(self, size: int = -1) -> bytes:
-        """Some bytes, reported to the progress display."""
+        """Read bytes and report them to the progress display."""
         piece = self._file.read(size)
         self._on_bytes(len(piece))
         return piece
@@ -49,17 +49,17 @@ class CountedFile:
             yield piece
 
     def fileno(self) -> int:
-        """By which its length is found."""
+        """Return the descriptor from which httpx determines the length."""
         return self._file.fileno()
 
 
 @dataclass
 class Transfer:
-    """How far a large file is. Another size or time of change is another file.
+    """Progress of a large file's upload. A change of size or modification time starts a new transfer.
 
     Attributes:
-        prefix: of the names of its blocks; another attempt has another one.
-        blocks: how many have arrived, from the first on.
+        prefix: prefix of its block names, unique to this transfer.
+        blocks: number of blocks uploaded so far.
     """
 
     size_bytes: int
@@ -69,17 +69,17 @@ class Transfer:
     blocks: int = 0
 
     def names(self, count: int) -> list[str]:
-        """Names of the first blocks; all of one length, as the service wants them."""
+        """Return the names of the first blocks, all of equal length as the service requires."""
         return [base64.b64encode(f"{self.prefix}-{at:06}".encode()).decode() for at in range(count)]
 
     @property
     def count(self) -> int:
-        """How many blocks the whole file has."""
+        """Return the total number of blocks."""
         return -(-self.size_bytes // self.block_bytes)
 
 
 class Ticket:
-    """An address to write to, which is requested again when it expires."""
+    """A signed upload address, renewed when it expires."""
 
     def __init__(self, api: Api, request: dict[str, Any]) -> None:
         self._api = api
@@ -91,10 +91,10 @@ class Ticket:
         return str(self._taken()["doc_id"])
 
     def put(self, query: str, content: bytes) -> None:
-        """Write; again after what may pass.
+        """Write to storage, with retries for temporary failures.
 
         Raises:
-            CommandError: it was not taken.
+            CommandError: storage refused it.
         """
         failure: CommandError | None = None
         for attempt in range(_TRIES):
@@ -122,18 +122,18 @@ class Ticket:
 
 
 def send_through(api: Api, path: Path, fields: dict[str, Any], on_bytes: Callable[[int], None]) -> str:
-    """Send a file through the app; the document's id. It is read again when the app asks to wait.
+    """Send a file through the app and return the document's id. Rereads the file if the app asks to wait.
 
     Raises:
         CommandError: it was refused.
     """
     fields = {name: value for name, value in fields.items() if value is not None}
     for _ in range(_WAITS):
-        sent = 0
+        sent_bytes = 0
 
         def count(size: int) -> None:
-            nonlocal sent
-            sent += size
+            nonlocal sent_bytes
+            sent_bytes += size
             on_bytes(size)
 
         try:
@@ -141,7 +141,7 @@ def send_through(api: Api, path: Path, fields: dict[str, Any], on_bytes: Callabl
                 files = {"file": (path.name, CountedFile(opened, count))}
                 return str(api.call("POST", "/documents", data=fields, files=files)["doc_id"])
         except CommandError as refused:
-            on_bytes(-sent)
+            on_bytes(-sent_bytes)
             if not refused.may_repeat:
                 raise
     raise CommandError(
@@ -152,29 +152,29 @@ def send_through(api: Api, path: Path, fields: dict[str, Any], on_bytes: Callabl
 def send_in_blocks(
     api: Api, path: Path, ticket: Ticket, on_bytes: Callable[[int], None], note: Callable[[str], None]
 ) -> None:
-    """Send a large file; blocks that arrived before are left out.
+    """Send a large file, skipping blocks uploaded earlier.
 
     Raises:
-        CommandError: it was refused, or broke off: what arrived is written down.
+        CommandError: it was refused or interrupted; progress is saved.
     """
-    kept = _kept_path(api, path, ticket.doc_id)
-    transfer = _begun(path, kept)
+    record_path = _kept_path(api, path, ticket.doc_id)
+    transfer = _begun(path, record_path)
     if transfer.blocks:
         note(f"{path.name}: resumes after {transfer.blocks} of {transfer.count} blocks.")
         on_bytes(min(transfer.blocks * transfer.block_bytes, transfer.size_bytes))
-    _send_blocks(path, ticket, transfer, kept, on_bytes)
+    _send_blocks(path, ticket, transfer, record_path, on_bytes)
     try:
         _commit(ticket, transfer)
     except CommandError as refused:
         if refused.status != _UNKNOWN_BLOCKS:
             raise
-        # The storage has thrown them away, or somebody else wrote to the place: start again, once.
-        kept.unlink(missing_ok=True)
+        # Storage has dropped the blocks, or somebody else wrote this blob: start over once.
+        record_path.unlink(missing_ok=True)
         on_bytes(-transfer.size_bytes)
-        transfer = _begun(path, kept)
-        _send_blocks(path, ticket, transfer, kept, on_bytes)
+        transfer = _begun(path, record_path)
+        _send_blocks(path, ticket, transfer, record_path, on_bytes)
         _commit(ticket, transfer)
-    kept.unlink(missing_ok=True)
+    record_path.unlink(missing_ok=True)
 
 
 def _send_blocks(
@@ -200,15 +200,15 @@ def _commit(ticket: Ticket, transfer: Transfer) -> None:
     ticket.put("comp=blocklist", body.encode())
 
 
-def _begun(path: Path, kept: Path) -> Transfer:
-    """The transfer that broke off, if it was of this very file; else a new one."""
+def _begun(path: Path, record_path: Path) -> Transfer:
+    """Return the interrupted transfer of this unchanged file, or a new one."""
     size_bytes, changed_ns = _looks(path)
     try:
-        found = Transfer(**json.loads(kept.read_text(encoding="utf-8")))
+        transfer = Transfer(**json.loads(record_path.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
-        found = None
-    if found and (found.size_bytes, found.changed_ns) == (size_bytes, changed_ns):
-        return found
+        transfer = None
+    if transfer and (transfer.size_bytes, transfer.changed_ns) == (size_bytes, changed_ns):
+        return transfer
     return Transfer(size_bytes, changed_ns, BLOCK_BYTES)
 
 
@@ -217,11 +217,11 @@ def _looks(path: Path) -> tuple[int, int]:
     return found.st_size, found.st_mtime_ns
 
 
-def _keep(transfer: Transfer, kept: Path) -> None:
-    kept.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    draft = kept.with_suffix(f".{os.getpid()}")
+def _keep(transfer: Transfer, record_path: Path) -> None:
+    record_path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    draft = record_path.with_suffix(f".{os.getpid()}")
     draft.write_text(json.dumps(asdict(transfer)), encoding="utf-8")
-    draft.replace(kept)
+    draft.replace(record_path)
 
 
 def _kept_path(api: Api, path: Path, doc_id: str) -> Path:

@@ -1,6 +1,6 @@
-"""Who is signed in, as `login` keeps it: one file that its owner alone can read.
+"""The session stored by `login`, in a file that only its owner can read.
 
-A token is kept with the address of its app, and is sent to no other.
+A token is stored with the address of its app and sent to no other.
 """
 
 import json
@@ -18,12 +18,12 @@ Way = Literal["default", "browser", "device-code"]
 
 @dataclass(frozen=True)
 class AzureLogin:
-    """How a new token of Entra ID is obtained.
+    """The way to obtain a new Entra ID token.
 
     Attributes:
-        way: `default` asks the identities that are there (Azure CLI, managed identity, environment); the
-            others ask a person.
-        record: whom the token is of, as azure-identity writes it; no secret.
+        way: `default` tries the available identities (Azure CLI, managed identity, environment); the others
+            are interactive.
+        record: azure-identity's authentication record, which contains no secret.
     """
 
     scope: str
@@ -38,7 +38,7 @@ class Session:
     """A token for one app.
 
     Attributes:
-        expires_at: in seconds since 1970; None when that is not known.
+        expires_at: Unix time in seconds; None if unknown.
     """
 
     url: str
@@ -48,16 +48,16 @@ class Session:
 
 
 def session_path() -> Path:
-    """Where it is kept."""
+    """Return the path of the session file."""
     base = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
     return Path(base) / "groundwork" / "session.json"
 
 
 def read_session() -> Session | None:
-    """The kept session; None when there is none.
+    """Return the stored session, or None.
 
     Raises:
-        CommandError: others could have read it, or it is not as it was written.
+        CommandError: other users could have read the file, or it is corrupt.
     """
     path = session_path()
     if not path.exists():
@@ -67,18 +67,18 @@ def read_session() -> Session | None:
             f"{path} is open to others.", f"Run `chmod 600 {path}`, and get a new token: it may be known."
         )
     try:
-        kept: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        azure = kept.pop("azure", None)
-        return Session(**kept, azure=None if azure is None else AzureLogin(**azure))
+        values: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        azure = values.pop("azure", None)
+        return Session(**values, azure=None if azure is None else AzureLogin(**azure))
     except (ValueError, TypeError, AttributeError):
         raise CommandError(f"{path} cannot be read.", f"Run `{program_name()} login` again.") from None
 
 
 def keep_session(session: Session) -> Path:
-    """Keep it; written aside and moved into place, so that no moment shows it to others."""
+    """Store the session. Writes a temporary file and moves it, so that others can never read it."""
     path = session_path()
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    draft = path.with_suffix(f".{os.getpid()}")  # two commands may renew a token at the same time
+    draft = path.with_suffix(f".{os.getpid()}")  # several commands may renew a token at the same time
     draft.unlink(missing_ok=True)
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
@@ -88,7 +88,7 @@ def keep_session(session: Session) -> Path:
 
 
 def forget_session() -> bool:
-    """Delete it. Whether there was one."""
+    """Delete the session and return whether there was one."""
     there = session_path().exists()
     session_path().unlink(missing_ok=True)
     return there

@@ -1,7 +1,7 @@
-"""What people and programs see: results on standard output, everything else on standard error.
+"""Output for people and programs: results on standard output, everything else on standard error.
 
-With `--json` standard output is JSON alone. Texts of others, such as a document's title, cannot steer the
-terminal: what is no letter is replaced.
+With `--json`, standard output is pure JSON. Control characters in other people's text, such as titles, are
+replaced, so that they can't control the terminal.
 """
 
 import json
@@ -29,13 +29,13 @@ Prompt = Callable[[str], str]
 
 @dataclass(frozen=True)
 class Terminal:
-    """Where a command writes, and whom it may ask.
+    """The streams of a command, and how to ask the person.
 
     Attributes:
         output: results.
-        progress: what is happening, and errors.
-        as_json: results are JSON.
-        prompt: asks the person and returns what they type; None when nobody is there.
+        progress: progress and errors.
+        as_json: whether results are JSON.
+        prompt: asks the person and returns their input; None if nobody is present.
     """
 
     output: Console
@@ -45,34 +45,34 @@ class Terminal:
 
     @classmethod
     def standard(cls, *, as_json: bool) -> "Terminal":
-        """The process's own streams."""
+        """Return a terminal for the process's own streams."""
         is_watched = sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
         progress = Console(stderr=True, highlight=False)
         output = Console(highlight=False)
         return cls(output, progress, as_json, _ask if is_watched and not as_json else None)
 
     def json(self, value: Any) -> None:
-        """Print a result for programs."""
+        """Print a result as JSON."""
         text = json.dumps(value, ensure_ascii=False, indent=2)
         _write(self.output, _CONTROL.sub(_escaped, text))
 
     def result(self, value: Any, words: str) -> None:
-        """Print a result: for programs as it is, for people in words."""
+        """Print a result: the value for programs, the words for people."""
         if self.as_json:
             self.json(value)
         else:
             self.say(words)
 
     def say(self, text: str, style: str = "") -> None:
-        """Print a line of a result; a break in it is a blank, so that no name adds a line."""
+        """Print one line of a result. Line breaks in it become spaces, so that no name adds a line."""
         _write(self.output, _line(text), style)
 
     def note(self, text: str, style: str = "dim") -> None:
-        """Print a line that is not part of the result."""
+        """Print a line that isn't part of the result."""
         _write(self.progress, _line(text), style)
 
     def markdown(self, text: str) -> None:
-        """Print Markdown: set on a terminal, as it is written elsewhere, so that links survive."""
+        """Print Markdown: rendered on a terminal, unchanged elsewhere, so that links are kept."""
         plain = clean(text)
         if self.output.is_terminal:
             self.output.print(Markdown(plain))
@@ -87,34 +87,34 @@ class Terminal:
         *,
         nothing: str,
     ) -> None:
-        """Print a list: for programs as it is, for people a row of cells for each."""
+        """Print a list: values for programs, one row of cells per item for people."""
         if self.as_json:
             self.json(found)
         else:
             self.table(names, map(cells, found), nothing=nothing)
 
     def table(self, names: Sequence[str], rows: Iterable[Sequence[Any]], *, nothing: str) -> None:
-        """Print rows; `nothing` when there are none."""
+        """Print rows, or the text `nothing` if there are none."""
         cells = [[one if isinstance(one, Text) else Text(_cell(one)) for one in row] for row in rows]
         if not cells:
             self.say(nothing)
         elif self.output.is_terminal:
             table = Table(box=None, pad_edge=False, header_style="bold")
             for name in names:
-                table.add_column(name, no_wrap=name == "Id", overflow="fold")  # a name that is cut is none
+                table.add_column(name, no_wrap=name == "Id", overflow="fold")  # an id must stay whole
             for row in cells:
                 table.add_row(*row)
             self.output.print(table)
         else:
-            # For programs: nothing is cut, a row is a line.
+            # For programs: nothing is truncated, and a row is a line.
             for line in [list(names), *([one.plain for one in row] for row in cells)]:
                 _write(self.output, "\t".join(line))
 
     def confirm(self, question: str, *, is_sure: bool) -> None:
-        """Ask before something goes for good.
+        """Ask for confirmation before something is deleted.
 
         Raises:
-            CommandError: the answer is not yes, or nobody is there to ask.
+            CommandError: the reply isn't yes, or nobody is present.
         """
         if is_sure:
             return
@@ -127,7 +127,7 @@ class Terminal:
 
 
 def _write(console: Console, text: str, style: str = "") -> None:
-    """Lines are the reader's to break: a pipe gets them as they are."""
+    """Print text without wrapping, so that a pipe gets the original lines."""
     if console.is_terminal:
         console.print(Text(text, style=style), soft_wrap=True)
     else:
@@ -136,14 +136,14 @@ def _write(console: Console, text: str, style: str = "") -> None:
 
 
 def clean(text: str) -> str:
-    """A text that cannot steer the terminal it is shown on."""
+    """Replace characters that could control the terminal."""
     return _CONTROL.sub("�", text)
 
 
-def moment(said: Any) -> str:
-    """A moment of the API as people read it, in their own zone; "" without one."""
+def moment(timestamp: Any) -> str:
+    """Format an API timestamp in the local time zone, or return "" for none."""
     try:
-        return datetime.fromisoformat(str(said)).astimezone().strftime("%Y-%m-%d %H:%M")
+        return datetime.fromisoformat(str(timestamp)).astimezone().strftime("%Y-%m-%d %H:%M")
     except ValueError:
         return ""
 
@@ -164,5 +164,5 @@ def _ask(question: str) -> str:
     print(question, end="", file=sys.stderr, flush=True)
     line = sys.stdin.readline()
     if not line:
-        raise KeyboardInterrupt  # the end of the input, as Ctrl-D gives it
+        raise KeyboardInterrupt  # end of input (Ctrl-D)
     return line.strip()

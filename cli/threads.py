@@ -1,4 +1,4 @@
-"""`threads`: the user's conversations. `memory`: what is remembered of their questions."""
+"""`threads`: the user's conversations. `memory`: memories of earlier questions."""
 
 from typing import Annotated
 
@@ -13,14 +13,14 @@ from cli.terminal import moment
 _MESSAGES = 20
 
 
-def thread_id_of(api: Api, named: str) -> str:
-    """The id of a thread, or of the newest one for `last`.
+def thread_id_of(api: Api, name: str) -> str:
+    """Return the thread id, resolving `last` to the newest thread.
 
     Raises:
         CommandError: there is no thread yet.
     """
-    if named != "last":
-        return named
+    if name != "last":
+        return name
     threads = api.call("GET", "/threads", params={"limit": 1})["threads"]
     if not threads:
         raise CommandError("You have no threads yet.", "Ask something first.")
@@ -47,19 +47,19 @@ def show_thread(
 ) -> None:
     """Show questions and answers, oldest first."""
     path = f"/threads/{segment(thread_id_of(call.api, thread))}/messages"
-    # Pages lead to older ones, and each is in order itself: they are put together by their numbers.
-    found = sorted(call.api.items(path, "messages", limit), key=lambda message: int(message["number"]))
+    # Pages go back in time, but each is in order, so sort all turns by number.
+    turns = sorted(call.api.items(path, "messages", limit), key=lambda message: int(message["number"]))
     if call.terminal.as_json:
-        call.terminal.json(found)
+        call.terminal.json(turns)
         return
-    for message in found:
+    for message in turns:
         call.terminal.say(f"{message['number']}. {message['question']}", "bold")
         call.terminal.note(f"   {moment(message['created_at'])}, run {message['run_id']}")
         if message.get("answer"):
             print_answer(call.api, call.terminal, message["answer"])
         else:
             call.terminal.say(message.get("error") or message["status"], "yellow")
-    if not found:
+    if not turns:
         call.terminal.say("Nothing was asked in it.")
 
 
@@ -92,15 +92,15 @@ def delete_thread(call: Call, thread: ThreadArgument, *, yes: YesOption = False)
 @memory.add("list")
 def list_memories(call: Call, *, limit: LimitOption = 50) -> None:
     """List memories, newest first."""
-    found = call.api.items("/memory", "memories", limit)
+    memories = call.api.items("/memory", "memories", limit)
     if call.terminal.as_json:
-        call.terminal.json(found)
+        call.terminal.json(memories)
         return
-    for question in found:
+    for question in memories:
         call.terminal.say(f"{moment(question['created_at'])}  {question['question']}", "bold")
         if question["answer_summary"]:
             call.terminal.say(f"    {question['answer_summary']}")
-    if not found:
+    if not memories:
         call.terminal.say("Nothing is remembered.")
 
 

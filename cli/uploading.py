@@ -1,6 +1,6 @@
-"""`upload`: a file or a folder, sent a few at a time, and followed until each is ready or has failed.
+"""`upload`: send files and folders, several at a time, and wait until each is ready or has failed.
 
-What is there already, by the hash of its content, is not sent again; who may read it is set all the same.
+Files whose content is already present aren't sent again, but their access lists are still updated.
 """
 
 import glob
@@ -30,14 +30,14 @@ _WELL = ("ready", "unchanged")
 
 @dataclass(frozen=True)
 class UploadOptions:
-    """How files are sent.
+    """Options of an upload.
 
     Attributes:
-        folder: below which they are put; the same folder and name are the same document.
-        acl: who may read them; None leaves what holds already, for new ones nobody else.
-        is_forced: also what is there already.
-        user_id: who sends them, if the app says so.
-        source_url: where what they are made of is, such as the recording of a transcript.
+        folder: destination; the same folder and name are the same document.
+        acl: who may read the files; None keeps existing lists and makes new files private.
+        is_forced: also send unchanged files.
+        user_id: the caller, if the app reports it.
+        source_url: address of the original, such as the recording of a transcript.
     """
 
     project_id: str | None = None
@@ -51,7 +51,7 @@ class UploadOptions:
 
 @dataclass
 class Outcome:
-    """What became of one file. `refused`: not taken at all; `unchanged`: it was there already."""
+    """The result for one file. `refused`: not accepted; `unchanged`: already present."""
 
     path: str
     doc_id: str | None = None
@@ -101,7 +101,7 @@ def upload(
 
 
 class Uploader:
-    """One upload of many files."""
+    """An upload of several files."""
 
     def __init__(
         self, api: Api, options: UploadOptions, note: Callable[[str], None] = lambda _text: None
@@ -112,7 +112,7 @@ class Uploader:
         self._before: dict[str, str | None] = {}
 
     def send(self, path: Path, folder: str, on_bytes: Callable[[int], None]) -> Outcome:
-        """Send one file. What the app refuses is an outcome, so that the others continue."""
+        """Send one file. A refusal by the app is an outcome, so that other files continue."""
         outcome = Outcome(path=str(Path(folder) / path.name))
         try:
             there = None if self._options.is_forced or self._options.source_url else self._there(path, folder)
@@ -128,7 +128,7 @@ class Uploader:
         return outcome
 
     def follow(self, watch: Watch, outcomes: list[Outcome], on_change: Callable[[Outcome], None]) -> None:
-        """Wait until all that were taken have ended."""
+        """Wait until all accepted files have ended."""
         by_id = {outcome.doc_id: outcome for outcome in outcomes if outcome.doc_id is not None}
 
         def look(doc_id: str, document: dict[str, Any]) -> None:
@@ -142,7 +142,7 @@ class Uploader:
         watch.wait(waiting, look, self._options.timeout_s)
 
     def _there(self, path: Path, folder: str) -> dict[str, Any] | None:
-        """The user's own document in this place, if it is ready and its content is this file's."""
+        """Return the user's document at this path if it is ready and has the same content."""
         parameters = {"filename": path.name, "limit": 100}
         own_hash = ""
         for listed in self._api.call("GET", "/documents", params=parameters)["documents"]:
@@ -156,10 +156,10 @@ class Uploader:
         return None
 
     def _set_access(self, document: dict[str, Any]) -> None:
-        """What was asked for, where something else holds."""
+        """Apply the requested access list if it differs."""
         acl = document["acl"] if self._options.acl is None else list(self._options.acl)
         project = self._options.project_id or document.get("project_id")
-        owner = document.get("owner_id")  # can always read, and may stand in the list or not
+        owner = document.get("owner_id")  # can always read, whether listed or not
         if {*acl, owner} != {*document["acl"], owner} or project != document.get("project_id"):
             change = {"acl": acl, **({"project_id": project} if project else {})}
             self._api.call("PUT", f"/documents/{document['doc_id']}/access", json=change)
@@ -181,7 +181,7 @@ class Uploader:
         return fields | ({"source_url": self._options.source_url} if self._options.source_url else {})
 
     def _begun(self, doc_id: str) -> str | None:
-        """When the version that there is was ingested: what follows must differ from it."""
+        """Return the start of the existing version's ingestion, to recognise a later one."""
         try:
             history = self._api.call("GET", f"/documents/{doc_id}")["history"]
         except CommandError:
@@ -190,10 +190,10 @@ class Uploader:
 
 
 def files_of(sources: Sequence[Path], folder: str | None) -> list[tuple[Path, str]]:
-    """Return the files of all sources, each once, with the folder that it goes to.
+    """Return each file of all sources once, with its destination folder.
 
     Raises:
-        CommandError: there are none, or two files would be the same document.
+        CommandError: there are no files, or two of them would be the same document.
     """
     files: dict[tuple[str, str], Path] = {}
     for source in sources:
@@ -210,12 +210,12 @@ def files_of(sources: Sequence[Path], folder: str | None) -> list[tuple[Path, st
 
 
 def find_files(source: Path, folder: str | None = None) -> Iterator[tuple[Path, str]]:
-    """Yield each file and the folder that it goes to, without hidden files.
+    """Yield each file and its destination folder, except hidden files.
 
-    Files below a folder keep their place in it. A pattern that the shell did not expand is expanded here.
+    Files keep their path below the source folder. Patterns that the shell didn't expand are expanded here.
 
     Raises:
-        CommandError: there is no such file or folder, and none that matches.
+        CommandError: the file or folder doesn't exist, or nothing matches.
     """
     if not source.exists():
         paths = glob.glob(str(source), recursive=True)  # noqa: PTH207  # Path.glob takes no absolute pattern
@@ -238,7 +238,7 @@ def find_files(source: Path, folder: str | None = None) -> Iterator[tuple[Path, 
 
 
 def content_hash(path: Path) -> str:
-    """The file's sha256, as the app computes it."""
+    """Return the file's SHA-256, as computed by the app."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -254,14 +254,14 @@ def _send_all(uploader: Uploader, files: list[tuple[Path, str]], terminal: Termi
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
         taken = [outcome for outcome in outcomes if outcome.status == "queued"]
-        progress.update(task, completed=size_bytes, current="")  # the refused ones were not read to the end
+        progress.update(task, completed=size_bytes, current="")  # refused files were not read completely
         ingesting = progress.add_task("Ready", total=len(taken), current="")
         uploader.follow(watch, taken, lambda outcome: _show(progress, ingesting, outcome))
     return outcomes
 
 
-def _send_one(uploader: Uploader, found: tuple[Path, str], progress: Progress, task: TaskID) -> Outcome:
-    outcome = uploader.send(*found, on_bytes=lambda count: progress.update(task, advance=count))
+def _send_one(uploader: Uploader, item: tuple[Path, str], progress: Progress, task: TaskID) -> Outcome:
+    outcome = uploader.send(*item, on_bytes=lambda count: progress.update(task, advance=count))
     progress.update(task, current=_line(outcome.path))
     return outcome
 
@@ -272,7 +272,7 @@ def _show(progress: Progress, task: TaskID, outcome: Outcome) -> None:
 
 
 def _line(text: str) -> str:
-    """A name of a file can hold anything, also ends of lines."""
+    """Return a file name on one line; names may contain line breaks."""
     return " ".join(clean(text).split())
 
 

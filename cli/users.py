@@ -1,4 +1,4 @@
-"""For administrators: `users` erases all that is kept of a person, and shows who did what."""
+"""`users`: erasure of a person's data, for administrators. `trail`: the audit trail."""
 
 from typing import Annotated, Any
 
@@ -26,20 +26,20 @@ def erase_user(
     also = " and their own documents" if documents else ""
     call.terminal.confirm(f"Erase everything stored about {user}{also}?", is_sure=yes)
     wish = "delete" if documents else "keep"
-    begun = call.api.call("DELETE", f"/users/{segment(user)}", params={"documents": wish})
-    call.terminal.result(begun, f"The erasure of {user} is at work.")
+    erasure = call.api.call("DELETE", f"/users/{segment(user)}", params={"documents": wish})
+    call.terminal.result(erasure, f"The erasure of {user} is at work.")
     call.terminal.note(f"See its progress: users erasure {user}")
 
 
 @users.add("erasure")
 def show_erasure(call: Call, user: UserArgument) -> int:
     """Show the progress of an erasure (administrators)."""
-    found = call.api.call("GET", f"/users/{segment(user)}/erasure")
+    erasure = call.api.call("GET", f"/users/{segment(user)}/erasure")
     if call.terminal.as_json:
-        call.terminal.json(found)
+        call.terminal.json(erasure)
     else:
-        _tell(call.terminal, found)
-    return NOT_ALL_WELL if found["status"] == "failed" else DONE
+        _tell(call.terminal, erasure)
+    return NOT_ALL_WELL if erasure["status"] == "failed" else DONE
 
 
 @users.add("activity")
@@ -56,9 +56,9 @@ def show_trail(
     limit: LimitOption = 1000,
 ) -> None:
     """Show who read, changed or deleted what (administrators)."""
-    wanted = {"since": since, "until": until, "action": action}
-    wanted |= {"user_id": user, "doc_id": document}
-    chosen = {name: value for name, value in wanted.items() if value}
+    criteria = {"since": since, "until": until, "action": action}
+    criteria |= {"user_id": user, "doc_id": document}
+    chosen = {name: value for name, value in criteria.items() if value}
     call.terminal.rows(
         call.api.items("/audit", "entries", limit, chosen),
         ("Time", "Who", "What", "From", "Documents", "Run"),
@@ -74,18 +74,20 @@ def show_trail(
     )
 
 
-def _tell(terminal: Terminal, found: dict[str, Any]) -> None:
-    terminal.say(f"{found['user_id']}: {found['status']}, asked {moment(found['asked_at'])}.", "bold")
-    if found["reason"]:
-        terminal.say(found["reason"], "red")
-    if found["next_pass_at"]:
-        terminal.say(f"Passes so far: {found['passes']}; the next one at {moment(found['next_pass_at'])}.")
-    erased = {kind: count for kind, count in found["erased"].items() if count}
-    if found["status"] == "completed" and not erased:
+def _tell(terminal: Terminal, erasure: dict[str, Any]) -> None:
+    terminal.say(f"{erasure['user_id']}: {erasure['status']}, asked {moment(erasure['asked_at'])}.", "bold")
+    if erasure["reason"]:
+        terminal.say(erasure["reason"], "red")
+    if erasure["next_pass_at"]:
+        terminal.say(
+            f"Passes so far: {erasure['passes']}; the next one at {moment(erasure['next_pass_at'])}."
+        )
+    erased = {kind: count for kind, count in erasure["erased"].items() if count}
+    if erasure["status"] == "completed" and not erased:
         terminal.say("Nothing was stored about this person. Is the id right?", "yellow")
     for kind, count in erased.items():
         terminal.say(f"  {count:>6}  {kind.replace('_', ' ')} erased")
-    for kept in found["kept"]:
+    for kept in erasure["kept"]:
         if kept["count"] != 0:
             count = "" if kept["count"] is None else kept["count"]
             terminal.say(f"  {count:>6}  {kept['what']} kept: {kept['why']}")

@@ -1,4 +1,4 @@
-"""Waiting for ingestions: one stream tells of all documents; each end is confirmed by another look."""
+"""Waiting for ingestions. One stream reports all documents; each reported end is confirmed by a request."""
 
 import threading
 import time
@@ -12,12 +12,12 @@ from cli.commands import program_name
 from cli.errors import CommandError
 
 ENDED = ("ready", "failed")
-_SILENCE_S = 5.0  # after which a document is looked at without an event
+_SILENCE_S = 5.0  # without an event, then the document is requested
 _PAUSE_S = 0.2
 
 
 class Watch:
-    """Follows the changes of documents in its own thread. A context manager."""
+    """A thread that follows changes of documents. A context manager."""
 
     def __init__(self, api: Api) -> None:
         self._api = api
@@ -30,7 +30,7 @@ class Watch:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._stopped.set()  # the thread ends with its stream, or with the program
+        self._stopped.set()  # the thread ends with its stream or the program
 
     def wait(
         self,
@@ -38,16 +38,17 @@ class Watch:
         on_change: Callable[[str, dict[str, Any]], None],
         timeout_s: float,
     ) -> None:
-        """Until every document has ended; `on_change` gets each new look at one.
+        """Wait until every document has ended. `on_change` gets each new state.
 
         Args:
-            waiting: document id -> when its last ingestion began before the one that is waited for, if any.
+            waiting: start of the last ingestion before the one awaited, by document id; None if there was
+                none.
 
         Raises:
-            CommandError: they did not end in time.
+            CommandError: they didn't end in time.
         """
         waiting = dict(waiting)
-        looked = dict.fromkeys(waiting, 0.0)
+        last_look = dict.fromkeys(waiting, 0.0)
         deadline = time.monotonic() + timeout_s
         while waiting:
             now = time.monotonic()
@@ -57,9 +58,9 @@ class Watch:
                     f"See `{program_name()} documents`.",
                 )
             for doc_id in [
-                one for one in waiting if self._told.pop(one, "") or now - looked[one] > _SILENCE_S
+                one for one in waiting if self._told.pop(one, "") or now - last_look[one] > _SILENCE_S
             ]:
-                looked[doc_id] = now
+                last_look[doc_id] = now
                 document = self._look(doc_id)
                 if document is None or _began(document) == waiting[doc_id]:
                     continue
@@ -72,7 +73,7 @@ class Watch:
         try:
             return self._api.call("GET", f"/documents/{doc_id}")
         except CommandError as failed:
-            if failed.status == 404:  # sent to the storage, and its event has not come yet
+            if failed.status == 404:  # uploaded to storage, but its event hasn't arrived
                 return None
             raise
 
@@ -87,10 +88,10 @@ class Watch:
                         last = event.number
                         self._told[event.data["doc_id"]] = event.data.get("status", event.name)
             except (CommandError, httpx.HTTPError, RuntimeError):
-                self._stopped.wait(1.0)  # looked at one by one meanwhile
+                self._stopped.wait(1.0)  # meanwhile documents are requested one by one
 
 
 def _began(document: dict[str, Any]) -> str | None:
-    """When the last ingestion of a document began; "" before it has."""
+    """Return when the document's last ingestion began, or "" before it has."""
     history = document.get("history") or []
     return str(history[0]["at"]) if history else ""

@@ -1,4 +1,4 @@
-"""`workspace`: the files that agents wrote for the user, kept for a day."""
+"""`workspace`: files that agents wrote for the user, kept for a day."""
 
 import sys
 from typing import Annotated
