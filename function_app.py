@@ -5,7 +5,7 @@ import azure.functions as func
 
 from functions import background, ingest, reconciliation, sharepoint
 from functions.http.adapter import add_function, preload
-from functions.http.requests import require_settings
+from functions.start import require_settings
 from orchestrations import activities, ingest_activities, library_activities, orchestrators, payloads
 from shared.platform.memory import keep_memory_low
 from shared.platform.settings import get_settings

@@ -2,14 +2,15 @@
 
 from fastapi import APIRouter, Request, Response
 
-from functions.http.application import ObservedRoute
+from functions.http.api_route import ApiRoute
 from functions.http.contracts import contract, json_reply
 from functions.http.requests import caller_of
 from functions.http.responses import json_response
+from shared.answering.agent_files import list_agents
 from shared.platform.settings import get_settings
 from shared.runs.agents import AgentList
 
-router = APIRouter(tags=["Questions"], route_class=ObservedRoute)
+router = APIRouter(tags=["Questions"], route_class=ApiRoute)
 
 
 @router.get(
@@ -21,6 +22,4 @@ router = APIRouter(tags=["Questions"], route_class=ObservedRoute)
 )
 async def get_agents(req: Request) -> Response:
     """Name, description, tools and proof of each, never its instructions or who else may ask it."""
-    from shared.answering.agent_files import list_agents
-
     return json_response(list_agents(await caller_of(req), get_settings()))

@@ -13,13 +13,13 @@ from pathlib import Path
 from fastapi import APIRouter, FastAPI, Request, Response
 
 from functions.http import models as http
-from functions.http.application import ObservedRoute
+from functions.http.api_route import ApiRoute
 from functions.http.contracts import HTML, JSON, PNG, Reply, contract
 from functions.http.openapi.description import describe
 from functions.http.responses import cached_response
 from shared.platform.errors import NotFoundError
 
-router = APIRouter(tags=["Description"], route_class=ObservedRoute)
+router = APIRouter(tags=["Description"], route_class=ApiRoute)
 
 _OURS = Path(__file__).parent / "http" / "openapi"
 _PACKAGE = "fastapi_swagger"
@@ -69,13 +69,12 @@ async def get_docs_page(req: Request) -> Response:
         is_open=True,
     ),
 )
-async def get_docs_asset(req: Request) -> Response:
+async def get_docs_asset(req: Request, asset: http.AssetName) -> Response:
     """A file of the page."""
-    name = str(req.path_params["asset"])
-    if name not in ASSETS:
+    if asset not in ASSETS:
         raise NotFoundError("The page has no such file.", "Open /api/docs.")
-    content = await asyncio.to_thread(_file, name)
-    return cached_response(req, content, _MEDIA_TYPES[Path(name).suffix], _HEADERS)
+    content = await asyncio.to_thread(_file, asset)
+    return cached_response(req, content, _MEDIA_TYPES[Path(asset).suffix], _HEADERS)
 
 
 @cache

@@ -1,19 +1,21 @@
 """GET /api/audit: who read, changed, published or deleted what. For administrators."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Annotated
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 
-from functions.http import models as http
-from functions.http.application import ObservedRoute
+from functions.http.api_route import ApiRoute
 from functions.http.contracts import contract, json_reply
-from functions.http.requests import administrator_of, note_act, ready_services
-from functions.http.responses import json_response, read_query
+from functions.http.models import AuditQuery
+from functions.http.requests import Administrator, Ready, note_act
+from functions.http.responses import json_response
+from shared.access.audit_trail import AuditFilter
 from shared.access.models import AuditPage
 from shared.platform.errors import CallerError
 from shared.platform.telemetry import pseudonym
 
-router = APIRouter(tags=["Operators"], route_class=ObservedRoute)
+router = APIRouter(tags=["Operators"], route_class=ApiRoute)
 
 
 @router.get(
@@ -21,22 +23,17 @@ router = APIRouter(tags=["Operators"], route_class=ObservedRoute)
     **contract(
         "Who read, changed, published or deleted what",
         json_reply(200, "Entries, newest first.", AuditPage),
-        query=http.AuditQuery,
     ),
 )
-async def get_audit_trail(req: Request) -> Response:
+async def get_audit_trail(
+    req: Request, asked: Annotated[AuditQuery, Query()], administrator: Administrator, services: Ready
+) -> Response:
     """The audit trail of a time, newest first, narrowed to a person, a document or an action."""
-    from functions.http.models import AuditQuery
-    from shared.access.audit_trail import AuditFilter
-
-    administrator = await administrator_of(req)
-    asked = read_query(req, AuditQuery)
     until = asked.until or datetime.now(UTC) + timedelta(seconds=1)
     since = asked.since or until - timedelta(days=1)
     if since >= until:
         raise CallerError("`since` is not before `until`.", "Give an earlier `since`.")
     wanted = AuditFilter(since, until, asked.user_id, asked.doc_id, asked.action)
-    services = await ready_services()
     page = await services.audit.page(wanted, asked.limit, asked.cursor)
     await note_act(
         req,

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import azure.durable_functions as df
 import azure.functions as func
 
-from functions.http.requests import ready_services
 from functions.http.trigger_scope import trigger_scope
 from functions.ingest import start_ingestion
+from shared import wiring
 from shared.platform.errors import DependencyError
 from shared.platform.instances import Instances
 from shared.platform.names import ERASURES_QUEUE, TURNS_QUEUE
@@ -48,7 +48,7 @@ async def remember_turn(message: func.QueueMessage) -> None:
 
     task = RememberTask.from_stored(message.get_body())
     async with trigger_scope("remember_turn", run_id=task.run_id, thread_id=task.thread_id):
-        await remember(task, await ready_services())
+        await remember(task, await wiring.ready_services())
 
 
 @blueprint.queue_trigger(arg_name="message", queue_name=ERASURES_QUEUE, connection=CONNECTION)
@@ -69,14 +69,14 @@ async def erase_turns(message: func.QueueMessage, client: df.DurableOrchestratio
         return
     async with trigger_scope("erase_turns", thread_id=task.thread_id):
         instances = Instances(client)
-        await erase(task, await ready_services(), instances.forget if task.is_last else instances.stop)
+        await erase(task, await wiring.ready_services(), instances.forget if task.is_last else instances.stop)
 
 
 async def _erase_user(erasure_id: str, client: df.DurableOrchestrationClient) -> None:
     from shared.erasure.passes import EraseDependencies, advance
     from shared.ingestion.changes import delete
 
-    services = await ready_services()
+    services = await wiring.ready_services()
 
     async def delete_document(state: "DocumentState") -> None:
         await delete(state, services)
@@ -99,7 +99,7 @@ async def keep_tidy(timer: func.TimerRequest, client: df.DurableOrchestrationCli
     """
     counts: dict[str, int] = {}
     failed: list[str] = []
-    for kind, purge in _purges(await ready_services(), client, datetime.now(UTC)).items():
+    for kind, purge in _purges(await wiring.ready_services(), client, datetime.now(UTC)).items():
         try:
             counts[kind] = await purge()
         except Exception as error:  # noqa: BLE001  # one bad record must not keep everything else for ever
@@ -160,7 +160,7 @@ async def revive_instances(timer: func.TimerRequest, client: df.DurableOrchestra
     from shared.answering.revival import revive_instance, revive_run
     from shared.runs.revivals import REVIVAL_WINDOW
 
-    services, instances = await ready_services(), Instances(client)
+    services, instances = await wiring.ready_services(), Instances(client)
     now = datetime.now(UTC)
     since = now - _LONGEST_WORK - timedelta(seconds=services.settings.answering.clarification_timeout_s)
     for failed in await client.get_status_by(since, runtime_status=[_STATUS.Failed]):

@@ -2,24 +2,20 @@
 
 from contextlib import closing
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, Request, Response
 
 from functions.http import models as http
-from functions.http.application import ObservedRoute
+from functions.http.api_route import ApiRoute
 from functions.http.contracts import JSON, STREAM, Reply, contract, json_reply
 from functions.http.event_stream import closer, follow, last_event_id
 from functions.http.questions import Question, begin_question, view_at_end, view_of
-from functions.http.requests import Durable, caller_and_services, open_stream
-from functions.http.responses import event_stream, json_response, read_model
+from functions.http.requests import Caller, Durable, Ready, open_stream
+from functions.http.responses import event_stream, json_response
 from shared.platform.errors import ConflictError, NotFoundError, status_of
 from shared.runs.models import ChatRequest, RunView
 
-if TYPE_CHECKING:
-    from shared.runs.models import RunView
-
-router = APIRouter(tags=["Questions"], route_class=ObservedRoute)
+router = APIRouter(tags=["Questions"], route_class=ApiRoute)
 
 
 @router.post(
@@ -34,19 +30,14 @@ router = APIRouter(tags=["Questions"], route_class=ObservedRoute)
         ),
         json_reply(202, "The run continues, or waits for a choice.", RunView, "Location", "X-Run-Id"),
         errors=(NotFoundError, ConflictError),
-        body=ChatRequest,
         headers=http.ChatHeaders,
         ends_as=RunView,
         costs=True,
     ),
 )
-async def chat(req: Request, client: Durable) -> Response:
+async def chat(req: Request, body: ChatRequest, user: Caller, services: Ready, client: Durable) -> Response:
     """Start a run. SSE unless `stream` is false; `Prefer: respond-async` answers 202 at once."""
-    from shared.runs.models import ChatRequest
-
     arrived_at = datetime.now(UTC)  # a process that has just started takes a while to get ready
-    user, services = await caller_and_services(req)
-    body = await read_model(req, ChatRequest)
     question = Question(req, body, user, services, client, arrived_at)
     after = last_event_id(req.headers.get("last-event-id"))
     if "respond-async" in req.headers.get("prefer", ""):
@@ -68,7 +59,7 @@ def _headers(run_id: str) -> dict[str, str]:
     return {"X-Run-Id": run_id, "Location": f"/api/runs/{run_id}"}
 
 
-def _status_of(view: "RunView") -> int:
+def _status_of(view: RunView) -> int:
     if view.status in ("running", "waiting"):
         return 202
     return 200 if view.status == "completed" else status_of(view.error_type)

@@ -10,26 +10,37 @@ from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urljoin
 
 from fastapi import APIRouter, Request, Response
 
 from functions.http import models as http
-from functions.http.application import ObservedRoute
+from functions.http.api_route import ApiRoute
 from functions.http.contracts import JSON, STREAM, Reply, contract, json_reply
+from functions.http.event_stream import NamedFrame
+from functions.http.models import CompletionBody
 from functions.http.questions import Question, begin_question, deliver_answer, view_of
-from functions.http.requests import Durable, caller_and_services, open_stream
-from functions.http.responses import address_of, event_stream, json_response, read_model
+from functions.http.requests import Caller, Durable, Ready, open_stream
+from functions.http.responses import address_of, event_stream, json_response
+from shared.access.models import UserContext
+from shared.answering.agent_files import agents_for
+from shared.conversations.threads import thread_with
+from shared.evidence.untrusted_text import markdown_text
 from shared.platform.errors import CallerError, CallTimeoutError, NotFoundError, status_of
+from shared.platform.tokens import tokens_of
+from shared.runs.models import (
+    MAX_ANSWER_CHARS,
+    ChatRequest,
+    ClarificationAnswer,
+    ClarificationOption,
+    RunAnswer,
+    RunView,
+)
+from shared.runs.portable_text import split_at_open_picture, with_signed_pictures
+from shared.wiring import Services
 
-if TYPE_CHECKING:
-    from functions.http.event_stream import NamedFrame
-    from shared.access.models import UserContext
-    from shared.runs.models import RunAnswer, RunView
-    from shared.wiring import Services
-
-router = APIRouter(tags=["Assistants"], route_class=ObservedRoute)
+router = APIRouter(tags=["Assistants"], route_class=ApiRoute)
 
 MODELS = {"groundwork": "Answers from the documents.", "groundwork-deep": "The same with deeper work."}
 _WITHIN_S = 210.0  # the platform ends a response after 230 s, and this protocol cannot continue with one
@@ -49,7 +60,7 @@ class _Completion:
 
     run_id: str
     question: Question
-    events: "AsyncGenerator[tuple[str, dict[str, Any]], None]"
+    events: AsyncGenerator[tuple[str, dict[str, Any]], None]
     model: str
     address: str
     tells_usage: bool = False
@@ -77,9 +88,8 @@ class _Completion:
         json_reply(200, "The models.", http.ModelList),
     ),
 )
-async def list_models(req: Request) -> Response:
+async def list_models(user: Caller, services: Ready) -> Response:
     """What can be asked, as models."""
-    user, services = await caller_and_services(req)
     about = {"object": "model", "created": 0, "owned_by": "groundwork"}
     known = _models_for(user, services)
     models = [{"id": name, **about, "description": said} for name, said in known.items()]
@@ -97,19 +107,15 @@ async def list_models(req: Request) -> Response:
             ("X-Run-Id",),
         ),
         errors=(NotFoundError,),
-        body=http.CompletionBody,
         costs=True,
         ends_as=http.CompletionFailure,
     ),
 )
-async def complete_chat(req: Request, client: Durable) -> Response:
+async def complete_chat(
+    req: Request, body: CompletionBody, user: Caller, services: Ready, client: Durable
+) -> Response:
     """Answer the last question of a conversation, whole or as it is written."""
-    from functions.http.models import CompletionBody
-    from shared.runs.models import ChatRequest
-
     arrived_at = datetime.now(UTC)
-    user, services = await caller_and_services(req)
-    body = await read_model(req, CompletionBody)
     if body.model not in (models := _models_for(user, services)):
         raise NotFoundError(f"There is no model {body.model[:64]!r}.", f"Models: {', '.join(models)}.")
     *earlier, last = body.questions or ("",)
@@ -138,19 +144,14 @@ def _is_chore(text: str) -> bool:
     return text.lstrip().startswith("### Task:") and "<chat_history>" in text
 
 
-def _models_for(user: "UserContext", services: "Services") -> dict[str, str]:
+def _models_for(user: UserContext, services: Services) -> dict[str, str]:
     """What the person may ask, with its description: our own models, and agents."""
-    from shared.answering.agent_files import agents_for
-
     agents = agents_for(user, services.settings, "openai")
     return {**MODELS, **{agent.name: agent.description for agent in agents}}
 
 
 async def _begun(question: Question, earlier: list[str], model: str) -> _Completion:
     """The run that answers: a new one, or the one that waits for these words."""
-    from shared.conversations.threads import thread_with
-    from shared.runs.models import MAX_ANSWER_CHARS, ClarificationAnswer
-
     user, services = question.user, question.services
     turn = await thread_with(earlier, user, services.threads) if earlier else None
     record = await services.runs.get(turn.run_id) if turn else None
@@ -169,7 +170,7 @@ async def _begun(question: Question, earlier: list[str], model: str) -> _Complet
 
 
 async def _events(
-    frames: "AsyncGenerator[NamedFrame, None]", asked_step: int
+    frames: AsyncGenerator[NamedFrame, None], asked_step: int
 ) -> AsyncGenerator[tuple[str, dict[str, Any]], None]:
     """The events of a run until it has ended, or asks something after `asked_step`; "" = it is at work."""
     async with aclosing(frames):
@@ -200,8 +201,6 @@ async def _whole(completion: _Completion) -> Response:
 
 
 async def _chunks(completion: _Completion) -> AsyncIterator[bytes]:
-    from shared.runs.portable_text import split_at_open_picture
-
     yield completion.chunk({"role": "assistant", "content": ""})
     sent = held = ""
     async with aclosing(completion.events) as events:
@@ -238,25 +237,20 @@ def _data(content: Mapping[str, Any]) -> bytes:
 
 def _asked_text(asked: Mapping[str, Any]) -> str:
     """A question back as a message: the person's next one answers it."""
-    from shared.evidence.untrusted_text import markdown_text
-    from shared.runs.models import ClarificationOption
-
     options = [one if isinstance(one, str) else ClarificationOption(**one).name for one in asked["options"]]
     listed = "\n".join(f"{number}. {markdown_text(name)}" for number, name in enumerate(options, 1))
     return f"{asked['question']}\n\n{listed}".strip()
 
 
-def _finish_of(view: "RunView") -> str:
+def _finish_of(view: RunView) -> str:
     return "length" if view.answer is not None and view.answer.truncated else "stop"
 
 
 async def _portable(text: str, completion: _Completion) -> str:
-    from shared.runs.portable_text import with_signed_pictures
-
     return await with_signed_pictures(text, completion.question.user, completion.question.services)
 
 
-def _sources(text: str, answer: "RunAnswer", completion: _Completion) -> dict[str, Any]:
+def _sources(text: str, answer: RunAnswer, completion: _Completion) -> dict[str, Any]:
     """Return the citations as annotations of the text that was sent, each where its mark stands."""
     marks = {int(found[1]): found.span() for found in _MARK.finditer(text)}
     annotations = [
@@ -275,16 +269,14 @@ def _sources(text: str, answer: "RunAnswer", completion: _Completion) -> dict[st
     return {"annotations": annotations} if annotations else {}
 
 
-def _usage(view: "RunView") -> dict[str, int]:
+def _usage(view: RunView) -> dict[str, int]:
     """The tokens of all the work on an answer. What is not its text counts as read."""
-    from shared.platform.tokens import tokens_of
-
     used = view.answer.tokens if view.answer is not None else 0
     written = min(tokens_of(view.answer.text), used) if view.answer is not None else 0
     return {"prompt_tokens": used - written, "completion_tokens": written, "total_tokens": used}
 
 
-def _own(view: "RunView") -> dict[str, Any]:
+def _own(view: RunView) -> dict[str, Any]:
     """What the protocol has no field for."""
     own: dict[str, Any] = {"run_id": view.run_id, "thread_id": view.thread_id, "status": view.status}
     if view.answer is not None:
@@ -293,7 +285,7 @@ def _own(view: "RunView") -> dict[str, Any]:
     return own
 
 
-def _error_of(view: "RunView") -> dict[str, Any]:
+def _error_of(view: RunView) -> dict[str, Any]:
     detail = view.error or f"The answer takes longer. Look at the run {view.run_id} later."
     code = view.error_type or CallTimeoutError.code
     return {"error": {"message": detail, "type": code, "param": None, "code": code}}

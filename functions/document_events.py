@@ -6,23 +6,20 @@ import time
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, Request, Response
 
 from functions.http import models as http
-from functions.http.application import ObservedRoute
+from functions.http.api_route import ApiRoute
 from functions.http.contracts import STREAM, Reply, contract
 from functions.http.event_stream import KEEP_ALIVE_S, last_event_id
-from functions.http.requests import caller_of, open_stream, ready_services
+from functions.http.requests import Caller, Ready, open_stream
 from functions.http.responses import event_stream
+from shared.documents.feed import DocumentFeed, FeedEvent, SharedScans
+from shared.documents.state_store import DocumentStore
 from shared.platform.errors import CallerError
 
-if TYPE_CHECKING:
-    from shared.documents.feed import DocumentFeed, FeedEvent, SharedScans
-    from shared.documents.state_store import DocumentStore
-
-router = APIRouter(tags=["Documents"], route_class=ObservedRoute)
+router = APIRouter(tags=["Documents"], route_class=ApiRoute)
 
 _POLL_FIRST_S = 0.5
 _POLL_SLOWEST_S = 2.0  # each poll scans the table of states
@@ -31,10 +28,8 @@ _MAX_AGE = timedelta(days=1)
 
 
 @lru_cache(maxsize=1)
-def scans_of(store: "DocumentStore") -> "SharedScans":
+def scans_of(store: DocumentStore) -> SharedScans:
     """For all streams of this process."""
-    from shared.documents.feed import SharedScans
-
     return SharedScans(store)
 
 
@@ -46,20 +41,16 @@ def scans_of(store: "DocumentStore") -> "SharedScans":
         headers=http.ResumeHeaders,
     ),
 )
-async def document_events(req: Request) -> Response:
+async def document_events(req: Request, user: Caller, services: Ready) -> Response:
     """Documents in work, then every change of a document that the caller may see."""
-    from shared.documents.feed import DocumentFeed
-
-    user = await caller_of(req)
     after = _moment(last_event_id(req.headers.get("last-event-id")))
-    services = await ready_services()
     stream = frames(
         DocumentFeed(scans_of(services.documents), user, after), services.settings.host.stream_seconds
     )
     return event_stream(stream, open_stream(user, services))
 
 
-async def frames(feed: "DocumentFeed", stream_seconds: float) -> AsyncIterator[bytes]:
+async def frames(feed: DocumentFeed, stream_seconds: float) -> AsyncIterator[bytes]:
     """The feed as frames. Ends on purpose after `stream_seconds`, to be resumed."""
     delay = _POLL_FIRST_S
     started = spoke = time.monotonic()
@@ -80,7 +71,7 @@ async def frames(feed: "DocumentFeed", stream_seconds: float) -> AsyncIterator[b
         await asyncio.sleep(delay)
 
 
-def _frame(event: "FeedEvent") -> bytes:
+def _frame(event: FeedEvent) -> bytes:
     shown = {"doc_id": event.doc_id} if event.view is None else event.view.model_dump(mode="json")
     body = json.dumps(shown, ensure_ascii=False, separators=(",", ":"))
     return f"id: {_number(event.moment)}\nevent: {event.name}\ndata: {body}\n\n".encode()

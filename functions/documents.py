@@ -1,46 +1,68 @@
 """Changes to one document by its owner or an administrator: metadata, access, another try, deletion."""
 
 import uuid
-from typing import TYPE_CHECKING
+from typing import Annotated
 
 import azure.durable_functions as df
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 
 from functions.http import models as http
-from functions.http.application import ObservedRoute
+from functions.http.api_route import ApiRoute
 from functions.http.conditions import PASSING, byte_span, etag_of, holds, is_conditional, require_match
 from functions.http.contracts import BYTES, PDF, PNG, Reply, contract, json_reply
+from functions.http.models import DocumentsQuery, FacetsQuery
 from functions.http.requests import (
+    Caller,
     Durable,
+    Ready,
     admitted,
-    caller_and_services,
-    caller_of,
     note_act,
     note_list,
-    ready_services,
 )
 from functions.http.responses import (
     file_response,
     json_response,
     picture_response,
-    read_model,
-    read_query,
     tagged_response,
 )
 from functions.ingest import start_ingestion
-from functions.pages import note_opened, reader_of
-from shared.documents import page_models, requests
-from shared.documents.listing import DocumentDeleting, DocumentDetail, DocumentFacets, DocumentList
+from functions.pages import KnownReader, note_opened
+from shared.access.access_lists import with_ids
+from shared.access.audit_trail import access_action
+from shared.access.daily_use import SENDING
+from shared.access.models import UserContext
+from shared.documents import listing
+from shared.documents.figures import readable_figure
+from shared.documents.listing import (
+    DocumentDeleting,
+    DocumentDetail,
+    DocumentFacets,
+    DocumentList,
+    Wanted,
+    count_documents,
+    find_documents,
+    get_own_document,
+    readable_blob,
+    sorted_documents,
+)
+from shared.documents.page_models import CitationQuery
+from shared.documents.requests import AccessChange, MetadataCorrection
+from shared.documents.state import DocumentState
+from shared.ingestion import changes
+from shared.ingestion.changes import changeable, correct, corrections_of, delete, try_again
 from shared.platform.errors import ConflictError, InvalidQueryError, PreconditionFailedError, RangeError
+from shared.platform.names import DOCUMENTS, FIGURES
+from shared.wiring import Services
 
-if TYPE_CHECKING:
-    from shared.access.models import UserContext
-    from shared.documents.listing import DocumentDetail
-    from shared.documents.state import DocumentState
-    from shared.wiring import Services
+router = APIRouter(tags=["Documents"], route_class=ApiRoute)
 
 
-router = APIRouter(tags=["Documents"], route_class=ObservedRoute)
+async def own_document(doc_id: http.DocId, user: Caller, services: Ready) -> DocumentState:
+    """Return the document of the address. Errors as `changeable`: the caller must be allowed to change it."""
+    return await changeable(doc_id, user, services.documents)
+
+
+OwnDocument = Annotated[DocumentState, Depends(own_document)]
 
 
 @router.get(
@@ -49,18 +71,12 @@ router = APIRouter(tags=["Documents"], route_class=ObservedRoute)
         "The documents the caller may see",
         json_reply(200, "Documents in progress or failed first, then the newest.", DocumentList),
         errors=(InvalidQueryError,),
-        query=http.DocumentsQuery,
     ),
 )
-async def list_documents(req: Request) -> Response:
+async def list_documents(
+    req: Request, query: Annotated[DocumentsQuery, Query()], user: Caller, services: Ready
+) -> Response:
     """The caller's documents, narrowed by metadata given as query parameters, a page at a time."""
-    from functions.http.models import DocumentsQuery
-    from shared.documents.listing import Wanted, find_documents, sorted_documents
-    from shared.documents.listing import list_documents as listed
-
-    user = await caller_of(req)
-    query = read_query(req, DocumentsQuery)
-    services = await ready_services()
     if query.q and query.status not in ("working", "failed"):
         index = services.documents_index
         page = await find_documents(query.q, user, index, query.filters, query.limit)
@@ -71,7 +87,7 @@ async def list_documents(req: Request) -> Response:
         )
     else:
         wanted = Wanted(query.filters, query.status, query.q)
-        page = await listed(user, services, wanted, query.limit, query.cursor)
+        page = await listing.list_documents(user, services, wanted, query.limit, query.cursor)
     await note_list(req, user, services, page)
     return json_response(page)
 
@@ -82,17 +98,11 @@ async def list_documents(req: Request) -> Response:
         "Values of metadata to filter by, and how many documents have each",
         json_reply(200, "Counts of complete documents.", DocumentFacets),
         errors=(InvalidQueryError,),
-        query=http.FacetsQuery,
     ),
 )
-async def document_facets(req: Request) -> Response:
+async def document_facets(query: Annotated[FacetsQuery, Query()], user: Caller, services: Ready) -> Response:
     """Which types, departments, languages, tags and projects the caller's documents have, and how often."""
-    from functions.http.models import FacetsQuery
-    from shared.documents.listing import count_documents
-
-    user = await caller_of(req)
-    query = read_query(req, FacetsQuery)
-    index = (await ready_services()).documents_index
+    index = services.documents_index
     return json_response(await count_documents(user, index, query.filters, query.q))
 
 
@@ -104,12 +114,9 @@ async def document_facets(req: Request) -> Response:
         headers=http.CachedHeaders,
     ),
 )
-async def get_document(req: Request) -> Response:
+async def get_document(req: Request, doc_id: http.DocId, user: Caller, services: Ready) -> Response:
     """One document with its metadata, or with how far its ingestion is."""
-    from shared.documents.listing import get_document as found
-
-    user, services = await caller_and_services(req)
-    detail = await found(req.path_params["doc_id"], user, services)
+    detail = await listing.get_document(doc_id, user, services)
     await note_act(req, user, services, "describe", detail.doc_id, may_repeat=True)
     return tagged_response(req, detail, PASSING)
 
@@ -126,18 +133,13 @@ async def get_document(req: Request) -> Response:
             ("ETag", "Accept-Ranges", "Content-Range"),
         ),
         errors=(ConflictError, RangeError),
-        query=page_models.CitationQuery,
         headers=http.FileHeaders,
     ),
 )
-async def get_document_content(req: Request) -> Response:
+async def get_document_content(
+    req: Request, reader: KnownReader, query: Annotated[CitationQuery, Query()]
+) -> Response:
     """The file itself, as it was dropped in, for anyone who may read it; one `Range` of bytes is honoured."""
-    from shared.documents.listing import readable_blob
-    from shared.documents.page_models import CitationQuery
-    from shared.platform.names import DOCUMENTS
-
-    reader = await reader_of(req)
-    query = read_query(req, CitationQuery)
     services = reader.services
     blob = await readable_blob(reader.doc_id, reader.user, services)
     note_opened(reader, query)
@@ -158,14 +160,11 @@ async def get_document_content(req: Request) -> Response:
         headers=http.CachedHeaders,
     ),
 )
-async def get_document_figure(req: Request) -> Response:
+async def get_document_figure(
+    req: Request, doc_id: http.DocId, name: http.PictureName, user: Caller, services: Ready
+) -> Response:
     """A picture of a document, for anyone who may read the document; 304 when the caller has it already."""
-    from shared.documents.figures import readable_figure
-    from shared.platform.names import FIGURES
-
-    user, services = await caller_and_services(req)
-    doc_id = str(req.path_params["doc_id"])
-    blob = await readable_figure(doc_id, req.path_params["name"], user, services)
+    blob = await readable_figure(doc_id, name, user, services)
     await note_act(req, user, services, "page", doc_id)
     return await picture_response(req, services.blobs.chunks(FIGURES, blob.name, etag=blob.etag), blob)
 
@@ -176,19 +175,20 @@ async def get_document_figure(req: Request) -> Response:
         "Correct its metadata",
         json_reply(200, "The document.", DocumentDetail, "ETag"),
         errors=(ConflictError,),
-        body=requests.MetadataCorrection,
         headers=http.IfMatchHeaders,
     ),
 )
-async def correct_document(req: Request, client: Durable) -> Response:
+async def correct_document(
+    req: Request,
+    state: OwnDocument,
+    body: MetadataCorrection,
+    *,
+    user: Caller,
+    services: Ready,
+    client: Durable,
+) -> Response:
     """Correct metadata: the fields that are sent hold from now on, also when the file is ingested again."""
-    from shared.documents.requests import MetadataCorrection
-    from shared.ingestion.changes import changeable, correct, corrections_of
-
-    user = await caller_of(req)
-    corrections = corrections_of(await read_model(req, MetadataCorrection))
-    services = await ready_services()
-    state = await changeable(req.path_params["doc_id"], user, services.documents)
+    corrections = corrections_of(body)
     await _require_match(req, state, user, services)
     try:
         again = await correct(state, corrections, services, only_unchanged=is_conditional(req.headers))
@@ -208,26 +208,20 @@ async def correct_document(req: Request, client: Durable) -> Response:
         "Set who may read it",
         json_reply(200, "The document.", DocumentDetail, "ETag"),
         errors=(ConflictError,),
-        body=requests.AccessChange,
         headers=http.IfMatchHeaders,
     ),
 )
-async def change_access(req: Request, client: Durable) -> Response:
+async def change_access(
+    req: Request, state: OwnDocument, wanted: AccessChange, *, user: Caller, services: Ready, client: Durable
+) -> Response:
     """Set who may read it. It holds for the next query; nothing is parsed and no model is called."""
-    from shared.access.access_lists import with_ids
-    from shared.access.audit_trail import access_action
-    from shared.documents.requests import AccessChange
-    from shared.ingestion.changes import change_access as change
-    from shared.ingestion.changes import changeable
-
-    user, services = await caller_and_services(req)
-    wanted = await read_model(req, AccessChange)
-    state = await changeable(req.path_params["doc_id"], user, services.documents)
     await _require_match(req, state, user, services)
     kept = state.wanted_rights.acl
     acl = await with_ids(wanted.acl, user, services.directory, services.settings, kept=kept)
     wanted = wanted.model_copy(update={"acl": acl})
-    is_behind = await change(state, wanted, services, only_unchanged=is_conditional(req.headers))
+    is_behind = await changes.change_access(
+        state, wanted, services, only_unchanged=is_conditional(req.headers)
+    )
     await note_act(req, user, services, access_action(acl), state.doc_id)
     if is_behind:
         await _start(client, state.blob_name)
@@ -244,14 +238,12 @@ async def change_access(req: Request, client: Durable) -> Response:
         costs=True,
     ),
 )
-async def reingest_document(req: Request, client: Durable) -> Response:
+async def reingest_document(
+    req: Request, doc_id: http.DocId, user: Caller, services: Ready, client: Durable
+) -> Response:
     """Ingest the file again, also one that failed three times. 202."""
-    from shared.access.daily_use import SENDING
-    from shared.ingestion.changes import changeable, try_again
-
-    user, services = await caller_and_services(req)
     await admitted(req, user, services, needs=SENDING)
-    state = await changeable(req.path_params["doc_id"], user, services.documents)
+    state = await changeable(doc_id, user, services.documents)
     await try_again(state, services)
     await note_act(req, user, services, "reingest", state.doc_id)
     await _start(client, state.blob_name)
@@ -268,13 +260,10 @@ async def reingest_document(req: Request, client: Durable) -> Response:
         headers=http.IfMatchHeaders,
     ),
 )
-async def delete_document(req: Request, client: Durable) -> Response:
+async def delete_document(
+    req: Request, state: OwnDocument, user: Caller, services: Ready, client: Durable
+) -> Response:
     """Delete the file and everything made of it. 202: it is out of the list; the rest goes within moments."""
-    from shared.documents.listing import DocumentDeleting
-    from shared.ingestion.changes import changeable, delete
-
-    user, services = await caller_and_services(req)
-    state = await changeable(req.path_params["doc_id"], user, services.documents)
     await _require_match(req, state, user, services)
     await delete(state, services)
     await note_act(req, user, services, "delete", state.doc_id)
@@ -283,16 +272,14 @@ async def delete_document(req: Request, client: Durable) -> Response:
 
 
 async def _require_match(
-    request: Request, state: "DocumentState", user: "UserContext", services: "Services"
+    request: Request, state: DocumentState, user: UserContext, services: Services
 ) -> None:
     """Refuse a change to a document that is not as its caller says (If-Match). PreconditionFailedError."""
     if is_conditional(request.headers):
         require_match(request.headers, etag_of(await _detail_of(state, user, services), PASSING))
 
 
-async def _detail_of(state: "DocumentState", user: "UserContext", services: "Services") -> "DocumentDetail":
-    from shared.documents.listing import get_own_document
-
+async def _detail_of(state: DocumentState, user: UserContext, services: Services) -> DocumentDetail:
     return await get_own_document(state, user, services)
 
 

@@ -11,13 +11,17 @@ from dataclasses import dataclass
 from fastapi import APIRouter, Request, Response
 
 from functions.http import models as http
-from functions.http.application import ObservedRoute
+from functions.http.api_route import ApiRoute
 from functions.http.contracts import contract, json_reply
+from functions.http.models import HealthView, ReadinessView
 from functions.http.requests import caller_of
 from functions.http.responses import json_response
+from shared import wiring
 from shared.platform.errors import GroundworkError
+from shared.platform.names import DOCUMENTS
+from shared.platform.search import SearchRequest
 
-router = APIRouter(tags=["Health"], route_class=ObservedRoute)
+router = APIRouter(tags=["Health"], route_class=ApiRoute)
 
 _READY_TIMEOUT_S = 5.0
 _KEPT_S = 3.0  # for those who are not signed in: anyone may ask, as often as they like
@@ -31,10 +35,8 @@ _KEPT_S = 3.0  # for those who are not signed in: anyone may ask, as often as th
         is_open=True,
     ),
 )
-async def get_health(req: Request) -> Response:
+async def get_health() -> Response:
     """200 as long as the process answers."""
-    from functions.http.models import HealthView
-
     return json_response(HealthView())
 
 
@@ -60,8 +62,6 @@ _LAST = _Check()
 )
 async def get_readiness(req: Request) -> Response:
     """Return 200 when search, storage and tables answer, else 503; signed-in people see what fails."""
-    from functions.http.models import ReadinessView
-
     is_known = await _is_known(req)
     failed = await (_checked() if is_known else _failed())
     # A tool that fails is reported, but the app answers without it.
@@ -88,11 +88,7 @@ async def _failed() -> dict[str, str]:
 
 
 async def _checked() -> dict[str, str]:
-    from shared.platform.names import DOCUMENTS
-    from shared.platform.search import SearchRequest
-    from shared.wiring import get_services
-
-    services = get_services()
+    services = wiring.get_services()
     checks = {
         "search": services.documents_index.search(SearchRequest(top=1, select=("doc_id",))),
         "storage": services.blobs.properties(DOCUMENTS, "readiness-probe"),
@@ -103,9 +99,8 @@ async def _checked() -> dict[str, str]:
 
 async def _checked_tools() -> dict[str, str]:
     """Return the enabled tools whose service does not answer, with an error code."""
-    from shared.wiring import get_services
-
-    return await _failures({name: client.check() for name, client in get_services().tool_clients.items()})
+    clients = wiring.get_services().tool_clients
+    return await _failures({name: client.check() for name, client in clients.items()})
 
 
 async def _failures(checks: Mapping[str, Awaitable[object]]) -> dict[str, str]:

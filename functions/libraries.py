@@ -1,15 +1,15 @@
 """GET /api/sharepoint: the status of the synchronised libraries. For administrators."""
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Response
 
-from functions.http.application import ObservedRoute
+from functions.http.api_route import ApiRoute
 from functions.http.contracts import contract, json_reply
-from functions.http.requests import administrator_of, ready_services
+from functions.http.requests import Administrator, Ready
 from functions.http.responses import json_response
 from shared.sharepoint.models import LibraryList
 from shared.sharepoint.status import view_libraries
 
-router = APIRouter(tags=["Operators"], route_class=ObservedRoute)
+router = APIRouter(tags=["Operators"], route_class=ApiRoute)
 
 
 @router.get(
@@ -19,7 +19,6 @@ router = APIRouter(tags=["Operators"], route_class=ObservedRoute)
         json_reply(200, "All libraries.", LibraryList),
     ),
 )
-async def list_libraries(req: Request) -> Response:
+async def list_libraries(administrator: Administrator, services: Ready) -> Response:
     """Status of the synchronised libraries."""
-    await administrator_of(req)
-    return json_response(await view_libraries(await ready_services()))
+    return json_response(await view_libraries(services))

@@ -2,17 +2,17 @@
 
 import time
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Response
 
-from functions.http.application import ObservedRoute
+from functions.http.api_route import ApiRoute
 from functions.http.contracts import contract, json_reply
-from functions.http.requests import Durable, administrator_of, ready_services
+from functions.http.requests import Administrator, Durable, Ready
 from functions.http.responses import json_response
 from functions.reconciliation import reconcile
 from shared.ingestion.models import AuditReport, ReconcileReport
 from shared.platform.queues import PoisonList
 
-router = APIRouter(tags=["Operators"], route_class=ObservedRoute)
+router = APIRouter(tags=["Operators"], route_class=ApiRoute)
 
 
 @router.post(
@@ -22,9 +22,8 @@ router = APIRouter(tags=["Operators"], route_class=ObservedRoute)
         json_reply(200, "What was done.", ReconcileReport),
     ),
 )
-async def reconcile_now(req: Request, client: Durable) -> Response:
+async def reconcile_now(administrator: Administrator, client: Durable) -> Response:
     """The same at once, for administrators."""
-    await administrator_of(req)
     return json_response(await reconcile(client, int(time.time())))
 
 
@@ -36,12 +35,11 @@ async def reconcile_now(req: Request, client: Durable) -> Response:
         json_reply(200, "What was found.", AuditReport),
     ),
 )
-async def get_audit(req: Request) -> Response:
+async def get_audit(administrator: Administrator, services: Ready) -> Response:
     """Whether files, states, rows, blocks and figures agree, for administrators; names what does not."""
     from shared.ingestion.audit import audit  # imported when used: much of ingestion comes with it
 
-    await administrator_of(req)
-    return json_response(await audit(await ready_services(), int(time.time())))
+    return json_response(await audit(services, int(time.time())))
 
 
 @router.get(
@@ -51,8 +49,7 @@ async def get_audit(req: Request) -> Response:
         json_reply(200, "The oldest of each queue.", PoisonList),
     ),
 )
-async def get_poison(req: Request) -> Response:
+async def get_poison(administrator: Administrator, services: Ready) -> Response:
     """Events that were given up, for administrators: which file each is about, and no more."""
-    await administrator_of(req)
-    messages = tuple(await (await ready_services()).poison.peek())
+    messages = tuple(await services.poison.peek())
     return json_response(PoisonList(messages=messages, count=len(messages)))

@@ -4,13 +4,14 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import closing, nullcontext, suppress
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
 from functions.http import models as http
-from functions.http.application import ObservedRoute
-from functions.http.bodies import read_body
+from functions.http.api_route import ApiRoute
+from functions.http.bodies import MAX_BODY_BYTES, read_body
 from functions.http.contracts import JSON, STREAM, Reply, contract, hidden
 from functions.http.mcp_protocol import (
     INVALID_PARAMS,
@@ -25,15 +26,13 @@ from functions.http.mcp_protocol import (
     read_message,
     status_of,
 )
+from functions.http.mcp_tools import TOOLS, McpCall, McpTool, note_refused_tool, read_item, text_of
 from functions.http.requests import Durable, caller_and_services, open_stream
-from functions.http.responses import MAX_BODY_BYTES, add_headers, address_of, event_stream, json_response
+from functions.http.responses import add_headers, address_of, event_stream, json_response
 from shared.platform.errors import NotAuthenticatedError, NotFoundError
 from shared.platform.settings import get_settings
 
-if TYPE_CHECKING:
-    from functions.http.mcp_tools import McpCall, McpTool
-
-router = APIRouter(tags=["Assistants"], route_class=ObservedRoute)
+router = APIRouter(tags=["Assistants"], route_class=ApiRoute)
 
 _METADATA = ".well-known/oauth-protected-resource"
 _PAGE_URI = "groundwork://documents/{doc_id}/pages/{page}"
@@ -81,8 +80,6 @@ _FIXED: Mapping[str, Mapping[str, Any]] = {
 )
 async def mcp(req: Request, client: Durable) -> Response:
     """One JSON-RPC message: its answer, or 202 for a notification."""
-    from functions.http.mcp_tools import McpCall
-
     address = address_of(req)
     try:
         user, services = await caller_and_services(req)
@@ -123,9 +120,7 @@ async def get_resource_metadata(req: Request) -> Response:
     )
 
 
-async def _result_of(message: Message, call: "McpCall") -> Mapping[str, Any]:
-    from functions.http.mcp_tools import TOOLS
-
+async def _result_of(message: Message, call: McpCall) -> Mapping[str, Any]:
     if message.method == "resources/read":
         return await _read_page(message, call)
     if message.method == "tools/list":
@@ -138,9 +133,7 @@ async def _result_of(message: Message, call: "McpCall") -> Mapping[str, Any]:
     return _FIXED[message.method]
 
 
-async def _read_page(message: Message, call: "McpCall") -> Mapping[str, Any]:
-    from functions.http.mcp_tools import note_refused_tool, read_item, text_of
-
+async def _read_page(message: Message, call: McpCall) -> Mapping[str, Any]:
     uri = message.params.get("uri")
     absent = RpcError(
         INVALID_PARAMS if message.is_stateless else RESOURCE_NOT_FOUND,
@@ -158,9 +151,7 @@ async def _read_page(message: Message, call: "McpCall") -> Mapping[str, Any]:
     return {"contents": [{"uri": uri, "mimeType": "text/plain", "text": text_of(hits)}]}
 
 
-async def _call_tool(message: Message, call: "McpCall", *, streams: bool) -> Response:
-    from functions.http.mcp_tools import TOOLS
-
+async def _call_tool(message: Message, call: McpCall, *, streams: bool) -> Response:
     name, arguments = message.params.get("name"), message.params.get("arguments") or {}
     tool = TOOLS.get(name) if isinstance(name, str) else None
     if tool is None or not isinstance(arguments, dict):
@@ -173,11 +164,9 @@ async def _call_tool(message: Message, call: "McpCall", *, streams: bool) -> Res
 
 
 async def _streamed(
-    message: Message, tool: "type[McpTool]", call: "McpCall", arguments: dict[str, Any]
+    message: Message, tool: type[McpTool], call: McpCall, arguments: dict[str, Any]
 ) -> AsyncIterator[bytes]:
     """The progress of a call as notifications, then its answer. The run continues if the client leaves."""
-    from dataclasses import replace
-
     told: asyncio.Queue[str | None] = asyncio.Queue()
     working = asyncio.create_task(tool(replace(call, progress=told.put)).execute(**arguments))
     working.add_done_callback(lambda _: told.put_nowait(None))

@@ -1,15 +1,20 @@
 """Memory over HTTP: what is remembered of the caller's questions, and how to have it forgotten."""
 
-from fastapi import APIRouter, Request, Response
+from typing import Annotated
 
-from functions.http import models as http
-from functions.http.application import ObservedRoute
+from fastapi import APIRouter, Query, Response
+
+from functions.http.api_route import ApiRoute
 from functions.http.contracts import contract, json_reply
-from functions.http.requests import caller_and_services
-from functions.http.responses import json_response, read_model, read_query
+from functions.http.models import ListQuery
+from functions.http.requests import Caller, Ready
+from functions.http.responses import json_response
 from shared.conversations import models as conversations
+from shared.conversations.memory import forget_all, list_memories, switch_memory
+from shared.conversations.models import MemorySwitch
+from shared.platform.concurrency import run_together
 
-router = APIRouter(tags=["Memory"], route_class=ObservedRoute)
+router = APIRouter(tags=["Memory"], route_class=ApiRoute)
 
 
 @router.get(
@@ -17,17 +22,10 @@ router = APIRouter(tags=["Memory"], route_class=ObservedRoute)
     **contract(
         "What is remembered of the caller's questions",
         json_reply(200, "A page of memories, newest first.", conversations.MemoryList),
-        query=http.ListQuery,
     ),
 )
-async def get_memory(req: Request) -> Response:
+async def get_memory(page: Annotated[ListQuery, Query()], user: Caller, services: Ready) -> Response:
     """The caller's memories, newest first."""
-    from functions.http.models import ListQuery
-    from shared.conversations.memory import list_memories
-    from shared.platform.concurrency import run_together
-
-    user, services = await caller_and_services(req)
-    page = read_query(req, ListQuery)
     found, is_on = await run_together(
         list_memories(user, services.documents_index, services.memory_index, page.limit, page.cursor or None),
         services.threads.is_memory_on(user.user_id),
@@ -40,16 +38,11 @@ async def get_memory(req: Request) -> Response:
     **contract(
         "Switch remembering on or off",
         json_reply(200, "As it is now.", conversations.MemorySwitch),
-        body=conversations.MemorySwitch,
     ),
 )
-async def put_memory(req: Request) -> Response:
+async def put_memory(body: MemorySwitch, user: Caller, services: Ready) -> Response:
     """Switch remembering on or off."""
-    from shared.conversations.memory import switch_memory
-    from shared.conversations.models import MemorySwitch
-
-    user, services = await caller_and_services(req)
-    return json_response(await switch_memory(await read_model(req, MemorySwitch), user, services.threads))
+    return json_response(await switch_memory(body, user, services.threads))
 
 
 @router.delete(
@@ -59,9 +52,6 @@ async def put_memory(req: Request) -> Response:
         json_reply(200, "How many there were.", conversations.MemoriesDeleted),
     ),
 )
-async def delete_memory(req: Request) -> Response:
+async def delete_memory(user: Caller, services: Ready) -> Response:
     """Forget everything that is remembered of the caller."""
-    from shared.conversations.memory import forget_all
-
-    user, services = await caller_and_services(req)
     return json_response(await forget_all(user, services.memory_index, services.threads))

@@ -5,18 +5,68 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import Annotated
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 
 from functions.http import models as http
-from functions.http.application import ObservedRoute
+from functions.http.api_route import ApiRoute
 from functions.http.conditions import preferred
 from functions.http.contracts import HTML, JSON, MARKDOWN, PNG, WEBP, Reply, contract
-from functions.http.requests import admitted, caller_of, note_act, ready_services
-from functions.http.responses import json_response, picture_response, read_query
-from shared.documents import page_models
+from functions.http.requests import (
+    Caller,
+    Ready,
+    SignInRedirect,
+    admitted,
+    caller_of,
+    note_act,
+)
+from functions.http.responses import json_response, picture_response
+from shared import wiring
+from shared.access.models import UserContext
+from shared.access.personal_places import PersonalPlaces
+from shared.answering.cited_pages import block_text, own_citation, source_rows
+from shared.documents import figure_store, page_files, page_models
+from shared.documents.figures import URL_LIFETIME_S, signed_urls
+from shared.documents.listing import readable_document
+from shared.documents.models import Element
+from shared.documents.page_files import get_parts
+from shared.documents.page_html import POLICY, page_html, readable_html, readable_markdown
+from shared.documents.page_models import (
+    CitationQuery,
+    PageQuery,
+    PageSheet,
+    PictureQuery,
+    ReadableQuery,
+    ViewedElement,
+    ViewedPicture,
+)
+from shared.documents.page_views import (
+    Cited,
+    Material,
+    page_number_of,
+    page_view,
+    passage_places,
+    readable_view,
+    searched_pieces,
+    shown_parts,
+    wanted_part,
+)
+from shared.documents.reading import parts_to_search
+from shared.documents.state import DocumentState
+from shared.evidence.figures import blob_name_of_path
+from shared.evidence.quote_places import Place
+from shared.ingestion.page_pictures import (
+    has_pictures,
+    known_sheet,
+    narrow_picture,
+    page_picture,
+    page_sheet,
+    picture_name,
+)
+from shared.ingestion.services import IngestionServices
+from shared.platform.concurrency import run_in_background, run_together
 from shared.platform.errors import (
     BadDocumentError,
     ConflictError,
@@ -26,21 +76,12 @@ from shared.platform.errors import (
     NotFoundError,
     TooManyRequestsError,
 )
+from shared.platform.names import WORK
 from shared.platform.telemetry import get_logger
+from shared.quality.recording import note_opening
+from shared.wiring import Services
 
-if TYPE_CHECKING:
-    from shared.access.models import UserContext
-    from shared.access.personal_places import PersonalPlaces
-    from shared.documents.models import Element
-    from shared.documents.page_models import CitationQuery, PageSheet, ViewedElement, ViewedPicture
-    from shared.documents.page_views import Cited, Material
-    from shared.documents.state import DocumentState
-    from shared.evidence.quote_places import Place
-    from shared.ingestion.services import IngestionServices
-    from shared.wiring import Services
-
-
-router = APIRouter(tags=["Documents"], route_class=ObservedRoute)
+router = APIRouter(tags=["Documents"], route_class=ApiRoute)
 _HTML, _JSON, _MARKDOWN = "text/html", "application/json", "text/markdown"
 _VARYING = {"Vary": "Accept", "Cache-Control": "private, no-store"}
 
@@ -50,28 +91,36 @@ class Reader:
     """Who reads which document."""
 
     doc_id: str
-    user: "UserContext"
-    services: "Services"
+    user: UserContext
+    services: Services
 
 
-async def reader_of(request: Request) -> Reader:
-    """The caller, and the document that the address names. NotAuthenticatedError without an identity."""
-    user = await caller_of(request)
-    return Reader(str(request.path_params["doc_id"]), user, await ready_services())
+async def reader_of(doc_id: http.DocId, user: Caller, services: Ready) -> Reader:
+    """Return the caller, and the document that the address names."""
+    return Reader(doc_id, user, services)
 
 
-def _sign_in_for(req: Request, refusal: NotAuthenticatedError) -> Response:
-    """Lead a browser to our page, which leads to the sign-in and then to the page that was asked for.
+async def browsing_reader(req: Request, doc_id: http.DocId) -> Reader:
+    """Return the same for pages that a person may open in a browser.
 
     Raises:
-        NotAuthenticatedError: the caller is no browser.
+        SignInRedirect: nobody is signed in; our page leads to the sign-in, and then to what was asked for.
+        NotAuthenticatedError: the same, and the caller is not a browser.
     """
-    if _HTML not in req.headers.get("accept", ""):
-        raise refusal
-    asked = {"doc": req.path_params["doc_id"], "page": req.path_params.get("page", "1")}
-    cited = {"run": req.query_params.get("run"), "cite": req.query_params.get("n")}
-    query = urlencode({**asked, **(cited if all(cited.values()) else {})})
-    return Response(status_code=302, headers={"Location": f"/web?{query}", "Cache-Control": "no-store"})
+    try:
+        user = await caller_of(req)
+    except NotAuthenticatedError:
+        if _HTML not in req.headers.get("accept", ""):
+            raise
+        asked = {"doc": doc_id, "page": req.path_params.get("page", "1")}
+        cited = {"run": req.query_params.get("run"), "cite": req.query_params.get("n")}
+        query = urlencode({**asked, **(cited if all(cited.values()) else {})})
+        raise SignInRedirect(f"/web?{query}") from None
+    return Reader(doc_id, user, await wiring.ready_services())
+
+
+KnownReader = Annotated[Reader, Depends(reader_of)]
+BrowsingReader = Annotated[Reader, Depends(browsing_reader)]
 
 
 @dataclass(frozen=True)
@@ -79,18 +128,15 @@ class _Opened:
     """A document that the reader may read, with its outline, and the citation asked for."""
 
     reader: Reader
-    material: "Material"
-    state: "DocumentState"
+    material: Material
+    state: DocumentState
 
-    async def elements(self, parts: range) -> "tuple[Element, ...]":
+    async def elements(self, parts: range) -> tuple[Element, ...]:
         """Read the pieces of some parts. NotFoundError or ConflictError if the version is gone."""
         return tuple([piece async for pieces in self._parts(parts) for piece in pieces])
 
-    async def places(self) -> "list[Place]":
+    async def places(self) -> list[Place]:
         """Find the cited passage in the whole document, reading one part at a time."""
-        from shared.documents.page_views import passage_places, searched_pieces
-        from shared.documents.reading import parts_to_search
-        from shared.evidence.quote_places import Place
 
         outline, cited = self.material.outline, self.material.cited
         if cited is None:
@@ -105,25 +151,18 @@ class _Opened:
         found = await asyncio.to_thread(passage_places, [text for _, text in searched], cited)
         return [Place(searched[place.index][0], place.start, place.end) for place in found]
 
-    def _parts(self, parts: range) -> "AsyncIterator[tuple[Element, ...]]":
-        from shared.documents.page_files import get_parts
-
+    def _parts(self, parts: range) -> AsyncIterator[tuple[Element, ...]]:
         wanted = self.material.outline.parts[parts.start : parts.stop]
         state = self.state
         return get_parts(self.reader.services.blobs, state.doc_id, state.content_hash, wanted)
 
 
-async def _open(reader: Reader, query: "CitationQuery") -> _Opened:
+async def _open(reader: Reader, query: CitationQuery) -> _Opened:
     """Read what all views need.
 
     Raises:
         DocumentNotFoundError: there is no such document, or the caller may not read it.
     """
-    from shared.documents import figure_store, page_files
-    from shared.documents.listing import readable_document
-    from shared.documents.page_views import Material
-    from shared.platform.concurrency import run_together
-
     blobs, doc_id = reader.services.blobs, reader.doc_id
     found = await readable_document(doc_id, reader.user, reader.services)
     outline, captions, cited = await run_together(
@@ -137,14 +176,12 @@ async def _open(reader: Reader, query: "CitationQuery") -> _Opened:
 
 
 @cache
-def _views() -> "PersonalPlaces":
-    from shared.access.personal_places import PersonalPlaces
-
+def _views() -> PersonalPlaces:
     return PersonalPlaces(2, max_waiting=6)  # browsers open six connections to a host
 
 
 @asynccontextmanager
-async def _viewing(request: Request, reader: Reader) -> "AsyncIterator[None]":
+async def _viewing(request: Request, reader: Reader) -> AsyncIterator[None]:
     """Count a view as a call, and hold one of the reader's places for it.
 
     Raises:
@@ -155,13 +192,8 @@ async def _viewing(request: Request, reader: Reader) -> "AsyncIterator[None]":
         yield
 
 
-async def cited_by(reader: Reader, query: "CitationQuery") -> "Cited | None":
+async def cited_by(reader: Reader, query: CitationQuery) -> Cited | None:
     """The citation, with its block's text; a background task notes that its source was opened."""
-    from shared.answering.cited_pages import block_text, own_citation, source_rows
-    from shared.documents.page_views import Cited
-    from shared.platform.concurrency import run_in_background
-    from shared.quality.recording import note_opening
-
     if not (query.run and query.n):
         return None
     citation = await own_citation(query.run, query.n, reader.doc_id, reader.user, reader.services)
@@ -175,18 +207,13 @@ async def cited_by(reader: Reader, query: "CitationQuery") -> "Cited | None":
     )
 
 
-def note_opened(reader: Reader, query: "CitationQuery") -> None:
+def note_opened(reader: Reader, query: CitationQuery) -> None:
     """Count that a source was opened, if it is one of the caller's own; nobody waits for it."""
-    from shared.platform.concurrency import run_in_background
-
     if query.run and query.n:
         run_in_background(_note_if_cited(reader, query))
 
 
-async def _note_if_cited(reader: Reader, query: "CitationQuery") -> None:
-    from shared.answering.cited_pages import own_citation
-    from shared.quality.recording import note_opening
-
+async def _note_if_cited(reader: Reader, query: CitationQuery) -> None:
     try:
         if await own_citation(query.run, query.n, reader.doc_id, reader.user, reader.services):
             await note_opening(query.run, query.n, reader.user, reader.services)
@@ -195,18 +222,16 @@ async def _note_if_cited(reader: Reader, query: "CitationQuery") -> None:
 
 
 async def sheet_of(
-    material: "Material",
-    state: "DocumentState",
+    material: Material,
+    state: DocumentState,
     page_number: int,
-    user: "UserContext",
-    services: "IngestionServices",
-) -> "tuple[PageSheet | None, bool]":
+    user: UserContext,
+    services: IngestionServices,
+) -> tuple[PageSheet | None, bool]:
     """The sheet of a page, and whether the page has a picture.
 
     It is drawn for a page that is cited: else the picture itself has it drawn, and nobody waits for it here.
     """
-    from shared.ingestion.page_pictures import has_pictures, known_sheet, page_sheet
-
     if not has_pictures(state.filename):
         return None, False
     cited = material.cited
@@ -225,21 +250,13 @@ async def sheet_of(
     **contract(
         "A page with its picture, the cited passage marked",
         Reply(200, "The page.", ((HTML, None), (JSON, page_models.PageView))),
-        query=page_models.PageQuery,
     ),
 )
-async def get_document_page(req: Request) -> Response:
+async def get_document_page(
+    req: Request, reader: BrowsingReader, page: http.PageName, query: Annotated[PageQuery, Query()]
+) -> Response:
     """One page: its picture with the cited passage marked, and its text. HTML, or JSON if accepted."""
-    from shared.documents.page_html import page_html
-    from shared.documents.page_models import PageQuery, ViewedPicture
-    from shared.documents.page_views import page_number_of, page_view, shown_parts
-
-    try:
-        reader = await reader_of(req)
-    except NotAuthenticatedError as refusal:
-        return _sign_in_for(req, refusal)
-    query = read_query(req, PageQuery)
-    number = page_number_of(str(req.path_params["page"]))
+    number = page_number_of(page)
     async with _viewing(req, reader):
         opened = await _open(reader, query)
         elements = await opened.elements(shown_parts(opened.material.outline, number))
@@ -264,21 +281,14 @@ async def get_document_page(req: Request) -> Response:
         "The picture of a page",
         Reply(200, "The picture.", ((PNG, None), (WEBP, None)), ("ETag",)),
         errors=(ConflictError, BadDocumentError),
-        query=page_models.PictureQuery,
         headers=http.CachedHeaders,
     ),
 )
-async def get_document_page_image(req: Request) -> Response:
+async def get_document_page_image(
+    req: Request, reader: KnownReader, page: http.PageName, query: Annotated[PictureQuery, Query()]
+) -> Response:
     """The picture of a PDF's page, drawn when it is asked for first; 304 when the caller has it already."""
-    from shared.documents.listing import readable_document
-    from shared.documents.page_models import PictureQuery
-    from shared.documents.page_views import page_number_of
-    from shared.ingestion.page_pictures import has_pictures, narrow_picture, page_picture
-    from shared.platform.names import WORK
-
-    reader = await reader_of(req)
-    query = read_query(req, PictureQuery)
-    number = page_number_of(str(req.path_params["page"]))
+    number = page_number_of(page)
     found = await readable_document(reader.doc_id, reader.user, reader.services)
     if not has_pictures(found.state.filename):
         raise NotFoundError("Pages of this file type have no picture.", "Only those of PDFs have one.")
@@ -296,20 +306,12 @@ async def get_document_page_image(req: Request) -> Response:
     **contract(
         "Its whole text, a part at a time",
         Reply(200, "A part.", ((HTML, None), (JSON, page_models.ReadableView), (MARKDOWN, None))),
-        query=page_models.ReadableQuery,
     ),
 )
-async def get_readable_document(req: Request) -> Response:
+async def get_readable_document(
+    req: Request, reader: BrowsingReader, query: Annotated[ReadableQuery, Query()]
+) -> Response:
     """The document's text, a part at a time. HTML, or Markdown or JSON if that is accepted."""
-    from shared.documents.page_html import readable_html, readable_markdown
-    from shared.documents.page_models import ReadableQuery
-    from shared.documents.page_views import readable_view, wanted_part
-
-    try:
-        reader = await reader_of(req)
-    except NotAuthenticatedError as refusal:
-        return _sign_in_for(req, refusal)
-    query = read_query(req, ReadableQuery)
     async with _viewing(req, reader):
         opened = await _open(reader, query)
         await note_act(req, reader.user, reader.services, "page", reader.doc_id)
@@ -329,8 +331,6 @@ async def get_readable_document(req: Request) -> Response:
 
 
 def _html(page: str) -> Response:
-    from shared.documents.page_html import POLICY
-
     headers = {
         **_VARYING,
         "Content-Security-Policy": POLICY,
@@ -340,15 +340,12 @@ def _html(page: str) -> Response:
     return Response(page, media_type=_HTML, headers=headers)
 
 
-async def _with_signed(elements: "tuple[ViewedElement, ...]", reader: Reader) -> "tuple[ViewedElement, ...]":
+async def _with_signed(elements: tuple[ViewedElement, ...], reader: Reader) -> tuple[ViewedElement, ...]:
     """With addresses that need no identity: a caller who takes JSON shows pictures somewhere else."""
-    from shared.documents.figures import signed_urls
-    from shared.evidence.figures import blob_name_of_path
-
     names = {one.figure.path: blob_name_of_path(one.figure.path) for one in elements if one.figure}
     signed = await signed_urls(filter(None, names.values()), reader.services.blobs)
 
-    def addressed(element: "ViewedElement") -> "ViewedElement":
+    def addressed(element: ViewedElement) -> ViewedElement:
         address = signed.get(names[element.figure.path] or "") if element.figure else None
         if element.figure is None or address is None:
             return element
@@ -359,12 +356,8 @@ async def _with_signed(elements: "tuple[ViewedElement, ...]", reader: Reader) ->
 
 
 async def _signed_picture(
-    picture: "ViewedPicture", state: "DocumentState", number: int, reader: Reader
-) -> "ViewedPicture":
-    from shared.documents.figures import URL_LIFETIME_S
-    from shared.ingestion.page_pictures import picture_name
-    from shared.platform.names import WORK
-
+    picture: ViewedPicture, state: DocumentState, number: int, reader: Reader
+) -> ViewedPicture:
     name = picture_name(state, number)
     try:
         signed = await reader.services.blobs.read_url(WORK, name, URL_LIFETIME_S)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import azure.durable_functions as df
 import azure.functions as func
 
-from functions.http.requests import ready_services
 from functions.http.trigger_scope import trigger_scope
 from functions.ingest import start_ingestion
+from shared import wiring
 from shared.platform.telemetry import get_logger
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ async def reconcile_documents(timer: func.TimerRequest, client: df.DurableOrches
 
 async def _tell_poison() -> None:
     """An alert watches for this event: the messages stay until somebody has looked at them."""
-    found = Counter(message.queue for message in await (await ready_services()).poison.peek())
+    found = Counter(message.queue for message in await (await wiring.ready_services()).poison.peek())
     if found:
         get_logger().warning("poison.found", queues=dict(found))
 
@@ -52,4 +52,4 @@ async def reconcile(
         async with trigger_scope("reconcile_documents"):
             return await start_ingestion(client, blob_name, occasion)
 
-    return await repair(await ready_services(), start, count, block_bits)
+    return await repair(await wiring.ready_services(), start, count, block_bits)

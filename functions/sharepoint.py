@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import azure.durable_functions as df
 import azure.functions as func
 
-from functions.http.requests import ready_services
 from functions.http.trigger_scope import trigger_scope
+from shared import wiring
 from shared.platform.instances import Instances, is_at_work
 from shared.platform.telemetry import get_logger
 
@@ -28,7 +28,7 @@ async def synchronise_libraries(timer: func.TimerRequest, client: df.DurableOrch
     from shared.sharepoint.services import configured
 
     async with trigger_scope("synchronise_libraries"):
-        services = await ready_services()
+        services = await wiring.ready_services()
         store = configured(services.libraries)
         present, absent = await find_libraries(
             services.settings.sharepoint.addresses, configured(services.sharepoint), store

@@ -14,14 +14,16 @@ from urllib.parse import urlsplit
 from fastapi import APIRouter, Request, Response
 
 from functions.http import models as http
-from functions.http.application import ObservedRoute
+from functions.http.api_route import ApiRoute
 from functions.http.conditions import acceptable_coding
 from functions.http.contracts import contract, hidden, json_reply
+from functions.http.models import SiteView
 from functions.http.responses import cached_response, json_response
+from shared.ingestion.registry import FORMATS
 from shared.platform.errors import DependencyError, NotFoundError
 from shared.platform.settings import Settings, get_settings
 
-router = APIRouter(tags=["Caller"], route_class=ObservedRoute)
+router = APIRouter(tags=["Caller"], route_class=ApiRoute)
 
 _FOLDER = Path(__file__).resolve().parent.parent / "web" / "dist"
 _FOREVER = "public, max-age=31536000, immutable"
@@ -48,18 +50,17 @@ async def get_page(req: Request) -> Response:
 
 
 @router.get("/web/assets/{asset}", **hidden())
-async def get_page_asset(req: Request) -> Response:
+async def get_page_asset(req: Request, asset: http.AssetName) -> Response:
     """A file of the page, compressed as the browser can read it."""
-    name = str(req.path_params["asset"])
     version = await asyncio.to_thread(_version)
-    if version is None or name not in ASSETS or req.query_params.get("v") != version:
+    if version is None or asset not in ASSETS or req.query_params.get("v") != version:
         raise NotFoundError("The page has no such file.", "Reload it: there is a newer version.")
     headers = {"Cache-Control": _FOREVER, "Vary": "Accept-Encoding"}
     encoding = acceptable_coding(req.headers.get("accept-encoding"), tuple(_SUFFIXES))
     if encoding:
         headers["Content-Encoding"] = encoding
-    content = await asyncio.to_thread(_content, version, name + _SUFFIXES.get(encoding or "", ""))
-    media_type = guess_type(name)[0] or "application/octet-stream"
+    content = await asyncio.to_thread(_content, version, asset + _SUFFIXES.get(encoding or "", ""))
+    media_type = guess_type(asset)[0] or "application/octet-stream"
     return Response(content, media_type=media_type, headers=headers)
 
 
@@ -71,11 +72,9 @@ async def get_page_asset(req: Request) -> Response:
         is_open=True,
     ),
 )
-async def get_site(req: Request) -> Response:
+async def get_site() -> Response:
     """What a page has to know before anything is sent: limits and formats."""
     # Imported when used: a worker that starts does not wait for it.
-    from functions.http.models import SiteView
-    from shared.ingestion.registry import FORMATS
 
     settings = get_settings()
     view = SiteView(

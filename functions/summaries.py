@@ -6,39 +6,58 @@ import re
 import uuid
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Annotated
 
 import azure.durable_functions as df
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 
 from functions.http import models as http
-from functions.http.application import ObservedRoute
+from functions.http.api_route import ApiRoute
 from functions.http.contracts import Reply, contract, json_reply
+from functions.http.models import ListQuery
 from functions.http.requests import (
+    Caller,
     Durable,
+    Ready,
     admitted,
-    caller_and_services,
-    caller_of,
     claimed_key,
     note_act,
-    ready_services,
     say_replayed,
 )
-from functions.http.responses import json_response, read_model, read_query
+from functions.http.responses import json_response
+from shared.access.idempotency import beginning
+from shared.access.limits import release, slot_of_summary
+from shared.access.models import UserContext
+from shared.answering.revival import revive_instance
+from shared.platform.blobs import BlobStore
 from shared.platform.errors import ConflictError, GroundworkError, NotFoundError, status_of
 from shared.platform.instances import Instances
 from shared.platform.telemetry import get_logger
 from shared.platform.tracing import link_to
-from shared.summaries.models import SummaryList, SummaryOrder, SummaryView
+from shared.summaries import own_list, summaries
+from shared.summaries.models import SummaryList, SummaryOrder, SummaryRequest, SummaryView
+from shared.summaries.summaries import (
+    Forget,
+    begin_summary,
+    close_dead_summary,
+    forget_instances,
+    has_ended,
+    owned_summary,
+    renew_summary,
+    start_of,
+    view_summary,
+)
+from shared.wiring import Services
 
-if TYPE_CHECKING:
-    from shared.access.models import UserContext
-    from shared.platform.blobs import BlobStore
-    from shared.summaries.models import SummaryOrder, SummaryRequest, SummaryView
-    from shared.summaries.summaries import Forget
-    from shared.wiring import Services
+router = APIRouter(tags=["Summaries"], route_class=ApiRoute)
 
-router = APIRouter(tags=["Summaries"], route_class=ObservedRoute)
+
+async def own_summary(summary_id: http.SummaryId, user: Caller, services: Ready) -> SummaryRequest:
+    """Return the summary of the address. NotFoundError for one of somebody else, too."""
+    return await owned_summary(summary_id, user, services.blobs)
+
+
+OwnSummary = Annotated[SummaryRequest, Depends(own_summary)]
 
 _POLL_S = 0.3
 _WAIT = re.compile(r"(?:^|[,\s])wait=([0-9]{1,4})(?:$|[,;\s])")
@@ -49,9 +68,9 @@ class _Order:
     """A request, who sent it, and what serves it."""
 
     request: Request
-    order: "SummaryOrder"
-    user: "UserContext"
-    services: "Services"
+    order: SummaryOrder
+    user: UserContext
+    services: Services
     client: df.DurableOrchestrationClient
 
 
@@ -62,24 +81,20 @@ class _Order:
         json_reply(200, "The summary with its result.", SummaryView, "Location"),
         json_reply(202, "It is being made.", SummaryView, "Location"),
         errors=(NotFoundError,),
-        body=SummaryOrder,
         headers=http.SummaryHeaders,
         ends_as=SummaryView,
         costs=True,
     ),
 )
-async def create_summary(req: Request, client: Durable) -> Response:
+async def create_summary(
+    req: Request, order: SummaryOrder, user: Caller, services: Ready, client: Durable
+) -> Response:
     """Begin a summary: 202 with its address. `Prefer: wait=60` waits so long for the result."""
-    from shared.summaries.models import SummaryOrder
-    from shared.summaries.summaries import view_summary
-
-    user, services = await caller_and_services(req)
-    order = await read_model(req, SummaryOrder)
     wait = _WAIT.search(req.headers.get("prefer", ""))
-    request = await _begin(_Order(req, order, user, services, client))
+    summary = await _begin(_Order(req, order, user, services, client))
     if wait:
-        await _wait(request, services.blobs, min(int(wait[1]), services.settings.host.stream_seconds))
-    view = await view_summary(request, services.documents_index, services.blobs, user)
+        await _wait(summary, services.blobs, min(int(wait[1]), services.settings.host.stream_seconds))
+    view = await view_summary(summary, services.documents_index, services.blobs, user)
     await _note_read(req, user, services, view)
     return json_response(view, _status_of(view), {"Location": view.status_url})
 
@@ -89,17 +104,11 @@ async def create_summary(req: Request, client: Durable) -> Response:
     **contract(
         "The caller's summaries, newest first",
         json_reply(200, "A page of summaries.", SummaryList),
-        query=http.ListQuery,
     ),
 )
-async def list_summaries(req: Request) -> Response:
+async def list_summaries(page: Annotated[ListQuery, Query()], user: Caller, services: Ready) -> Response:
     """The caller's summaries, a page at a time."""
-    from functions.http.models import ListQuery
-    from shared.summaries.own_list import list_summaries as listed
-
-    user = await caller_of(req)
-    page = read_query(req, ListQuery)
-    return json_response(await listed(user, (await ready_services()).blobs, page.limit, page.cursor))
+    return json_response(await own_list.list_summaries(user, services.blobs, page.limit, page.cursor))
 
 
 @router.get(
@@ -109,19 +118,17 @@ async def list_summaries(req: Request) -> Response:
         json_reply(200, "The summary as it is now.", SummaryView),
     ),
 )
-async def get_summary(req: Request, client: Durable) -> Response:
+async def get_summary(
+    req: Request, summary: OwnSummary, user: Caller, services: Ready, client: Durable
+) -> Response:
     """The progress of a summary, and its result once it is there."""
-    from shared.answering.revival import revive_instance
-    from shared.summaries.summaries import close_dead_summary, view_summary
-
-    request, user, services = await _own(req)
-    view = await view_summary(request, services.documents_index, services.blobs, user)
+    view = await view_summary(summary, services.documents_index, services.blobs, user)
     if view.status == "running":
         with suppress(Exception):  # the client raises nothing more precise: then nobody can tell
-            if await revive_instance(request.summary_id, Instances(client), services.runs) == "closed":
+            if await revive_instance(summary.summary_id, Instances(client), services.runs) == "closed":
                 # It ended between the two looks, and then this changes nothing; or it died, and this says so.
-                await close_dead_summary(request, services)
-        view = await view_summary(request, services.documents_index, services.blobs, user)
+                await close_dead_summary(summary, services)
+        view = await view_summary(summary, services.documents_index, services.blobs, user)
     await _note_read(req, user, services, view)
     return json_response(view)
 
@@ -134,15 +141,13 @@ async def get_summary(req: Request, client: Durable) -> Response:
         errors=(ConflictError,),
     ),
 )
-async def cancel_summary(req: Request, client: Durable) -> Response:
+async def cancel_summary(
+    req: Request, summary: OwnSummary, user: Caller, services: Ready, client: Durable
+) -> Response:
     """End a summary. Again: the same."""
-    from shared.summaries.summaries import cancel_summary as cancel
-    from shared.summaries.summaries import forget_instances, view_summary
-
-    request, user, services = await _own(req)
-    await cancel(request, services)
-    await forget_instances(request, _stopper(client))
-    view = await view_summary(request, services.documents_index, services.blobs, user)
+    await summaries.cancel_summary(summary, services)
+    await forget_instances(summary, _stopper(client))
+    view = await view_summary(summary, services.documents_index, services.blobs, user)
     await _note_read(req, user, services, view)
     return json_response(view)
 
@@ -154,23 +159,22 @@ async def cancel_summary(req: Request, client: Durable) -> Response:
         Reply(204, "It is gone."),
     ),
 )
-async def delete_summary(req: Request, client: Durable) -> Response:
+async def delete_summary(summary: OwnSummary, services: Ready, client: Durable) -> Response:
     """Delete a summary and everything made of it."""
-    from shared.summaries.summaries import delete_summary as delete
-
-    request, _, services = await _own(req)
-    await delete(request, services.settings, services.blobs, services.user_limits, forgetter(client))
+    await summaries.delete_summary(
+        summary, services.settings, services.blobs, services.user_limits, forgetter(client)
+    )
     return Response(status_code=204)
 
 
-async def _note_read(req: Request, user: "UserContext", services: "Services", view: "SummaryView") -> None:
+async def _note_read(req: Request, user: UserContext, services: Services, view: SummaryView) -> None:
     """Add to the audit trail which documents a summary shows its reader, if it shows any."""
     if view.result is not None:
         shown = dict.fromkeys(cited.doc_id for cited in view.result.citations)
         await note_act(req, user, services, "summary", *shown, run_id=view.summary_id)
 
 
-def forgetter(client: df.DurableOrchestrationClient) -> "Forget":
+def forgetter(client: df.DurableOrchestrationClient) -> Forget:
     """Ends an orchestration if it is at work, and removes its history."""
     stop = _stopper(client)
 
@@ -184,7 +188,7 @@ def forgetter(client: df.DurableOrchestrationClient) -> "Forget":
     return forget
 
 
-def _stopper(client: df.DurableOrchestrationClient) -> "Forget":
+def _stopper(client: df.DurableOrchestrationClient) -> Forget:
     async def stop(instance_id: str) -> None:
         try:
             await Instances(client).stop(instance_id, "cancelled or deleted by its owner")
@@ -194,15 +198,12 @@ def _stopper(client: df.DurableOrchestrationClient) -> "Forget":
     return stop
 
 
-async def _begin(wanted: _Order) -> "SummaryRequest":
+async def _begin(wanted: _Order) -> SummaryRequest:
     """The summary: a new one, or the one that an earlier request under the same key has made.
 
     Raises:
         NotFoundError: that one was deleted since.
     """
-    from shared.access.idempotency import beginning
-    from shared.summaries.summaries import owned_summary
-
     services, summary_id = wanted.services, uuid.uuid4().hex
     claimed = await claimed_key(
         wanted.request, wanted.order, wanted.user, services.idempotency, resource_id=summary_id
@@ -225,10 +226,8 @@ async def _begin(wanted: _Order) -> "SummaryRequest":
     return request
 
 
-async def _renewed(known: "SummaryRequest", wanted: _Order) -> "SummaryRequest":
+async def _renewed(known: SummaryRequest, wanted: _Order) -> SummaryRequest:
     """What was stored, as if it was asked for now, unless somebody has set it to work."""
-    from shared.summaries.summaries import has_ended, renew_summary
-
     is_started = True
     with suppress(Exception):  # the client raises nothing more precise: then it stays as it is
         is_started = await Instances(wanted.client).state(known.summary_id) is not None
@@ -237,10 +236,7 @@ async def _renewed(known: "SummaryRequest", wanted: _Order) -> "SummaryRequest":
     return await renew_summary(known, wanted.user, wanted.services)
 
 
-async def _store(summary_id: str, wanted: _Order) -> "SummaryRequest":
-    from shared.access.limits import release, slot_of_summary
-    from shared.summaries.summaries import begin_summary
-
+async def _store(summary_id: str, wanted: _Order) -> SummaryRequest:
     user, services, order = wanted.user, wanted.services, wanted.order
     slot = slot_of_summary(summary_id, services.settings)
     # Each document costs at least as much as a question.
@@ -252,13 +248,8 @@ async def _store(summary_id: str, wanted: _Order) -> "SummaryRequest":
         raise
 
 
-async def _start(
-    client: df.DurableOrchestrationClient, request: "SummaryRequest", services: "Services"
-) -> None:
+async def _start(client: df.DurableOrchestrationClient, request: SummaryRequest, services: Services) -> None:
     """Start the orchestration, unless the same order under the same key has started it."""
-    from shared.access.limits import release
-    from shared.summaries.summaries import close_dead_summary, has_ended, start_of
-
     if await has_ended(request.summary_id, services.blobs):
         # Its end may have come before the slot that this request has taken for it.
         await release(request.user.user_id, request.summary_id, services.settings, services.user_limits)
@@ -272,23 +263,14 @@ async def _start(
         raise
 
 
-async def _wait(request: "SummaryRequest", blobs: "BlobStore", wait_s: float) -> None:
-    from shared.summaries.summaries import has_ended
-
+async def _wait(request: SummaryRequest, blobs: BlobStore, wait_s: float) -> None:
     for _ in range(math.ceil(wait_s / _POLL_S)):
         if await has_ended(request.summary_id, blobs):
             return
         await asyncio.sleep(_POLL_S)
 
 
-async def _own(req: Request) -> "tuple[SummaryRequest, UserContext, Services]":
-    from shared.summaries.summaries import owned_summary
-
-    user, services = await caller_and_services(req)
-    return await owned_summary(str(req.path_params["summary_id"]), user, services.blobs), user, services
-
-
-def _status_of(view: "SummaryView") -> int:
+def _status_of(view: SummaryView) -> int:
     if view.status == "running":
         return 202
     return 200 if view.status == "completed" else status_of(view.error_type)

@@ -5,24 +5,21 @@ answer is written into the conversation by a separate orchestration. What belong
 when one first writes; other requests never pay for it.
 """
 
-from typing import TYPE_CHECKING
-
 from fastapi import APIRouter, Request, Response
 
-from functions.http.application import ObservedRoute
-from functions.http.bodies import read_body
+from functions.http.api_route import ApiRoute
+from functions.http.bodies import MAX_BODY_BYTES, read_body
 from functions.http.contracts import Reply, contract, json_reply
 from functions.http.requests import Durable, only_header
-from functions.http.responses import MAX_BODY_BYTES, json_response
+from functions.http.responses import json_response
+from shared import wiring
 from shared.platform.errors import CallerError, NotAuthenticatedError
 from shared.platform.instances import Instances
 from shared.teams.activities import ActivityAnswer, ChannelActivity
-from shared.wiring import get_services
+from shared.teams.models import BotActivity
+from shared.teams.turns import handle
 
-if TYPE_CHECKING:
-    from shared.teams.models import BotActivity
-
-router = APIRouter(tags=["Channels"], route_class=ObservedRoute)
+router = APIRouter(tags=["Channels"], route_class=ApiRoute)
 
 _LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 _FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "x-arr-log-id")
@@ -42,13 +39,12 @@ async def receive_activity(req: Request, client: Durable) -> Response:
     activity = await _authenticated_activity(req)
     if activity.kind == "ignored":
         return json_response({}, 200 if activity.activity_type == "invoke" else 202)
-    from shared.teams.turns import handle
 
-    answer = await handle(activity, get_services(), Instances(client))
+    answer = await handle(activity, wiring.get_services(), Instances(client))
     return Response(status_code=202) if answer is None else json_response(answer)
 
 
-async def _authenticated_activity(req: Request) -> "BotActivity":
+async def _authenticated_activity(req: Request) -> BotActivity:
     """
     Raises:
         NotAuthenticatedError: (401) its sender proves nothing, or not enough.
@@ -56,7 +52,7 @@ async def _authenticated_activity(req: Request) -> "BotActivity":
         PayloadTooLargeError, SlowBodyError: (413, 408) as `read_body`.
         CallerError: (400) no activity.
     """
-    inbox = get_services().bot_inbox
+    inbox = wiring.get_services().bot_inbox
     if inbox is None:
         raise NotAuthenticatedError("No bot is configured.", "Set BOT_APP_ID; see docs/settings.md.")
     token = only_header(req, "authorization")

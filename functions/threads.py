@@ -1,32 +1,42 @@
 """Threads over HTTP: begin, list, rename, read, clear, delete. Each is its owner's alone."""
 
 import uuid
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import Annotated
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 
 from functions.http import models as http
-from functions.http.application import ObservedRoute
+from functions.http.api_route import ApiRoute
 from functions.http.conditions import etag_of, require_match
 from functions.http.contracts import Reply, contract, json_reply
+from functions.http.models import MessagesQuery, ThreadsQuery
 from functions.http.requests import (
+    Caller,
+    Ready,
     admitted,
-    caller_and_services,
-    caller_of,
     claimed_key,
-    ready_services,
     say_replayed,
 )
-from functions.http.responses import json_response, read_model, read_query, tagged_response
+from functions.http.responses import json_response, tagged_response
+from shared.access.idempotency import finish
 from shared.conversations import models as conversations
+from shared.conversations import threads
+from shared.conversations.branches import branch_thread
+from shared.conversations.models import NewThread, ThreadRename, ThreadView
+from shared.conversations.threads import (
+    find_threads,
+    list_threads,
+    new_thread,
+    owned_thread,
+    read_messages,
+    rename_thread,
+    view_of,
+    with_active_runs,
+)
 from shared.platform.errors import ConflictError, NotFoundError
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from shared.conversations.models import ThreadView
-
-router = APIRouter(tags=["Threads"], route_class=ObservedRoute)
+router = APIRouter(tags=["Threads"], route_class=ApiRoute)
 
 
 @router.post(
@@ -35,20 +45,12 @@ router = APIRouter(tags=["Threads"], route_class=ObservedRoute)
         "Begin a thread, or a branch of one",
         json_reply(201, "The thread.", conversations.ThreadView, "Location"),
         errors=(NotFoundError, ConflictError),
-        body=conversations.NewThread,
         headers=http.KeyHeaders,
         costs=True,
     ),
 )
-async def create_thread(req: Request) -> Response:
+async def create_thread(req: Request, body: NewThread, user: Caller, services: Ready) -> Response:
     """Begin a thread, or a branch of one."""
-    from shared.access.idempotency import finish
-    from shared.conversations.branches import branch_thread
-    from shared.conversations.models import NewThread
-    from shared.conversations.threads import new_thread, owned_thread, view_of
-
-    user, services = await caller_and_services(req)
-    body = await read_model(req, NewThread)
     claimed = await claimed_key(req, body, user, services.idempotency, resource_id=uuid.uuid4().hex)
     await admitted(req, user, services)
     if claimed and claimed.is_repeat and claimed.claim.is_done:
@@ -69,17 +71,10 @@ async def create_thread(req: Request) -> Response:
     **contract(
         "The caller's threads, the one that was last asked in first",
         json_reply(200, "A page of threads.", conversations.ThreadList),
-        query=http.ThreadsQuery,
     ),
 )
-async def get_threads(req: Request) -> Response:
+async def get_threads(page: Annotated[ThreadsQuery, Query()], user: Caller, services: Ready) -> Response:
     """The caller's threads, a page at a time."""
-    from functions.http.models import ThreadsQuery
-    from shared.conversations.threads import find_threads, list_threads, with_active_runs
-
-    user = await caller_of(req)
-    page = read_query(req, ThreadsQuery)
-    services = await ready_services()
     if page.q:
         return json_response(await find_threads(page.q, user, services.threads, page.limit))
     found = await list_threads(user, services.threads, page.limit, page.cursor or None)
@@ -94,14 +89,9 @@ async def get_threads(req: Request) -> Response:
         headers=http.CachedHeaders,
     ),
 )
-async def get_thread(req: Request) -> Response:
+async def get_thread(req: Request, thread_id: http.ThreadId, user: Caller, services: Ready) -> Response:
     """One thread, without its turns."""
-    from shared.conversations.threads import owned_thread, view_of
-
-    user = await caller_of(req)
-    return tagged_response(
-        req, view_of(await owned_thread(_id_of(req), user, (await ready_services()).threads))
-    )
+    return tagged_response(req, view_of(await owned_thread(thread_id, user, services.threads)))
 
 
 @router.patch(
@@ -110,20 +100,14 @@ async def get_thread(req: Request) -> Response:
         "Rename a thread",
         json_reply(200, "The thread.", conversations.ThreadView, "ETag"),
         errors=(ConflictError,),
-        body=conversations.ThreadRename,
         headers=http.IfMatchHeaders,
     ),
 )
-async def patch_thread(req: Request) -> Response:
+async def patch_thread(
+    req: Request, thread_id: http.ThreadId, body: ThreadRename, user: Caller, services: Ready
+) -> Response:
     """Rename a thread."""
-    from shared.conversations.models import ThreadRename
-    from shared.conversations.threads import rename_thread
-
-    user = await caller_of(req)
-    body = await read_model(req, ThreadRename)
-    renamed = await rename_thread(
-        _id_of(req), body.title, user, (await ready_services()).threads, _match(req)
-    )
+    renamed = await rename_thread(thread_id, body.title, user, services.threads, _match(req))
     return tagged_response(req, renamed)
 
 
@@ -136,12 +120,9 @@ async def patch_thread(req: Request) -> Response:
         headers=http.IfMatchHeaders,
     ),
 )
-async def delete_thread(req: Request) -> Response:
+async def delete_thread(req: Request, thread_id: http.ThreadId, user: Caller, services: Ready) -> Response:
     """Delete a thread and everything made of it."""
-    from shared.conversations.threads import delete_thread as deleted
-
-    user = await caller_of(req)
-    await deleted(_id_of(req), user, await ready_services(), _match(req))
+    await threads.delete_thread(thread_id, user, services, _match(req))
     return Response(status_code=204)
 
 
@@ -153,12 +134,9 @@ async def delete_thread(req: Request) -> Response:
         errors=(ConflictError,),
     ),
 )
-async def clear_thread(req: Request) -> Response:
+async def clear_thread(thread_id: http.ThreadId, user: Caller, services: Ready) -> Response:
     """Delete the turns of a thread, and keep the thread."""
-    from shared.conversations.threads import clear_thread as cleared
-
-    user = await caller_of(req)
-    return json_response(await cleared(_id_of(req), user, await ready_services()))
+    return json_response(await threads.clear_thread(thread_id, user, services))
 
 
 @router.get(
@@ -166,21 +144,17 @@ async def clear_thread(req: Request) -> Response:
     **contract(
         "Questions and answers of a thread, a page at a time from the newest",
         json_reply(200, "A page of turns, oldest first.", conversations.MessageList),
-        query=http.MessagesQuery,
     ),
 )
-async def get_thread_messages(req: Request) -> Response:
+async def get_thread_messages(
+    thread_id: http.ThreadId, page: Annotated[MessagesQuery, Query()], user: Caller, services: Ready
+) -> Response:
     """The turns of a thread with their answers, a page at a time from the newest."""
-    from functions.http.models import MessagesQuery
-    from shared.conversations.threads import read_messages
-
-    user = await caller_of(req)
-    page = read_query(req, MessagesQuery)
     before = int(page.cursor) if page.cursor else None
-    return json_response(await read_messages(_id_of(req), user, await ready_services(), page.limit, before))
+    return json_response(await read_messages(thread_id, user, services, page.limit, before))
 
 
-def _match(request: Request) -> "Callable[[ThreadView], None]":
+def _match(request: Request) -> Callable[[ThreadView], None]:
     """Refuses a thread that is not as the caller says (If-Match)."""
     return lambda view: require_match(request.headers, etag_of(view))
 

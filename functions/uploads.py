@@ -2,27 +2,40 @@
 
 import hashlib
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import azure.durable_functions as df
 from fastapi import APIRouter, Request, Response
 
 from functions.http import models as http
-from functions.http.application import ObservedRoute
+from functions.http.api_route import ApiRoute
 from functions.http.bodies import MAX_FIELDS_BYTES, FileForm, file_parts, too_large
 from functions.http.contracts import contract, json_reply
 from functions.http.requests import (
+    Caller,
     Durable,
+    Ready,
     admitted,
-    caller_and_services,
     claimed_key,
     note_act,
     say_replayed,
 )
-from functions.http.responses import json_response, read_model, validated
+from functions.http.responses import json_response, validated
 from functions.ingest import start_ingestion
+from shared.access.access_lists import with_ids
+from shared.access.audit_trail import is_wide
+from shared.access.daily_use import SENDING, Usage
+from shared.access.idempotency import Claimed, finish, reused
+from shared.access.models import AuditAction, UserContext
 from shared.documents import requests
-from shared.documents.listing import DocumentDetail
+from shared.documents.ids import document_id, sender_of
+from shared.documents.listing import DocumentDetail, get_own_document
+from shared.documents.requests import ImportRequest, UploadForm, UploadRequest
+from shared.documents.state import DocumentState
+from shared.ingestion import fair_turns
+from shared.ingestion.changes import changeable
+from shared.ingestion.uploads import blob_name_of, make_ticket, receive, uploads_of
+from shared.ingestion.web_import import content_of, fetch_for_import, upload_of
 from shared.platform.errors import (
     AccessDeniedError,
     BadDocumentError,
@@ -31,15 +44,9 @@ from shared.platform.errors import (
     DocumentNotFoundError,
     PayloadTooLargeError,
 )
+from shared.wiring import Services
 
-if TYPE_CHECKING:
-    from shared.access.idempotency import Claimed
-    from shared.access.models import AuditAction, UserContext
-    from shared.documents.requests import UploadRequest
-    from shared.documents.state import DocumentState
-    from shared.wiring import Services
-
-router = APIRouter(tags=["Documents"], route_class=ObservedRoute)
+router = APIRouter(tags=["Documents"], route_class=ApiRoute)
 
 
 @router.post(
@@ -53,15 +60,10 @@ router = APIRouter(tags=["Documents"], route_class=ObservedRoute)
         costs=True,
     ),
 )
-async def upload_document(req: Request, client: Durable) -> Response:
+async def upload_document(req: Request, user: Caller, services: Ready, client: Durable) -> Response:
     """A form: `folder`, `project_id`, `acl` (repeated), then `file`. 202 and where its status is read."""
-    from shared.documents.ids import sender_of
-    from shared.ingestion.fair_turns import SHARES
-    from shared.ingestion.uploads import uploads_of
-
-    user, services = await caller_and_services(req)
     _refuse_large(req.headers.get("content-length"), _max_form_bytes(services))
-    await SHARES.give_way(sender_of(uploads_of(user.user_id)))
+    await fair_turns.SHARES.give_way(sender_of(uploads_of(user.user_id)))
     form = FileForm(file_parts(req.stream()), req.headers.get("content-type", ""))
     await form.open()
     return await _receive(req, form, user, services, client)
@@ -73,20 +75,13 @@ async def upload_document(req: Request, client: Durable) -> Response:
         "An address for a large file, bypassing the app",
         json_reply(201, "Where to send it.", requests.UploadTicket, "Location"),
         errors=(ConflictError, BadDocumentError),
-        body=requests.UploadRequest,
         headers=http.KeyHeaders,
         costs=True,
     ),
 )
-async def make_upload_ticket(req: Request) -> Response:
+async def make_upload_ticket(req: Request, body: UploadRequest, user: Caller, services: Ready) -> Response:
     """An address to which the caller may write one file itself, for an hour; it is ingested when it came."""
-    from shared.access.idempotency import finish
-    from shared.documents.ids import document_id
-    from shared.documents.requests import UploadRequest
-    from shared.ingestion.uploads import blob_name_of, make_ticket
-
-    user, services = await caller_and_services(req)
-    request = await _with_ids(await read_model(req, UploadRequest), user, services)
+    request = await _with_ids(body, user, services)
     doc_id = document_id(blob_name_of(request, user))
     claimed = await claimed_key(req, request, user, services.idempotency, resource_id=doc_id)
     await _admit(req, user, services, claimed)
@@ -106,21 +101,14 @@ async def make_upload_ticket(req: Request) -> Response:
         "Make a document of a web page",
         json_reply(202, "It is stored, and is being ingested.", DocumentDetail, "Location"),
         errors=(ConflictError, BadDocumentError, DocumentNotFoundError, PayloadTooLargeError),
-        body=requests.ImportRequest,
         headers=http.KeyHeaders,
         costs=True,
     ),
 )
-async def import_page(req: Request, client: Durable) -> Response:
+async def import_page(
+    req: Request, asked: ImportRequest, user: Caller, services: Ready, client: Durable
+) -> Response:
     """A public page of the web becomes a document of the caller's, or a new version of it."""
-    from shared.access.idempotency import finish
-    from shared.documents.requests import ImportRequest
-    from shared.ingestion.changes import changeable
-    from shared.ingestion.uploads import receive
-    from shared.ingestion.web_import import content_of, fetch_for_import, upload_of
-
-    user, services = await caller_and_services(req)
-    asked = await read_model(req, ImportRequest)
     if not services.settings.web_pages.web_import or services.web_pages is None:
         raise AccessDeniedError("Web pages are not imported here.", "Save the page, and upload the file.")
     claimed = await claimed_key(req, asked, user, services.idempotency, resource_id="")
@@ -137,39 +125,30 @@ async def import_page(req: Request, client: Durable) -> Response:
     return await _accepted(req, state, user, services)
 
 
-async def _admit(req: Request, user: "UserContext", services: "Services", claimed: "Claimed | None") -> None:
+async def _admit(req: Request, user: UserContext, services: Services, claimed: Claimed | None) -> None:
     """Count a call, and a document of the daily quota unless an earlier request under the key sent it.
 
     Raises:
         TooManyRequestsError, DailyLimitError: as `admitted`.
     """
-    from shared.access.daily_use import SENDING, Usage
-
     if claimed and claimed.claim.is_done:
         await admitted(req, user, services)
     else:
         await admitted(req, user, services, needs=SENDING, used=Usage(documents=1))
 
 
-def _upload_action(acl: Sequence[str]) -> "AuditAction":
-    from shared.access.audit_trail import is_wide
-
+def _upload_action(acl: Sequence[str]) -> AuditAction:
     return "publish" if is_wide(acl) else "upload"
 
 
 async def _receive(
     req: Request,
     form: FileForm,
-    user: "UserContext",
-    services: "Services",
+    user: UserContext,
+    services: Services,
     client: df.DurableOrchestrationClient,
 ) -> Response:
     """Store the file and start its ingestion, unless the very same was done under this key."""
-    from shared.access.idempotency import finish, reused
-    from shared.documents.ids import document_id
-    from shared.ingestion.changes import changeable
-    from shared.ingestion.uploads import blob_name_of, receive
-
     request = await _with_ids(_upload_request(form.filename, form.fields), user, services)
     doc_id = document_id(blob_name_of(request, user))
     claimed = await claimed_key(req, request, user, services.idempotency, resource_id=doc_id)
@@ -188,20 +167,14 @@ async def _receive(
     return await _accepted(req, state, user, services)
 
 
-async def _accepted(
-    req: Request, state: "DocumentState", user: "UserContext", services: "Services"
-) -> Response:
+async def _accepted(req: Request, state: DocumentState, user: UserContext, services: Services) -> Response:
     """202: the document is stored, and is being ingested."""
-    from shared.documents.listing import get_own_document
-
     await note_act(req, user, services, _upload_action(state.wanted_rights.acl), state.doc_id)
     headers = {"Location": f"/api/documents/{state.doc_id}"}
     return json_response(await get_own_document(state, user, services), 202, headers)
 
 
-async def _with_ids(request: "UploadRequest", user: "UserContext", services: "Services") -> "UploadRequest":
-    from shared.access.access_lists import with_ids
-
+async def _with_ids(request: UploadRequest, user: UserContext, services: Services) -> UploadRequest:
     if request.acl is None:
         return request
     acl = await with_ids(request.acl, user, services.directory, services.settings)
@@ -232,14 +205,12 @@ class _Counted:
         return self._digest.hexdigest()
 
 
-def _upload_request(filename: str, fields: Mapping[str, Sequence[str]]) -> "UploadRequest":
+def _upload_request(filename: str, fields: Mapping[str, Sequence[str]]) -> UploadRequest:
     """The form's fields as a request.
 
     Raises:
         CallerError: an unknown field, one given twice, or one of the wrong form.
     """
-    from shared.documents.requests import UploadForm, UploadRequest
-
     known = tuple(name for name in UploadForm.model_fields if name != "file")
     unknown = sorted(set(fields) - set(known))
     if unknown:
@@ -262,7 +233,7 @@ def _refuse_large(content_length: str | None, max_bytes: int) -> None:
         raise _too_large_for_a_form(max_bytes)
 
 
-def _max_form_bytes(services: "Services") -> int:
+def _max_form_bytes(services: Services) -> int:
     limits = services.settings.ingestion
     return min(limits.max_upload_bytes, limits.max_document_bytes)
 

@@ -1,15 +1,17 @@
 """The caller's workspace over HTTP: the files that agents wrote for them."""
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Response
 
-from functions.http.application import ObservedRoute
+from functions.http import models as http
+from functions.http.api_route import ApiRoute
 from functions.http.contracts import BYTES, Reply, contract, json_reply
-from functions.http.requests import caller_and_services
+from functions.http.requests import Caller, Ready
 from functions.http.responses import file_response, json_response
 from shared.platform.errors import ConflictError, DocumentNotFoundError, InvalidQueryError
-from shared.tools.workspace import WorkspaceList
+from shared.platform.names import WORK
+from shared.tools.workspace import Workspace, WorkspaceList
 
-router = APIRouter(tags=["Workspace"], route_class=ObservedRoute)
+router = APIRouter(tags=["Workspace"], route_class=ApiRoute)
 
 
 @router.get(
@@ -19,11 +21,8 @@ router = APIRouter(tags=["Workspace"], route_class=ObservedRoute)
         json_reply(200, "All of them.", WorkspaceList),
     ),
 )
-async def get_workspace(req: Request) -> Response:
+async def get_workspace(user: Caller, services: Ready) -> Response:
     """The files, by name."""
-    from shared.tools.workspace import Workspace, WorkspaceList
-
-    user, services = await caller_and_services(req)
     files = tuple(await Workspace(services.blobs, user).files())
     return json_response(WorkspaceList(files=files, count=len(files)))
 
@@ -36,13 +35,9 @@ async def get_workspace(req: Request) -> Response:
         errors=(InvalidQueryError, DocumentNotFoundError, ConflictError),
     ),
 )
-async def get_workspace_file(req: Request) -> Response:
+async def get_workspace_file(file: http.FileName, user: Caller, services: Ready) -> Response:
     """A file, as an agent wrote it."""
-    from shared.platform.names import WORK
-    from shared.tools.workspace import Workspace
-
-    user, services = await caller_and_services(req)
-    blob = await Workspace(services.blobs, user).find(str(req.path_params["file"]))
+    blob = await Workspace(services.blobs, user).find(file)
     return await file_response(services.blobs.chunks(WORK, blob.name, etag=blob.etag), blob)
 
 
@@ -54,10 +49,7 @@ async def get_workspace_file(req: Request) -> Response:
         errors=(InvalidQueryError, DocumentNotFoundError),
     ),
 )
-async def delete_workspace_file(req: Request) -> Response:
+async def delete_workspace_file(file: http.FileName, user: Caller, services: Ready) -> Response:
     """Delete a file."""
-    from shared.tools.workspace import Workspace
-
-    user, services = await caller_and_services(req)
-    await Workspace(services.blobs, user).delete(str(req.path_params["file"]))
+    await Workspace(services.blobs, user).delete(file)
     return Response(status_code=204)

@@ -241,6 +241,16 @@ def get_services() -> Services:
     return build_services(get_settings())
 
 
+async def ready_services() -> Services:
+    """Return the process's services; the first call creates missing containers, tables and indexes.
+
+    Otherwise a question that comes before the first document would find no index and fail.
+    """
+    services = get_services()
+    await services.ensure_prepared()
+    return services
+
+
 async def start_telemetry() -> None:
     """Send traces and metrics where the settings say; where they say nothing, nothing is even imported.
 

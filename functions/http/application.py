@@ -2,24 +2,28 @@
 
 import re
 import uuid
+import warnings
 from collections.abc import Iterable, MutableMapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 from urllib.parse import urlsplit
 
 from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
+from pydantic.warnings import UnsupportedFieldAttributeWarning
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from functions.http.api_route import SPAN, invalid_request, unknown_parameter
 from functions.http.contracts import OPENAI_PREFIX, contract_of
+from functions.http.requests import SignInRedirect
 from functions.http.responses import (
     added_headers,
     openai_error,
     problem,
     record_refusal,
-    refuse_unknown_parameters,
 )
 from shared.platform import tracing
 from shared.platform.errors import (
@@ -35,7 +39,6 @@ from shared.wiring import start_telemetry
 REQUEST_ID = "X-Request-Id"
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _LOGGED_PARTS = ("run_id", "thread_id")
-_SPAN = "groundwork_span"  # in a request's scope
 _COMPARED_CHARS = 100  # of a mistyped address; comparing takes quadratic time
 
 # Of responses that say nothing else. Where the platform signs people in, a cookie carries the identity, so to
@@ -43,27 +46,17 @@ _COMPARED_CHARS = 100  # of a mistyped address; comparing takes quadratic time
 _DEFAULT_HEADERS = {"Cache-Control": "private, no-store", "X-Content-Type-Options": "nosniff"}
 
 
-class ObservedRoute(APIRoute):
-    """A route whose handler runs inside the request's span; what a stream sends later does not."""
-
-    def get_route_handler(self) -> Any:
-        """Return FastAPI's handler, inside the span."""
-        handle = super().get_route_handler()
-
-        async def observed(request: Request) -> Response:
-            with tracing.inside(request.scope.get(_SPAN, tracing.NO_SPAN)):
-                return await handle(request)
-
-        return observed
-
-
 def build_app(routers: Iterable[APIRouter]) -> FastAPI:
     """Return one app that serves all routes; of several that match, the first."""
+    # FastAPI ignores it while it builds a route; ours build their validators with the first request.
+    warnings.filterwarnings("ignore", category=UnsupportedFieldAttributeWarning)
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
     for router in routers:
         # Not `include_router`: it wraps routers, and this list is read by the description and by tests.
         app.router.routes.extend(router.routes)
     app.add_exception_handler(GroundworkError, _as_problem)
+    app.add_exception_handler(RequestValidationError, _as_problem)
+    app.add_exception_handler(SignInRedirect, _to_sign_in)
     app.add_exception_handler(HTTPException, _wrong_address)
     app.add_middleware(RequestScope, routes=routes_of(app))
     return app
@@ -88,7 +81,7 @@ class RequestScope:
         request, route, parts = Request(scope, receive), *self._match(scope)
         await start_telemetry()
         with log_scope(**_fields(request, parts)) as fields:
-            span = scope[_SPAN] = _server_span(request, route)
+            span = scope[SPAN] = _server_span(request, route)
             sender = _Sender(send, request, span, fields, is_head=is_head)
             try:
                 await self._serve(request, route, receive, sender)
@@ -108,9 +101,7 @@ class RequestScope:
         try:
             _refuse_foreign_page(request)
             if route is not None:
-                declared = contract_of(route)
-                if declared.query is None and not declared.any_query:
-                    refuse_unknown_parameters(request, ())
+                _refuse_unread_parameters(request, route)
         except GroundworkError as error:
             await _refusal(request, error)(request.scope, receive, sender)
             return
@@ -174,7 +165,14 @@ async def _wrong_address(request: Request, error: Exception) -> Response:
     return _refusal(request, NotFoundError("There is no such address.", hint))
 
 
+async def _to_sign_in(request: Request, error: Exception) -> Response:
+    headers = {"Location": str(error), "Cache-Control": "no-store"}
+    return Response(status_code=302, headers=headers)
+
+
 async def _as_problem(request: Request, error: Exception) -> Response:
+    if isinstance(error, RequestValidationError):
+        error = invalid_request(request, error)
     if not isinstance(error, GroundworkError):
         raise error
     await record_refusal(request, request.scope["route"].path_format, error)
@@ -185,6 +183,12 @@ def _refusal(request: Request, error: GroundworkError) -> Response:
     """Return an error in the shape of the protocol that the address belongs to."""
     is_openai = request.url.path.startswith(OPENAI_PREFIX)
     return openai_error(error) if is_openai else problem(error)
+
+
+def _refuse_unread_parameters(request: Request, route: APIRoute) -> None:
+    """Raise `CallerError` for query parameters of a route that takes none."""
+    if request.query_params and not route.dependant.query_params and not contract_of(route).any_query:
+        raise unknown_parameter(next(iter(request.query_params)), [])
 
 
 def _refuse_foreign_page(request: Request) -> None:

@@ -13,12 +13,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
+from python_multipart.exceptions import FormParserError
+from python_multipart.multipart import MultipartParser, parse_options_header
+
 from shared.platform.errors import CallerError, PayloadTooLargeError, SlowBodyError
 
-if TYPE_CHECKING:
-    from python_multipart.multipart import MultipartCallbacks, MultipartParser
+if TYPE_CHECKING:  # the package defines it for type checkers only
+    from python_multipart.multipart import MultipartCallbacks
 
-
+MAX_BODY_BYTES = 256 * 1024  # of a JSON body; files go elsewhere
 JSON_S = 30.0  # 256 KiB take 9 KB/s then: less than any line of today
 SILENCE_S = 30.0  # between two pieces of a file; a line that is dead so long is not coming back
 FILE_S = 3600.0  # as an upload's address is good: 500 MB at 1.1 Mbit/s
@@ -144,8 +147,6 @@ class FileForm:
 
     async def _read_more(self) -> bool:
         """Feed the parser one piece of the body; False at its end."""
-        from python_multipart.exceptions import FormParserError
-
         piece = await anext(self._body, None)
         if piece is None:
             return False
@@ -155,10 +156,7 @@ class FileForm:
             raise CallerError("The form is malformed.", _FORM_HINT) from None
         return True
 
-    def _make_parser(self, content_type: str) -> "MultipartParser":
-        from python_multipart.exceptions import FormParserError
-        from python_multipart.multipart import MultipartParser, parse_options_header
-
+    def _make_parser(self, content_type: str) -> MultipartParser:
         kind, options = parse_options_header(content_type)
         try:
             if kind == b"multipart/form-data" and options.get(b"boundary"):
@@ -196,8 +194,6 @@ class FileForm:
         self._header_value.clear()
 
     def _open_part(self) -> None:
-        from python_multipart.multipart import parse_options_header
-
         disposition = self._part.headers.get("content-disposition", b"")
         _, options = parse_options_header(disposition)
         self._part.name = options.get(b"name", b"").decode("utf-8", "replace")

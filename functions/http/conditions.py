@@ -6,15 +6,11 @@ An ETag of what can be edited is a digest of what the caller is shown, so it cha
 import hashlib
 import re
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
 
+from shared.platform.blobs import ByteSpan
 from shared.platform.errors import PreconditionFailedError, RangeError
-
-if TYPE_CHECKING:
-    from shared.platform.blobs import ByteSpan
-
 
 _QUALITY = re.compile(r"q\s*=\s*([01](?:\.\d{0,3})?)\Z", re.IGNORECASE)
 _MAX_CHARS = 1000  # browsers send a hundred
@@ -64,7 +60,7 @@ def is_known(if_none_match: str | None, etag: str) -> bool:
     return f'"{etag}"' in known
 
 
-def byte_span(header: str | None, size_bytes: int) -> "ByteSpan | None":
+def byte_span(header: str | None, size_bytes: int) -> ByteSpan | None:
     """The bytes that are asked for; None = all of them.
 
     What is not one span of bytes is ignored, as the RFC allows.
@@ -72,8 +68,6 @@ def byte_span(header: str | None, size_bytes: int) -> "ByteSpan | None":
     Raises:
         RangeError: the span lies behind the end of the file.
     """
-    from shared.platform.blobs import ByteSpan
-
     matched = _ONE_SPAN.match(header.strip()) if header else None
     if matched is None or matched[1] == matched[2] == "":
         return None

@@ -4,12 +4,15 @@ The routers of `functions/` are the only registry of the API: `contract` hangs a
 app checks requests against it, and the OpenAPI description is made from it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
+from fastapi._compat import ModelField
+from fastapi.dependencies.utils import get_flat_params
 from fastapi.routing import APIRoute
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter
+from pydantic.fields import FieldInfo
 
 from functions.http.models import CachedHeaders, IfMatchHeaders, KeyHeaders
 from shared.platform.errors import (
@@ -33,6 +36,7 @@ WEBP = "image/webp"
 HTML = "text/html"
 MARKDOWN = "text/markdown"
 Shape = type[BaseModel]
+Json = dict[str, Any]
 OPENAI_PREFIX = "/api/v1/"
 """Of addresses whose errors have the shape of OpenAI's protocol; all others are problem details."""
 _KEY = "contract"  # in a route's `openapi_extra`
@@ -60,11 +64,13 @@ def json_reply(status: int, description: str, shape: Shape, *headers: str) -> Re
 
 @dataclass(frozen=True)
 class Contract:
-    """What a route takes and returns. Errors that follow from its parameters need not be listed.
+    """What a route takes and returns beside what its handler's signature says.
+
+    Errors that follow from parameters and body need not be listed.
 
     Attributes:
-        body: model of the JSON body; `form` of a multipart one.
-        query, headers: models whose fields are the parameters.
+        body: model of a JSON body, and `form` of a multipart one, that the handler reads itself.
+        headers: model whose fields are the parameters.
         is_open: no identity is needed.
         costs: it counts against the caller's limits.
         ends_as: model of the body if the work that it began ended with an error of any status.
@@ -75,7 +81,6 @@ class Contract:
     errors: tuple[type[GroundworkError], ...] = ()
     body: Shape | None = None
     form: Shape | None = None
-    query: Shape | None = None
     headers: Shape | None = None
     is_open: bool = False
     costs: bool = False
@@ -101,6 +106,22 @@ def hidden() -> dict[str, Any]:
     }
 
 
+def body_of(route: APIRoute) -> Shape | None:
+    """Return the model of a route's JSON body."""
+    return contract_of(route).body if route.body_field is None else _model_of(route.body_field)
+
+
+def query_of(route: APIRoute) -> Shape | None:
+    """Return the model of a route's query parameters."""
+    fields = route.dependant.query_params
+    return _model_of(fields[0]) if fields else None
+
+
+def _model_of(field: ModelField) -> Shape:
+    model: Shape = field.field_info.annotation  # type: ignore[assignment]  # `type_form`, for FastAPI
+    return model
+
+
 def contract_of(route: APIRoute) -> Contract:
     """Return what a route declares. KeyError for a route without a contract."""
     declared: Contract = (route.openapi_extra or {})[_KEY]
@@ -115,6 +136,8 @@ class Operation:
         route: below `/api/`.
         name: of the function; becomes the operationId.
         tag: the group in which the page shows it.
+        body: model of the JSON body; `query` of the query parameters.
+        path: schemas of the names in the route, in order.
     """
 
     method: str
@@ -123,14 +146,24 @@ class Operation:
     tag: str
     summary: str
     contract: Contract
+    body: Shape | None
+    query: Shape | None
+    path: Mapping[str, Json]
 
     @classmethod
     def of(cls, route: APIRoute) -> "Operation":
         """Describe a route, which has one method."""
-        method = next(iter(route.methods or ()))
-        path = route.path_format.removeprefix("/api/")
-        tag, summary = str(route.tags[0]), route.summary or ""
-        return cls(method, path, route.name, tag, summary, contract_of(route))
+        return cls(
+            method=next(iter(route.methods or ())),
+            route=route.path_format.removeprefix("/api/"),
+            name=route.name,
+            tag=str(route.tags[0]),
+            summary=route.summary or "",
+            contract=contract_of(route),
+            body=body_of(route),
+            query=query_of(route),
+            path=_path_of(route),
+        )
 
     @property
     def is_openai(self) -> bool:
@@ -140,7 +173,7 @@ class Operation:
     @property
     def names(self) -> tuple[str, ...]:
         """The names in the route, in order."""
-        return tuple(part[1:-1] for part in self.route.split("/") if part[:1] == "{")
+        return tuple(self.path)
 
     @property
     def replies(self) -> tuple[Reply, ...]:
@@ -165,7 +198,7 @@ class Operation:
 
     def _implied_errors(self) -> Iterator[type[GroundworkError]]:
         yield CallerError  # of an unknown query parameter at least
-        if self.contract.body or self.contract.form:
+        if self.body or self.contract.form:
             yield from (PayloadTooLargeError, SlowBodyError)
         if "doc_id" in self.names:
             yield DocumentNotFoundError
@@ -177,9 +210,20 @@ class Operation:
             yield PreconditionFailedError
 
 
+def _path_of(route: APIRoute) -> Mapping[str, Json]:
+    # With those that only a dependency takes; names of paths are names of no other parameter.
+    fields = {one.alias: one.field_info for one in get_flat_params(route.dependant)}
+    names = (part[1:-1] for part in route.path_format.split("/") if part[:1] == "{")
+    return {name: _schema_of(fields[name]) for name in names}
+
+
+def _schema_of(field: FieldInfo) -> Json:
+    schema = TypeAdapter[Any](Annotated[field.annotation, field]).json_schema()  # type: ignore[arg-type]
+    return {name: value for name, value in schema.items() if name != "title"}
+
+
 _IDS_IN_HEADERS = {"run_id": "X-Run-Id"}  # a stream's body has no JSON
 _PROMISES = frozenset({"make_upload_ticket"})  # the document exists only after the upload
-Json = dict[str, Any]
 
 
 def links_of(reply: Reply, maker: Operation, operations: Sequence[Operation]) -> Json:

@@ -10,30 +10,28 @@ import re
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
-from typing import TYPE_CHECKING
 
 import azure.durable_functions as df
 
+from shared.answering.revival import revive_run
+from shared.answering.trace import record_end
 from shared.platform import tracing
+from shared.platform.blobs import BlobStore
 from shared.platform.errors import CallerError, NotFoundError
 from shared.platform.instances import Instances
 from shared.platform.tracing import TraceLink
 from shared.runs.log_lines import TERMINAL_EVENTS, EventName, LogSlice
-
-if TYPE_CHECKING:
-    from shared.platform.blobs import BlobStore
-    from shared.runs.run_log import LogTail, RunLog
-    from shared.runs.run_store import RunStore
-    from shared.wiring import Services
+from shared.runs.run_log import LogTail, RunLog, next_piece
+from shared.runs.run_store import RunStore
+from shared.wiring import Services
 
 
 async def record_ended_run(
-    client: df.DurableOrchestrationClient, run_id: str, blobs: "BlobStore", runs: "RunStore"
+    client: df.DurableOrchestrationClient, run_id: str, blobs: BlobStore, runs: RunStore
 ) -> None:
     """Record the spans of a run that was cancelled, or whose orchestration died. Never raises."""
     if not tracing.is_on():
         return
-    from shared.answering.trace import record_end
 
     try:
         status = await client.get_status(run_id, show_input=True)
@@ -56,7 +54,7 @@ NamedFrame = tuple[EventName | None, bytes]  # None = a comment
 
 
 async def follow(
-    log: "RunLog",
+    log: RunLog,
     run_id: str,
     after: int,
     stream_seconds: float,
@@ -80,7 +78,7 @@ async def follow(
 
 
 async def follow_named(
-    log: "RunLog",
+    log: RunLog,
     run_id: str,
     after: int,
     stream_seconds: float,
@@ -98,7 +96,7 @@ async def follow_named(
 
 
 async def _slices(
-    log: "RunLog", run_id: str, begun: LogSlice | None, tail: "LogTail", close_if_dead: CloseIfDead
+    log: RunLog, run_id: str, begun: LogSlice | None, tail: LogTail, close_if_dead: CloseIfDead
 ) -> AsyncGenerator[LogSlice, None]:
     """The log, piece by piece; now and then an empty one."""
     written = begun or await _next(log, run_id, 0, tail, 0.0)
@@ -118,10 +116,8 @@ async def _slices(
         written = await _next(log, run_id, written.next_offset, tail, pause)
 
 
-async def _next(log: "RunLog", run_id: str, offset: int, tail: "LogTail", pause_s: float) -> LogSlice:
+async def _next(log: RunLog, run_id: str, offset: int, tail: LogTail, pause_s: float) -> LogSlice:
     """A log that is not there yet, or was purged, has nothing in it: the stream's headers are out already."""
-    from shared.runs.run_log import next_piece
-
     try:
         return await next_piece(log, run_id, offset, tail, pause_s)
     except NotFoundError:
@@ -186,7 +182,7 @@ def _frame(number: int, line: str) -> tuple[EventName, bytes]:
     return event["name"], text.encode()
 
 
-def closer(client: df.DurableOrchestrationClient, run_id: str, services: "Services") -> CloseIfDead:
+def closer(client: df.DurableOrchestrationClient, run_id: str, services: Services) -> CloseIfDead:
     """A check for one run: has it continue, or ends its log, when its orchestration does nothing more.
 
     It is asked only while the log has no last event: one that is completed could not store its end. Nobody
@@ -194,8 +190,6 @@ def closer(client: df.DurableOrchestrationClient, run_id: str, services: "Servic
     """
 
     async def close_if_dead() -> None:
-        from shared.answering.revival import revive_run
-
         if await revive_run(run_id, Instances(client), services) == "closed":
             await record_ended_run(client, run_id, services.blobs, services.runs)
 

@@ -4,6 +4,7 @@ import re
 from datetime import date
 from typing import Annotated, Any, Literal, get_args
 
+from fastapi import Path
 from pydantic import AwareDatetime, BeforeValidator, ConfigDict, Field, JsonValue, RootModel
 
 from shared.access.models import AUDIT_CURSOR, AuditAction
@@ -221,18 +222,24 @@ class IfMatchHeaders(Model):
     if_match: str = Field(default="", alias="If-Match", description="ETag that the resource must still have.")
 
 
-class PathNames(Model):
-    """The names in paths."""
-
-    run_id: str = Field(min_length=1, description="As POST /chat returns it in `X-Run-Id`.")
-    thread_id: str = Field(min_length=1, description="As POST /threads or a run returns it.")
-    summary_id: str = Field(min_length=1, description="As POST /summaries returns it.")
-    doc_id: str = Field(min_length=1, description="As lists, results and citations show it.")
-    name: str = Field(min_length=1, description="File name of a picture, as answers refer to it.")
-    page: str = Field(pattern=r"^[1-9][0-9]{0,6}$", description="Number of a page, counted from 1.")
-    file: str = Field(min_length=1, description="Name of a file, as GET /workspace shows it.")
-    asset: str = Field(min_length=1, description="A file of the page.")
-    user_id: str = Field(min_length=1, description="As GET /me shows it: the object id in Entra ID.")
+# Names in paths. Bytes of an id are compared as they are, so nothing is trimmed or converted.
+RunId = Annotated[str, Path(min_length=1, description="As POST /chat returns it in `X-Run-Id`.")]
+ThreadId = Annotated[str, Path(min_length=1, description="As POST /threads or a run returns it.")]
+SummaryId = Annotated[str, Path(min_length=1, description="As POST /summaries returns it.")]
+DocId = Annotated[str, Path(min_length=1, description="As lists, results and citations show it.")]
+PictureName = Annotated[
+    str, Path(min_length=1, description="File name of a picture, as answers refer to it.")
+]
+PageName = Annotated[
+    str,
+    Path(
+        description="Number of a page, counted from 1.",
+        json_schema_extra={"pattern": "^[1-9][0-9]{0,6}$"},  # not checked here: another name is a 404
+    ),
+]
+FileName = Annotated[str, Path(min_length=1, description="Name of a file, as GET /workspace shows it.")]
+AssetName = Annotated[str, Path(min_length=1, description="A file of the page.")]
+UserId = Annotated[str, Path(min_length=1, description="As GET /me shows it: the object id in Entra ID.")]
 
 
 class ReplyHeaders(Model):

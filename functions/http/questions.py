@@ -4,32 +4,32 @@ A question that is sent again under its key finds its run, and follows that one 
 """
 
 import uuid
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING
 
 import azure.durable_functions as df
 from fastapi import Request
 
-from functions.http.event_stream import closer, follow_named
+from functions.http.event_stream import NamedFrame, closer, follow_named
 from functions.http.requests import admitted, claimed_key, client_address, say_replayed
+from shared.access.idempotency import beginning
+from shared.access.limits import is_expected, release, slot_of_run
+from shared.access.models import UserContext
+from shared.answering.clarification import event_name
+from shared.answering.clarification_steps import answer_clarification
+from shared.answering.runs import Admit, begin_run, begun_log, close_dead_run, renew_run, view_run
+from shared.ingestion import fair_turns
 from shared.platform.errors import GroundworkError, NotFoundError, TooManyRequestsError
 from shared.platform.instances import Instances
 from shared.platform.tracing import link_to
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator
-
-    from functions.http.event_stream import NamedFrame
-    from shared.access.models import UserContext
-    from shared.answering.runs import Admit
-    from shared.runs.agents import Channel
-    from shared.runs.log_lines import LogSlice
-    from shared.runs.models import ChatRequest, ClarificationAnswer, RunRecord, RunView
-    from shared.wiring import Services
-
+from shared.runs.agents import Channel
+from shared.runs.log_lines import LogSlice
+from shared.runs.models import ChatRequest, ClarificationAnswer, RunRecord, RunView
+from shared.runs.run_store import owned_run
+from shared.wiring import Services
 
 _DAY = timedelta(hours=24)
 
@@ -45,14 +45,14 @@ class Question:
     """
 
     request: Request
-    chat: "ChatRequest"
-    user: "UserContext"
-    services: "Services"
+    chat: ChatRequest
+    user: UserContext
+    services: Services
     client: df.DurableOrchestrationClient
     arrived_at: datetime
     key: str | None = None
     key_holds: timedelta = _DAY
-    channel: "Channel" = "chat"
+    channel: Channel = "chat"
 
     @property
     def stream_seconds(self) -> float:
@@ -60,28 +60,24 @@ class Question:
         return self.services.settings.host.stream_seconds
 
     def events(
-        self, run_id: str, begun: "LogSlice | None", seconds: float | None = None
-    ) -> "AsyncGenerator[NamedFrame, None]":
+        self, run_id: str, begun: LogSlice | None, seconds: float | None = None
+    ) -> AsyncGenerator[NamedFrame, None]:
         """The run's events as they come, until the limit in seconds; None = a stream's limit."""
         revive = closer(self.client, run_id, self.services)
         limit = self.stream_seconds if seconds is None else seconds
         return follow_named(self.services.run_log, run_id, 0, limit, revive, begun=begun)
 
 
-async def begin_question(question: Question) -> "tuple[str, LogSlice | None]":
+async def begin_question(question: Question) -> tuple[str, LogSlice | None]:
     """The run: a new one, or the one that an earlier request under the same key has begun.
 
     Returns its id and how its log begins; None = an earlier request began it. Two at once make one.
     """
-    from shared.ingestion.fair_turns import SHARES
-
-    with SHARES.answering():
+    with fair_turns.SHARES.answering():
         return await _begin(question)
 
 
-async def _begin(question: Question) -> "tuple[str, LogSlice | None]":
-    from shared.access.idempotency import beginning
-
+async def _begin(question: Question) -> tuple[str, LogSlice | None]:
     request, services, run_id = question.request, question.services, uuid.uuid4().hex
     claimed = await claimed_key(
         request,
@@ -108,10 +104,7 @@ async def _begin(question: Question) -> "tuple[str, LogSlice | None]":
     return run_id, begun
 
 
-async def _store(run_id: str, question: Question, *, is_claimed: bool) -> "LogSlice":
-    from shared.access.limits import is_expected, release, slot_of_run
-    from shared.answering.runs import begin_run, begun_log
-
+async def _store(run_id: str, question: Question, *, is_claimed: bool) -> LogSlice:
     user, services = question.user, question.services
     slot = slot_of_run(run_id, services.settings)
     admit: Admit | None = partial(admitted, question.request, user, services, slot=slot)
@@ -139,8 +132,6 @@ async def _store(run_id: str, question: Question, *, is_claimed: bool) -> "LogSl
 
 
 async def _start(run_id: str, question: Question) -> None:
-    from shared.answering.runs import close_dead_run
-
     try:
         await question.client.start_new("answer_question", run_id, {"run_id": run_id, **link_to(run_id)})
     except Exception:
@@ -153,9 +144,6 @@ async def _start(run_id: str, question: Question) -> None:
 
 async def _start_late(run_id: str, question: Question) -> None:
     """Set to work what an earlier request has left; a run that was set to work meanwhile stays as it is."""
-    from shared.access.limits import release
-    from shared.answering.runs import renew_run
-
     user, services = question.user, question.services
     if not await _is_known(run_id, question):
         await renew_run(run_id, user, question.arrived_at, services)
@@ -176,15 +164,12 @@ async def _is_known(run_id: str, question: Question) -> bool:
     return False
 
 
-async def view_of(run_id: str, question: Question) -> "RunView":
-    from shared.answering.runs import view_run
-    from shared.runs.run_store import owned_run
-
+async def view_of(run_id: str, question: Question) -> RunView:
     record = await owned_run(run_id, question.user, question.services.runs)
     return await view_run(record, question.services, question.user)
 
 
-async def view_at_end(run_id: str, events: "AsyncIterator[NamedFrame]", question: Question) -> "RunView":
+async def view_at_end(run_id: str, events: AsyncIterator[NamedFrame], question: Question) -> RunView:
     """The run when it has ended, or waits for its owner, or the time of the events is over."""
     async for name, _ in events:
         if name == "ASK_USER" and (view := await view_of(run_id, question)).status == "waiting":
@@ -193,10 +178,10 @@ async def view_at_end(run_id: str, events: "AsyncIterator[NamedFrame]", question
 
 
 async def deliver_answer(
-    record: "RunRecord",
-    answer: "ClarificationAnswer",
-    user: "UserContext",
-    services: "Services",
+    record: RunRecord,
+    answer: ClarificationAnswer,
+    user: UserContext,
+    services: Services,
     client: df.DurableOrchestrationClient,
 ) -> None:
     """Give a run what it waits for.
@@ -204,9 +189,6 @@ async def deliver_answer(
     Raises:
         ConflictError: it waits for nothing.
     """
-    from shared.answering.clarification import event_name
-    from shared.answering.clarification_steps import answer_clarification
-
     if await answer_clarification(record, answer, user, services):
         # After the answer is stored: if this fails, sending the answer again raises the event again.
         try:

@@ -1,30 +1,35 @@
 """Who calls a route, whether they may, and whether they sent the same request before."""
 
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import azure.durable_functions as df
 from fastapi import Depends, Request
 
 from functions.http.responses import add_headers, record_refusals
+from shared import wiring
+from shared.access.audit_trail import record_act
+from shared.access.daily_use import Resource, Usage
+from shared.access.idempotency import Claimed, IdempotencyStore, claim_key, digest_of
+from shared.access.identity import BEARER_HEADER, PRINCIPAL_HEADER, authenticate
+from shared.access.limits import admit, limit_headers
+from shared.access.models import AuditAction, AuditEntry, UserContext
+from shared.access.user_limit_store import OpenStream, Slot
+from shared.documents.listing import DocumentList
+from shared.documents.rights import is_admin
 from shared.platform.errors import AccessDeniedError, CallerError, DependencyError, NotAuthenticatedError
-from shared.platform.settings import get_settings
+from shared.platform.models import Model
 from shared.platform.telemetry import get_logger, note_fields
-from shared.wiring import get_services
+from shared.wiring import Services
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+_CALLER = "groundwork.caller"  # in a request's scope, which is its own alone
 
-    from shared.access.daily_use import Resource, Usage
-    from shared.access.idempotency import Claimed, IdempotencyStore
-    from shared.access.models import AuditAction, UserContext
-    from shared.access.user_limit_store import OpenStream, Slot
-    from shared.documents.listing import DocumentList
-    from shared.platform.models import Model
-    from shared.wiring import Services
+
+class SignInRedirect(Exception):  # noqa: N818  # it leads on, and is no error
+    """Nobody is signed in, and a browser asks: the response leads to the address that this names."""
 
 
 def durable_client(request: Request) -> df.DurableOrchestrationClient:
@@ -36,7 +41,7 @@ Durable = Annotated[df.DurableOrchestrationClient, Depends(durable_client)]
 """A route's parameter: the client of Durable Functions. The route's function must be one that starts work."""
 
 
-async def caller_of(request: Request) -> "UserContext":
+async def caller_of(request: Request) -> UserContext:
     """Who is asking.
 
     Raises:
@@ -44,9 +49,10 @@ async def caller_of(request: Request) -> "UserContext":
         AccessDeniedError: (403) somebody who is not let in.
         DependencyError: (502-504) their groups are not in the token, and cannot be looked up.
     """
-    from shared.access.identity import BEARER_HEADER, PRINCIPAL_HEADER, authenticate
-
-    services = get_services()
+    if (known := request.scope.get(_CALLER)) is not None:
+        user: UserContext = known
+        return user
+    services = wiring.get_services()
     headers = {name: only_header(request, name) for name in (PRINCIPAL_HEADER, BEARER_HEADER)}
     try:
         user = await authenticate(headers, services.settings, services.directory)
@@ -54,14 +60,13 @@ async def caller_of(request: Request) -> "UserContext":
         get_logger().warning("identity.directory_failed", error_type=error.code)
         raise
     note_fields(user_id=user.user_id)
+    request.scope[_CALLER] = user
     record_refusals(request, partial(_note_refusal, request, user))
     return user
 
 
-async def administrator_of(request: Request) -> "UserContext":
+async def administrator_of(request: Request) -> UserContext:
     """Who is asking. Errors as `caller_of`; AccessDeniedError (403) without the role."""
-    from shared.documents.rights import is_admin
-
     user = await caller_of(request)
     if not is_admin(user):
         raise AccessDeniedError("This is for administrators.", "Ask for the application role `admin`.")
@@ -79,37 +84,27 @@ def only_header(request: Request, name: str) -> str:
     return str(values.pop()) if values else ""
 
 
-async def ready_services() -> "Services":
-    """The process's services; its first call creates the containers, tables and indexes that are missing.
+Caller = Annotated[UserContext, Depends(caller_of)]
+"""A route's parameter: who is asking. Errors as `caller_of`."""
 
-    Without this a question that comes before the first document would find no index and fail.
-    """
-
-    services = get_services()
-    await services.ensure_prepared()
-    return services
+Administrator = Annotated[UserContext, Depends(administrator_of)]
+"""The same, for routes that only administrators may use."""
 
 
-async def caller_and_services(request: Request) -> "tuple[UserContext, Services]":
-    """Who is asking, as `caller_of`, and then what serves them, as `ready_services`."""
-    return await caller_of(request), await ready_services()
+async def services_for(caller: Caller) -> Services:
+    """Return the prepared services, once the caller is known."""
+    return await wiring.ready_services()
 
 
-def require_settings() -> None:
-    """Stop the start when a setting is missing or wrong, rather than fail with each request.
-
-    Raises:
-        ConfigurationError: all that is wrong, each with its name, its purpose and an example.
-    """
-    settings = get_settings()
-    if next((_ROOT / settings.answering.agents_folder).glob("*.agent.md"), None):
-        # Only an app that has agents waits for what reads them.
-        from shared.answering.agent_files import agents_of
-
-        agents_of(settings)
+Ready = Annotated[Services, Depends(services_for)]
+"""A route's parameter: what serves the caller. Every store and index exists."""
 
 
-_ROOT = Path(__file__).parents[2]
+async def caller_and_services(request: Request) -> tuple[UserContext, Services]:
+    """Return who is asking, as `caller_of`, and what serves them, for routes that handle strangers."""
+    return await caller_of(request), await wiring.ready_services()
+
+
 _DAY = timedelta(hours=24)
 _MAX_ID_CHARS = 128  # as the ids of documents; what is longer is no id
 _KEY = re.compile(r"[\x21-\x7e]{1,200}")
@@ -117,49 +112,45 @@ _KEY = re.compile(r"[\x21-\x7e]{1,200}")
 
 async def admitted(
     request: Request,
-    user: "UserContext",
-    services: "Services",
+    user: UserContext,
+    services: Services,
     *,
     calls: int = 1,
-    slot: "Slot | None" = None,
-    needs: "Sequence[Resource]" = (),
-    used: "Usage | None" = None,
+    slot: Slot | None = None,
+    needs: Sequence[Resource] = (),
+    used: Usage | None = None,
 ) -> None:
     """Count a call that costs; its answer, whatever it will be, tells what is left.
 
     Raises:
         TooManyRequestsError, TooManyRunsError, DailyLimitError: as `shared.access.limits.admit`.
     """
-    from shared.access.limits import admit, limit_headers
-
     settings, store = services.settings, services.user_limits
     left = await admit(user, settings, store, calls=calls, slot=slot, needs=needs, used=used)
     add_headers(request, limit_headers(left))
 
 
-def open_stream(user: "UserContext", services: "Services") -> "OpenStream":
+def open_stream(user: UserContext, services: Services) -> OpenStream:
     """Take a place for a connection of the caller that stays open. TooManyRequestsError if none is left."""
     return services.user_limits.streams.open(user.user_id, services.settings.limits)
 
 
 async def claimed_key(
     request: Request,
-    order: "Model",
-    user: "UserContext",
-    idempotency: "IdempotencyStore",
+    order: Model,
+    user: UserContext,
+    idempotency: IdempotencyStore,
     *,
     resource_id: str,
     key: str | None = None,
     holds: timedelta = _DAY,
-) -> "Claimed | None":
+) -> Claimed | None:
     """The key, claimed for what is asked for. Without `key` the request's own; None when it carries none.
 
     Raises:
         CallerError: it is no key.
         IdempotencyKeyReusedError: it was used for another request.
     """
-    from shared.access.idempotency import claim_key, digest_of
-
     key = key or request.headers.get("idempotency-key")
     if key is None:
         return None
@@ -173,9 +164,9 @@ async def claimed_key(
 
 async def note_act(
     request: Request,
-    user: "UserContext",
-    services: "Services",
-    action: "AuditAction",
+    user: UserContext,
+    services: Services,
+    action: AuditAction,
     *doc_ids: str,
     run_id: str = "",
     subject: str = "",
@@ -186,9 +177,6 @@ async def note_act(
     Args:
         may_repeat: equal acts of the last ten minutes need no entry of their own.
     """
-    from shared.access.audit_trail import record_act
-    from shared.access.models import AuditEntry
-
     entry = AuditEntry(
         at=datetime.now(UTC),
         user_id=user.user_id,
@@ -201,20 +189,18 @@ async def note_act(
     await record_act(services.audit, entry, may_repeat=may_repeat)
 
 
-async def note_list(
-    request: Request, user: "UserContext", services: "Services", page: "DocumentList"
-) -> None:
+async def note_list(request: Request, user: UserContext, services: Services, page: DocumentList) -> None:
     """Add to the audit trail that the caller was shown a list of documents. Never raises."""
     doc_ids = [document.doc_id for document in page.documents]
     await note_act(request, user, services, "list", *doc_ids, may_repeat=True)
 
 
-async def _note_refusal(request: Request, user: "UserContext", asked: str) -> None:
+async def _note_refusal(request: Request, user: UserContext, asked: str) -> None:
     """Add to the audit trail that the caller's role or rights did not allow what they asked for."""
     path = {name: str(value)[:_MAX_ID_CHARS] for name, value in request.path_params.items()}
     doc_ids = [path["doc_id"]] if "doc_id" in path else []
     run_id = path.get("run_id") or path.get("summary_id") or ""
-    services = get_services()
+    services = wiring.get_services()
     await note_act(
         request, user, services, "refused", *doc_ids, run_id=run_id, subject=asked, may_repeat=True
     )
@@ -222,7 +208,7 @@ async def _note_refusal(request: Request, user: "UserContext", asked: str) -> No
 
 def client_address(request: Request) -> str:
     """Where a request comes from, as far as it is known: the last that App Service adds, else the peer's."""
-    if get_services().settings.host.in_azure:
+    if wiring.get_services().settings.host.in_azure:
         forwarded: str = request.headers.get("x-forwarded-for", "")
         return forwarded.rpartition(",")[2].strip()[:64]
     return str(request.client.host) if request.client else ""

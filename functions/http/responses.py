@@ -3,17 +3,17 @@
 import asyncio
 import hashlib
 import math
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, MutableMapping
-from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, TypeVar, get_origin
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, MutableMapping
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 from fastapi import Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import BaseModel, ValidationError
 
-from functions.http.bodies import read_body
 from functions.http.conditions import etag_of, is_known
+from shared.access.user_limit_store import OpenStream
+from shared.platform.blobs import BlobProperties, ByteSpan
 from shared.platform.errors import (
     AccessDeniedError,
     BadDocumentError,
@@ -26,12 +26,6 @@ from shared.platform.errors import (
 from shared.platform.settings import get_settings
 from shared.platform.telemetry import get_logger, note_fields
 
-if TYPE_CHECKING:
-    from shared.access.user_limit_store import OpenStream
-    from shared.platform.blobs import BlobProperties, ByteSpan
-
-
-MAX_BODY_BYTES = 256 * 1024  # of a JSON body; files go elsewhere
 _ADDED = "groundwork.headers"  # in a request's scope, which is its own alone
 _RECORD_REFUSAL = "groundwork.record_refusal"  # likewise
 
@@ -71,54 +65,13 @@ def add_headers(request: Request, headers: Mapping[str, str]) -> None:
     request.scope.setdefault(_ADDED, {}).update(headers)
 
 
-async def read_model(request: Request, model: type[Body]) -> Body:
-    """The JSON body, validated.
-
-    Raises:
-        PayloadTooLargeError, SlowBodyError: as `read_body`.
-        CallerError: no JSON, or not of the model's shape; names the first field at fault.
-    """
-    body = await read_body(request.stream(), MAX_BODY_BYTES)
-    return validated(model, lambda: model.model_validate_json(body))
-
-
-def read_query(request: Request, model: type[Body]) -> Body:
-    """The query parameters, validated.
-
-    Raises:
-        CallerError: one is unknown, or not of the model's shape; names it.
-    """
-    refuse_unknown_parameters(request, model.model_fields)
-    given = {
-        name: [text for text in request.query_params.getlist(name) if text] for name in model.model_fields
-    }
-    # One that is given several times is a list where the model takes one, else its last value counts.
-    values = {
-        name: texts if get_origin(model.model_fields[name].annotation) is tuple else texts[-1]
-        for name, texts in given.items()
-        if texts
-    }
-    return validated(model, lambda: model.model_validate(values))
-
-
-def refuse_unknown_parameters(request: Request, known: Collection[str]) -> None:
-    """A misspelt parameter would otherwise look like one that changes nothing. Raises CallerError."""
-    for unknown in request.query_params:
-        if unknown not in known:
-            all_known = (
-                f"Parameters: {', '.join(known)}." if known else "This call takes no query parameters."
-            )
-            nearest = get_close_matches(unknown[:60], known, n=1)
-            hint = f"Did you mean {nearest[0]!r}?" if nearest else all_known
-            raise CallerError(f"Unknown query parameter {unknown[:60]!r}.", hint)
-
-
 def validated(model: type[Body], validate: Callable[[], Body]) -> Body:
     """What `validate` makes; CallerError naming the first field at fault if it cannot."""
     try:
         return validate()
     except ValidationError as invalid:
-        raise CallerError(*_explain(invalid, model)) from None
+        first = invalid.errors(include_url=False, include_input=False)[0]
+        raise CallerError(*explain(first, model.model_fields)) from None
 
 
 def json_response(content: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
@@ -139,7 +92,7 @@ def tagged_response(
 
 
 async def file_response(
-    parts: AsyncIterator[bytes], blob: "BlobProperties", span: "ByteSpan | None" = None
+    parts: AsyncIterator[bytes], blob: BlobProperties, span: ByteSpan | None = None
 ) -> Response:
     """A file, streamed: all of it, or the bytes of `span` (206).
 
@@ -164,7 +117,7 @@ async def file_response(
 
 
 async def picture_response(
-    request: Request, parts: AsyncIterator[bytes], blob: "BlobProperties", media_type: str = "image/png"
+    request: Request, parts: AsyncIterator[bytes], blob: BlobProperties, media_type: str = "image/png"
 ) -> Response:
     """A picture that we made, shown inline; 304 when the caller has it already.
 
@@ -192,7 +145,7 @@ async def _begun(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     return all_parts()
 
 
-def event_stream(frames: AsyncIterator[bytes], place: "OpenStream", run_id: str | None = None) -> Response:
+def event_stream(frames: AsyncIterator[bytes], place: OpenStream, run_id: str | None = None) -> Response:
     """Server-sent events. Proxies must not buffer them, and a reader that stalls is disconnected.
 
     `place` is closed with the stream.
@@ -201,7 +154,7 @@ def event_stream(frames: AsyncIterator[bytes], place: "OpenStream", run_id: str 
     return PatientResponse(_opened(frames, place), media_type="text/event-stream", headers=headers)
 
 
-async def _opened(frames: AsyncIterator[bytes], place: "OpenStream") -> AsyncIterator[bytes]:
+async def _opened(frames: AsyncIterator[bytes], place: OpenStream) -> AsyncIterator[bytes]:
     """The frames; a comment first, if there is none yet: the host sends headers with the first byte."""
     first = asyncio.ensure_future(anext(frames, b""))
     try:
@@ -265,13 +218,13 @@ def cached_response(
     return Response(content, media_type=media_type, headers={**kept, **headers})
 
 
-def _explain(invalid: ValidationError, model: type[BaseModel]) -> tuple[str, str]:
-    first = invalid.errors(include_url=False, include_input=False)[0]
-    if first["type"] == "json_invalid":
+def explain(error: Mapping[str, Any], fields: Iterable[str]) -> tuple[str, str]:
+    """Return detail and hint for one of pydantic's errors about a model with these fields."""
+    if error["type"] == "json_invalid":
         return "The body is not valid JSON.", "Send a JSON object with Content-Type: application/json."
-    place = ".".join(str(part) for part in first["loc"]) or "body"
-    said = first["msg"].removeprefix("Value error, ")  # pydantic's words around those of our validators
-    return f"{place}: {said}.", f"Fields: {', '.join(model.model_fields)}."
+    place = ".".join(str(part) for part in error["loc"]) or "body"
+    message = error["msg"].removeprefix("Value error, ")  # pydantic's words around those of our validators
+    return f"{place}: {message}.", f"Fields: {', '.join(fields)}."
 
 
 STUCK_AFTER_S = 60.0

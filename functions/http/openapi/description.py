@@ -10,7 +10,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, models_json
 
 from functions.http.application import routes_of
 from functions.http.contracts import JSON, PROBLEM, Operation, Reply, Shape, links_of
-from functions.http.models import CompletionFailure, PathNames, ReplyHeaders
+from functions.http.models import CompletionFailure, ReplyHeaders
 from functions.http.openapi.examples import example_of, example_values
 from shared.platform.errors import (
     AccessDeniedError,
@@ -176,10 +176,10 @@ class Description:
         return call
 
     def _body(self, operation: Operation) -> Json | None:
-        shape = operation.contract.body or operation.contract.form
+        shape = operation.body or operation.contract.form
         if shape is None:
             return None
-        media_type = JSON if operation.contract.body else "multipart/form-data"
+        media_type = JSON if operation.body else "multipart/form-data"
         return {"required": True, "content": {media_type: self._content(shape, "validation", True)}}
 
     def _responses(self, operation: Operation) -> dict[str, Json]:
@@ -262,7 +262,7 @@ def _schemas_of(operations: Sequence[Operation]) -> tuple[dict[tuple[Shape, Json
         (CompletionFailure, "serialization"): None,
     }
     for operation in operations:
-        for shape in (operation.contract.body, operation.contract.form):
+        for shape in (operation.body, operation.contract.form):
             if shape is not None:
                 wanted[shape, "validation"] = None
         shown = [shape for reply in operation.replies for _, shape in reply.contents]
@@ -278,11 +278,10 @@ def _schemas_of(operations: Sequence[Operation]) -> tuple[dict[tuple[Shape, Json
 
 
 def _parameters(operation: Operation) -> Iterable[Json]:
-    named = _fields(PathNames)
-    for name in operation.names:
-        example = example_values()[f"PathNames.{name}"]
-        yield {"name": name, "in": "path", "required": True, "example": example, **_shown(named[name])}
-    for place, shape in (("query", operation.contract.query), ("header", operation.contract.headers)):
+    for name, schema in operation.path.items():
+        example = example_values()[f"path.{name}"]
+        yield {"name": name, "in": "path", "required": True, "example": example, **_shown(schema)}
+    for place, shape in (("query", operation.query), ("header", operation.contract.headers)):
         if shape is not None:
             required = shape.model_json_schema().get("required", ())
             for name, schema in _fields(shape).items():

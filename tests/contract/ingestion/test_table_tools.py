@@ -88,7 +88,7 @@ async def test_a_foreign_table_is_as_one_that_there_is_not(services: Services) -
 async def test_an_assistant_calculates_with_the_rights_of_its_person(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("functions.http.requests.get_services", lambda: services)
+    monkeypatch.setattr("shared.wiring.get_services", lambda: services)
     table = await dropped(services)
     arguments = {"sql": f"SELECT MAX(revenue) FROM {table['name']}", "table_ids": [table["table_id"]]}
     request = Request({"type": "http", "method": "POST", "path": "/api/mcp", "headers": []})

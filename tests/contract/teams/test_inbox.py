@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from microsoft_agents.activity import Activity
 
-from functions.http.responses import MAX_BODY_BYTES
+from functions.http.bodies import MAX_BODY_BYTES
 from shared.platform.errors import AuthenticationError, CallerError
 from shared.platform.search import IndexRow
 from shared.teams.activities import read_activity

@@ -61,8 +61,7 @@ def settings_of_tests(**changes: Any) -> Any:
 
 def connect(monkeypatch: pytest.MonkeyPatch, services: Services) -> None:
     """Make functions use these services, and believe tokens signed with SECRET."""
-    monkeypatch.setattr("functions.http.requests.get_services", lambda: services)
-    monkeypatch.setattr("functions.http.requests.get_services", lambda: services)
+    monkeypatch.setattr("shared.wiring.get_services", lambda: services)
 
 
 def as_user(served: ASGIApp, user_id: str, **claims: Any) -> httpx.AsyncClient:

@@ -12,7 +12,8 @@ from opentelemetry.trace import SpanKind, StatusCode
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from functions.http.application import ObservedRoute, build_app
+from functions.http.api_route import ApiRoute
+from functions.http.application import build_app
 from functions.http.contracts import contract
 from functions.http.trigger_scope import trigger_scope
 from shared.platform import tracing
@@ -52,7 +53,7 @@ async def follow(req: Request) -> Response:
     return StreamingResponse(frames())
 
 
-ROUTER = APIRouter(route_class=ObservedRoute)
+ROUTER = APIRouter(route_class=ApiRoute)
 ROUTER.get("/api/runs/{run_id}", **contract(""))(get_run)
 ROUTER.get("/api/runs/{run_id}/events", **contract(""))(follow)
 

@@ -41,7 +41,7 @@ async def look(host: FailingHost, services: Services, monkeypatch: pytest.Monkey
     async def ready() -> Services:
         return services
 
-    monkeypatch.setattr(background, "ready_services", ready)
+    monkeypatch.setattr("shared.wiring.ready_services", ready)
     timer: Any = next(
         builder._function.get_user_function()
         for builder in background.blueprint._function_builders

@@ -1,0 +1,90 @@
+"""The route class of all routers: it reads bodies in this app's order, and words what FastAPI refuses.
+
+FastAPI reads a body before any dependency, so it would answer 422 to strangers who are due a 401, and would
+read without a limit. Here the identity comes first, then the body within its limits, then FastAPI.
+"""
+
+from difflib import get_close_matches
+from typing import Any
+from urllib.parse import parse_qsl, urlencode
+
+from fastapi import Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from pydantic_core import from_json
+
+from functions.http.bodies import MAX_BODY_BYTES, read_body
+from functions.http.contracts import body_of, query_of
+from functions.http.requests import caller_of
+from functions.http.responses import explain
+from shared.platform import tracing
+from shared.platform.errors import CallerError
+
+SPAN = "groundwork_span"  # in a request's scope
+_SHOWN_CHARS = 60  # of an unknown parameter's name
+
+
+class ApiRoute(APIRoute):
+    """A route whose handler runs inside the request's span; what a stream sends later does not.
+
+    A JSON body needs an identity. Blank query parameters count as absent, as forms send them.
+    """
+
+    def get_route_handler(self) -> Any:
+        """Return FastAPI's handler, after our checks."""
+        handle = super().get_route_handler()
+
+        async def checked(request: Request) -> Response:
+            with tracing.inside(request.scope.get(SPAN, tracing.NO_SPAN)):
+                if self.dependant.query_params:
+                    _drop_blank_parameters(request)
+                if self.body_field is not None:
+                    await caller_of(request)
+                    await _read_json(request)
+                return await handle(request)
+
+        return checked
+
+
+def invalid_request(request: Request, error: RequestValidationError) -> CallerError:
+    """Return what is wrong with the first invalid field of a request."""
+    route: APIRoute = request.scope["route"]
+    first = error.errors()[0]
+    place, *path = first["loc"]
+    shape = body_of(route) if place == "body" else query_of(route)
+    known = list(shape.model_fields) if shape else []
+    if place == "query" and first["type"] == "extra_forbidden":
+        return unknown_parameter(str(path[0]), known)
+    return CallerError(*explain({**first, "loc": path}, known))
+
+
+def unknown_parameter(name: str, known: list[str]) -> CallerError:
+    """Return the refusal of a query parameter. Ignored, a misspelt one would seem to change nothing."""
+    shown = name[:_SHOWN_CHARS]
+    all_known = f"Parameters: {', '.join(known)}." if known else "This call takes no query parameters."
+    nearest = get_close_matches(shown, known, n=1)
+    hint = f"Did you mean {nearest[0]!r}?" if nearest else all_known
+    return CallerError(f"Unknown query parameter {shown!r}.", hint)
+
+
+def _drop_blank_parameters(request: Request) -> None:
+    query: bytes = request.scope["query_string"]
+    request.scope["query_string"] = urlencode(parse_qsl(query.decode("latin-1"))).encode()
+
+
+async def _read_json(request: Request) -> None:
+    """Read the body, and have FastAPI take it for JSON whatever its Content-Type says: curl sends another.
+
+    Raises:
+        PayloadTooLargeError, SlowBodyError: as `read_body`.
+        CallerError: it is not JSON.
+    """
+    body = await read_body(request.stream(), MAX_BODY_BYTES)
+    try:
+        content = from_json(body, allow_inf_nan=False)
+    except ValueError:
+        raise CallerError(*explain({"type": "json_invalid"}, ())) from None
+    headers = [pair for pair in request.scope["headers"] if pair[0] != b"content-type"]
+    request.scope["headers"] = [*headers, (b"content-type", b"application/json")]
+    del request._headers  # it has cached the ones before
+    request._body, request._json = body, content
