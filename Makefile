@@ -16,7 +16,7 @@ NIGHTLY = $(abspath $(or $(OUT),build/nightly))
 # Without bytecode files every worker of pytest rewrites all tests, and every server compiles all modules.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help web web-check screenshot run demo test golden e2e nightly fmt lint types audit docs ingest-report eval eval-quotes eval-pdf eval-tables eval-pace eval-steps eval-real budgets kills chaos fuzz attack load teams-package infra-check bench-start bench-search bench-ingestion bench-fairness bench-answer journeys clean
+.PHONY: help web web-check screenshot run demo test golden e2e nightly mutate fmt lint types audit docs ingest-report eval eval-quotes eval-pdf eval-tables eval-pace eval-steps eval-real budgets kills chaos fuzz attack load teams-package infra-check bench-start bench-search bench-ingestion bench-fairness bench-answer journeys clean
 
 help:                ## list the verbs
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -45,12 +45,15 @@ golden: .set-up-test                ## write the event streams of tests/golden a
 e2e: .set-up-test    ## the tests that start the whole stack, kill things, or take minutes
 	$(PYTEST) -n 3 --dist loadfile --no-loadscope-reorder -m "e2e and not nightly" $(ARGS)
 
-nightly: .set-up-test               ## the slow suites: kills, chaos, attacks, load, fuzz, budgets, endurance; reports in OUT=folder
+nightly: .set-up-test               ## the slow suites: mutants, kills, chaos, attacks, load, fuzz, budgets, endurance; reports in OUT=folder
 	@mkdir -p $(NIGHTLY); failed=; \
-	  for verb in .nightly-tests kills chaos attack fuzz budgets load; do \
+	  for verb in .nightly-tests mutate kills chaos attack fuzz budgets load; do \
 	    $(MAKE) --no-print-directory $$verb OUT=$(NIGHTLY)/$$verb.json || failed="$$failed $$verb"; \
 	  done; \
 	  [ -z "$$failed" ] || { echo "Failed:$$failed"; exit 1; }
+
+mutate: .set-up-test                ## small changes of the pure modules that no test notices: OUT=report.json; ARGS="fusion filters"
+	@$(BIN)/python -m scripts.mutate $(ARGS) --out "$(abspath $(or $(OUT),build/mutation/report.json))"
 
 fmt: .set-up-test    ## format, and mend what the linter can mend
 	$(BIN)/ruff check --fix-only .

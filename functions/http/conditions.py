@@ -21,9 +21,9 @@ def preferred(accept: str | None, offered: Sequence[str]) -> str:
     ranges = [_range(part) for part in (accept or "*/*")[:_MAX_CHARS].split(",") if part.strip()]
 
     def quality_of(kind: str) -> float:
-        names = ("*/*", "*", kind, f"{kind.partition('/')[0]}/*")
+        names = ("*/*", "*", kind, f"{kind.split('/')[0]}/*")
         fitting = [(len(named), quality) for named, quality in ranges if named in names]
-        return max(fitting, default=(0, 0.0))[1]  # by the most precise of the ranges that fit
+        return max(fitting)[1] if fitting else 0.0  # the most precise range decides
 
     return max(offered, key=quality_of)
 

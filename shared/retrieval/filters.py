@@ -89,6 +89,4 @@ def _instant(text: str) -> str:
 
 
 def _literal(value: str | float | bool) -> str:
-    if isinstance(value, str):
-        return quote(value)
-    return repr(value).lower() if isinstance(value, bool) else repr(value)
+    return quote(value) if isinstance(value, str) else repr(value).lower()

@@ -3,6 +3,7 @@
 Pure: takes scores and positions, returns scores on 0-1 and orders; knows nothing of the service.
 """
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -43,10 +44,10 @@ def fuse_scores(
         keyword: id -> BM25 score, any positive scale.
         cosine: id -> cosine similarity; negative values count as 0.
     """
-    best = max(keyword.values(), default=0.0)
+    best = max((score for score in keyword.values() if score > 0), default=math.inf)
     floor = min((max(value, 0.0) for value in cosine.values()), default=0.0)
     fused = {
-        item: keyword_weight * (keyword.get(item, 0.0) / best if best > 0 else 0.0)
+        item: keyword_weight * keyword.get(item, 0.0) / best
         + (1 - keyword_weight) * min(max(cosine.get(item, floor), 0.0), 1.0)
         for item in dict.fromkeys([*cosine, *keyword])
     }
@@ -135,9 +136,9 @@ def _with_documents(scores: Mapping[str, float], places: Mapping[str, BlockPosit
     weights: defaultdict[str, float] = defaultdict(float)
     for block, score in best:
         weights[places[block].doc_id] += score - best[-1][1]
-    heaviest = max(weights.values(), default=0.0)
-    if heaviest <= 0:
+    if not any(weights.values()):
         return dict(scores)
+    heaviest = max(weights.values())
     return {
         block: score + TOGETHER_WEIGHT * weights[places[block].doc_id] / heaviest
         for block, score in scores.items()
@@ -150,14 +151,15 @@ def _with_pages(scores: Mapping[str, float], places: Mapping[str, BlockPosition]
     for block, score in scores.items():
         if places[block].page_number is not None:
             pages[places[block]].append(score)
-    best_two = {page: (*sorted(found, reverse=True), 0.0)[:2] for page, found in pages.items()}
+    ranked = {page: (*sorted(found, reverse=True), 0.0) for page, found in pages.items()}
     weighed = dict(scores)
     for block in scores:
         place = places[block]
         if place.page_number is not None:
-            beside = (BlockPosition(place.doc_id, place.page_number + step) for step in (-1, 1))
-            best_beside = max(best_two.get(page, (0.0,))[0] for page in beside)
-            weighed[block] += PAGE_WEIGHT * best_two[place][1] + NEIGHBOUR_WEIGHT * best_beside
+            numbers = (place.page_number - 1, place.page_number + 1)
+            beside = (BlockPosition(place.doc_id, number) for number in numbers)
+            best_beside = max(ranked.get(page, (0.0,))[0] for page in beside)
+            weighed[block] += PAGE_WEIGHT * ranked[place][1] + NEIGHBOUR_WEIGHT * best_beside
     return weighed
 
 
@@ -168,5 +170,5 @@ def top_score(scores: Sequence[float]) -> float:
 
 def score_spread(scores: Sequence[float]) -> float:
     """How far the best stands above the fifth (or the last of fewer); 0 when fewer than two were found."""
-    ranked = sorted(scores, reverse=True)
-    return ranked[0] - ranked[min(4, len(ranked) - 1)] if len(ranked) > 1 else 0.0
+    ranked = sorted(scores, reverse=True)[:5]
+    return ranked[0] - ranked[-1] if ranked else 0.0

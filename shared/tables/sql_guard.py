@@ -235,9 +235,8 @@ def _check_tables(tree: exp.Query, places: Mapping[str, tuple[str, QueryTable]])
         for table in scope.tables:
             seen.add(id(table))
             # Dots and functions in FROM would reach other files, the schema, or virtual tables.
-            is_plain = isinstance(table.this, exp.Identifier) and not table.db and not table.catalog
             extra = {name for name, value in table.args.items() if value} - {"this", "alias", "joins"}
-            if not is_plain or extra:
+            if not isinstance(table.this, exp.Identifier) or extra:
                 raise _refused("A table is named by its name alone.", _names(places))
             is_given = isinstance(scope.sources.get(table.alias_or_name), Scope)
             if not is_given and table.name.casefold() not in places:
@@ -259,8 +258,7 @@ def _limit(tree: exp.Query) -> None:
     count = limit.expression
     if not isinstance(count, exp.Literal) or not count.name.isdigit():
         raise _refused("LIMIT takes a number.", f"At most {MAX_ROWS:,} rows are fetched.")
-    if int(count.name) > MAX_ROWS + 1:
-        limit.set("expression", exp.Literal.number(MAX_ROWS + 1))
+    limit.set("expression", exp.Literal.number(min(int(count.name), MAX_ROWS + 1)))
 
 
 def _qualified(tree: exp.Query, places: Mapping[str, tuple[str, QueryTable]], dialect: Dialect) -> exp.Query:
@@ -322,23 +320,22 @@ def _check_growth(tree: exp.Query) -> None:
         if query is None:
             return 1
         if id(node) not in sizes:
-            names = query.named_selects
-            position = names.index(node.name) if node.name in names else None
-            sizes[id(node)] = sum(map(size, _calculating(query, position)))
+            places = {name: slice(place, place + 1) for place, name in enumerate(query.named_selects)}
+            sizes[id(node)] = sum(map(size, _calculating(query, places.get(node.name, slice(None)))))
         return sizes[id(node)]
 
     if sum(map(size, tree.walk())) > _MAX_SPELT_OUT:
         raise _refused("Its subqueries make the query too large.", "Write a simpler query.")
 
 
-def _calculating(query: exp.Expr, position: int | None) -> Iterator[exp.Expr]:
-    """Yield the nodes that calculate a column (None = any) in each SELECT of a UNION."""
+def _calculating(query: exp.Expr, columns: slice) -> Iterator[exp.Expr]:
+    """Yield the nodes that calculate columns of a query, in each SELECT of a UNION."""
     query = query.unnest()
     if isinstance(query, exp.SetOperation):
-        yield from _calculating(query.left, position)
-        yield from _calculating(query.right, position)
+        yield from _calculating(query.left, columns)
+        yield from _calculating(query.right, columns)
     elif isinstance(query, exp.Select):
-        for projection in query.selects if position is None else query.selects[position : position + 1]:
+        for projection in query.selects[columns]:
             yield from projection.walk()
 
 
@@ -351,8 +348,6 @@ def _placed(tree: exp.Query, places: Mapping[str, tuple[str, QueryTable]]) -> No
             if table.name.casefold() not in places:  # a WITH name that differs only in case
                 raise _refused(f"There is no table {table.name[:60]!r}.", _names(places))
             file, stored = places[table.name.casefold()]
-            if not table.alias:
-                table.set("alias", exp.TableAlias(this=exp.to_identifier(table.name, quoted=True)))
             table.set("this", exp.to_identifier(stored.stored_name, quoted=True))
             table.set("db", exp.to_identifier(file, quoted=True))
 

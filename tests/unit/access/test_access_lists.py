@@ -67,6 +67,21 @@ async def test_a_name_that_is_not_one_groups_is_refused(directory: InMemoryDirec
     assert "Microsoft Graph" in refused.value.hints[-1]
 
 
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("all", "Several people or groups have the name 'all'"),
+        (" ", "No known person or group has the name ' '"),
+        ("x" * 90, f"No known person or group has the name '{'x' * 80}'"),
+    ],
+)
+async def test_a_refusal_says_how_many_have_the_name(
+    directory: InMemoryDirectory, name: str, reason: str
+) -> None:
+    with pytest.raises(CallerError, match=reason):
+        await with_ids((name,), USER, directory, IN_AZURE)
+
+
 async def test_a_name_is_refused_where_the_directory_does_not_answer(directory: InMemoryDirectory) -> None:
     directory.fails_with = DependencyError("The directory does not answer.")
     with pytest.raises(CallerError, match="finance"):

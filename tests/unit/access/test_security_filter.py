@@ -3,7 +3,8 @@
 import pytest
 
 from shared.access.models import UserContext
-from shared.access.security_filter import may_read, principals, security_filter
+from shared.access.security_filter import may_read, principals, readable_databases, security_filter
+from shared.platform.database_sources import DatabaseSource
 from shared.platform.errors import AccessDeniedError
 
 ANNA = UserContext(user_id="anna", department="engineering", org_id="acme", groups=("hr", "board"))
@@ -36,6 +37,24 @@ def test_the_filter_names_every_principal_once() -> None:
     assert security_filter(ANNA) == (
         "access_control_list/any(acl: search.in(acl, 'anna|engineering|hr|board|org:acme|*', '|'))"
     )
+
+
+def test_a_project_and_a_department_narrow_what_is_readable() -> None:
+    user = UserContext(user_id="anna", within={"project_id": ("p1", "p2"), "department": ("hr",)})
+    assert security_filter(user) == (
+        "(access_control_list/any(acl: search.in(acl, 'anna|*', '|')))"
+        " and (search.in(department, 'hr', '|')) and (search.in(project_id, 'p1|p2', '|'))"
+    )
+
+
+def test_databases_are_readable_by_their_lists_unless_only_some_documents_count() -> None:
+    orders, wages = (
+        DatabaseSource(name=name, host="db", database="d", user="u", views=("a.b",), access=(principal,))
+        for name, principal in (("orders", "hr"), ("wages", "ben"))
+    )
+    assert readable_databases(ANNA, (orders, wages)) == {"db-orders": orders}
+    narrowed = ANNA.model_copy(update={"within": {"project_id": ("p1",)}})
+    assert readable_databases(narrowed, (orders, wages)) == {}
 
 
 def test_a_quote_in_a_claim_stays_inside_its_literal() -> None:

@@ -3,9 +3,17 @@
 import httpx
 import pytest
 
-from functions.http.conditions import byte_span, preferred
+from functions.http.conditions import (
+    acceptable_coding,
+    byte_span,
+    holds,
+    is_conditional,
+    is_known,
+    preferred,
+    require_match,
+)
 from shared.platform.blobs import ByteSpan
-from shared.platform.errors import RangeError
+from shared.platform.errors import PreconditionFailedError, RangeError
 from shared.platform.names import DOCUMENTS
 from shared.wiring import Services
 from tests.unit.functions.conftest import AsUser
@@ -30,6 +38,7 @@ BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;
         ("TEXT/Markdown ; Q=0.9, text/html;q=0.8", MARKDOWN),
         ("text/*;q=0.5, application/json;q=0.4", HTML),
         ("text/html;q=0, */*", JSON),
+        ("text/html;q=1, application/json", HTML),
         ("image/png", HTML),
         (";;,,=,q", HTML),
         ("application/json;q=nan", JSON),
@@ -37,6 +46,62 @@ BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;
 )
 def test_the_best_that_is_offered(accept: str | None, kind: str) -> None:
     assert preferred(accept, (HTML, JSON, MARKDOWN)) == kind
+
+
+@pytest.mark.parametrize(
+    ("accept_encoding", "coding"),
+    [
+        (None, None),
+        ("", None),
+        ("identity", None),
+        ("gzip", "gzip"),
+        ("GZIP, br", "br"),
+        ("br;q=0, gzip;q=0.5", "gzip"),
+        ("*", "br"),
+        ("*;q=0", None),
+        ("br;q=0, *", "gzip"),
+    ],
+)
+def test_the_first_coding_that_is_accepted(accept_encoding: str | None, coding: str | None) -> None:
+    assert acceptable_coding(accept_encoding, ("br", "gzip")) == coding
+
+
+@pytest.mark.parametrize(
+    ("if_range", "counts"),
+    [(None, True), ('"v1"', True), (' "v1" ', True), ('"v2"', False), ('W/"v1"', False), ("v1", False)],
+)
+def test_a_range_counts_for_the_version_that_the_caller_has(if_range: str | None, counts: bool) -> None:
+    assert holds(if_range, "v1") is counts
+
+
+@pytest.mark.parametrize(
+    ("if_none_match", "known"),
+    [(None, False), ("", False), ('"v1"', True), ('W/"v1"', True), ('"v0", "v1"', True), ('"v2"', False)],
+)
+def test_a_version_that_the_caller_has_is_known(if_none_match: str | None, known: bool) -> None:
+    assert is_known(if_none_match, "v1") is known
+
+
+@pytest.mark.parametrize(
+    ("if_match", "conditional", "passes"),
+    [
+        (None, False, True),
+        ("*", False, True),
+        (" * ", False, True),
+        ('"v1"', True, True),
+        ('"v0", "v1"', True, True),
+        ('"v2"', True, False),
+        ('W/"v1"', True, False),
+    ],
+)
+def test_a_change_may_be_for_one_version_only(if_match: str | None, conditional: bool, passes: bool) -> None:
+    headers = {} if if_match is None else {"if-match": if_match}
+    assert is_conditional(headers) is conditional
+    if passes:
+        require_match(headers, "v1")
+    else:
+        with pytest.raises(PreconditionFailedError):
+            require_match(headers, "v1")
 
 
 CONTENT = b"# Herons\n\nHerons stand."

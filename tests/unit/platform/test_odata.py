@@ -23,6 +23,11 @@ def test_the_delimiter_occurs_in_no_value(values: list[str]) -> None:
         assert rendered.count("acl eq ") == len(set(values))
 
 
+def test_the_first_delimiter_that_no_value_has_separates_them() -> None:
+    assert search_in("acl", ["a", "b", "a"]) == "search.in(acl, 'a|b', '|')"
+    assert search_in("acl", ["a|b", "c"]) == "search.in(acl, 'a|b;c', ';')"
+
+
 def test_values_with_every_delimiter_become_equality_tests() -> None:
     hostile = "a|b;c,d~e^f\x1fg"
     assert search_in("acl", [hostile, "x"]) == f"(acl eq '{hostile}' or acl eq 'x')"

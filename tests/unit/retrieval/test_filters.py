@@ -52,5 +52,10 @@ def test_an_unknown_field_names_the_allowed_ones() -> None:
     assert "document_type" in refused.value.hints[0]
 
 
+def test_a_long_value_that_is_no_date_is_cut() -> None:
+    with pytest.raises(InvalidQueryError, match=f"'{'9' * 40}' is not a date"):
+        render_filters({"upload_date": DateRange(start="9" * 50)}, DOCUMENT_FIELDS)
+
+
 def test_booleans_are_no_numbers() -> None:
     assert render_filters({"page_number": True}, BLOCK_FIELDS) == "page_number eq true"

@@ -50,8 +50,17 @@ def test_without_keyword_hits_the_cosine_alone_decides() -> None:
     assert fuse_scores({}, {"far": 0.1, "near": 0.9})[0][0] == "near"
 
 
-def test_negative_cosines_count_as_zero() -> None:
-    assert dict(fuse_scores({}, {"opposite": -0.7}))["opposite"] == 0.0
+def test_without_a_vector_search_the_keywords_alone_decide() -> None:
+    assert fuse_scores({"best": 0.8, "half": 0.4}, {}) == [("best", 0.25), ("half", 0.125)]
+
+
+def test_keyword_scores_of_zero_say_nothing() -> None:
+    assert fuse_scores({"a": 0.0}, {"a": 0.4}) == [("a", pytest.approx(0.3))]
+
+
+@pytest.mark.parametrize(("cosine", "score"), [(-0.7, 0.0), (1.2, 0.75)])
+def test_cosines_count_from_zero_to_one(cosine: float, score: float) -> None:
+    assert fuse_scores({}, {"a": cosine}) == [("a", score)]
 
 
 @pytest.mark.parametrize("cosine", [1.0, 0.5, 0.0, -1.0])
@@ -70,8 +79,10 @@ def test_confidence_of_nothing_is_zero() -> None:
     assert score_spread([0.9]) == 0.0
 
 
-def test_spread_is_the_lead_over_the_fifth() -> None:
+def test_spread_is_the_lead_over_the_fifth_or_the_last_of_fewer() -> None:
     assert score_spread([0.9, 0.8, 0.7, 0.6, 0.5, 0.1]) == pytest.approx(0.4)
+    assert score_spread([0.7, 0.9, 0.4]) == pytest.approx(0.5)
+    assert score_spread([0.9, 0.7]) == pytest.approx(0.2)
 
 
 def test_a_named_document_moves_its_blocks_before_better_ones_of_others() -> None:
@@ -99,14 +110,29 @@ def test_the_document_of_many_good_blocks_comes_before_one_lucky_block() -> None
     assert order_blocks(fused, places, {})[0] == "one"
 
 
-def test_a_page_beside_a_good_page_comes_before_a_lonely_one() -> None:
-    fused = {"good": 0.9, "beside": 0.5, "lonely": 0.51}
+@pytest.mark.parametrize("page_number", [2, 4])
+def test_a_page_beside_a_good_page_comes_before_a_lonely_one(page_number: int) -> None:
+    fused = {"good": 0.9, "poor": 0.1, "beside": 0.5, "lonely": 0.51}
     places = {
         "good": BlockPosition("a", 3),
-        "beside": BlockPosition("a", 4),
+        "poor": BlockPosition("a", 3),
+        "beside": BlockPosition("a", page_number),
         "lonely": BlockPosition("a", 40),
     }
-    assert order_blocks(fused, places, {}) == ["good", "beside", "lonely"]
+    assert order_blocks(fused, places, {}) == ["good", "beside", "lonely", "poor"]
+    places["beside"] = BlockPosition("a", 1)
+    assert order_blocks(fused, places, {}) == ["good", "lonely", "beside", "poor"]
+
+
+def test_a_document_weighs_what_its_blocks_have_above_the_worst_of_the_best() -> None:
+    """One good block and one fair one outweigh three that are fair or poor."""
+    fused = {"a1": 0.7, "a2": 0.601, "b1": 0.61, "b2": 0.61, "b3": 0.51, "c": 0.5}
+    places = {block: BlockPosition(block[0], None) for block in fused}
+    assert order_blocks(fused, places, {}) == ["a1", "a2", "b1", "b2", "b3", "c"]
+
+
+def test_a_single_block_is_its_own_order() -> None:
+    assert order_blocks({"x": 0.5}, {"x": BlockPosition("a", 1)}, {}) == ["x"]
 
 
 def test_a_page_of_two_good_blocks_comes_before_a_page_of_one() -> None:
@@ -129,11 +155,11 @@ def test_nothing_found_is_nothing_ordered() -> None:
 
 
 def test_only_documents_named_nearly_as_well_as_the_best_are_searched_apart() -> None:
-    assert documents_to_narrow_to({"a": 4.0, "b": 2.1, "c": 1.0}) == ("a", "b")
+    assert documents_to_narrow_to({"a": 4.0, "b": 2.0, "c": 1.9}) == ("a", "b")
     assert documents_to_narrow_to({}) == ()
 
 
-@pytest.mark.parametrize(("score", "share"), [(0.0, 0.0), (2.0, 0.5), (-1.0, 0.0)])
+@pytest.mark.parametrize(("score", "share"), [(0.0, 0.0), (0.5, 0.2), (2.0, 0.5), (-1.0, 0.0)])
 def test_a_name_is_surer_the_rarer_it_is(score: float, share: float) -> None:
     assert naming_share(score) == share
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import random
+import re
 
 from shared.subagents.policy import RULES_VERSION, decide, decision_event, policy_version
 from shared.subagents.policy_models import BudgetAllocation, DelegationPolicyOutput
@@ -27,7 +28,7 @@ def test_the_event_has_the_fields_of_the_contract() -> None:
 
 
 def test_the_version_tells_other_thresholds_apart() -> None:
-    assert policy_version(RULES).startswith(f"{RULES_VERSION}-")
+    assert re.fullmatch(rf"{RULES_VERSION}-[0-9a-f]{{8}}", policy_version(RULES))
     assert policy_version(RULES) == policy_version(rules())
     assert policy_version(RULES) != policy_version(rules(low_retrieval_confidence_top_score=0.5))
 
