@@ -1,7 +1,7 @@
-"""Answers from documents: what the prompt shows is quoted with a citation each, or a gap is all there is.
+"""Answers from documents: quoted sentences with citations, or a gap.
 
-This model needs no tool to answer. What was searched for because of a gap it takes into account; where it
-had answered a part, only the gap is left to say.
+No tool is needed. Documents found by a search for a gap are taken into account; if a part was already
+answered, only the gap remains to be written.
 """
 
 import re
@@ -33,9 +33,9 @@ from local.model_server.text.words import detect_language, stem, stems_of, topic
 
 BEGIN = "<answer>"
 MAX_STATEMENTS = 4
-CLOSE_TO_BEST = 0.95  # share of the best score of a further sentence: docs/internals/model-server.md
+CLOSE_TO_BEST = 0.95  # minimum score of further sentences, as a share of the best
 MAX_ROWS = 3
-NEAR_THE_QUESTION = 0.25  # score below which a passage has nothing to do with it; unmeasured
+NEAR_THE_QUESTION = 0.25  # passages below this score are unrelated; unmeasured
 SUMMARY_SENTENCES = 7
 SENTENCES_PER_PARAGRAPH = 3
 PICTURE_LIKENESS = 0.25  # cosine of question and caption; unmeasured
@@ -50,7 +50,7 @@ _NEXT_STEP = {
 
 @dataclass(frozen=True)
 class Material:
-    """What an answer is written from. Blocks of `documents` are without pictures, unless there is no text.
+    """The input of an answer. Blocks of `documents` exclude pictures unless there is no text.
 
     `message` is the user's message, whose other elements say how to answer.
     """
@@ -62,7 +62,7 @@ class Material:
 
 
 def asked_with_documents(request: ChatRequest) -> Message | None:
-    """The message of the user that holds a question with its documents."""
+    """Return the user message that contains a question with its documents."""
     return next(
         (
             one
@@ -74,7 +74,7 @@ def asked_with_documents(request: ChatRequest) -> Message | None:
 
 
 def answer_turn(request: ChatRequest, embedder: EmbeddingService) -> str:
-    """The answer, its tag before it if tools could have been called; or what is left to say of it."""
+    """Return the answer, preceded by its tag if tools were available, or the rest of it."""
     asked = asked_with_documents(request) or request.last_user_message
     said = "".join([text for text in request.texts_of("assistant") if text][-1:])
     begin = BEGIN if request.tools else ""
@@ -87,7 +87,7 @@ def answer_turn(request: ChatRequest, embedder: EmbeddingService) -> str:
 
 
 def answer_from_message(message: str, embedder: EmbeddingService) -> str:
-    """The answer to a message of the user that holds <documents>: Markdown with tags, or the gap alone."""
+    """Answer a user message that contains <documents>: Markdown with tags, or only a gap."""
     shown = merged([*read_documents(message), *read_proofs(message)])
     question = element_text(message, "question") or ""
     documents = [without_captions(document) for document in shown]
@@ -100,13 +100,13 @@ def answer_from_message(message: str, embedder: EmbeddingService) -> str:
 
 
 def without_captions(document: Document) -> Document:
-    """Captions describe pictures in words of a model: they are quoted only where no text is."""
+    """Drop captions unless there is no text, because a model wrote them."""
     text = tuple(block for block in document.blocks if block.kind != "image")
     return replace(document, blocks=text) if text else document
 
 
 def quote_answer(material: Material) -> str:
-    """The few sentences and table rows that say it."""
+    """Quote the few sentences and table rows that answer the question."""
     passages = passages_of(material.documents)
     ranked = rank_passages(material.question, passages, material.embedder)
     if not is_supported(material.question, ranked, passages):
@@ -115,7 +115,7 @@ def quote_answer(material: Material) -> str:
 
 
 def rank_each(material: Material) -> list[list[Passage]]:
-    """Of each document the passages nearest to what is asked of them all, best first."""
+    """Rank each document's passages by similarity to what is asked about all documents."""
     subject = subject_of(material.question, material.documents)
     least = -1.0 if subject == material.question else NEAR_THE_QUESTION
     found = [rank_passages(subject, passages_of([one]), material.embedder) for one in material.documents]
@@ -123,7 +123,7 @@ def rank_each(material: Material) -> list[list[Passage]]:
 
 
 def _compare(material: Material) -> str:
-    """A table with a column for each document, its nearest passages below each other."""
+    """Return a table with one column per document and its closest passages."""
     columns = [passages for passages in rank_each(material) if passages]
     if len(columns) < 2:
         return quote_answer(material)
@@ -134,13 +134,13 @@ def _compare(material: Material) -> str:
 
 
 def _cell(passage: Passage) -> str:
-    """Only what stands before the tag is escaped: the quote stays letter by letter."""
+    """Escape only the text before the tag, so that the quotation stays verbatim."""
     statement, tag, rest = passage.cited.partition(" <cite ")
     return statement.replace("|", "\\|") + tag + rest
 
 
 def _summarise(material: Material) -> str:
-    """Some sentences from all over each document, in their order, headed by its title."""
+    """Return sentences spread over each document, in order, under its title."""
     each = max(2, SUMMARY_SENTENCES // max(len(material.documents), 1))
     parts = []
     for document in material.documents:
@@ -154,7 +154,7 @@ def _summarise(material: Material) -> str:
 
 
 def _list(material: Material) -> str:
-    """The documents that share most words with the question, each with all that is known of it."""
+    """List the documents that share most words with the question, with their metadata."""
     documents = material.documents
     if not element_attribute(material.message, "documents", "filters"):
         names = [stem(name) for name in names_of(material.question)]
@@ -172,7 +172,7 @@ def _list(material: Material) -> str:
 
 
 def _list_item(document: Document) -> str:
-    """- **Title** (file.pdf), manual, 2024-05-01: brief summary"""
+    """Return `- **Title** (file.pdf), manual, 2024-05-01: brief summary`."""
     known = ((name, value) for name, value in document.attributes.items() if name not in _HIDDEN and value)
     details = "".join(f", {plain(value[:10] if 'date' in name else value)}" for name, value in known)
     summary = " ".join(document.summary.split())
@@ -189,7 +189,7 @@ _ANSWERS: dict[str, Callable[[Material], str]] = {
 
 
 def _figure(answer: str, material: Material, shown: list[Document]) -> str:
-    """The tag of the picture that is most like the question, of those in the documents that it cites."""
+    """Return a tag for the picture most similar to the question among the cited documents."""
     pictures = [
         block
         for document in shown
@@ -207,6 +207,6 @@ def _figure(answer: str, material: Material, shown: list[Document]) -> str:
 
 
 def _gap(question: str) -> str:
-    """The tag that says that the documents do not hold the answer."""
+    """Return the tag saying that the documents don't contain the answer."""
     next_step = _NEXT_STEP[detect_language(question) == "de"]
     return f'<gap missing="{attribute(question.strip().rstrip("?"))}" next_step="{attribute(next_step)}"/>'

@@ -1,6 +1,6 @@
-"""The HTTP application: routes, keys, and the way from a request to its reply. Decides nothing about content.
+"""The HTTP application: routes, keys and dispatch. Decides nothing about content.
 
-Two bases lead to the same handlers: /v1, and Azure's /openai/v1.
+/v1 and Azure's /openai/v1 have the same handlers.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ Handler = Callable[[Request, ModelServer], Awaitable[Response]]
 def create_app(
     key: str | None = None, token: str | None = None, server_type: type[ModelServer] = ModelServer
 ) -> Starlette:
-    """The application. With a key or a token every route but /health asks for it."""
+    """Return the application. With a key or token, every route except /health requires it."""
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -52,9 +52,10 @@ def create_app(
 
 
 def admits(headers: Mapping[str, str], key: str | None, token: str | None) -> bool:
-    """Whether a request with these headers may pass; with neither key nor token, anybody may.
+    """Return whether a request's headers authenticate it. Without key and token, everybody is admitted.
 
-    As Azure OpenAI: a key comes as `api-key` or, as at OpenAI, as bearer; a token of a directory as bearer.
+    As with Azure OpenAI, a key is sent as `api-key` or as a bearer token, a directory's token as a bearer
+    token.
     """
     if key is None and token is None:
         return True

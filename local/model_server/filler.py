@@ -1,19 +1,19 @@
-"""Makes a value that fits any JSON schema, so that parsing never fails. It means nothing; pure.
+"""Generator of meaningless values that fit any JSON schema, so that parsing never fails. Pure.
 
-Knows what structured outputs may use: $ref, $defs, anyOf, enum, const, objects, arrays and their bounds.
+Supports what structured outputs may use: $ref, $defs, anyOf, enum, const, objects, arrays and their bounds.
 """
 
 from pydantic import JsonValue
 
 FILLER_TEXT = "not known to the local model"
-MAX_DEPTH = 12  # a schema may refer to itself
+MAX_DEPTH = 12  # schemas may be recursive
 
 
 def fill(schema: JsonValue, root: JsonValue = None, depth: int = 0) -> JsonValue:
-    """The simplest value that the schema allows: null, the first of an enum, the shortest list.
+    """Return the simplest value allowed by the schema: null, the first of an enum, the shortest list.
 
     Args:
-        root: the schema that a $ref looks into; this one, if absent.
+        root: schema that a $ref refers to; defaults to `schema`.
     """
     root = root or schema
     if not isinstance(schema, dict) or depth > MAX_DEPTH:

@@ -1,4 +1,4 @@
-"""PassageScores, PassageGrades: passages judged by the question's topic words in them."""
+"""PassageScores and PassageGrades: passages judged by the topic words they share with the question."""
 
 from pydantic import JsonValue
 
@@ -12,19 +12,19 @@ BEST_SCORE = 10
 
 
 def score_passages(request: ChatRequest, _: EmbeddingService) -> dict[str, JsonValue]:
-    """{"scores": [{"number", "score"}]}, one for each passage, 0-10."""
+    """Return {"scores": [{"number", "score"}]} with a score of 0-10 for each passage."""
     judged = _closeness(request.last_user_message.text)
     return {"scores": [{"number": number, "score": round(BEST_SCORE * value)} for number, value in judged]}
 
 
 def grade_passages(request: ChatRequest, _: EmbeddingService) -> dict[str, JsonValue]:
-    """{"grades": [{"number", "relevant"}]}, one for each passage."""
+    """Return {"grades": [{"number", "relevant"}]} for each passage."""
     judged = _closeness(request.last_user_message.text)
     return {"grades": [{"number": number, "relevant": value >= LEAST_RELEVANT} for number, value in judged]}
 
 
 def _closeness(message: str) -> list[tuple[int, float]]:
-    """The number of each passage, and the share of the question's topic words that it holds."""
+    """Return each passage's number and its share of the question's topic words."""
     wanted = {*topic_stems(element_text(message, "question") or "")} or {""}
     held = [(one.number, f"{one.document} {one.heading} {one.text}") for one in read_passages(message)]
     return [(number, len(wanted & set(stems_of(text))) / len(wanted)) for number, text in held]

@@ -1,12 +1,12 @@
-"""Faults and speeds that a caller asks for in the model's name. Pure: parses the name, decides what is due.
+"""Faults and speeds requested in the model's name. Pure.
 
     name[@knob=value[,knob=value]...]        groundwork-extractive@ttft=200,tps=50,fail=429:2,retry_after=1
 
-The table is in docs/internals/model-server.md. An unknown knob is an error: a test must not pass
-because a fault was misspelt.
+docs/internals/model-server.md lists the knobs. An unknown knob is an error, so that a test can't pass because
+of a typing mistake.
 
-With `chaos=SEED` each request gets one of all the faults, or none. What it gets depends on the seed and on
-its number alone, so that a run that failed can be repeated.
+With `chaos=SEED`, each request gets one of all the faults, or none. The choice depends only on the seed and
+the request's number, so that a failed run can be repeated.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ class Failure:
     percent: int = 100
 
     def is_due(self, model: str, request_number: int) -> bool:
-        """Whether the request with that number (from 1, per model name) fails. The same in every run."""
+        """Return whether the request with this number (from 1, per model name) fails. Repeatable."""
         if self.count is not None:
             return request_number <= self.count
         digest = hashlib.blake2b(f"{model}#{request_number}".encode(), digest_size=4).digest()
@@ -41,7 +41,7 @@ class Failure:
 
 
 def _read_failure(value: object) -> object:
-    """STATUS, STATUS:COUNT or STATUS:PERCENT%."""
+    """Parse STATUS, STATUS:COUNT or STATUS:PERCENT%."""
     if not isinstance(value, str):
         return value
     if not (found := _FAIL.fullmatch(value)):
@@ -51,7 +51,7 @@ def _read_failure(value: object) -> object:
 
 
 def _known_tasks(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Every task of groups, and single ones."""
+    """Expand groups of tasks."""
     if unknown := set(names) - {*TASK_GROUPS, *TASK_NAMES}:
         raise ValueError(f"{unknown} among {(*TASK_GROUPS, *sorted(TASK_NAMES))}")
     return tuple(task for name in names for task in TASK_GROUPS.get(name, (name,)))
@@ -65,15 +65,15 @@ _FromOne = Annotated[int | None, Field(ge=1, le=_MAX_WAIT_MS)]
 
 
 class Knobs(BaseModel):
-    """What to do differently. Times in milliseconds unless named otherwise; None, 0 or False is off.
+    """Deviations from normal behaviour. Times are in milliseconds; None, 0 and False are off.
 
     Attributes:
-        toolloop: 1 calls where it may; 2 also where it is told not to, and where no tool is offered.
-        delegate: it hands a question over to a sub-agent when it is advised to.
-        overtalk: tokens that a reply is longer, at least, than it is allowed to be.
+        toolloop: 1 calls tools wherever allowed; 2 also where forbidden, and where no tool is offered.
+        delegate: delegates a question when advised to.
+        overtalk: minimum tokens by which a reply exceeds its limit.
         chaos: the seed of `draw`.
-        thinks: tokens that nobody sees come before the reply (`hidden_tokens`).
-        only: names of the tasks that all this is for; none = all.
+        thinks: adds hidden tokens before the reply (`hidden_tokens`).
+        only: tasks to which the knobs apply; none means all.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -97,12 +97,12 @@ class Knobs(BaseModel):
     only: _Tasks = ()
 
     def are_for(self, task: str) -> bool:
-        """Whether a request for that task is treated differently."""
+        """Return whether the knobs apply to a task."""
         return not self.only or task in self.only
 
 
 def parse_knobs(suffix: str) -> Knobs:
-    """Knobs as they stand behind a model's name, without the @; a bare one counts as 1.
+    """Parse the knobs of a model's name, without the @. A bare knob means 1.
 
     Raises:
         ApiError: 400 on `model` for an unknown knob or an impossible value.
@@ -122,27 +122,29 @@ FAULTS = tuple(
     drop=3 midstream=3 cut=20 garbage=content garbage=shape garbage=body garbage=protocol filter refuse
     toolloop=2 overtalk=2000""".split()
 )
-_NO_FAULT = 10  # places of the draw that bring none: a third
+_NO_FAULT = 10  # outcomes without a fault, a third of all
 
 
 def draw(seed: int, request_number: int) -> str:
-    """The fault for the request with that number, as the knobs that make it; empty = none."""
+    """Return the knobs of the fault drawn for a request number; "" for none."""
     digest = hashlib.blake2b(f"{seed}#{request_number}".encode(), digest_size=8).digest()
     place = int.from_bytes(digest, "big") % (len(FAULTS) + _NO_FAULT)
     return FAULTS[place] if place < len(FAULTS) else ""
 
 
 def with_fault(knobs: Knobs, request_number: int) -> Knobs:
-    """The knobs with the fault that their seed draws, if they have one; it goes before what they say."""
+    """Return the knobs with the fault drawn by their seed, which takes precedence."""
     drawn = parse_knobs("" if knobs.chaos is None else draw(knobs.chaos, request_number))
     return knobs.model_copy(update={name: getattr(drawn, name) for name in drawn.model_fields_set})
 
 
-# By reasoning effort; "" stands for a request that names none. Seen at hosted endpoints.
+# By reasoning effort, "" if unset. Observed at hosted endpoints.
 HIDDEN_TOKENS: Mapping[str, int] = {"": 800, "none": 0, "minimal": 0, "low": 200, "medium": 800, "high": 2000}
 
 
 def hidden_tokens(knobs: Knobs, request: ChatRequest) -> int:
-    """Tokens of reasoning ahead of this reply. They take their time, cost, and count against its limit."""
+    """Return the number of reasoning tokens before this reply. They take time, cost, and count against its
+    limit.
+    """
     hidden = HIDDEN_TOKENS.get(request.reasoning_effort or "", 0) if knobs.thinks else 0
     return min(hidden, request.output_limit or hidden)

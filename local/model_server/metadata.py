@@ -1,4 +1,6 @@
-"""DocumentMetadata by labels and counts: title, author, type, department, date, language, tags, summaries."""
+"""DocumentMetadata from labels and word counts: title, author, type, department, date, language, tags,
+summaries.
+"""
 
 import re
 from collections import Counter
@@ -16,7 +18,7 @@ from local.model_server.text.words import content_words, detect_language, stem, 
 
 MAX_TITLE_LENGTH = 120
 LINES_SEARCHED = 40
-TOP_CHARACTERS = 4_000  # what stands further down is about something else
+TOP_CHARACTERS = 4_000  # later text is about something else
 BRIEF_SENTENCES = 3
 STANDARD_SENTENCES = 8
 MAX_TAGS = 8
@@ -34,7 +36,7 @@ _DATES = (
 
 
 def extract_metadata(request: ChatRequest, _: EmbeddingService) -> dict[str, JsonValue]:
-    """Values of every field of the schema, from the beginning of the text and the file's name."""
+    """Return a value for every field of the schema, from the beginning of the text and the file name."""
     message = request.last_user_message.text
     filename = element_text(message, "filename") or ""
     text = element_text(message, "document") or ""
@@ -54,7 +56,7 @@ def extract_metadata(request: ChatRequest, _: EmbeddingService) -> dict[str, Jso
 
 
 def find_tags(text: str) -> list[str]:
-    """The words said most, the first form of each stem, lower case."""
+    """Return the most frequent words, each in the first form of its stem, in lower case."""
     content = set(content_words(text))
     words = [word for word in words_of(text) if len(word) > 3 and word.isalpha() and word in content]
     spoken = {stem(word): word for word in reversed(words)}
@@ -67,7 +69,7 @@ def _labelled(pattern: str, top: str) -> str | None:
 
 
 def _find_title(text: str, filename: str) -> str:
-    """The first heading, else the first line that looks like a title, else the file's name made readable."""
+    """Return the first heading, the first line that looks like a title, or a readable file name."""
     lines = text.split("\n")[:LINES_SEARCHED]
     heading = _HEADING.search("\n".join(lines))
     candidates = [heading[1]] if heading else [line for line in lines if _looks_like_title(line.strip())]
@@ -83,13 +85,13 @@ def _looks_like_title(line: str) -> bool:
 
 
 def _find_type(title: str, filename: str, top: str) -> str:
-    """The first kind of document that the title names, else the file's name, else the text."""
+    """Return the first document type named by the title, the file name, or the text."""
     found = (_TYPE.search(place) for place in (title, re.sub(r"[_.-]", " ", filename), top))
     return next((kind[0].lower().replace(" ", "_") for kind in found if kind), "document")
 
 
 def _find_date(top: str, filename: str) -> str | None:
-    """The first date near the top, else the year in the file's name."""
+    """Return the first date near the top, or the year in the file name."""
     for pattern, form in _DATES:
         for found in re.findall(pattern, top):
             with suppress(ValueError):
@@ -100,7 +102,7 @@ def _find_date(top: str, filename: str) -> str | None:
 
 
 def _summarise(text: str, count: int) -> str:
-    """Sentences from all over the text, in their order. A short text keeps a third out."""
+    """Return sentences spread over the text, in order. Short texts lose a third."""
     lines = (line for line in text.split("\n") if not line.startswith("#") and not is_table_line(line))
     folded = dict.fromkeys(" ".join(sentence.split()) for sentence in split_sentences("\n".join(lines)))
     sentences = [one for one in folded if len(one.split()) > 4 and one.endswith((".", "!", "?"))]

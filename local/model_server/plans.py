@@ -1,7 +1,7 @@
-"""QuestionPlan, QueryRewrite, by what a question plainly says. It claims nothing about routing.
+"""QuestionPlan and QueryRewrite from the question's plain wording. Makes no claim about routing.
 
-A question is about contents unless its first words say otherwise; a follow-up takes the names of the
-question before it. A real model plans better: what routing is worth is not to be seen here.
+A question is about contents unless its first words say otherwise; a follow-up takes the names of the previous
+question. A real model plans better.
 """
 
 import re
@@ -47,7 +47,7 @@ _HALLO = "Hallo! Ich beantworte Fragen aus den Dokumenten Ihrer Organisation und
 
 
 def plan_question(request: ChatRequest, _: EmbeddingService) -> dict[str, JsonValue]:
-    """Values of every field of QuestionPlan."""
+    """Return a value for every field of QuestionPlan."""
     asked, question = _read(request)
     query_type, intent = next(
         (kind, intent) for kind, intent, words in _TYPES if re.search(words, question, re.IGNORECASE)
@@ -73,16 +73,16 @@ def plan_question(request: ChatRequest, _: EmbeddingService) -> dict[str, JsonVa
 
 
 def rewrite_query(request: ChatRequest, _: EmbeddingService) -> dict[str, JsonValue]:
-    """{"standalone_question", "search_queries"}: the question, and its bare topic words."""
+    """Return {"standalone_question", "search_queries"}: the question and its topic words."""
     _asked, question = _read(request)
     bare = " ".join(topic_words(question)) or question
     return {"standalone_question": question, "search_queries": list(dict.fromkeys([question, bare]))}
 
 
 def standalone(question: str, earlier: Sequence[str]) -> str:
-    """The question with the names of the one before, the last of the `earlier`, where it points back.
+    """Complete a follow-up question with the names of the last of the `earlier` ones.
 
-    "And 2024?" changes a number of that one.
+    "And 2024?" replaces a number of that question.
     """
     if not earlier or not re.search(_POINTS_BACK, question, re.IGNORECASE):
         return question
@@ -94,14 +94,16 @@ def standalone(question: str, earlier: Sequence[str]) -> str:
 
 
 def references_of(question: str) -> list[str]:
-    """Documents that a question names, as it words them: files, quoted titles, "the annual report 2023"."""
+    """Return the documents that a question names, in its words: files, quoted titles, "the annual report
+    2023".
+    """
     found = [name.strip() for one in _REFERENCES for name in re.findall(one, question, re.IGNORECASE)]
     whole = [one for one in dict.fromkeys(found) if not any(one != other and one in other for other in found)]
     return whole[:MAX_REFERENCES]
 
 
 def _read(request: ChatRequest) -> tuple[str, str]:
-    """The question as it was asked, and standing alone."""
+    """Return the question as asked and in standalone form."""
     message = request.last_user_message.text
     asked = " ".join((element_text(message, "question") or message).split())
     earlier = [text for role, text in read_turns(message) if role == "user" and text not in ("", asked)]
@@ -109,7 +111,7 @@ def _read(request: ChatRequest) -> tuple[str, str]:
 
 
 def _todo(references: Sequence[str]) -> list[JsonValue]:
-    """An item for each document, and one for what is made of them."""
+    """Return one item per document and one for the result."""
     items: list[JsonValue] = [
         {
             "description": f"Read “{name}”",

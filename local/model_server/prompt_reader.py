@@ -1,6 +1,6 @@
-"""Reads the XML that an application puts into messages. Never raises; unknown tags are text.
+"""Parser for the XML in an application's messages. Never raises; unknown tags are text.
 
-Application text inside is escaped, so a tag that is seen is a tag that was meant.
+The application escapes its text, so every tag found is a real one.
 """
 
 import re
@@ -10,12 +10,12 @@ from html import unescape
 from typing import NamedTuple
 
 _ATTRIBUTE = re.compile(r"([\w:-]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
-_INSIDE_TAG = r"(?:[^>\"']|\"[^\"]*\"|'[^']*')*"  # a ">" may stand inside quotes
+_INSIDE_TAG = r"(?:[^>\"']|\"[^\"]*\"|'[^']*')*"  # quoted values may contain ">"
 
 
 @dataclass(frozen=True)
 class Block:
-    """One quotable piece of a document, unescaped. Only pictures have a `block_id`: a figure tag names it."""
+    """A quotable part of a document, unescaped. Only pictures have a `block_id`, for figure tags."""
 
     text: str
     page: str = ""
@@ -26,7 +26,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Document:
-    """A document of the prompt, its attributes, and its blocks or its summary. A web page's id is its URL."""
+    """A document of the prompt with attributes and blocks or a summary. A web page's id is its URL."""
 
     doc_id: str
     attributes: dict[str, str] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class Document:
 
 
 class NumberedPassage(NamedTuple):
-    """A passage to judge or to choose; `document` is its file's name."""
+    """A passage to judge or select; `document` is its file name."""
 
     number: int
     text: str
@@ -52,7 +52,7 @@ class NumberedPassage(NamedTuple):
 
 
 class Element(NamedTuple):
-    """One element of a message; `inside` is still escaped."""
+    """An element of a message; `inside` is still escaped."""
 
     attributes: dict[str, str]
     inside: str
@@ -63,7 +63,7 @@ class Element(NamedTuple):
 
 
 def elements(message: str, tag: str) -> list[Element]:
-    """The elements of that name, in order; of nested ones the outer."""
+    """Return the elements of that name in order, only the outermost of nested ones."""
     pattern = rf"<{tag}((?:\s{_INSIDE_TAG})?)>(.*?)</{tag}>"
     return [
         Element({one[1]: unescape(one[2] or one[3] or "") for one in _ATTRIBUTE.finditer(found[1])}, found[2])
@@ -72,28 +72,28 @@ def elements(message: str, tag: str) -> list[Element]:
 
 
 def has_element(message: str, tag: str) -> bool:
-    """Whether the message holds an element of that name, closed or not."""
+    """Return whether the message contains an element of that name, closed or not."""
     return re.search(rf"<{tag}(\s{_INSIDE_TAG})?>", message) is not None
 
 
 def element_text(message: str, tag: str) -> str | None:
-    """Unescaped text of the first element of that name, None when there is none."""
+    """Return the unescaped text of the first element of that name, or None."""
     return next((found.text for found in elements(message, tag)), None)
 
 
 def element_attribute(message: str, tag: str, name: str) -> str:
-    """An attribute of the first element of that name; empty when it is not there."""
+    """Return an attribute of the first element of that name, or ""."""
     return next((found.attributes.get(name, "") for found in elements(message, tag)), "")
 
 
 def read_turns(message: str) -> list[tuple[str, str]]:
-    """The role and the text of the turns inside <conversation>, oldest first."""
+    """Return role and text of the turns in <conversation>, oldest first."""
     turns = elements(_inside(message, "conversation"), "turn")
     return [(turn.attributes.get("role", "user"), turn.text) for turn in turns]
 
 
 def read_passages(message: str) -> list[NumberedPassage]:
-    """The passages inside <passages>, in the order given; those without a number are left out."""
+    """Return the passages in <passages> in order, except those without a number."""
     return [
         NumberedPassage(int(number), one.text, named.get("document", ""), named.get("heading", ""))
         for one in elements(_inside(message, "passages"), "passage")
@@ -102,7 +102,7 @@ def read_passages(message: str) -> list[NumberedPassage]:
 
 
 def read_documents(message: str) -> list[Document]:
-    """The documents inside <documents>, in the order given; those without a doc_id are left out."""
+    """Return the documents in <documents> in order, except those without a doc_id."""
     return [
         Document(doc_id, one.attributes, _blocks(one.inside), element_text(one.inside, "summary") or "")
         for one in elements(_inside(message, "documents"), "document")
@@ -111,20 +111,20 @@ def read_documents(message: str) -> list[Document]:
 
 
 def read_targets(message: str) -> list[Document]:
-    """The documents that <targets> lists, one a line as `doc_id: file name`; none of them has blocks."""
+    """Return the documents listed in <targets>, one per line as `doc_id: file name`, without blocks."""
     lines = (element_text(message, "targets") or "").splitlines()
     named = (line.partition(":") for line in lines if line.strip())
     return [Document(doc_id.strip(), {"filename": filename.strip()}) for doc_id, _, filename in named]
 
 
 def read_proofs(message: str) -> list[Document]:
-    """What proves the notes of sub-agents inside <findings>: a document for each proof."""
+    """Return a document for each proof in the sub-agents' <findings>."""
     proofs = ((proof.attributes.get("doc_id", ""), proof.text) for proof in elements(message, "proof"))
     return [Document(doc_id, blocks=(Block(quote),)) for doc_id, quote in proofs if doc_id and quote]
 
 
 def read_web_results(message: str) -> list[Document]:
-    """The pages inside <web_results>: of each <result> its url, title and text."""
+    """Return the pages in <web_results> with url, title and text."""
     return [
         Document(url, {"title": one.attributes.get("title", "")}, (Block(one.text),))
         for one in elements(_inside(message, "web_results"), "result")
@@ -133,7 +133,7 @@ def read_web_results(message: str) -> list[Document]:
 
 
 def merged(documents: Iterable[Document]) -> list[Document]:
-    """Each document once, with all its blocks; repeated blocks only once."""
+    """Merge repeated documents and drop repeated blocks."""
     known: dict[str, Document] = {}
     for document in documents:
         first = known.setdefault(document.doc_id, document)

@@ -1,6 +1,6 @@
-"""DocReaderReport, ComparatorReport, EvidenceReport, WebReport: reports of sub-agents, within their limit.
+"""DocReaderReport, ComparatorReport, EvidenceReport, WebReport: size-limited reports of sub-agents.
 
-Each statement is a passage and its own proof. What nothing was read of is said to be open.
+Each statement is a passage that proves itself. Targets without passages are reported as open.
 """
 
 import json
@@ -28,7 +28,7 @@ Values = dict[str, JsonValue]
 
 
 def _write_doc_report(assignment: Assignment, embedder: EmbeddingService) -> Values:
-    """Two sentences of each part; claims are the passages nearest to the task, some of each document."""
+    """Write two sentences per section. Claims are the closest passages, some of each document."""
     parts: dict[str, list[Passage]] = {}
     for passage in passages_of([in_page_order(document) for document in assignment.documents]):
         parts.setdefault(passage.block.heading.strip() or passage.document.title, []).append(passage)
@@ -46,7 +46,7 @@ def _write_doc_report(assignment: Assignment, embedder: EmbeddingService) -> Val
 
 
 def _write_comparison(assignment: Assignment, embedder: EmbeddingService) -> Values:
-    """A row for the best passage of each document, the second best, the third."""
+    """Write a row for the best passage of each document, then for the second and third best."""
     similarities: list[JsonValue] = []
     differences: list[JsonValue] = []
     for row in zip_longest(*rank_each(Material(assignment.question, assignment.documents, embedder))):
@@ -74,7 +74,7 @@ def _write_evidence(assignment: Assignment, embedder: EmbeddingService) -> Value
 
 
 def _write_web_report(assignment: Assignment, embedder: EmbeddingService) -> Values:
-    """The nearest sentences, each with its page."""
+    """Write the closest sentences, each with its page."""
     backed = _backed(assignment.question, assignment.pages, embedder)
     claims: list[JsonValue] = [
         {
@@ -91,7 +91,7 @@ def _write_web_report(assignment: Assignment, embedder: EmbeddingService) -> Val
 
 
 def _backed(question: str, documents: list[Document], embedder: EmbeddingService) -> list[Passage]:
-    """The passages nearest to the question; none where they do not hold an answer."""
+    """Return the passages closest to the question, or none if they don't contain an answer."""
     passages = passages_of(documents)
     ranked = rank_passages(question, passages, embedder)
     if not is_supported(question, ranked, passages):
@@ -113,7 +113,9 @@ def _side(doc_id: str, passage: Passage | None) -> JsonValue:
 def _handler(
     write: Callable[[Assignment, EmbeddingService], Values],
 ) -> Callable[[ChatRequest, EmbeddingService], Values]:
-    """The report without last items of its longest lists until it keeps to its limit: cut JSON is none."""
+    """Return a handler that drops items from the longest lists until the report fits its limit, as cut JSON
+    is invalid.
+    """
 
     def report(request: ChatRequest, embedder: EmbeddingService) -> Values:
         values = write(read_assignment(request.messages), embedder)

@@ -1,7 +1,7 @@
-"""Decides what to say to a chat request. Runs in a worker thread; no HTTP, no waiting.
+"""Dispatch of chat requests. Runs in a worker thread, without HTTP and waiting.
 
-A real model gets the very same messages: tasks are recognised by the schema's name and by the XML in the
-user message, never by a side channel.
+Tasks are recognised by the schema's name and the XML in the user message, never by a side channel, so a real
+model gets the same messages.
 """
 
 import base64
@@ -38,11 +38,12 @@ INTRODUCTION = (
 def write_reply(
     request: ChatRequest, embedder: EmbeddingService, tool_loop: int = 0, *, delegates: bool = False
 ) -> Reply:
-    """The reply to a request, not yet cut to its token limit unless it is made of whole statements.
+    """Return the reply to a request. It isn't cut to its token limit yet, unless it consists of whole
+    statements.
 
     Args:
-        tool_loop: 1 calls a tool wherever it may, 2 everywhere.
-        delegates: follows advice to hand a question over to a sub-agent.
+        tool_loop: 1 calls a tool wherever allowed, 2 everywhere.
+        delegates: follows advice to delegate a question.
     """
     if tool_loop > 1:
         return calling(call_regardless(request))
@@ -67,7 +68,7 @@ def _write_text(request: ChatRequest, embedder: EmbeddingService, task: str) -> 
 
 
 def _answer(request: ChatRequest, embedder: EmbeddingService) -> str:
-    """Without last paragraphs or rows until it fits its limit: a tag cut in half would be no citation."""
+    """Drop final paragraphs or rows until the answer fits its limit; half a tag would be no citation."""
     lines = (answer_from_rows(request) or answer_turn(request, embedder)).split("\n")
     limit = request.output_limit
     while limit and len(lines) > 1 and embedder.count_tokens("\n".join(lines)) > limit:
@@ -83,7 +84,7 @@ _FIGURE_LINE = re.compile(
 
 
 def describe_images(message: Message) -> str:
-    """One caption for the pictures of a message: the figure's own line or some sentences, and sizes."""
+    """Return one caption for a message's pictures: the figure's own line or some sentences, and sizes."""
     context = element_text(message.text, "surrounding_text") or re.sub(r"</?[a-z_]+[^>]*>", " ", message.text)
     line = _FIGURE_LINE.search(context)
     sentences = [line[1]] if line else split_sentences(context)
@@ -93,7 +94,7 @@ def describe_images(message: Message) -> str:
 
 
 def _size(url: str) -> str:
-    """Addresses of the web are never fetched: this server opens no connections."""
+    """Return the size of an inline picture. Web addresses are never fetched."""
     try:
         with Image.open(io.BytesIO(base64.b64decode(url.partition(";base64,")[2], validate=True))) as image:
             width, height = image.size

@@ -1,4 +1,4 @@
-"""The model server behind its routes: embeds, writes replies in threads, counts, applies knobs."""
+"""The model server behind its routes: embeddings, replies written in threads, counters and knobs."""
 
 import asyncio
 import time
@@ -27,14 +27,14 @@ from local.model_server.protocol.requests import ApiError, ChatRequest, Embeddin
 from local.model_server.respond import CHAT_MODEL, write_reply
 from local.model_server.tasks import task_of
 
-LATEST_CALLS = 200  # more than any one question makes
+LATEST_CALLS = 200  # more than a single question makes
 
 
 @dataclass
 class Call:
-    """One chat request with the tokens that a provider would bill: of what was delivered, to its last piece.
+    """A chat request with the tokens that a provider would bill, up to the last delivered piece.
 
-    A request that was answered with an error costs nothing.
+    A request that fails costs nothing.
     """
 
     task: str
@@ -55,14 +55,14 @@ class Stats:
     _calls: deque[Call] = field(default_factory=lambda: deque(maxlen=LATEST_CALLS))
 
     def count_request(self, kind: str, model: str, *, is_struck: bool) -> int:
-        """Note a request; return its number, from 1, among those with this full model name that it is for."""
+        """Count a request and return its number, from 1, among those with the same full model name."""
         self._requests[kind] += 1
         self._models[model] += 1
         self._struck[model] += is_struck
         return self._struck[model]
 
     def begin_call(self, task: str, prompt_tokens: int) -> Call:
-        """Note a chat request whose reply is on its way; what of it arrives is added as it does."""
+        """Record a chat request; its tokens are added as they are delivered."""
         call = Call(task, prompt_tokens)
         self._call_count += 1
         self._calls.append(call)
@@ -81,13 +81,13 @@ class Stats:
 
 
 CHAT_WORKERS = 2
-EMBEDDING_WORKERS = 2  # of their own: embedding requests that wait take no worker from chat
-MOST_URGENT_TEXTS = 8  # of one request: a question's searches, or a small file; more are bulk
-PICTURE_TOKENS = 85  # what OpenAI counts for a picture in low detail
+EMBEDDING_WORKERS = 2  # separate workers, so that waiting embedding requests don't block chat
+MOST_URGENT_TEXTS = 8  # per request: a question's searches or a small file; larger requests are bulk
+PICTURE_TOKENS = 85  # OpenAI's count for a picture in low detail
 
 
 class ModelServer:
-    """The state of one server process. Methods belong to the event loop unless they say otherwise."""
+    """The state of one server process. Methods run on the event loop unless they say otherwise."""
 
     def __init__(self, embedder: EmbeddingService) -> None:
         self.embedder = embedder
@@ -102,10 +102,10 @@ class ModelServer:
         self.embedder.close()
 
     def knobs_of(self, model: str, *served: str) -> Knobs:
-        """The knobs in the name of a model, which must be one of those served.
+        """Parse the knobs in the name of a served model.
 
         Raises:
-            ApiError: 404 for another model, 400 for bad knobs.
+            ApiError: 404 for another model, 400 for invalid knobs.
         """
         base, _, suffix = model.partition("@")
         if base not in served:
@@ -157,7 +157,7 @@ class ModelServer:
         return JSONResponse(embedding_list(vectors, request.encoding_format, request.model, tokens))
 
     def _admit(self, kind: str, model: str, served: str, task: str) -> Knobs:
-        """Count a request; return the knobs that are for it, or fail it if they say so."""
+        """Count a request and return the knobs that apply, or fail it if they demand it."""
         named = self.knobs_of(model, served)
         is_struck = named.are_for(task)
         number = self.stats.count_request(kind, model, is_struck=is_struck)
@@ -170,12 +170,12 @@ class ModelServer:
         return knobs
 
     def reply_to(self, request: ChatRequest, knobs: Knobs) -> Reply:
-        """Runs in a worker thread: the reply with content knobs applied, not yet within its limit."""
+        """Return the reply with content knobs applied but not its limit. Runs in a worker thread."""
         written = write_reply(request, self.embedder, knobs.toolloop, delegates=knobs.delegate)
         return apply_content_knobs(written, knobs)
 
     def _write(self, request: ChatRequest, knobs: Knobs) -> tuple[Reply, Usage]:
-        """Runs in a worker thread: the reply within its token limits, and its tokens."""
+        """Return the reply within its token limits, and its usage. Runs in a worker thread."""
         hidden = hidden_tokens(knobs, request)
         reply = self._cut(self.reply_to(request, knobs), request, knobs, hidden)
         pictures = sum(len(message.image_urls) for message in request.messages)
@@ -184,7 +184,7 @@ class ModelServer:
         return reply, Usage(prompt_tokens, completion_tokens, hidden)
 
     def _cut(self, reply: Reply, request: ChatRequest, knobs: Knobs, hidden: int) -> Reply:
-        """The reply within its limit, of which hidden tokens take their part; or as far beyond as asked."""
+        """Cut the reply to its limit, which hidden tokens share, or let it exceed the limit as requested."""
         if knobs.overtalk:
             return talk_over(reply, (request.output_limit or 0) + knobs.overtalk, self.embedder.count_tokens)
         limits = [limit for limit in (knobs.cut, request.output_limit) if limit is not None]
@@ -200,7 +200,7 @@ class ModelServer:
 
 
 async def _counted(delivery: Delivery, call: Call) -> AsyncIterator[bytes]:
-    """The stream; `call` has the tokens of the pieces that were sent."""
+    """Yield the stream and add the tokens of sent pieces to `call`."""
     pieces = max(len(delivery.deltas), 1)
     sent = 0
     async for event in stream(delivery):

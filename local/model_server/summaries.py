@@ -1,7 +1,6 @@
 """ConversationSummary, WindowSummary, FindingChoice, MergedSummary: sentences, and numbers with units.
 
-Extractive: every finding is a sentence of its block and its own proof; a narrative is some findings, one
-after the other.
+Every finding is a sentence of its block and proves itself; a narrative is a sequence of findings.
 """
 
 import re
@@ -24,10 +23,10 @@ from local.model_server.protocol.requests import ChatRequest
 from local.model_server.text.passages import passages_of, split_sentences, spread
 from local.model_server.text.words import stems_of, topic_stems
 
-MAX_WORDS = 200  # of a conversation's summary, as the prompt asks
+MAX_WORDS = 200  # per conversation summary, as in the prompt
 MAX_SENTENCE_WORDS = 40
 MAX_FINDINGS = 6
-MAX_METRICS = 10  # as the prompt allows
+MAX_METRICS = 10  # as in the prompt
 MAX_TAGS = 4
 MAX_STATEMENTS = 8
 MAX_NAME_WORDS = 8
@@ -39,7 +38,7 @@ Item = TypeVar("Item")
 
 
 def summarise_conversation(request: ChatRequest, _: EmbeddingService) -> dict[str, JsonValue]:
-    """{"summary": text of at most 200 words}: what was asked and answered, the oldest left out first."""
+    """Return {"summary": …}, at most 200 words of questions and answers, dropping the oldest first."""
     message = request.last_user_message.text
     said = split_sentences(element_text(message, "previous_summary") or "")
     for role, text in read_turns(message):
@@ -52,7 +51,7 @@ def summarise_conversation(request: ChatRequest, _: EmbeddingService) -> dict[st
 
 
 def summarise_window(request: ChatRequest, _: EmbeddingService) -> dict[str, JsonValue]:
-    """{"findings": [{"text", "quote"}], "metrics": [{"name", "value", "unit", "quote"}], "tags": […]}."""
+    """Return {"findings": [{"text", "quote"}], "metrics": [{"name", "value", "unit", "quote"}], "tags"}."""
     message = request.last_user_message.text
     passages = passages_of(read_documents(message))
     prose = {one.quote: one for one in passages if one.is_prose}
@@ -65,14 +64,14 @@ def summarise_window(request: ChatRequest, _: EmbeddingService) -> dict[str, Jso
 
 
 def choose_findings(request: ChatRequest, _: EmbeddingService) -> dict[str, JsonValue]:
-    """{"numbers": […]}: as many as <most> allows."""
+    """Return {"numbers": […]}, as many as <most> allows."""
     message = request.last_user_message.text
     most = int(element_text(message, "most") or MAX_STATEMENTS)
     return {"numbers": list[JsonValue](_numbers(read_passages(message), most, message))}
 
 
 def merge_findings(request: ChatRequest, _: EmbeddingService) -> dict[str, JsonValue]:
-    """{"statements": [{"text", "findings"}], "key_findings": […], "tags": […]}; of each document some."""
+    """Return {"statements": [{"text", "findings"}], "key_findings", "tags"} covering each document."""
     message = request.last_user_message.text
     passages = read_passages(message)
     parts = [[*part] for _, part in groupby(passages, key=lambda one: one.document)]
@@ -93,7 +92,7 @@ def _numbers(passages: Sequence[NumberedPassage], count: int, message: str) -> l
 
 
 def _on_focus(items: Mapping[str, Item], count: int, message: str) -> list[Item]:
-    """Those whose text shares most with the focus, then some from all over."""
+    """Return the items that share most words with the focus, then some spread over the rest."""
     focus = {*topic_stems(element_text(message, "focus") or "")}
     shared = {text: len(focus & set(stems_of(text))) for text in items}
     near = sorted((text for text in items if shared[text]), key=lambda text: -shared[text])
@@ -102,7 +101,7 @@ def _on_focus(items: Mapping[str, Item], count: int, message: str) -> list[Item]
 
 
 def _metrics(quote: str) -> Iterator[JsonValue]:
-    """Each number with a unit in a passage; its name are the words before it."""
+    """Yield each number with a unit, named by the preceding words."""
     for measure in _MEASURE.finditer(quote):
         words = re.split(r"[.;:!?](?:\s|$)|,\s", quote[: measure.start()])[-1].replace("|", " ").split()
         if name := " ".join(words[-MAX_NAME_WORDS:]).strip(" ,(-"):

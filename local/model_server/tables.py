@@ -1,7 +1,7 @@
-"""SQL by one plain rule, so that answers from tables can be tried: sums, averages and rankings.
+"""SQL by a single rule, for trying answers from tables: sums, averages and rankings.
 
-The column calculated with is the number whose name a question says, the column to group by the text whose
-name it says; a comparison puts the same column of two tables side by side. Anything else is not calculated.
+The value column is the numeric column named in the question, the grouping column the text column named there.
+A comparison puts the same column of two tables side by side. Nothing else is calculated.
 """
 
 import json
@@ -24,12 +24,12 @@ _NUMBERS = {"three": 3, "drei": 3, "five": 5, "fünf": 5}
 
 
 def takes_calculating(question: str) -> bool:
-    """Whether a question plainly asks for something to be calculated."""
+    """Return whether a question plainly asks for a calculation."""
     return any(re.search(pattern, question, re.IGNORECASE) for _, pattern in _ASKS)
 
 
 def query_tables(request: ChatRequest) -> ToolCall | None:
-    """The query over the tables that the question came with; None where the rule has none, or it was made."""
+    """Return a query over the tables in the prompt, or None if the rule has none or it was already run."""
     text = "\n".join(request.texts_of("user"))
     tables = [json.loads(unescape(found)) for found in re.findall(r"<table>(.*?)</table>", text)]
     question = element_text(text, "question") or ""
@@ -46,7 +46,7 @@ def query_tables(request: ChatRequest) -> ToolCall | None:
 
 
 def answer_from_rows(request: ChatRequest) -> str | None:
-    """The rows of the last result as a table, cited; None where there is no such result."""
+    """Return the last result's rows as a cited table, or None without a result."""
     told = request.texts_of("tool")
     if not told or not told[-1].startswith('{"success": true, "result_id"'):
         return None
@@ -60,7 +60,7 @@ def answer_from_rows(request: ChatRequest) -> str | None:
 
 
 def _shown(cell: str | float | None, *, is_german: bool) -> str:
-    """A cell as German or English writes it, from 10,000 on with separators."""
+    """Format a cell in German or English notation, with separators from 10,000 on."""
     if not isinstance(cell, int | float):
         return "" if cell is None else cell
     text = f"{cell:,.15g}" if abs(cell) >= 10_000 else f"{cell:.15g}"

@@ -1,4 +1,4 @@
-"""What a request asks for, by name, and who fills its schema; an unknown one is filled blindly."""
+"""Recognition of a request's task, and the handler for each schema. Unknown schemas are filled blindly."""
 
 import json
 import logging
@@ -27,12 +27,12 @@ _log = logging.getLogger(__name__)
 HANDLERS: dict[str, Callable[[ChatRequest, EmbeddingService], dict[str, JsonValue]]] = {
     "QuestionPlan": plan_question,
     "DocumentMetadata": extract_metadata,
-    "RepairedQuotations": lambda *_: {"quotations": []},  # what it quotes stands there
+    "RepairedQuotations": lambda *_: {"quotations": []},  # its quotations are always verbatim
     "ConversationSummary": summarise_conversation,
     "PassageScores": score_passages,
     "PassageGrades": grade_passages,
     "QueryRewrite": rewrite_query,
-    # SQL by rules would be wrong more often than right.
+    # SQL by rules would mostly be wrong.
     "SqlDraft": lambda *_: {"sql": "", "assumptions": [], "unanswerable": "the local model writes no SQL."},
     "WindowSummary": summarise_window,
     "FindingChoice": choose_findings,
@@ -49,7 +49,7 @@ TASK_GROUPS: dict[str, tuple[str, ...]] = {
 
 
 def task_of(request: ChatRequest) -> str:
-    """The name of a chat request's task: its schema's, or by what it holds."""
+    """Return the name of a chat request's task, from its schema or its content."""
     shape = request.response_format
     if shape and shape.json_schema:
         return shape.json_schema.name
@@ -65,7 +65,7 @@ def task_of(request: ChatRequest) -> str:
 
 
 def fill_schema(schema: JsonSchema, request: ChatRequest, embedder: EmbeddingService) -> str:
-    """JSON text that fits the schema, in the order of its fields: they stream in that order."""
+    """Return JSON that fits the schema, with fields in the schema's order, in which they stream."""
     values = fill(schema.schema_)
     known = HANDLERS[schema.name](request, embedder) if schema.name in HANDLERS else {}
     fields = values if isinstance(values, dict) else {}

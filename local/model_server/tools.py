@@ -1,7 +1,7 @@
-"""Turns with tools: search what was not read, then answer from the results, or READY for a report.
+"""Turns with tools: search for unread documents, then answer from the results, or READY for a report.
 
-A sub-agent's task stands in the last message of the user that has a <task>; passages stand in that message,
-in later ones, and in the results of tools. A call that was made is not made again, whatever it brought.
+A sub-agent's task is in the last user message with a <task>; passages are in that message, later ones, and
+tool results. No call is repeated.
 """
 
 import json
@@ -30,7 +30,7 @@ from local.model_server.text.ranking import subject_of
 RETRIEVE = "rag_semantic_search"
 WEB = "web_search"
 MAX_QUERY_CHARS = 200
-READY = "READY"  # the word that the prompts ask for when nothing more is needed
+READY = "READY"  # requested by the prompts when nothing more is needed
 _TEXT_FIELDS = ("content", "image_caption", "summary_standard", "summary_brief", "text", "snippet")
 _QUESTION_FIELDS = ("query", "question", "text")
 _PROFILES = ("evidence_builder", "doc_reader", "comparator", "web_verifier")
@@ -39,7 +39,7 @@ _ANY_TOOL = FunctionSpec(name="search", parameters={"properties": {"query": {}}}
 
 @dataclass(frozen=True)
 class Assignment:
-    """What a report is written from: the task, all documents that are named, read or not, and web pages."""
+    """The input of a report: the task, all named documents whether read or not, and web pages."""
 
     question: str
     documents: list[Document]
@@ -47,18 +47,19 @@ class Assignment:
 
 
 def choose_tool_call(request: ChatRequest, is_tool_loop: bool) -> ToolCall | None:
-    """The call to make now; None to answer instead.
+    """Return the next tool call, or None to answer instead.
 
-    A search is called once per question; a loop never stops calling while it may.
+    A search is called once per question; a loop never stops while it may call.
     """
     may_search = "search" in _search_of(request).name and not _results_since_question(request)
     return call_regardless(request) if request.offered and (is_tool_loop or may_search) else None
 
 
 def call_regardless(request: ChatRequest) -> ToolCall:
-    """A call though none may be wanted or offered: required parameters by the schema, and the question.
+    """Return a call even if none is wanted or offered, with the schema's required parameters and the
+    question.
 
-    Every one is different, so that a check for repeated calls alone cannot end a loop.
+    Every call differs, so that detecting repeated calls isn't enough to end a loop.
     """
     rounds = len(_results_since_question(request))
     question = f"{_question(request)} ({rounds + 1})" if rounds else _question(request)
@@ -75,7 +76,7 @@ def call_regardless(request: ChatRequest) -> ToolCall:
 
 
 def delegated(request: ChatRequest) -> ToolCall | None:
-    """A sub-agent for the whole question, where that is advised and none was asked yet."""
+    """Return a delegation of the whole question if it is advised and none was made yet."""
     advice = element_text("".join(request.texts_of("user")), "advice") or ""
     if "delegate" not in request.offered or not advice or _results_since_question(request):
         return None
@@ -84,13 +85,13 @@ def delegated(request: ChatRequest) -> ToolCall | None:
 
 
 def answer_from_results(request: ChatRequest, embedder: EmbeddingService) -> str | None:
-    """An answer out of the tools' results, None when they hold no text that can be quoted."""
+    """Answer from tool results. Return None if they contain no quotable text."""
     documents = _read_results(_results_since_question(request))
     return quote_answer(Material(_question(request), documents, embedder)) if documents else None
 
 
 def read_assignment(messages: Sequence[Message]) -> Assignment:
-    """The task of a conversation, or of a single message; an empty one where there is none."""
+    """Return the task of a conversation or a single message, or an empty one."""
     users = [place for place, message in enumerate(messages) if message.role == "user"]
     tasks = [place for place in users if has_element(messages[place].text, "task")]
     since = messages[(tasks or users or [0])[-1] :]
@@ -108,7 +109,7 @@ def read_assignment(messages: Sequence[Message]) -> Assignment:
 
 
 def take_turn(request: ChatRequest) -> Reply:
-    """A search for the documents that were not read, or of the web; else READY."""
+    """Search for unread documents or the web; otherwise reply READY."""
     assignment = read_assignment(request.messages)
     subject = subject_of(assignment.question, assignment.documents)[:MAX_QUERY_CHARS]
     unread: list[JsonValue] = [one.doc_id for one in assignment.documents if not one.blocks]
@@ -126,7 +127,7 @@ def take_turn(request: ChatRequest) -> Reply:
 
 
 def _search_of(request: ChatRequest) -> FunctionSpec:
-    """The first function that searches, by its name; else the first."""
+    """Return the first function whose name mentions searching, or the first function."""
     functions = [tool.function for tool in request.tools] or [_ANY_TOOL]
     return next((one for one in functions if "search" in one.name), functions[0])
 
@@ -137,7 +138,9 @@ def _question(request: ChatRequest) -> str:
 
 
 def _question_place(request: ChatRequest) -> int:
-    """Of the last question. A message right behind a result says how to continue, and asks nothing new."""
+    """Return the index of the last question. A message right after a result is an instruction, not a
+    question.
+    """
     roles = [message.role for message in request.messages]
     return max(
         (at for at, role in enumerate(roles) if role == "user" and (at == 0 or roles[at - 1] != "tool")),
@@ -151,7 +154,7 @@ def _results_since_question(request: ChatRequest) -> list[str]:
 
 
 def _read_results(results: Iterable[str]) -> list[Document]:
-    """The passages and pages in the JSON results of tools, a document for each; a page's id is its URL."""
+    """Return passages and pages in the tools' JSON results, one document each. A page's id is its URL."""
     read = []
     for result in results:
         content = _value(result)
