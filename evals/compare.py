@@ -1,6 +1,6 @@
-"""`python -m evals.compare old.json new.json`: two evaluations side by side, measure by measure.
+"""`python -m evals.compare old.json new.json`: compare two reports of `make eval`, measure by measure.
 
-Reads the reports of `make eval`; exit code 2 when one is none.
+Exit code 2 if a file is not a report.
 """
 
 import argparse
@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-_SAME = 0.00005  # reports keep four places
+_SAME = 0.00005  # reports have four decimal places
 
 Sets = Mapping[str, Mapping[str, float]]
 
 
 def main() -> int:
-    """Command line. Returns the exit code."""
+    """Run the command and return its exit code."""
     parser = argparse.ArgumentParser(prog="python -m evals.compare", description=__doc__)
     parser.add_argument("old", type=Path, help="report of the earlier revision")
     parser.add_argument("new", type=Path, help="report of the later one")
@@ -30,10 +30,10 @@ def main() -> int:
 
 
 def read_report(path: Path) -> dict[str, Any]:
-    """A report's JSON.
+    """Return a report's JSON.
 
     Raises:
-        ValueError: it is no report.
+        ValueError: it isn't a report.
     """
     try:
         report = json.loads(path.read_text(encoding="utf-8"))
@@ -45,7 +45,9 @@ def read_report(path: Path) -> dict[str, Any]:
 
 
 def compare(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
-    """Markdown: for each set of both a table with old, new and difference; then what only one of them has."""
+    """Return Markdown: for each common set a table of old, new and difference; then sets found in only one
+    report.
+    """
     old_sets, new_sets = old["sets"], new["sets"]
     parts = [
         f"# Differences\n\nOld: {old.get('commit')}, {old.get('model')}\n\n"

@@ -1,4 +1,4 @@
-"""Who may read which sample. The users are invented; their principals are what a token of theirs carries."""
+"""Access lists of the samples. The users are invented; their principals are the claims of their tokens."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ EVERYBODY_HERE = f"org:{ORGANISATION}"
 
 @dataclass(frozen=True)
 class SampleUser:
-    """A person with the claims of a development token."""
+    """A user with the claims of a development token."""
 
     user_id: str
     name: str
@@ -18,7 +18,7 @@ class SampleUser:
 
     @property
     def principals(self) -> frozenset[str]:
-        """Everything that an access control list may name this person by."""
+        """All names by which an access list may refer to this user."""
         return frozenset({self.user_id, self.department, *self.groups, f"org:{self.org_id}", "*"})
 
 
@@ -41,5 +41,5 @@ ACCESS: dict[str, tuple[str, ...]] = {
 
 
 def readable_by(user: SampleUser) -> frozenset[str]:
-    """File names of the samples that this user may read."""
+    """Return the file names of the samples that this user may read."""
     return frozenset(name for name, principals in ACCESS.items() if user.principals & set(principals))

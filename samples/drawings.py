@@ -1,4 +1,4 @@
-"""Vector drawings of the samples: lines and shapes on the page, with no embedded picture to be found by."""
+"""Vector drawings of the samples: lines and shapes, without an embedded picture."""
 
 from fpdf import FPDF
 
@@ -8,7 +8,7 @@ RED = (180, 40, 40)
 
 
 def hydraulic_circuit(pdf: FPDF, left: float, top: float) -> None:
-    """Tank, pump, check valve, relief valve and consumer, joined by lines."""
+    """Draw tank, pump, check valve, relief valve and consumer, connected by lines."""
     _style(pdf)
     boxes = {"Tank T1": 0, "Pump P1": 36, "Check valve V2": 72, "Consumer C1": 112}
     for name, offset in boxes.items():
@@ -36,7 +36,7 @@ def hydraulic_circuit(pdf: FPDF, left: float, top: float) -> None:
 
 
 def performance_curve(pdf: FPDF, left: float, top: float) -> None:
-    """Head over flow for two impellers, with axes, grid and legend."""
+    """Draw head over flow for two impellers, with axes, grid and legend."""
     _style(pdf)
     origin_x, origin_y, width, height = left + 14, top + 62, 110, 56
     pdf.set_draw_color(205)
@@ -61,7 +61,7 @@ def performance_curve(pdf: FPDF, left: float, top: float) -> None:
 
 
 def foundation_plan(pdf: FPDF, left: float, top: float) -> None:
-    """Base frame seen from above, with anchor bolts and dimensions."""
+    """Draw the base frame from above, with anchor bolts and dimensions."""
     _style(pdf)
     pdf.rect(left + 10, top + 10, 120, 46)
     pdf.rect(left + 18, top + 16, 104, 34)
@@ -78,7 +78,7 @@ def foundation_plan(pdf: FPDF, left: float, top: float) -> None:
 
 
 def bar_chart(pdf: FPDF, left: float, top: float, bars: tuple[tuple[str, float], ...]) -> None:
-    """Labelled bars, scaled to the largest value."""
+    """Draw labelled bars, scaled to the largest value."""
     _style(pdf)
     origin_y, height = top + 52, 44
     largest = max(value for _, value in bars)

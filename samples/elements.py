@@ -1,4 +1,4 @@
-"""What a sample document is made of: plain values, in reading order; pdf_writer puts them on pages."""
+"""Elements of a sample document in reading order; pdf_writer lays them out."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -61,12 +61,12 @@ Element = Heading | Paragraph | Bullets | Table | Picture | Drawing
 
 @dataclass(frozen=True)
 class Document:
-    """One PDF.
+    """A PDF document.
 
     Attributes:
         details: lines of the title page, such as author, date and number.
         language: ISO 639-1, written into the file.
-        title_page: whether title and details stand on a page of their own.
+        title_page: whether title and details are on a page of their own.
     """
 
     title: str

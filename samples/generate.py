@@ -1,4 +1,4 @@
-"""Writes the sample documents: `python -m samples.generate FOLDER`. The same bytes on every run."""
+"""`python -m samples.generate FOLDER`: write the sample documents, with identical bytes on every run."""
 
 import argparse
 from pathlib import Path
@@ -24,7 +24,7 @@ PDF_DOCUMENTS = {
 
 
 def generate(folder: Path) -> list[Path]:
-    """Write every sample into `folder`, which is made if missing. Returns the files, by name."""
+    """Write every sample into `folder` and return the files, sorted by name."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, document in PDF_DOCUMENTS.items():
         (folder / name).write_bytes(write_pdf(document))
@@ -35,7 +35,7 @@ def generate(folder: Path) -> list[Path]:
 
 
 def main() -> None:
-    """Command line."""
+    """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     for path in generate(parser.parse_args().folder):

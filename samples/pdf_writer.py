@@ -1,4 +1,4 @@
-"""Writes a sample as PDF: bookmarks, running header, page numbers. Equal input gives equal bytes."""
+"""Writer of samples as PDF with bookmarks, running header and page numbers. Equal input gives equal bytes."""
 
 from datetime import UTC, datetime
 from functools import singledispatchmethod
@@ -16,7 +16,7 @@ RULE_GREY = 150
 
 
 class SamplePdf(FPDF):
-    """A4 pages with the document's title on top and the page number below."""
+    """A4 pages with the document's title at the top and the page number at the bottom."""
 
     def __init__(self, document: Document) -> None:
         super().__init__(format="A4")
@@ -27,11 +27,11 @@ class SamplePdf(FPDF):
         self.set_author(document.author)
         self.set_lang(document.language)
         self.set_producer("Groundwork samples")
-        # The file's id and dates come from this: with the clock in it no two runs would agree.
+        # The file's id and dates derive from this constant, so that runs are identical.
         self.set_creation_date(datetime.fromisoformat(document.date).replace(tzinfo=UTC))
 
     def header(self) -> None:
-        """The running title, on every page but the title page."""
+        """Print the running title, except on the title page."""
         if self.page_no() == 1 and self._document.title_page:
             return
         self.set_font(FONT, "", 8)
@@ -41,7 +41,7 @@ class SamplePdf(FPDF):
         self.ln(4)
 
     def footer(self) -> None:
-        """The page number."""
+        """Print the page number."""
         self.set_y(-16)
         self.set_font(FONT, "", 8)
         self.set_text_color(110)
@@ -50,7 +50,7 @@ class SamplePdf(FPDF):
 
 
 class DocumentWriter:
-    """Puts the elements of one document on pages, in order."""
+    """A layout of one document's elements on pages."""
 
     def __init__(self, document: Document) -> None:
         self._document = document
@@ -59,7 +59,7 @@ class DocumentWriter:
         self._tables = 0
 
     def write(self) -> bytes:
-        """The whole file."""
+        """Return the file."""
         self._write_title()
         for element in self._document.elements:
             self._put(element)
@@ -162,5 +162,5 @@ class DocumentWriter:
 
 
 def write_pdf(document: Document) -> bytes:
-    """The document as the bytes of a PDF file."""
+    """Return the document as a PDF file."""
     return DocumentWriter(document).write()

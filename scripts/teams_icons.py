@@ -1,6 +1,6 @@
-"""The two icons of the Teams app: a page with three lines, one of them marked, as Pillow draws it.
+"""The two icons of the Teams app, drawn with Pillow: a page with three lines, one of them marked.
 
-Sizes and colours are Microsoft's rules: learn.microsoft.com, "Design your Teams app icon".
+Sizes and colours follow Microsoft's rules: learn.microsoft.com, "Design your Teams app icon".
 """
 
 import io
@@ -10,11 +10,11 @@ from PIL import Image, ImageDraw
 COLOR_SIZE, OUTLINE_SIZE = 192, 32  # pixels, each square
 _BLUE, _WHITE, _MARK = (30, 92, 140, 255), (255, 255, 255, 255), (244, 180, 60, 255)
 _CLEAR = (0, 0, 0, 0)
-_SHARPER = 4  # drawn so many times larger and made smaller: Pillow draws no soft edges itself
+_SHARPER = 4  # oversampling, because Pillow doesn't antialias
 
 
 def color_icon() -> bytes:
-    """PNG, 192 x 192, no transparency: a white page on blue, its second line marked."""
+    """Return a PNG, 192 x 192, opaque: a white page on blue, its second line marked."""
     image, draw, unit = _canvas(COLOR_SIZE, _BLUE)
     draw.rounded_rectangle(_box(unit, 9, 6, 23, 26), radius=2 * unit, fill=_WHITE)
     draw.rounded_rectangle(_box(unit, 11, 14, 21, 17.5), radius=unit / 2, fill=_MARK)
@@ -24,7 +24,7 @@ def color_icon() -> bytes:
 
 
 def outline_icon() -> bytes:
-    """PNG, 32 x 32: white lines, everything else transparent."""
+    """Return a PNG, 32 x 32: white lines on a transparent background."""
     image, draw, unit = _canvas(OUTLINE_SIZE, _CLEAR)
     draw.rounded_rectangle(_box(unit, 8, 4, 24, 28), radius=2 * unit, outline=_WHITE, width=round(2 * unit))
     for top in (10, 15, 20):
@@ -35,7 +35,7 @@ def outline_icon() -> bytes:
 def _canvas(
     size: int, background: tuple[int, int, int, int]
 ) -> tuple[Image.Image, ImageDraw.ImageDraw, float]:
-    """An image, its pen, and how many of its pixels one of 32 units has."""
+    """Return an image, its pen, and the number of pixels per unit of 1/32."""
     image = Image.new("RGBA", (size * _SHARPER, size * _SHARPER), background)
     return image, ImageDraw.Draw(image), size * _SHARPER / 32
 
@@ -46,7 +46,7 @@ def _box(unit: float, left: float, top: float, right: float, bottom: float) -> t
 
 def _png(image: Image.Image, size: int) -> bytes:
     if image.mode == "RGBA":
-        # Of the outline only the covering may be blended: mixing white with clear black makes grey.
+        # Blend only the outline's alpha: mixing white with transparent black gives grey.
         alpha = image.getchannel("A").resize((size, size), Image.Resampling.LANCZOS)
         image = Image.new("RGBA", (size, size), _WHITE)
         image.putalpha(alpha)

@@ -1,9 +1,9 @@
-"""Builds the Teams app package, and lets out none that Teams would refuse.
+"""Builder of the Teams app package; refuses what Teams would refuse.
 
     make teams-package APP_ID=<bot's app id> HOST=<host of the app> OUT=build/groundwork-teams.zip
 
-The manifest is infra/teams/manifest.json with its ${…} filled in. It is checked against Microsoft's own
-schema and against what that schema cannot say; every fault is reported, and then no file is written.
+Fills in infra/teams/manifest.json and validates it against Microsoft's schema and rules that the schema can't
+express. All faults are reported, and then no file is written.
 """
 
 import argparse
@@ -27,15 +27,15 @@ _NO_GUID = "00000000-0000-0000-0000-000000000000"
 _HOST = re.compile(r"(?=.{4,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}", re.IGNORECASE)
 _VERSION = re.compile(r"\d{1,5}\.\d{1,5}\.\d{1,5}")
 _PLACES = ("developer.websiteUrl", "developer.privacyUrl", "developer.termsOfUseUrl")
-_STAMP = (2026, 1, 1, 0, 0, 0)  # of every file in the package, so that equal content is an equal package
+_STAMP = (2026, 1, 1, 0, 0, 0)  # of every file in the package, so that equal content gives equal bytes
 _ICONS = {"color": (COLOR_SIZE, "RGB"), "outline": (OUTLINE_SIZE, "RGBA")}
 
 
 def filled_manifest(values: dict[str, str]) -> dict[str, Any]:
-    """The manifest with `values` in the places of its ${…}.
+    """Replace each ${…} of the manifest by its value.
 
     Raises:
-        KeyError: a place has no value.
+        KeyError: a value is missing.
     """
     template = json.loads((PROJECT / "manifest.json").read_text(encoding="utf-8"))
     filled: dict[str, Any] = _fill(template, values)
@@ -43,7 +43,7 @@ def filled_manifest(values: dict[str, str]) -> dict[str, Any]:
 
 
 def faults_of(manifest: dict[str, Any], files: dict[str, bytes], schema: dict[str, Any]) -> list[str]:
-    """What Teams would refuse: by its schema, and what that does not say of ids, addresses and icons."""
+    """Return violations of the schema and of Teams' rules for ids, addresses and icons."""
     validator = jsonschema_rs.validator_for(schema)
     found = [
         f"{'.'.join(map(str, error.instance_path)) or 'manifest'}: {error.message}"
@@ -53,7 +53,7 @@ def faults_of(manifest: dict[str, Any], files: dict[str, bytes], schema: dict[st
 
 
 def package_of(manifest: dict[str, Any], files: dict[str, bytes]) -> bytes:
-    """The zip file: manifest.json and the icons, at its root, the same bytes for the same content."""
+    """Return the zip file with manifest.json and the icons. Equal content gives equal bytes."""
     content = {"manifest.json": json.dumps(manifest, indent=2, ensure_ascii=False).encode(), **files}
     written = io.BytesIO()
     with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as package:
@@ -63,12 +63,12 @@ def package_of(manifest: dict[str, Any], files: dict[str, bytes]) -> bytes:
 
 
 def icons() -> dict[str, bytes]:
-    """The icons under the names that the manifest gives them."""
+    """Return the icons by their names in the manifest."""
     return {"color.png": color_icon(), "outline.png": outline_icon()}
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Build, check, write. Returns the exit code: 0 written, 1 faults, 2 the tools are missing."""
+    """Build, check, write. Return the exit code: 0 written, 1 faults, 2 tools missing."""
     asked = _parser().parse_args(arguments)
     website = asked.website or f"https://{asked.host}"
     values = {

@@ -1,4 +1,4 @@
-"""Installs what the Teams channel needs of npm, by the lock in infra/teams, into .local/teams-tools; once."""
+"""Installation of the Teams channel's npm packages, locked in infra/teams, into .local/teams-tools."""
 
 import json
 import shutil
@@ -19,16 +19,16 @@ _INSTALL_TIMEOUT_S = 600.0
 
 
 class TeamsToolsError(RuntimeError):
-    """npm could not install them; the text holds the end of npm's own output."""
+    """npm failed; the message contains the end of its output."""
 
 
 def install_teams_tools(prefix: Path = PREFIX) -> Path:
-    """Make sure that the locked packages lie below `prefix`, which is returned.
+    """Install the locked packages below `prefix`, unless they are there, and return it.
 
     Parallel callers wait for the first one.
 
     Raises:
-        TeamsToolsError: there is no Node, or npm failed.
+        TeamsToolsError: Node is missing, or npm failed.
     """
     if _is_installed(prefix):
         return prefix
@@ -40,13 +40,13 @@ def install_teams_tools(prefix: Path = PREFIX) -> Path:
 
 
 def manifest_schema(prefix: Path = PREFIX) -> Path:
-    """Microsoft's own schema of the version of the manifest that we write."""
+    """Return Microsoft's schema for the manifest's version."""
     schemas = prefix / "node_modules" / "@microsoft" / "app-manifest" / "build" / "json-schemas" / "teams"
     return schemas / f"v{MANIFEST_VERSION}" / "MicrosoftTeams.schema.json"
 
 
 def _is_installed(prefix: Path) -> bool:
-    # npm writes the last file last: without it an installation was interrupted.
+    # npm writes this file last; without it, an installation was interrupted.
     finished = prefix / "node_modules" / ".package-lock.json"
     copied = prefix / "package-lock.json"
     if not (finished.is_file() and copied.is_file()):

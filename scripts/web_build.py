@@ -1,7 +1,7 @@
-"""Builds the web page into web/dist, unless it is there already: `python -m scripts.web_build`.
+"""`python -m scripts.web_build`: build the web page into web/dist, unless it is current.
 
-npm installs what web/package-lock.json pins, without install scripts; esbuild does the rest. A stamp holds
-the hash of everything that decides the result.
+npm installs what web/package-lock.json pins, without install scripts; esbuild bundles. A stamp contains a
+hash of the inputs.
 """
 
 import argparse
@@ -15,18 +15,18 @@ from filelock import FileLock
 from local.azurite.server import NodeMissingError, find_node
 
 WEB = Path(__file__).resolve().parent.parent / "web"
-_TIMEOUT_S = 600.0  # 4 s measured; a slow line takes longer
+_TIMEOUT_S = 600.0  # 4 s measured; slow connections take longer
 
 
 class WebBuildError(RuntimeError):
-    """npm or esbuild failed; the text holds the end of its output."""
+    """npm or esbuild failed; the message contains the end of its output."""
 
 
 def build(*, force: bool = False) -> None:
-    """Make web/dist current. Parallel callers wait for the first one.
+    """Bring web/dist up to date. Parallel callers wait for the first one.
 
     Raises:
-        NodeMissingError: no Node.
+        NodeMissingError: Node is missing.
         WebBuildError: npm or esbuild failed.
     """
     stamp = WEB / "dist" / ".stamp"
@@ -39,7 +39,7 @@ def build(*, force: bool = False) -> None:
 
 
 def install_packages() -> None:
-    """Make web/node_modules what the lock file says."""
+    """Bring web/node_modules in line with the lock file."""
     stamp = WEB / "node_modules" / ".stamp"
     wanted = _hash_of([WEB / "package-lock.json"])
     if not stamp.is_file() or stamp.read_text() != wanted:
@@ -66,7 +66,7 @@ def _call(*command: str) -> None:
 
 
 def main() -> int:
-    """Returns the exit code: 1 = there is no page, and the rest works without it."""
+    """Build and return the exit code: 1 means that there is no page, and everything else works."""
     parser = argparse.ArgumentParser(prog="python -m scripts.web_build", description=__doc__)
     parser.add_argument("--force", action="store_true", help="build although nothing has changed")
     try:

@@ -1,6 +1,6 @@
-"""Writes the API's models as TypeScript into web/build/types.ts, for the type check of the web page.
+"""The API's models as TypeScript in web/build/types.ts, for type-checking the web page.
 
-The bundle needs no types, so the file is made where they are checked, and never kept: it cannot be stale.
+The bundle needs no types, so the file is generated for each check and never committed.
 """
 
 import json
@@ -16,7 +16,7 @@ _SIMPLE = {"string": "string", "integer": "number", "number": "number", "boolean
 
 
 def typescript(schemas: Json) -> str:
-    """An exported type for each schema, in the order of their names."""
+    """Return an exported type for each schema, sorted by name."""
     made = [f"export type {_name(name)} = {_type(schema)};" for name, schema in sorted(schemas.items())]
     return "\n".join(made) + "\n"
 
@@ -53,7 +53,7 @@ def _name(schema: str) -> str:
 
 
 def write() -> Path:
-    """Write the file; returns where."""
+    """Write the file and return its path."""
     path = WEB / "build" / "types.ts"
     path.parent.mkdir(exist_ok=True)
     path.write_text(typescript(describe(app())["components"]["schemas"]), encoding="utf-8")

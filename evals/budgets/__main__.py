@@ -1,6 +1,7 @@
-"""`python -m evals.budgets --runs 200 --out report.json`: do runs keep their budgets, whatever a model does?
+"""`python -m evals.budgets --runs 200 --out report.json`: check that runs keep their budgets with faulty
+models.
 
-`make budgets` calls it: docs/internals/measuring.md. Exit code 1 when a promise was broken, 2 when nothing
+Called by `make budgets` (docs/internals/measuring.md). Exit code 1 if a promise was broken, 2 if nothing
 could be measured.
 """
 
@@ -26,11 +27,11 @@ from local.run_all.demo import bring_samples
 from local.run_all.stack import LocalStack
 from local.run_all.stack_settings import FREE_PORTS, StackError, StackSettings
 
-BATCH = 5  # questions for one start of a host, which takes 2 s
+BATCH = 5  # questions per start of a host, which takes 2 s
 
 
 def main() -> int:
-    """Command line. Returns the exit code."""
+    """Run the command and return its exit code."""
     arguments = _arguments()
     batches = plan(arguments.runs, arguments.seed, arguments.batch, arguments.faults)
     began = time.monotonic()
@@ -54,10 +55,10 @@ def main() -> int:
 
 
 def measure(batches: Sequence[Batch], arguments: argparse.Namespace) -> list[Seen]:
-    """Run all batches on `lanes` stacks side by side; each has its own servers, and so its own counts.
+    """Run all batches on `lanes` parallel stacks, each with its own servers and counters.
 
     Raises:
-        StackError: a stack did not start, or died, or does not know a knob.
+        StackError: a stack didn't start, died, or doesn't know a knob.
     """
     work = _Work(batches)
     threads = [
@@ -74,7 +75,7 @@ def measure(batches: Sequence[Batch], arguments: argparse.Namespace) -> list[See
 
 
 class _Work:
-    """Batches that lanes take, and what they have seen."""
+    """A queue of batches shared by the lanes, and their observations."""
 
     def __init__(self, batches: Sequence[Batch]) -> None:
         self._waiting = deque(batches)
@@ -83,7 +84,7 @@ class _Work:
         self.failures: list[Exception] = []
 
     def take(self, number: int, arguments: argparse.Namespace) -> None:
-        """Do the work of one lane."""
+        """Process batches on one lane until none is left."""
         try:
             for seen in self._lane(number, arguments):
                 self.runs.append(seen)

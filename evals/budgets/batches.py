@@ -1,6 +1,7 @@
-"""What a model does wrong, batch by batch. Pure: the same seed plans the same.
+"""Planning of model faults in batches. Pure: equal seeds give equal plans.
 
-Knobs are part of the model's name, which is a setting of the host; so runs come in batches, one host each.
+Knobs are part of the model's name, which is a setting of the host, so runs are grouped in batches with one
+host each.
 """
 
 import random
@@ -70,12 +71,12 @@ TIGHT = (
 
 @dataclass(frozen=True)
 class Batch:
-    """Questions asked of one host.
+    """Questions for one host.
 
     Attributes:
-        fault: its name in the report: a key of FAULTS, "mixed" or "chaos".
+        fault: name in the report: a key of FAULTS, "mixed" or "chaos".
         knobs: suffix of the model's name.
-        settings: of the app, beside its model.
+        settings: of the app, in addition to its model.
     """
 
     fault: str
@@ -89,9 +90,9 @@ class Batch:
 
 
 def plan(runs: int, seed: int, size: int, faults: Sequence[str] = ()) -> list[Batch]:
-    """Batches of at most `size` questions, `runs` in all; only of these faults, if any are named.
+    """Return batches of at most `size` questions, `runs` in total, optionally limited to some faults.
 
-    A third is of single faults, in turn; the rest mixes two, or has the model server throw dice (chaos).
+    A third has single faults, in turn; the rest combines two or uses random ones (chaos).
     """
     chance = random.Random(seed)
     makers = _makers(chance, faults)
@@ -125,7 +126,7 @@ def _mixed(chance: random.Random) -> tuple[str, str]:
 
 
 def _questions(chance: random.Random, count: int) -> tuple[Question, ...]:
-    """Different ones, two thirds of them of kinds that sub-agents are for."""
+    """Choose different questions, two thirds of kinds that sub-agents work on."""
     deep = [question for question in QUESTIONS if question.kind in DELEGATED]
     other = [question for question in QUESTIONS if question.kind not in DELEGATED]
     chosen = chance.sample(deep, min(-(-count * 2 // 3), len(deep)))

@@ -1,4 +1,4 @@
-"""Child orchestrations of a run, as the client API of Durable Functions tells them."""
+"""Child orchestrations of a run, as reported by the Durable Functions client API."""
 
 import json
 import time
@@ -10,7 +10,7 @@ import httpx
 
 from local.run_all.stack import LocalStack
 
-GRACE_S = 1.0  # a child may be at work so long after its deadline, and no longer
+GRACE_S = 1.0  # allowed overrun of a child's deadline
 _POLL_S = 0.1
 _PREFIX = "/runtime/webhooks/durabletask/instances"
 _OPEN = frozenset({"Running", "Pending", "Suspended", "ContinuedAsNew"})
@@ -18,11 +18,11 @@ _OPEN = frozenset({"Running", "Pending", "Suspended", "ContinuedAsNew"})
 
 @dataclass(frozen=True)
 class Child:
-    """One child.
+    """A child orchestration.
 
     Attributes:
-        ended_after_s: seconds after its deadline; None = at work at the last look.
-        grace_s: how long after its deadline it may be at work.
+        ended_after_s: seconds after its deadline; None if it was still running when last seen.
+        grace_s: allowed overrun of its deadline.
     """
 
     child_id: str
@@ -33,12 +33,12 @@ class Child:
 
     @property
     def outlived(self) -> bool:
-        """Whether it was alive `grace_s` after its deadline."""
+        """Whether it was running `grace_s` after its deadline."""
         return self.ended_after_s is None or self.ended_after_s > self.grace_s
 
 
 class Instances:
-    """Reads instances of one host. `grace_s`: more than GRACE_S where the machine is known to be slow."""
+    """The instances of one host. `grace_s` may exceed GRACE_S on a machine known to be slow."""
 
     def __init__(self, stack: LocalStack, grace_s: float = GRACE_S) -> None:
         self._stack = stack
@@ -49,7 +49,7 @@ class Instances:
         self._http.close()
 
     def settled(self, run_id: str) -> list[Child]:
-        """The run's children, once all have ended or had their grace beyond their deadlines."""
+        """Return the run's children once all have ended or exceeded their deadlines by the grace period."""
         while True:
             children = [self._child(told) for told in self._below(run_id)]
             now = time.time()
@@ -59,7 +59,7 @@ class Instances:
             time.sleep(_POLL_S)
 
     def is_open(self, run_id: str) -> bool:
-        """Whether the run's own orchestration is still at work."""
+        """Return whether the run's orchestration is still running."""
         answered = self._http.get(f"{self._stack.base_url}{_PREFIX}/{run_id}")
         return answered.status_code in (200, 202) and answered.json()["runtimeStatus"] in _OPEN
 
@@ -84,7 +84,7 @@ class Instances:
 
 
 def _plain(value: Any) -> dict[str, Any]:
-    """An input as the SDKs store it: JSON in JSON, or a list of one."""
+    """Decode an input as the SDKs store it: nested JSON or a list of one."""
     while isinstance(value, str):
         value = json.loads(value)
     found: dict[str, Any] = value[0] if isinstance(value, list) else value

@@ -1,4 +1,4 @@
-"""Asks a question as any caller would, and reads its events to the last one, whatever happens to the line."""
+"""A client that asks a question and reads its events to the end, reconnecting as needed."""
 
 import contextlib
 import http.client
@@ -11,17 +11,17 @@ from typing import Any
 from local.run_all.api_client import LAST_EVENTS, StreamEvent, read_events
 
 SILENCE_S = 20.0  # the app sends a comment every 15 s
-PAUSE_S = 0.1  # before a lost line is taken up again
+PAUSE_S = 0.1  # before reconnecting
 Watcher = Callable[[StreamEvent], None]
 
 
 @dataclass
 class Followed:
-    """What a reader of a run has seen.
+    """The events that a reader received.
 
     Attributes:
-        began, ended: time.monotonic() when the question was sent (or a choice was), and at the last event.
-        reconnects: how often the line was lost and taken up again.
+        began, ended: time.monotonic() when the question (or a choice) was sent, and at the last event.
+        reconnects: number of reconnections.
     """
 
     run_id: str = ""
@@ -32,13 +32,13 @@ class Followed:
 
     @property
     def last(self) -> StreamEvent | None:
-        """`complete` or `error`, once it came."""
+        """The `complete` or `error` event, if received."""
         found = self.events[-1] if self.events else None
         return found if found is not None and found.name in LAST_EVENTS else None
 
 
 class Caller:
-    """One user's calls of one app."""
+    """A client of one app for one user."""
 
     def __init__(self, port: Callable[[], int], token: str) -> None:
         self._port = port
@@ -47,10 +47,10 @@ class Caller:
     def ask(
         self, question: str, give_up_s: float, watch: Watcher = lambda _: None, agent: str | None = None
     ) -> Followed:
-        """Ask, and follow until the last event or until `give_up_s` are over.
+        """Ask and follow until the last event, or for `give_up_s`.
 
         Raises:
-            OSError, http.client.HTTPException: the question was not accepted.
+            OSError, http.client.HTTPException: the question wasn't accepted.
         """
         seen = Followed(began=time.monotonic())
         body = json.dumps({"question": question, "agent": agent})
@@ -68,13 +68,13 @@ class Caller:
         return seen
 
     def replay(self, run_id: str) -> list[StreamEvent]:
-        """All events of a run that has ended, as they are sent again."""
+        """Request all events of an ended run again."""
         with contextlib.closing(self._connection()) as connection:
             connection.request("GET", f"/api/runs/{run_id}/events", headers=self._headers)
             return list(read_events(connection.getresponse()))
 
     def call(self, method: str, path: str, body: object = None) -> tuple[int, Any]:
-        """Status and JSON of any call."""
+        """Return status and JSON of any call."""
         sent = None if body is None else json.dumps(body)
         with contextlib.closing(self._connection()) as connection:
             connection.request(method, path, body=sent, headers=self._headers)
@@ -100,7 +100,7 @@ class Caller:
     def _take(
         self, response: http.client.HTTPResponse, seen: Followed, give_up_s: float, watch: Watcher
     ) -> None:
-        """Events until the last one, until time is up, or until the line is lost."""
+        """Read events until the last one, until time is up, or until the connection breaks."""
         with contextlib.suppress(OSError, http.client.HTTPException):
             for event in read_events(_lines(response, seen, give_up_s)):
                 seen.events.append(event)
@@ -112,13 +112,13 @@ class Caller:
                     self._choose(seen)
 
     def _choose(self, seen: Followed) -> None:
-        """Take the first option; the time that a person takes is not the run's."""
+        """Choose the first option. The time a person takes doesn't count for the run."""
         self.call("POST", f"/api/runs/{seen.run_id}/answer", {"choice": 1})
         seen.began = time.monotonic()
 
 
 def _lines(response: http.client.HTTPResponse, seen: Followed, give_up_s: float) -> Iterator[bytes]:
-    # Comments come through here as well, and are the clock while a run is silent.
+    # Comments arrive here as well, so time is checked while a run is silent.
     for line in response:
         yield line
         if time.monotonic() - seen.began > give_up_s:

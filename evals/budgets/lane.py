@@ -1,4 +1,4 @@
-"""One stack that answers batch after batch, and what is seen of each run from outside."""
+"""A stack that answers batches of questions, and external observations of each run."""
 
 import contextlib
 import http.client
@@ -21,7 +21,7 @@ from local.run_all.stack_settings import StackError
 from samples.acl import ANNA
 
 CHILD_TASKS = frozenset({"sub_agent", "DocReaderReport", "ComparatorReport", "EvidenceReport", "WebReport"})
-GIVE_UP_S = 40.0  # beyond the budget; then a run counts as stuck
+GIVE_UP_S = 40.0  # beyond the budget, then a run counts as stuck
 SETTLE_S = 20.0  # an orchestration ends after its last event; the durable loops poll in between
 CONTRACT = {
     "MAX_TOTAL_LATENCY_MS": 25_000,
@@ -30,9 +30,9 @@ CONTRACT = {
     "SUBAGENTS_RESERVE_LATENCY_MS": 5_000,
     "SUBAGENTS_CHILD_MIN_LATENCY_MS": 4_000,
 }
-# A breaker that has opened would keep sub-agents, which are what is measured, away from all runs that follow.
+# An open circuit breaker would keep sub-agents, which we measure, out of all later runs.
 NO_BREAK = {
-    "BUDGET_PRESET": "tight",  # budgets that usual questions reach
+    "BUDGET_PRESET": "tight",  # budgets that ordinary questions reach
     "CIRCUIT_BREAKER_FAILURE_RATE_THRESHOLD": "1",
     "CIRCUIT_BREAKER_WINDOW_REQUESTS": "1000",
     "CIRCUIT_BREAKER_COOLDOWN_SECONDS": "1",
@@ -42,20 +42,20 @@ ALL_DELEGATE = {"WHOLE_DOCUMENTS_TOKENS": "0"}
 
 
 def latency_settings(budget_ms: int) -> dict[str, str]:
-    """All limits of time for a budget, in the proportions of the contract."""
+    """Return all time limits for a budget, in the contract's proportions."""
     share = budget_ms / CONTRACT["MAX_TOTAL_LATENCY_MS"]
     return {name: str(round(milliseconds * share)) for name, milliseconds in CONTRACT.items()}
 
 
 @dataclass(frozen=True)
 class Lane:
-    """A running stack, of which `at_once` questions are asked side by side.
+    """A running stack that answers `at_once` questions in parallel.
 
-    Tokens are counted run by run only when they are asked one by one.
+    Tokens are counted per run only if questions are asked one at a time.
 
     Attributes:
-        epsilon_ms, child_grace_s: how much longer than its budget a run may be at work, and than its deadline
-            a sub-agent: what is promised, and more where the machine is known to be slow.
+        epsilon_ms, child_grace_s: allowed overrun of a run's budget and of a child's deadline; larger than
+            promised on a machine known to be slow.
     """
 
     stack: LocalStack
@@ -65,10 +65,10 @@ class Lane:
     child_grace_s: float = GRACE_S
 
     def run(self, batch: Batch) -> Iterator[Seen]:
-        """Start the host with the batch's model, and ask all its questions.
+        """Start the host with the batch's model and ask its questions.
 
         Raises:
-            StackError: the model server does not know a knob.
+            StackError: the model server doesn't know a knob.
         """
         self._check_knobs(batch.model)
         settings = {**NO_BREAK, **ALL_DELEGATE, **latency_settings(self.budget_ms), **batch.settings}
@@ -87,14 +87,14 @@ class Lane:
             yield from pool.map(asking.ask, batch.questions)
 
     def statistics(self) -> dict[str, Any]:
-        """What the model server has counted."""
+        """Return the model server's counters."""
         address = f"http://127.0.0.1:{self.stack.ports.model}/v1/stats"
         headers = {"Authorization": f"Bearer {self.stack.secrets.model_key}"}
         told: dict[str, Any] = httpx.get(address, headers=headers, timeout=60).raise_for_status().json()
         return told
 
     def _check_knobs(self, model: str) -> None:
-        """A fault that is misspelt is none, and the run would pass."""
+        """Fail on a misspelt fault, with which the run would pass."""
         headers = {"Authorization": f"Bearer {self.stack.secrets.model_key}"}
         address = f"http://127.0.0.1:{self.stack.ports.model}/v1/models/{model}"
         answered = httpx.get(address, headers=headers, timeout=60)
@@ -104,7 +104,7 @@ class Lane:
 
 @dataclass(frozen=True)
 class Asking:
-    """A batch at work."""
+    """A batch in progress."""
 
     lane: Lane
     batch: Batch
@@ -113,7 +113,7 @@ class Asking:
     instances: Instances
 
     def ask(self, question: Question) -> Seen:
-        """Ask, follow to the end, and look after it: children, orchestration, replay, tokens."""
+        """Ask, follow to the end, and inspect children, orchestration, replay and tokens."""
         before = self.lane.statistics() if self.lane.at_once == 1 else None
         try:
             followed = self.caller.ask(question.text, self.lane.budget_ms / 1000 + GIVE_UP_S)
@@ -128,7 +128,7 @@ class Asking:
 def look_after(
     asking: Asking, question: Question, followed: Followed, before: Mapping[str, Any] | None
 ) -> Seen:
-    """What is left to see once a run's reader is through. `before`: the model server's counts, or None."""
+    """Collect the observations after a run's stream has ended. `before` are earlier counters, or None."""
     children = asking.instances.settled(followed.run_id)
     is_open = _stays_open(asking.instances, followed.run_id)
     again = asking.caller.replay(followed.run_id)
@@ -158,7 +158,7 @@ def look_after(
 
 
 def _refused(asking: Asking, question: Question, why: str) -> Seen:
-    """A question that was not accepted: a run without an end."""
+    """Return the observation of a question that wasn't accepted: a run without an end."""
     return Seen(
         fault=asking.batch.fault,
         knobs=asking.batch.knobs,
@@ -186,7 +186,7 @@ def _views(view: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
 
 
 def _spent(before: Mapping[str, Any], after: Mapping[str, Any]) -> Spent:
-    """What was asked in between. Never by a reset: that would restart the faults with each run."""
+    """Return the difference of two counters. A reset would restart the faults with each run."""
     calls = after["calls"]["count"] - before["calls"]["count"]
     latest = after["calls"]["latest"][-calls:] if calls else []
     by_children = [prompt + completion for task, prompt, completion in latest if task in CHILD_TASKS]
@@ -199,5 +199,5 @@ def _spent(before: Mapping[str, Any], after: Mapping[str, Any]) -> Spent:
 
 
 def _largest(calls: Sequence[tuple[str, int, int]]) -> int:
-    """Tokens of the largest call, prompt and reply."""
+    """Return the tokens of the largest call, prompt and reply."""
     return max((prompt + completion for _, prompt, completion in calls), default=0)

@@ -1,4 +1,4 @@
-"""Questions over the samples, by what they are likely to set going."""
+"""Questions over the samples, grouped by the work they are likely to cause."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -10,7 +10,7 @@ DELEGATED: tuple[Kind, ...] = ("comparison", "summary", "evidence", "open")
 
 @dataclass(frozen=True)
 class Question:
-    """One question; its author is the sample user Anna."""
+    """A question asked by the sample user Anna."""
 
     kind: Kind
     text: str

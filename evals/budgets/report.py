@@ -1,4 +1,4 @@
-"""Runs to a report: how many broke which promise, how long they took, and what was wrong with each. Pure."""
+"""Report over all runs: broken promises, durations and defects. Pure."""
 
 import statistics
 from collections import Counter
@@ -12,7 +12,7 @@ _BINS_MS = (0, 100, 250, 500, 750, 1000, 2000, 5000, 10_000)
 
 
 def report(runs: Sequence[Seen]) -> dict[str, Any]:
-    """The whole report but for what ran it."""
+    """Return the report without its environment."""
     return {
         **promises(runs),
         "budget_ms": sorted({run.limits.latency_ms for run in runs}),
@@ -34,7 +34,7 @@ def report(runs: Sequence[Seen]) -> dict[str, Any]:
 
 
 def promises(runs: Sequence[Seen]) -> dict[str, float]:
-    """What is promised of every run: all but the first and the third must be 0."""
+    """Return what is promised of every run. All values except the first and third must be 0."""
     return {
         "runs": len(runs),
         "over_budget": sum(run.is_over_budget for run in runs),
@@ -49,12 +49,12 @@ def promises(runs: Sequence[Seen]) -> dict[str, float]:
 
 
 def are_kept(told: Mapping[str, float]) -> bool:
-    """Whether all promises were kept."""
+    """Return whether all promises were kept."""
     return not any(told[name] for name in told if name not in ("runs", "worst_overrun_ms"))
 
 
 def spread(values: Sequence[float]) -> dict[str, float]:
-    """Least, most, and what shares of the values do not exceed; empty of none."""
+    """Return minimum, maximum and percentiles; empty for no values."""
     ordered = sorted(values)
     if not ordered:
         return {}
@@ -63,7 +63,7 @@ def spread(values: Sequence[float]) -> dict[str, float]:
 
 
 def histogram(values: Sequence[float]) -> dict[str, int]:
-    """How many values are at most each bound, and above the one before."""
+    """Count the values up to each bound and above the previous one."""
     counts = dict.fromkeys([*(f"<= {bound}" for bound in _BINS_MS), "more"], 0)
     for value in values:
         name = next((f"<= {bound}" for bound in _BINS_MS if value <= bound), "more")
@@ -72,7 +72,7 @@ def histogram(values: Sequence[float]) -> dict[str, int]:
 
 
 def as_text(told: Mapping[str, Any]) -> str:
-    """For people: one line of promises, one for each fault, one for each run that broke something."""
+    """Render the report: a line of promises, one per fault, and one per defective run."""
     head = ", ".join(f"{name} {told[name]}" for name in promises(()))
     lines = [head, "", "| fault | runs | delegated | children | wall ms p50 | max | outcomes | broken |"]
     lines.append("|---|---|---|---|---|---|---|---|")
@@ -108,7 +108,7 @@ def _child_ends(runs: Sequence[Seen]) -> dict[str, float]:
 
 
 def _row(run: Seen) -> dict[str, Any]:
-    """Everything of a run but its texts, which are the documents'."""
+    """Return a run without its texts, which come from documents."""
     last = run.last_event
     return {
         "defects": list(run.defects),

@@ -1,4 +1,4 @@
-"""One run as it was seen from outside, and whether it kept its budgets. Pure."""
+"""External observation of a run, and whether it kept its budgets. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,15 +8,15 @@ from evals.budgets.children import Child
 from evals.budgets.questions import Kind
 from local.run_all.api_client import LAST_EVENTS, StreamEvent
 
-EPSILON_MS = 750.0  # the promise: a run ends within its budget and this
+EPSILON_MS = 750.0  # promised maximum overrun
 Outcome = Literal["answer", "partial answer with warning", "abstention", "error", "none"]
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a run may use: milliseconds, tokens and US dollars, of the whole and of one sub-agent.
+    """Limits of a run and of one sub-agent in milliseconds, tokens and US dollars.
 
-    `epsilon_ms`: how much longer it may take than its budget says.
+    `epsilon_ms` is the allowed overrun of the time budget.
     """
 
     latency_ms: int = 25_000
@@ -29,7 +29,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Spent:
-    """Tokens of a run as the model server counted them; `largest_call` of one request with its answer."""
+    """Tokens of a run as counted by the model server; `largest_call` is one request with its reply."""
 
     tokens: int
     largest_call: int
@@ -39,19 +39,18 @@ class Spent:
 
 @dataclass(frozen=True)
 class Seen:
-    """One run.
+    """The observation of one run.
 
     Attributes:
-        wall_ms: from sending the question to the last event; None = it did not come in time.
-        terminal_events: in the log as it was read again afterwards; more than one is a defect.
-        replay_differs: what was sent again is not what was sent first.
-        orchestration_open: its orchestration was at work long after the last event.
-        decisions: of the delegation policy, with their reason codes.
-        views: the sub-agents as the run's owner sees them.
-        spent: None when other runs used the model server at the same time.
-        largest_seen: tokens of the largest of the server's latest calls, whosever it was: what stands for the
-            run's own largest where that is not told apart.
-        load: of the machine, over the last minute.
+        wall_ms: from sending the question to the last event; None if it didn't arrive in time.
+        terminal_events: number in the log when read again; more than one is a defect.
+        replay_differs: whether the replay differs from the first stream.
+        orchestration_open: whether its orchestration was running long after the last event.
+        decisions: delegation decisions with their reason codes.
+        views: sub-agents as the run's owner sees them.
+        spent: None if other runs used the model server at the same time.
+        largest_seen: tokens of the largest recent call on the server, used if calls can't be attributed.
+        load: of the machine over the last minute.
     """
 
     fault: str
@@ -85,7 +84,7 @@ class Seen:
 
     @property
     def outcome(self) -> Outcome:
-        """What the reader has in the end."""
+        """The result for the reader."""
         if self.last_event is None:
             return "none"
         if self.last_event.name != "complete":
@@ -96,12 +95,12 @@ class Seen:
 
     @property
     def is_unanswered(self) -> bool:
-        """Neither answer nor abstention; an answer without words is none."""
+        """Whether there is neither an abstention nor an answer with words."""
         return self.outcome in ("error", "none") or not str(self.answer.get("text", "")).strip()
 
     @property
     def is_unwarned(self) -> bool:
-        """Cut short, by its own mark, without a word of warning."""
+        """Whether the answer is marked as truncated but has no warning."""
         return bool(self.answer.get("truncated")) and not self.warnings
 
     @property
@@ -110,7 +109,7 @@ class Seen:
 
     @property
     def overrun_ms(self) -> float:
-        """Beyond the budget; 0 within it. Of a run without an end nobody can tell."""
+        """Time beyond the budget, 0 within it; unknown for a run without an end."""
         return max(0.0, (self.wall_ms or 0.0) - self.limits.latency_ms)
 
     @property
@@ -123,19 +122,19 @@ class Seen:
 
     @property
     def is_over_tokens(self) -> bool:
-        """Whether tokens or cost went beyond a budget by more than one call."""
+        """Whether tokens or cost exceeded a budget by more than one call."""
         return bool(self.excesses)
 
     @property
     def excesses(self) -> tuple[str, ...]:
-        """Which budgets were exceeded by more than one call, in words."""
+        """Descriptions of budgets exceeded by more than one call."""
         call = self.spent.largest_call if self.spent is not None else self.largest_seen
         found = []
         if self.spent is not None and self.spent.tokens > self.limits.tokens + call:
             found.append(f"{self.spent.tokens} tokens of {self.limits.tokens}, largest call {call}")
         usd = [float(view.get("cost_usd") or 0.0) for view in self.views]
         tokens = [int(view.get("tokens") or 0) for view in self.views]
-        # What a child tells of itself includes the call that went over: its size is not told apart.
+        # A child's own figures include the call that exceeded the budget; its size is unknown.
         largest_usd = max(
             (cost / max(one, 1) * call for cost, one in zip(usd, tokens, strict=True)), default=0.0
         )
@@ -153,7 +152,7 @@ class Seen:
 
     @property
     def defects(self) -> tuple[str, ...]:
-        """What is wrong with it, in words; empty = it kept all that is promised."""
+        """Descriptions of broken promises."""
         told = {
             "over budget": self.is_over_budget,
             "stuck": self.is_stuck,
@@ -167,7 +166,7 @@ class Seen:
 
 
 def decisions_of(events: Sequence[StreamEvent]) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """What the delegation policy told, in order."""
+    """Return the delegation decisions in order."""
     return tuple(
         (str(event.data["decision"]), tuple(event.data["reason_codes"]))
         for event in events
@@ -176,7 +175,7 @@ def decisions_of(events: Sequence[StreamEvent]) -> tuple[tuple[str, tuple[str, .
 
 
 def differs(live: Sequence[StreamEvent], again: Sequence[StreamEvent]) -> bool:
-    """Whether a replay is not what was sent, byte for byte, up to the last event that was seen."""
+    """Return whether a replay differs from the stream, byte for byte, up to the last event received."""
     return [event.frame for event in live] != [event.frame for event in again[: len(live)]]
 
 

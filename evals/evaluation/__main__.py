@@ -1,7 +1,8 @@
-"""`python -m evals.evaluation --data FOLDER --sets a,b --out report.json`: how right the app is.
+"""`python -m evals.evaluation --data FOLDER --sets a,b --out report.json`: measure the quality of search and
+answers.
 
-`make eval` calls it: docs/internals/measuring.md. Exit code 1 when no call of a set worked, 2 when a set
-cannot be read or the app cannot be reached; bad numbers are no error.
+Called by `make eval` (docs/internals/measuring.md). Exit code 1 if every call of a set failed, 2 if a set
+can't be read or the app can't be reached; poor results are not an error.
 """
 
 import argparse
@@ -22,14 +23,14 @@ from evals.evaluation.revision import revision
 from evals.evaluation.source_text import SourceTexts
 from local.run_all.stack_settings import StackError
 
-INGEST_AT_ONCE = 16  # small documents wait for each other's round trips, not for the processor
+INGEST_AT_ONCE = 16  # small documents wait for round trips, not for the CPU
 ASK_AT_ONCE = 2
-INGEST_TIMEOUT_S = 3600.0  # for one file, which waits for all that were uploaded with it
+INGEST_TIMEOUT_S = 3600.0  # per file, which queues behind all others
 PROGRESS_S = 10.0
 
 
 def main() -> int:
-    """Command line. Returns the exit code."""
+    """Run the command and return its exit code."""
     arguments = _arguments()
     try:
         folders = find_sets(arguments.data, arguments.sets)

@@ -1,4 +1,4 @@
-"""Measures of an answer's words. Pure."""
+"""Measures of an answer's text. Pure."""
 
 import re
 import unicodedata
@@ -7,23 +7,25 @@ from collections.abc import Iterable
 
 _ARTICLES = frozenset({"a", "an", "the"})
 _CITATION_MARK = re.compile(r"\[\d+\]")
-# A picture with its source: shown beside the answer, no words of it.
+# A picture with its source isn't part of the answer's words.
 _PICTURE = re.compile(r"!\[[^\]\n]*\]\([^()\s]*\)(?: \(Source: (?:[^()\n]|\([^()\n]*\))*\))?")
 _LINK_TARGET = re.compile(r"\]\([^()\s]*\)")
 _WORD = re.compile(r"\d+(?:[.,]\d+)*|\w+")
 
 
 def answer_token_f1(text: str, references: Iterable[str]) -> float:
-    """Best F1 of the words of an answer against any of its references, each word as often as it occurs.
+    """Return the best token F1 of an answer against its references.
 
-    Words are in lower case, without articles, punctuation, citation marks, pictures and link targets;
-    1,577.00 and 1577 are one word. Source: the evaluation script of SQuAD, but for numbers.
+    Words are lower-cased, without articles, punctuation, citation marks, pictures and link targets; 1,577.00
+    and 1577 are equal. Source: the evaluation script of SQuAD, except for numbers.
     """
     return max((_f1(_words(text), _words(reference)) for reference in references), default=0.0)
 
 
 def percentile(values: Iterable[float], share: float) -> float | None:
-    """The smallest value that at least `share` (0 to 1) of the values do not exceed; None of no values."""
+    """Return the smallest value that at least `share` (0 to 1) of the values don't exceed, or None for no
+    values.
+    """
     ordered = sorted(values)
     if not ordered:
         return None
@@ -47,7 +49,7 @@ def _words(text: str) -> Counter[str]:
 
 
 def _number(word: str) -> str:
-    """1,577.00 -> 1577; anything that is no number stays."""
+    """Normalise a number (1,577.00 -> 1577); return other words unchanged."""
     plain = word.replace(",", "")
     if not re.fullmatch(r"\d+(\.\d+)?", plain):
         return word

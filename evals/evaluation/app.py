@@ -1,4 +1,4 @@
-"""The app under test, over HTTP and nothing else; it runs already, or is a local stack of one's own."""
+"""HTTP client of the app under test, which is already running or a local stack."""
 
 import json
 import os
@@ -20,9 +20,9 @@ from samples.acl import ANNA
 URL_SETTING = "GROUNDWORK_URL"
 TOKEN_SETTING = "GROUNDWORK_TOKEN"
 DEFAULT_DATA = Path(".local/eval")
-CALL_TIMEOUT_S = 300.0  # longer than the app lets a run take
+CALL_TIMEOUT_S = 300.0  # above the app's limit for a run
 TRIES = 4
-PAUSE_S = 1.0  # before the second try; doubled before each further one
+PAUSE_S = 1.0  # before the first retry; doubled each time
 _RETRIED = frozenset({429, 502, 503, 504})
 _HAS_ENDED = 409
 JsonObject = dict[str, Any]
@@ -30,19 +30,19 @@ JsonObject = dict[str, Any]
 
 @dataclass
 class Watch:
-    """What one question is asked with, and the calls of models that it led to."""
+    """Request headers for one question, and the recorded model calls."""
 
     headers: Mapping[str, str] = field(default_factory=dict)
     calls: tuple[ChatCall, ...] = ()
 
 
 class App:
-    """One user's calls. Safe to use from several threads.
+    """A client for one user. Thread-safe.
 
     Args:
-        model: the models that answer and embed, for the report.
-        check: raises when the app is known to be gone.
-        recorder: keeps what the app's models are shown.
+        model: names of the models, for the report.
+        check: raises if the app is known to have died.
+        recorder: records what the app's models are shown.
     """
 
     def __init__(
@@ -58,32 +58,34 @@ class App:
         self._recorder = recorder
 
     def upload(self, filename: str, content: bytes, project_id: str) -> JsonObject:
-        """Send a file into a folder and a project, for everybody to read; its document."""
+        """Upload a file to a project, readable by everybody. Return the document."""
         fields = {"folder": project_id, "project_id": project_id, "acl": "*"}
         return self._call("POST", "/api/documents", data=fields, files={"file": (filename, content)})
 
     def find(self, filename: str, project_id: str) -> JsonObject | None:
-        """A project's complete document of that name, None while there is none."""
+        """Return a project's complete document with this name, or None."""
         params = {"filename": filename, "project_id": project_id, "limit": "1"}
         found: list[JsonObject] = self._call("GET", "/api/documents", params=params)["documents"]
         return found[0] if found else None
 
     def content(self, doc_id: str) -> bytes:
-        """The file as it was uploaded."""
+        """Return the original file."""
         return self._tried("GET", f"/api/documents/{doc_id}/content").content
 
     def document(self, doc_id: str) -> JsonObject:
         return self._call("GET", f"/api/documents/{doc_id}")
 
     def search(self, query: str, top_k: int, filters: Mapping[str, str]) -> list[JsonObject]:
-        """Hits, best first."""
+        """Return hits, best first."""
         body = {"query": query, "top_k": top_k, "filters": dict(filters)}
         hits: list[JsonObject] = self._call("POST", "/api/search", json=body)["results"]
         return hits
 
     @contextmanager
     def watching(self) -> Iterator["Watch"]:
-        """Record the model calls of what is asked with the watch's headers; they are there at the end."""
+        """Record the model calls of requests with the watch's headers. They are available at the end of the
+        block.
+        """
         if self._recorder is None:
             yield Watch()
             return
@@ -96,21 +98,21 @@ class App:
             watch.calls = tuple(call_from(call) for call in self._recorder.take(trace_id))
 
     def ask(self, question: str, project_id: str, headers: Mapping[str, str] | None = None) -> JsonObject:
-        """A run with its answer. Asked once: a second try would hide the failure that is to be counted."""
+        """Ask and return the run with its answer. Not retried, because a retry would hide a failure."""
         body = {"question": question, "project_id": project_id, "stream": False}
         answer = self._http.post("/api/chat", json=body, headers=dict(headers or {})).raise_for_status()
         run: JsonObject = answer.json()
         return run
 
     def begin(self, question: str, project_id: str, thread_id: str | None = None) -> JsonObject:
-        """A run that was started and is not waited for. Asked once, as `ask`."""
+        """Start a run without waiting for it. Not retried, like `ask`."""
         body = {"question": question, "project_id": project_id, "thread_id": thread_id}
         begun = self._http.post("/api/chat", json=body, headers={"Prefer": "respond-async"})
         run: JsonObject = begun.raise_for_status().json()
         return run
 
     def events(self, run_id: str) -> Iterator[tuple[str, JsonObject]]:
-        """A run's events from the first, (name, data), until the stream ends or nobody reads on."""
+        """Yield a run's events (name, data) from the first until the stream ends."""
         with self._http.stream("GET", f"/api/runs/{run_id}/events") as stream:
             stream.raise_for_status()
             name = ""
@@ -122,21 +124,21 @@ class App:
                     yield name, json.loads(value)
 
     def cancel(self, run_id: str) -> None:
-        """End a run; one that has ended already is left as it is."""
+        """Cancel a run. No effect if it has ended."""
         answer = self._http.post(f"/api/runs/{run_id}/cancel")
         if answer.status_code != _HAS_ENDED:
             answer.raise_for_status()
 
     def _call(self, method: str, path: str, **arguments: Any) -> JsonObject:
-        """The answer's JSON."""
+        """Return a response's JSON."""
         found: JsonObject = self._tried(method, path, **arguments).json()
         return found
 
     def _tried(self, method: str, path: str, **arguments: Any) -> httpx.Response:
-        """The answer; what may pass by itself is tried again.
+        """Send a request, retrying temporary failures.
 
         Raises:
-            httpx.HTTPError: it was refused, or did not work within TRIES.
+            httpx.HTTPError: it was refused, or failed TRIES times.
         """
         for tried in range(TRIES - 1):
             self._check()
@@ -153,14 +155,14 @@ class App:
 
 @contextmanager
 def connected_app(environment: Mapping[str, str] = os.environ, *, prompts: bool = False) -> Iterator[App]:
-    """The app at GROUNDWORK_URL, else a local stack on GROUNDWORK_DATA (`.local/eval`), which is kept.
+    """Yield the app at GROUNDWORK_URL, or a local stack with its data in GROUNDWORK_DATA (`.local/eval`).
 
     Args:
         prompts: record what the models of a local stack are shown.
 
     Raises:
-        ValueError: GROUNDWORK_URL is set, and GROUNDWORK_TOKEN is not, or prompts are to be recorded there.
-        StackError: the stack did not start.
+        ValueError: GROUNDWORK_URL is set without GROUNDWORK_TOKEN, or prompts can't be recorded there.
+        StackError: the stack didn't start.
     """
     url = environment.get(URL_SETTING)
     if url and prompts:
@@ -180,13 +182,13 @@ def connected_app(environment: Mapping[str, str] = os.environ, *, prompts: bool 
 
 @contextmanager
 def _recorder_before(stack: LocalStack) -> Iterator[Recorder]:
-    """Have the stack's app reach its models through a recorder."""
+    """Route the stack's model calls through a recorder."""
     base_url = stack.app_settings.get("OPENAI_BASE_URL")
     if base_url is None:
         raise ValueError("Prompts are recorded of models behind OPENAI_BASE_URL.")
     with recording(Endpoint(base_url.rstrip("/")), None) as recorder:
         stack.kill_host()
-        # Without a receiver of traces the app would send no trace's id to its models.
+        # Without a trace receiver, the app sends no trace ids to its models.
         traced = {"OPENAI_BASE_URL": f"{recorder.url}/v1", "OTEL_EXPORTER_OTLP_ENDPOINT": recorder.url}
         stack.start_host(traced)
         yield recorder
@@ -194,7 +196,7 @@ def _recorder_before(stack: LocalStack) -> Iterator[Recorder]:
 
 @contextmanager
 def own_stack(environment: Mapping[str, str]) -> Iterator[LocalStack]:
-    """A local stack without the samples, on free ports unless the environment names some."""
+    """Start a local stack without samples, on free ports unless the environment sets them."""
     free = {setting: str(getattr(FREE_PORTS, name)) for name, setting in PORT_SETTINGS.items()}
     settings = read_stack_settings({DATA_SETTING: str(DEFAULT_DATA), **free, **environment})
     with LocalStack(settings) as stack:
@@ -203,7 +205,7 @@ def own_stack(environment: Mapping[str, str]) -> Iterator[LocalStack]:
 
 @contextmanager
 def app_of(stack: LocalStack, recorder: Recorder | None = None) -> Iterator[App]:
-    """A running stack, asked as one of the sample users."""
+    """Yield a client of a running stack for a sample user."""
     named = {**os.environ, **stack.app_settings}
     model = f"{named.get('CHAT_MODEL')}, {named.get('EMBEDDING_MODEL')}"
     with _client(stack.base_url, stack.token(ANNA)) as http:

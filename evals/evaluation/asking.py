@@ -1,4 +1,4 @@
-"""Asks a set's questions of the app: what was found and answered, or that it failed. Measures nothing."""
+"""Collects the app's hits and answers for a question set, without measuring anything."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -12,13 +12,13 @@ from evals.evaluation.app import App
 from evals.evaluation.ingesting import said_of
 from evals.evaluation.question_set import Question, QuestionSet, Target, name_key
 
-TOP_K = 50  # the most that the app gives: ten distinct pages need many more than ten blocks
+TOP_K = 50  # the app's maximum; ten distinct pages need far more than ten blocks
 Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
 class Cited:
-    """One citation of an answer; `shown_verified` is what the reader was told."""
+    """A citation of an answer; `shown_verified` is what readers see."""
 
     target: Target
     filename: str
@@ -29,7 +29,7 @@ class Cited:
 
 @dataclass(frozen=True)
 class Answer:
-    """What the app answered."""
+    """An answer of the app."""
 
     text: str
     abstained: bool
@@ -38,7 +38,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class ModelCall:
-    """One call of the chat model; `shown` is all that it was shown."""
+    """A call of the chat model with everything it was shown."""
 
     shown: str
     seconds: float
@@ -48,13 +48,13 @@ class ModelCall:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of asking one question. None = not asked, or failed as `errors` says.
+    """The results for one question. None means not requested, or failed as in `errors`.
 
     Attributes:
-        pages, scoped_pages: targets of the hits in their order, of the whole set and within the scope.
-        search_seconds, answer_seconds: of the calls that worked.
-        errors: call ("search", "scoped search", "answer") -> what went wrong.
-        calls: of the model, for the answer; empty unless they are recorded.
+        pages, scoped_pages: targets of the hits in order, for the whole set and within the scope.
+        search_seconds, answer_seconds: duration of successful calls.
+        errors: messages by call ("search", "scoped search", "answer").
+        calls: model calls for the answer, if recorded.
     """
 
     question: Question
@@ -68,7 +68,7 @@ class Outcome:
 
 
 def ask_all(app: App, questions: QuestionSet, at_once: int, *, answers: bool) -> Iterator[Outcome]:
-    """The outcomes in the order of the questions; `at_once` are asked side by side."""
+    """Yield outcomes in the order of the questions, asking `at_once` in parallel."""
 
     def ask(question: Question) -> Outcome:
         return _ask(app, question, questions.name, answers=answers)
@@ -100,7 +100,7 @@ def _ask(app: App, question: Question, project_id: str, *, answers: bool) -> Out
 
 
 def _tried(call: str, errors: dict[str, str], work: Callable[[], Value]) -> tuple[Value | None, float | None]:
-    """What the call gave and its seconds; two None, and an entry in `errors`, if it failed."""
+    """Return a call's result and duration. If it fails, return (None, None) and add to `errors`."""
     began = time.monotonic()
     try:
         value = work()
@@ -119,7 +119,7 @@ def _search(app: App, text: str, filters: Mapping[str, str]) -> tuple[Target, ..
 
 
 def read_answer(run: Mapping[str, Any]) -> Answer:
-    """The answer of a run that has ended.
+    """Return the answer of an ended run.
 
     Raises:
         ValueError: the run has no answer.

@@ -1,6 +1,6 @@
-"""Brings a set's documents into a project of its own, many at once, and waits until each has ended.
+"""Parallel upload of a set's documents to their own project, waiting until each has ended.
 
-What the app has already, byte for byte and complete, is left as it is.
+Documents that the app already has, complete and with equal bytes, are skipped.
 """
 
 import time
@@ -21,10 +21,10 @@ _LONGEST_POLL_S = 5.0
 
 @dataclass(frozen=True)
 class Ingested:
-    """How a file's ingestion ended: `ready`, `failed`, `refused`, or `unfinished` when its time was up.
+    """The end of a file's ingestion: `ready`, `failed`, `refused`, or `unfinished` after its timeout.
 
     Attributes:
-        was_there: it was complete before, with the same content, and was not uploaded.
+        was_there: whether it was already complete with the same content.
     """
 
     filename: str
@@ -39,10 +39,10 @@ class Ingested:
 
 @dataclass(frozen=True)
 class Ingestion:
-    """What came of all of a set's files.
+    """The ingestion of all files of a set.
 
     Attributes:
-        seconds: from the first upload until the last end; 0 when nothing was brought in.
+        seconds: from the first upload to the last end; 0 if nothing was uploaded.
     """
 
     documents: tuple[Ingested, ...] = ()
@@ -54,7 +54,7 @@ class Ingestion:
 
 
 def ingest(app: App, questions: QuestionSet, at_once: int, timeout_s: float) -> Ingestion:
-    """Upload all, `at_once` in flight, each for at most `timeout_s`. Prints how far it is."""
+    """Upload all files, `at_once` in flight, with `timeout_s` for each. Prints progress."""
     began = time.monotonic()
     ended = []
     total = len(questions.sources)
@@ -77,7 +77,7 @@ def _ended(app: App, questions: QuestionSet, at_once: int, timeout_s: float) -> 
 
 
 def _largest_first(sources: Sequence[SourceFile]) -> list[SourceFile]:
-    """So that the longest work does not begin when all the rest is done."""
+    """Sort by size, so that the longest work doesn't start last."""
     return sorted(sources, key=lambda source: -source.path.stat().st_size if source.path else 0)
 
 
@@ -107,7 +107,7 @@ def _is_there(app: App, source: SourceFile, project_id: str) -> bool:
 
 
 def said_of(failed: httpx.HTTPError) -> str:
-    """What went wrong, in the app's own words where it said any."""
+    """Return the app's error message, or the exception's."""
     if not isinstance(failed, httpx.HTTPStatusError):
         return f"{type(failed).__name__}: {failed}"
     try:

@@ -1,7 +1,7 @@
-"""The report as one HTML page: plots, tables, and a section for each question. Pure: values to text.
+"""The report as a self-contained HTML page: plots, tables, and a section per question. Pure.
 
-It loads nothing and runs no script, and says so in its own policy. What comes from documents, models and
-question sets is escaped wherever it stands.
+It loads nothing and runs no scripts, which its own policy enforces. Text from documents, models and question
+sets is escaped.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -32,7 +32,7 @@ _PAGES_SHOWN = 10
 
 
 def as_html(results: Sequence[SetResult], origin: Origin) -> str:
-    """The whole page."""
+    """Return the page."""
     overview = _table("measure", {result.name: result.measures | result.counts for result in results})
     sets = "".join(_set(number_, result) for number_, result in enumerate(results, start=1))
     return (
@@ -46,7 +46,7 @@ def as_html(results: Sequence[SetResult], origin: Origin) -> str:
 
 
 def bars(title: str, counts: Mapping[str, int]) -> str:
-    """A bar chart as inline SVG; each bar has its count as text."""
+    """Return a bar chart as inline SVG with text labels."""
     most, height = max([*counts.values(), 1]), _ROW_PX * len(counts)
     width = _LABEL_PX + _BAR_PX + 50
     rows = "".join(
@@ -168,5 +168,5 @@ def _place(target: Target) -> str:
 
 
 def _safe(text: str) -> str:
-    """Escaped, and without what HTML has no place for."""
+    """Escape text and drop characters that HTML doesn't allow."""
     return escape("".join(sign if sign in "\n\t" or sign.isprintable() else "\ufffd" for sign in text))

@@ -1,7 +1,7 @@
-"""Reads a quotation on a PDF's page as an eye does: from each word to its neighbour. No code of the app.
+"""Visual reading order of a PDF page: from each word to its neighbours. Uses no code of the app.
 
 A neighbour is the next word of the line, the beginning of the line below, or the top of a column to the
-right. The order in which a program wrote the page says nothing.
+right. The order in which a program wrote the page is ignored.
 """
 
 import csv
@@ -18,11 +18,11 @@ import pypdfium2.raw as pdfium
 
 from evals.evaluation.quotations import bare
 
-_SAME_LINE = 0.4  # of a word's height, that the middle of its neighbour may be off
+_SAME_LINE = 0.4  # vertical tolerance, as a share of a word's height
 _WORD_GAP = 0.9  # line heights: no blank of justified text is wider, and no gap between columns narrower
-_LINE_GAP = 1.3  # line heights between two lines of a paragraph, or of a heading and its text
+_LINE_GAP = 1.3  # line heights between lines of a paragraph, or heading and text
 _MAX_STEPS = 20_000
-_DPI, _MIN_CONFIDENCE = 200, 40.0  # of what is read from a picture
+_DPI, _MIN_CONFIDENCE = 200, 40.0  # for recognition in pictures
 _COLUMNS = (
     "level",
     "page",
@@ -41,7 +41,7 @@ _COLUMNS = (
 
 @dataclass(eq=False)
 class PlacedWord:
-    """A word, where it stands (y grows upwards), and the words that an eye may read next."""
+    """A word, its position (y grows upwards), and the words that may follow."""
 
     text: str
     left: float
@@ -60,7 +60,7 @@ class PlacedWord:
 
     @cached_property
     def forms(self) -> tuple[str, ...]:
-        """The word as it is compared; with and without the hyphen that it ends with."""
+        """Spellings for comparison, with and without a trailing hyphen."""
         form = bare(self.text)
         is_broken = form.endswith("-") and form[:-1][-1:].isalpha()
         return (form[:-1], form) if is_broken else (form,)
@@ -74,7 +74,7 @@ class PageLayout:
         self._connect()
 
     def holds(self, wanted: str) -> bool:
-        """Whether an eye reads these letters (`bare` text) somewhere on the page."""
+        """Return whether these letters (`bare` text) can be read somewhere on the page."""
         steps = 0
         open_ends = [
             (word, len(form) - start)
@@ -104,7 +104,9 @@ class PageLayout:
     def _connect(self) -> None:
         after = dict(_right_neighbours(self._words))
         for word, other in after.items():
-            if _is_near(word, other) or _is_number(word) or _is_number(other):  # a row of numbers is read
+            if (
+                _is_near(word, other) or _is_number(word) or _is_number(other)
+            ):  # allow gaps in a row of numbers
                 word.following.append(other)
         near = {word: other for word, other in after.items() if _is_near(word, other)}
         runs = [_Run(words) for words in _chains(self._words, near)]
@@ -119,7 +121,7 @@ class PageLayout:
 
 
 class _Run:
-    """Words of a line that stand close together."""
+    """A run of words close together on a line."""
 
     def __init__(self, words: Sequence[PlacedWord]) -> None:
         self.words = words
@@ -144,7 +146,7 @@ class _Run:
 
 
 def _right_neighbours(words: Sequence[PlacedWord]) -> Iterator[tuple[PlacedWord, PlacedWord]]:
-    """Each word with the nearest one to its right at the same height, whatever the gap."""
+    """Yield each word with the nearest word to its right at the same height, whatever the gap."""
     by_height = sorted(words, key=lambda word: word.middle)
     heights = [word.middle for word in by_height]
     for word in words:
@@ -158,7 +160,7 @@ def _right_neighbours(words: Sequence[PlacedWord]) -> Iterator[tuple[PlacedWord,
 
 
 def _chains(words: Sequence[PlacedWord], near: Mapping[PlacedWord, PlacedWord]) -> Iterator[list[PlacedWord]]:
-    """Runs of words that follow each other closely."""
+    """Yield runs of closely spaced words."""
     inner = set(near.values())
     for word in words:
         if word not in inner:
@@ -177,7 +179,7 @@ def _is_number(word: PlacedWord) -> bool:
 
 
 def words_in_picture(page: Any) -> list[PlacedWord]:
-    """Return the words of a page as it looks, those in its pictures included; none without Tesseract."""
+    """Recognise the words of a rendered page, including its pictures. Return none without Tesseract."""
     try:
         import tesserocr
     except ImportError:
@@ -198,7 +200,7 @@ def _word_of_row(row: Mapping[str, str]) -> PlacedWord:
 
 
 def words_of_page(page: Any) -> Iterator[PlacedWord]:
-    """The words of a pypdfium2 page; letters belong together that no blank parts."""
+    """Yield the words of a pypdfium2 page, separated by spaces."""
     text_page = page.get_textpage()
     try:
         word: PlacedWord | None = None

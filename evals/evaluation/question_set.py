@@ -1,6 +1,6 @@
-"""A folder of documents (or passages) with labelled questions, in the uniform format. Only reads files.
+"""Reader of question sets: a folder of documents or passages with labelled questions.
 
-Format: docs/internals/measuring.md. Pages are 1-based. Fields that are not named there are passed over.
+Format: docs/internals/measuring.md. Pages count from 1. Unknown fields are ignored.
 """
 
 import json
@@ -24,10 +24,10 @@ PASSAGES = "passages.jsonl"
 
 @dataclass(frozen=True)
 class SourceFile:
-    """One document to bring in: a file, or a passage written as one.
+    """A document to ingest: a file, or a passage written as one.
 
     Attributes:
-        path: where the file lies; None for a passage.
+        path: path of the file; None for a passage.
         text: the passage with its title; None for a file.
     """
 
@@ -40,21 +40,21 @@ class SourceFile:
         return name_key(self.filename)
 
     def content(self) -> bytes:
-        """The bytes that are uploaded."""
+        """The bytes to upload."""
         return self.path.read_bytes() if self.path is not None else (self.text or "").encode()
 
 
 @dataclass(frozen=True)
 class Question:
-    """One labelled question.
+    """A labelled question.
 
     Attributes:
-        kind: the set's own word for the kind of question; "" where it has none.
-        unit: what the labels name; "none" when nothing holds the answer.
-        grades: relevant target -> how relevant; empty = the documents do not hold the answer.
-        also_acceptable: targets that are no worse than the labelled one, such as the page before.
-        scope: file that the question assumes to be known; None when it is asked of the whole set.
-        answers: reference answers, each of them right.
+        kind: the set's own category; "" without one.
+        unit: what the labels name; "none" if unanswerable.
+        grades: relevance by target; empty if the documents don't contain the answer.
+        also_acceptable: targets as good as the labelled one, such as the page before.
+        scope: file that the question presumes; None for the whole set.
+        answers: reference answers, each correct.
     """
 
     query_id: str
@@ -73,7 +73,7 @@ class Question:
 
 @dataclass(frozen=True)
 class QuestionSet:
-    """A set as it is read; `left_out` counts questions with labels not to be trusted, or that need SQL."""
+    """A question set. `left_out` counts questions with unreliable labels or that need SQL."""
 
     name: str
     sources: tuple[SourceFile, ...]
@@ -82,15 +82,15 @@ class QuestionSet:
 
 
 def name_key(filename: str) -> str:
-    """A file's name as it is compared: a store may compose letters and fold blanks."""
+    """Normalise a file name for comparison, since stores may compose letters and merge spaces."""
     return " ".join(unicodedata.normalize("NFC", filename).split())
 
 
 def find_sets(data: Path, names: str) -> list[Path]:
-    """The folders of the sets that are named (separated by commas), or of all below `data`, or `data` itself.
+    """Return the named sets (comma-separated), all sets below `data`, or `data` itself.
 
     Raises:
-        ValueError: a folder that is named is no set, or there is none at all.
+        ValueError: a named folder isn't a set, or there is none.
     """
     wanted = [name.strip() for name in names.split(",") if name.strip()]
     if wanted:
@@ -107,10 +107,11 @@ def find_sets(data: Path, names: str) -> list[Path]:
 
 
 def read_set(folder: Path, queries: str | None = None, limit: int | None = None) -> QuestionSet:
-    """A set with its first `limit` questions, from the file `queries` (else the sample, where there is one).
+    """Read a set with its first `limit` questions from the file `queries`, by default the sample if there is
+    one.
 
     Raises:
-        ValueError: a file is missing, or a line of it is not of the format.
+        ValueError: a file is missing or malformed.
     """
     default = SAMPLE_QUERIES if (folder / SAMPLE_QUERIES).is_file() else QUERIES
     entries = list(_lines(folder / (queries or default)))
@@ -121,7 +122,7 @@ def read_set(folder: Path, queries: str | None = None, limit: int | None = None)
 
 
 def passage_filename(passage_id: str) -> str:
-    """The name of the small file that a passage becomes: every store leaves it as it is."""
+    """Return a file name for a passage that every store keeps unchanged."""
     return re.sub(r"[^\w.-]+", "_", passage_id) + ".txt"
 
 

@@ -1,8 +1,8 @@
-"""Whether a quotation stands on a page. Pure, and on purpose no code of the app: two readings, one truth.
+"""Check that a quotation occurs on a page. Pure, and deliberately without code of the app.
 
-Both texts lose all that two honest readings of the same page may differ in: white space, hyphens within a
-word, the shape of quotation marks and dashes, ligatures, leaders, Markdown's signs. Letters, digits, signs of
-numbers, case and their order stay.
+Both texts are stripped of differences between two honest readings of a page: white space, hyphens within
+words, shapes of quotation marks and dashes, ligatures, leaders, Markdown. Letters, digits, signs of numbers,
+case and order remain.
 """
 
 import re
@@ -19,28 +19,28 @@ _DASHES = dict.fromkeys(
 )  # U+FFFE, U+0002: PDFium
 _SIGNS = str.maketrans({**_QUOTES, **_DASHES, "\u00ad": "-"})
 _BULLET = re.compile(r"^\s*(?:[-*+•▪●◦·]\s+)+", re.MULTILINE)
-# A hyphen between letters may be the writer's, or the line's end: nobody can tell afterwards.
+# A hyphen between letters may be the author's or hyphenation; they can't be told apart.
 _WORD_HYPHEN = re.compile(r"(?<=[^\W\d_])-\s*(?=[^\W\d_])")
 _LEFT_OUT = re.compile(r"[\s\u200b-\u200f\u2028-\u202f\u2060\ufeff\ufffd*_#\\|•▪●◦·]|\.{2,}")
 
 
 def bare(text: str) -> str:
-    """The text as it is compared."""
+    """Return the text in the form in which it is compared."""
     signs = unicodedata.normalize("NFKC", text.translate(_SIGNS)).translate(_SIGNS)
     return _LEFT_OUT.sub("", _WORD_HYPHEN.sub("", _BULLET.sub("", signs)))
 
 
 class Page(Protocol):
-    """A page as it was read."""
+    """A page as read."""
 
     def holds(self, letters: str) -> bool:
-        """Whether these letters, `bare` text, stand on it in one piece."""
+        """Return whether these letters (`bare` text) occur on it contiguously."""
         ...
 
 
 @dataclass(frozen=True)
 class PlainPage:
-    """A page whose text is known in its order, as `bare` text."""
+    """A page with known text order, as `bare` text."""
 
     letters: str
 
@@ -49,11 +49,10 @@ class PlainPage:
 
 
 def stands_in(quote: str, page: Page) -> bool:
-    """Whether the quotation is verbatim on the page.
+    """Return whether the quotation is verbatim on the page.
 
-    Of one that leaves something out, and of one with several lines, each part must be there. Of a table
-    written in Markdown every cell must be: a page's own reading may go by columns. A quotation of which
-    nothing is left stands nowhere.
+    Each part of a quotation with omissions or several lines must occur, and each cell of a Markdown table,
+    because a page may be read by columns. A quotation without letters occurs nowhere.
     """
     parts = quote.split(_OMISSION)
     if len(parts) > 1:

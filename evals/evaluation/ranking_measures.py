@@ -1,4 +1,4 @@
-"""Measures of a ranking against what is relevant, as docs/internals/measuring.md defines them. Pure."""
+"""Ranking measures as defined in docs/internals/measuring.md. Pure."""
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -7,17 +7,17 @@ from evals.evaluation.question_set import Target
 
 
 def first_of_each(targets: Iterable[Target]) -> list[Target]:
-    """The ranking without repeats: several blocks of a page count where the first of them stands."""
+    """Remove repeats from a ranking: blocks of a page count at the first one's rank."""
     return list(dict.fromkeys(targets))
 
 
 def documents_of(targets: Iterable[Target]) -> list[Target]:
-    """The ranking of whole documents that a ranking of pages implies."""
+    """Convert a ranking of pages to a ranking of documents."""
     return first_of_each((name, None) for name, _ in targets)
 
 
 def hit_at(ranking: Sequence[Target], relevant: Collection[Target], k: int) -> float:
-    """1 when any relevant target is among the first `k`, else 0."""
+    """Return 1 if a relevant target is among the first `k`, otherwise 0."""
     return float(not set(relevant).isdisjoint(ranking[:k]))
 
 
@@ -27,9 +27,9 @@ def recall_at(
     k: int,
     also_acceptable: Collection[Target] = (),
 ) -> float:
-    """Share of the relevant targets among the first `k`, 0 to 1; 0 when nothing is relevant.
+    """Return the share of relevant targets among the first `k`; 0 if nothing is relevant.
 
-    An acceptable target stands for one relevant target that was not found; it never counts on top.
+    An acceptable target replaces one missing relevant target and never adds to the score.
     """
     wanted = set(relevant)
     if not wanted:
@@ -39,16 +39,16 @@ def recall_at(
 
 
 def ndcg_at(ranking: Sequence[Target], grades: Mapping[Target, float], k: int) -> float:
-    """Normalised discounted cumulative gain; the gain is the grade itself, the discount log2(rank + 1).
+    """Return normalised discounted cumulative gain. The gain is the grade, the discount log2(rank + 1).
 
-    Source: Järvelin and Kekäläinen, TOIS 2002, in the form of trec_eval. 0 when nothing is relevant.
+    Source: Järvelin and Kekäläinen, TOIS 2002, as in trec_eval. 0 if nothing is relevant.
     """
     best = _discounted(sorted(grades.values(), reverse=True)[:k])
     return _discounted([grades.get(found, 0.0) for found in ranking[:k]]) / best if best else 0.0
 
 
 def rank_of_first(ranking: Sequence[Target], relevant: Collection[Target]) -> int | None:
-    """Rank of the first relevant target, from 1; None when there is none."""
+    """Return the rank of the first relevant target, from 1, or None."""
     return next((rank for rank, found in enumerate(ranking, start=1) if found in relevant), None)
 
 

@@ -1,4 +1,4 @@
-"""The report: JSON for programs, tables and histograms for people. Pure: values to text."""
+"""The report: JSON for programs, tables and histograms for people. Pure."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,8 +8,8 @@ from evals.evaluation.asking import Outcome
 from evals.evaluation.result import SetResult, first_rank
 from evals.evaluation.scoring import Row
 
-_BAR = 40  # characters of the longest bar
-_SHOWN = 40  # entries of a list that is there to be looked into; the rest is counted
+_BAR = 40  # length of the longest bar, in characters
+_SHOWN = 40  # listed entries; the rest is only counted
 _QUOTE_CHARS = 160
 _RANKS = (("1", 1, 1), ("2-3", 2, 3), ("4-5", 4, 5), ("6-10", 6, 10), ("11-50", 11, 50))
 _SECONDS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 60.0)
@@ -17,20 +17,20 @@ _SECONDS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 60.0)
 
 @dataclass(frozen=True)
 class Origin:
-    """What was evaluated."""
+    """The evaluated commit and models."""
 
     model: str
     commit: str
 
 
 def as_json(results: Sequence[SetResult], origin: Origin) -> str:
-    """`{"sets": {name: {measure: number}}, "model", "commit"}`."""
+    """Return `{"sets": {name: {measure: number}}, "model", "commit"}`."""
     sets = {result.name: result.numbers for result in results}
     return json.dumps({"sets": sets, **asdict(origin)}, indent=1) + "\n"
 
 
 def as_json_lines(results: Sequence[SetResult]) -> str:
-    """One line for each question: what was found, what was answered, and how it was measured."""
+    """Return one line per question with its hits, answer and measures."""
     lines = [
         json.dumps(_line(result.name, outcome, row), ensure_ascii=False)
         for result in results
@@ -40,7 +40,7 @@ def as_json_lines(results: Sequence[SetResult]) -> str:
 
 
 def as_markdown(results: Sequence[SetResult], origin: Origin) -> str:
-    """The readable report; docs/internals/measuring.md says what each measure means."""
+    """Return the readable report; docs/internals/measuring.md explains the measures."""
     head = f"# Evaluation\n\nModel: {origin.model}\n\nCommit: {origin.commit}\n"
     overview = table("measure", {result.name: result.measures for result in results})
     counts = table("count", {result.name: result.counts for result in results})
@@ -48,7 +48,7 @@ def as_markdown(results: Sequence[SetResult], origin: Origin) -> str:
 
 
 def table(corner: str, columns: Mapping[str, Mapping[str, float]]) -> str:
-    """A Markdown table: a column for each mapping, a row for each name in any of them."""
+    """Return a Markdown table with one column per mapping and one row per name."""
     names = dict.fromkeys(name for column in columns.values() for name in column)
     lines = [f"| {corner} | {' | '.join(columns)} |", f"|---|{'---:|' * len(columns)}"]
     for name in names:
@@ -58,7 +58,7 @@ def table(corner: str, columns: Mapping[str, Mapping[str, float]]) -> str:
 
 
 def number(value: float | None) -> str:
-    """As many places as tell something."""
+    """Format a number with as many decimal places as are meaningful."""
     if value is None:
         return ""
     return (
@@ -67,7 +67,7 @@ def number(value: float | None) -> str:
 
 
 def histogram(title: str, counts: Mapping[str, int]) -> str:
-    """Bars of characters, in a code block."""
+    """Return text bars in a code block."""
     most = max([*counts.values(), 1])
     width = max(len(label) for label in counts)
     bars = [
@@ -91,7 +91,7 @@ def _section(result: SetResult) -> str:
 
 
 def columns_by_kind(kinds: Mapping[str, float]) -> dict[str, dict[str, float]]:
-    """`measure.kind` -> number, as kind -> measure -> number."""
+    """Convert `measure.kind` -> number to kind -> measure -> number."""
     columns: dict[str, dict[str, float]] = {}
     for full_name, value in kinds.items():
         name, _, kind = full_name.partition(".")
@@ -100,7 +100,7 @@ def columns_by_kind(kinds: Mapping[str, float]) -> dict[str, dict[str, float]]:
 
 
 def rank_counts(ranks: Sequence[int | None]) -> dict[str, int]:
-    """How many first targets stood at which ranks; "none" counts those that were not found."""
+    """Count first targets by rank; "none" counts those not found."""
     known = [rank for rank in ranks if rank is not None]
     counts = {label: sum(first <= rank <= last for rank in known) for label, first, last in _RANKS}
     return {**counts, "none": len(ranks) - len(known)}
@@ -117,7 +117,7 @@ def _latency(outcomes: Sequence[Outcome]) -> Iterable[str]:
 
 
 def second_counts(seconds: Sequence[float]) -> dict[str, int]:
-    """How many took how long."""
+    """Count calls by duration."""
     counts, below = {}, 0.0
     for limit in (*_SECONDS, float("inf")):
         label = f"<= {limit:g}" if limit != float("inf") else f"> {below:g}"

@@ -1,4 +1,4 @@
-"""What a set's evaluation came to: numbers by name, and what a person should look at. Pure."""
+"""The result of a set: named numbers, and examples worth reading. Pure."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -14,14 +14,14 @@ from evals.evaluation.scoring import PageReader, Row, by_kind, combine, is_verba
 
 @dataclass(frozen=True)
 class SetResult:
-    """One set.
+    """The result of one set.
 
     Attributes:
-        measures: name -> number, as they go into the report's JSON.
-        kinds: `measure.kind` -> number; part of `measures` there.
-        counts: name -> number of questions, documents, quotations.
-        rows: the measures of each outcome, in its order.
-        false_quotes: quotations shown as verified that the page does not hold.
+        measures: numbers by name, as in the JSON report.
+        kinds: numbers by `measure.kind`; part of `measures` there.
+        counts: numbers of questions, documents and quotations.
+        rows: measures of each outcome, in order.
+        false_quotes: quotations shown as verified that are not on the page.
     """
 
     name: str
@@ -35,12 +35,12 @@ class SetResult:
 
     @property
     def nothing_worked(self) -> bool:
-        """Whether every search failed: then the app is out of order, and the measures are none of it."""
+        """Whether every search failed, so that the app is broken and the measures mean nothing."""
         return bool(self.outcomes) and all("search" in outcome.errors for outcome in self.outcomes)
 
     @property
     def numbers(self) -> dict[str, float]:
-        """Everything, flat."""
+        """All numbers, flat."""
         return {**self.measures, **self.counts, **self.kinds}
 
 
@@ -52,7 +52,7 @@ def conclude(
     *,
     answers: bool,
 ) -> SetResult:
-    """Measure every outcome and add up."""
+    """Measure every outcome and aggregate."""
     rows = [_applicable(measure(outcome, read_page, answers=answers), questions) for outcome in outcomes]
     measures = combine(rows) | _latencies(outcomes)
     verdicts = [
@@ -79,14 +79,14 @@ def conclude(
 
 
 def first_rank(outcome: Outcome) -> int | None:
-    """Rank of the first target that holds the answer, among distinct ones; None when there is none."""
+    """Return the rank of the first correct target among distinct ones, or None."""
     question, pages = outcome.question, outcome.pages or ()
     ranking = list(dict.fromkeys(pages)) if question.unit == "page" else documents_of(pages)
     return rank_of_first(ranking, question.grades)
 
 
 def _applicable(row: Row, questions: QuestionSet) -> Row:
-    """Without the tolerant measures where a set names nothing to tolerate: they would be the strict ones."""
+    """Drop the tolerant measures if a set has no acceptable alternatives."""
     if any(question.also_acceptable for question in questions.questions):
         return row
     return {name: share for name, share in row.items() if "_tolerant" not in name}
@@ -119,7 +119,7 @@ def _counts(questions: QuestionSet, ingestion: Ingestion, outcomes: Sequence[Out
 
 
 def _ingestion_counts(ingestion: Ingestion) -> dict[str, float]:
-    """Nothing of documents that nobody looked at (--keep)."""
+    """Return counts of ingested documents; empty with --keep."""
     if not ingestion.documents:
         return {}
     return {

@@ -1,4 +1,4 @@
-"""Which revision of the project this is, for reports."""
+"""The project's revision for reports."""
 
 import subprocess
 from pathlib import Path
@@ -7,7 +7,7 @@ _PROJECT = Path(__file__).parents[2]
 
 
 def revision() -> str:
-    """The commit of this folder, `+changes` when files differ from it; "unknown" without a repository."""
+    """Return the commit, with `+changes` if files differ, or "unknown" without a repository."""
     head, changed = (
         subprocess.run(["git", *arguments], cwd=_PROJECT, capture_output=True, text=True, check=False)
         for arguments in (("rev-parse", "HEAD"), ("status", "--porcelain"))

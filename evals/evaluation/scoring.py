@@ -1,7 +1,7 @@
-"""Outcomes to the measures of docs/internals/measuring.md. Pure but for the reader of pages it is given.
+"""Conversion of outcomes to the measures of docs/internals/measuring.md. Pure, apart from the page reader.
 
-Every measure is a share, part of a whole, so that means over questions and pooled counts add up alike. A call
-that failed counts as the worst there is; nothing is dropped.
+Every measure is a share, so means and pooled counts are added up alike. A failed call counts as the worst
+result.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -18,7 +18,7 @@ PageReader = Callable[[str, int | None], Page | None]
 
 
 class Share(NamedTuple):
-    """Part of a whole; a question's own measure has the whole 1."""
+    """A part of a whole. A single question's measure has the whole 1."""
 
     part: float
     whole: float = 1.0
@@ -29,7 +29,7 @@ Row = dict[str, Share]
 
 
 def measure(outcome: Outcome, read_page: PageReader, *, answers: bool) -> Row:
-    """All measures that apply to a question."""
+    """Return all measures that apply to a question."""
     row = _retrieval(outcome)
     if answers:
         row |= _answer(outcome) | _citations(outcome)
@@ -38,7 +38,7 @@ def measure(outcome: Outcome, read_page: PageReader, *, answers: bool) -> Row:
 
 
 def combine(rows: Iterable[Row]) -> dict[str, float]:
-    """Measure -> number over all rows, in the order of first appearance; what applies to none is left out."""
+    """Aggregate measures over all rows in order of first appearance."""
     sums: Row = {}
     for row in rows:
         for name, (part, whole) in row.items():
@@ -48,7 +48,7 @@ def combine(rows: Iterable[Row]) -> dict[str, float]:
 
 
 def by_kind(questions: Sequence[Question], rows: Sequence[Row]) -> dict[str, float]:
-    """`measure.kind` -> number, for every kind of question that the set names."""
+    """Aggregate by `measure.kind` for every category of question."""
     found: dict[str, float] = {}
     for kind in sorted({question.kind for question in questions if question.kind}):
         own = [row for question, row in zip(questions, rows, strict=True) if question.kind == kind]
@@ -57,7 +57,7 @@ def by_kind(questions: Sequence[Question], rows: Sequence[Row]) -> dict[str, flo
 
 
 def is_verbatim(cited: Cited, read_page: PageReader) -> bool | None:
-    """Whether the quotation stands on the page that it names; None when that page cannot be read."""
+    """Return whether the quotation occurs on its page, or None if the page can't be read."""
     page = read_page(cited.filename, cited.page_number)
     return None if page is None else stands_in(cited.quote, page)
 
@@ -81,7 +81,7 @@ def _retrieval(outcome: Outcome) -> Row:
 
 
 def _ranking(pages: Sequence[Target], question: Question) -> list[Target]:
-    """Distinct targets of the kind that the labels name, in the order of the first hit of each."""
+    """Return distinct targets of the labelled kind, in the order of their first hits."""
     return first_of_each(pages) if question.unit == "page" else documents_of(pages)
 
 
@@ -109,7 +109,7 @@ def _answer(outcome: Outcome) -> Row:
 
 
 def _citations(outcome: Outcome) -> Row:
-    """How many citations name a page (or passage) that holds the answer; those of a set are pooled."""
+    """Count citations of a correct page or passage, to be pooled over the set."""
     question, answer = outcome.question, outcome.answer
     if answer is None or question.unit not in ("page", "passage"):
         return {}

@@ -1,4 +1,4 @@
-"""The text of a source file's page, read without any code of the app. Not thread-safe: PDFium is not."""
+"""Text of source pages, read without the app's code. Not thread-safe, like PDFium."""
 
 import re
 import zipfile
@@ -15,7 +15,7 @@ from evals.evaluation.page_layout import PageLayout, PlacedWord, words_in_pictur
 from evals.evaluation.question_set import QuestionSet, SourceFile, name_key
 from evals.evaluation.quotations import Page, PlainPage, bare
 
-MIN_PAGE_CHARS = 20  # below, a page is a picture: what stands on it is not known without recognition
+MIN_PAGE_CHARS = 20  # a page with less text is a picture, and unknown without recognition
 _PLAIN = frozenset({".txt", ".md", ".markdown", ".csv", ".tsv", ".vtt", ".srt", ".eml"})
 _HTML = frozenset({".html", ".htm"})
 _OFFICE_PARTS = {
@@ -26,14 +26,14 @@ _OFFICE_PARTS = {
 
 
 class SourceTexts:
-    """Reads pages of a set's documents."""
+    """Reader of the pages of a set's documents."""
 
     def __init__(self, questions: QuestionSet) -> None:
         self._sources = {source.key: source for source in questions.sources}
         self.page = lru_cache(maxsize=2000)(self._page)
 
     def _page(self, filename: str, page_number: int | None) -> Page | None:
-        """None when nobody can tell what stands there: another format, a scan, no such page."""
+        """Return a page, or None if its text is unknown: another format, a scan, no such page."""
         source = self._sources.get(name_key(filename))
         if source is None:
             return None
@@ -50,7 +50,7 @@ class SourceTexts:
 
 @dataclass(frozen=True)
 class PdfPage:
-    """A page of a PDF, read in the order of its content, by the places of its words, and as a picture."""
+    """A PDF page read in content order, by word positions, and as a picture."""
 
     path: Path
     page_number: int
@@ -76,7 +76,7 @@ class PdfPage:
 
 
 def read_page(source: SourceFile, page_number: int | None) -> str | None:
-    """A page's text; for formats without fixed pages the whole file's. None when the format is not read."""
+    """Return a page's text, the whole file's for formats without pages, or None for unsupported formats."""
     if source.text is not None:
         return source.text
     path = source.path or Path(source.filename)
@@ -107,7 +107,7 @@ def _pdf_page(path: Path, page_number: int) -> str | None:
 
 
 def _office_text(path: Path, parts: re.Pattern[str]) -> str:
-    """All text of the parts that hold any: tags leave nothing behind."""
+    """Return all text of the matching parts, without tags."""
     with zipfile.ZipFile(path) as archive:
         names = sorted(name for name in archive.namelist() if parts.fullmatch(name))
         pages = [archive.read(name).decode("utf-8", errors="replace") for name in names]

@@ -1,8 +1,8 @@
-"""`python -m evals.fuzz --out report.json`: requests from the API's own description, by the thousand.
+"""`python -m evals.fuzz --out report.json`: thousands of requests generated from the API description.
 
-`make fuzz` calls it. It starts a local stack of its own on free ports, sends as two users, one of them an
-administrator, and holds every answer against the description that the app serves. Exit code 1 when the app
-failed or answered otherwise than it says, 2 when nothing could be sent.
+Called by `make fuzz`. Starts a local stack on free ports, sends as two users, one of them an administrator,
+and validates every response against the served description. Exit code 1 if the app failed or contradicted its
+description, 2 if nothing could be sent.
 """
 
 import argparse
@@ -28,13 +28,13 @@ from local.run_all.stack_settings import FREE_PORTS, StackError, StackSettings
 from local.run_all.tokens import mint_token
 from samples.acl import ANNA, BEN
 
-STREAM_SECONDS = "1"  # a stream that waits for events would hold up all others for three minutes
+STREAM_SECONDS = "1"  # a waiting stream would block all others for three minutes
 CALL_TIMEOUT_S = 120.0
-_CASES_PER_SCENARIO = 50  # a scenario has some six calls, and runs among them
+_CASES_PER_SCENARIO = 50  # a scenario has about six calls, some of which start runs
 
 
 def main() -> int:
-    """Command line. Returns the exit code."""
+    """Run the command and return its exit code."""
     arguments = _arguments()
     began = time.monotonic()
     try:
@@ -51,7 +51,7 @@ def main() -> int:
 
 
 def fuzz(stack: LocalStack, cases: int, seed_number: int, scenarios: int | None = None) -> dict[str, Any]:
-    """Send `cases` requests to a running stack, then play scenarios; the report."""
+    """Send `cases` requests to a running stack, then play scenarios. Return the report."""
     url, secret = f"{stack.base_url}/api", stack.secrets.token_secret
     tokens = {
         ANNA.user_id: mint_token(ANNA, secret, roles=("admin",)),
@@ -67,14 +67,14 @@ def fuzz(stack: LocalStack, cases: int, seed_number: int, scenarios: int | None 
     sender = Sender(url, tokens, things, seed_number)
     seen = sender.send_all(made)
     count = cases // _CASES_PER_SCENARIO if scenarios is None else scenarios
-    # Without the administrator's role: what is another's is not there for either of them.
+    # Without the administrator role: neither user sees the other's things.
     plain = {user.user_id: mint_token(user, secret) for user in (ANNA, BEN)}
     told = Player(document, url, things, seed_number).play(plain, count)
     return report(seen, sender.without_identity(made, open_calls(document)), told)
 
 
 def open_calls(document: dict[str, Any]) -> frozenset[str]:
-    """Names of the calls that need no identity."""
+    """Return the names of operations that need no identity."""
     calls = [call for methods in document["paths"].values() for call in methods.values()]
     return frozenset(call["operationId"] for call in calls if call.get("security") == [])
 

@@ -1,4 +1,4 @@
-"""Requests from the description of the API: which, how many of each, in which order. The seed decides all."""
+"""Generation of requests from the API description: which, how many, in what order. Determined by the seed."""
 
 import random
 import zlib
@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from schemathesis import Case, GenerationMode
 from schemathesis.core.result import Ok
 
-# They start orchestrations, keep their connection, or look at everything: each gets a fifth of a share.
+# Expensive operations (orchestrations, streams, full scans) get a fifth of a share.
 SLOW = frozenset(
     {
         "chat",
@@ -30,12 +30,12 @@ _MODES = (GenerationMode.POSITIVE, GenerationMode.NEGATIVE)
 
 @dataclass(frozen=True)
 class Request:
-    """One request.
+    """A request.
 
     Attributes:
-        number: its place; the user who sends it, and whether it names something that exists, follow from it.
+        number: its position, which determines the sender and whether it names something that exists.
         name: the operationId.
-        is_valid: it is as described, but for names in the path; else something in it is not.
+        is_valid: whether it matches the description, apart from names in the path.
     """
 
     number: int
@@ -45,7 +45,7 @@ class Request:
 
 
 def shares(names: Sequence[str], cases: int) -> dict[str, int]:
-    """How many cases each call gets: `cases` together, and two each at least if there are so many."""
+    """Distribute `cases` over the operations, at least two each if there are enough."""
     weights = {name: _PART if name in SLOW else _WHOLE for name in names}
     least = 2 if cases >= 2 * len(names) else 0
     rest, whole = cases - least * len(names), sum(weights.values())
@@ -56,12 +56,12 @@ def shares(names: Sequence[str], cases: int) -> dict[str, int]:
 
 
 def requests(document: Mapping[str, Any], cases: int, seed_number: int) -> list[Request]:
-    """`cases` requests over every call of the description, half of them valid, shuffled."""
+    """Return `cases` shuffled requests over all operations, half of them valid."""
     schema = schemathesis.openapi.from_dict(dict(document))
     operations = {
         found.ok().definition.raw["operationId"]: found.ok()
         for found in schema.get_all_operations()
-        if isinstance(found, Ok)  # what is no operation fails the test of the description
+        if isinstance(found, Ok)  # anything else fails the test of the description
     }
     made: list[tuple[str, bool, AnyCase]] = []
     for name, count in shares(sorted(operations), cases).items():
@@ -77,7 +77,7 @@ def _is_valid(case: AnyCase) -> bool:
 
 
 def cases_of(operation: Any, mode: GenerationMode, count: int, seed_text: str) -> list[AnyCase]:
-    """`count` cases; a call without anything to get wrong is sent valid ones."""
+    """Return `count` cases. An operation without parameters gets only valid ones."""
     found: list[AnyCase] = []
 
     def collect(case: AnyCase) -> None:
@@ -92,7 +92,7 @@ def cases_of(operation: Any, mode: GenerationMode, count: int, seed_text: str) -
     )
     try:
         strategy = operation.as_strategy(generation_mode=mode)
-        # hypothesis types `given` for written functions; this one is made, and run at once.
+        # hypothesis types `given` for declared functions; this one is generated and run at once.
         seed(zlib.crc32(seed_text.encode()))(chosen(given(strategy)(collect)))()  # type: ignore[no-untyped-call]
     except Exception:
         if mode is GenerationMode.POSITIVE:

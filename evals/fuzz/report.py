@@ -1,4 +1,4 @@
-"""What came of the requests, as JSON and as text. Pure."""
+"""The results of the requests, as JSON and text. Pure."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -7,13 +7,13 @@ from typing import Any
 from evals.fuzz.scenarios import Told
 from evals.fuzz.sending import Seen
 
-_TOLD = 100  # complaints in full; the counts are of all
+_TOLD = 100  # complaints listed in full; counts include all
 
 
 def report(seen: Sequence[Seen], unknown: Sequence[Seen], told: Told | None = None) -> dict[str, Any]:
-    """Counts over all, by call, and the first complaints.
+    """Return totals, counts per operation, and the first complaints.
 
-    `unknown`: requests without an identity. `told`: of the scenarios; their failures count as all others do.
+    `unknown` are requests without an identity, `told` the scenarios, whose failures count like all others.
     """
     everything = (*seen, *unknown, *(told.seen if told else ()))
     complained = [one for one in everything if one.complaints]
@@ -32,12 +32,12 @@ def report(seen: Sequence[Seen], unknown: Sequence[Seen], told: Told | None = No
 
 
 def is_clean(told: dict[str, Any]) -> bool:
-    """No error of ours, and every answer as described."""
+    """Return whether there was no server error and every response matched the description."""
     return bool(told["cases"]) and not told["server_errors"] and not told["mismatches"]
 
 
 def as_text(told: dict[str, Any]) -> str:
-    """The report for people."""
+    """Render the report as text."""
     lines = [
         f"{told['cases']} requests ({told['valid_cases']} valid), {told['without_identity']} without "
         f"identity: {told['server_errors']} errors of the server, {told['mismatches']} other than described"
@@ -55,7 +55,7 @@ def as_text(told: dict[str, Any]) -> str:
 
 
 def _is_server_error(one: Seen) -> bool:
-    """A readiness probe says 503 because that is its answer; the stack of these requests is ready."""
+    """Return whether a response is a server error; 503 is a regular answer of the readiness probe."""
     return one.status is not None and one.status >= 500
 
 

@@ -1,8 +1,8 @@
-"""Scenarios: something is made, and the description's links say what can be done with it.
+"""Scenarios that create something and follow the description's links.
 
-Each user in turn makes something, then follows links in any order; what deletes comes last, and what was
-deleted is looked for again. Now and then the other user tries the same first: for that user it does not
-exist. The seed decides which; ids and times are the app's.
+Each user in turn creates something and follows links in random order; deletions come last, and deleted things
+are requested again. Sometimes the other user tries a link first and must get "not found". The seed decides;
+ids and times come from the app.
 """
 
 import random
@@ -22,11 +22,11 @@ from evals.fuzz.generating import AnyCase, cases_of
 from evals.fuzz.sending import TIMEOUT_S, Seen, complaints_of, keep_to_one_line, shown
 from evals.fuzz.things import Things
 
-_FOLLOWED = 5  # links of one scenario, beside the deletion
-_FOREIGN_SHARE = 0.25  # of calls on what was made: the other user tries them first
-_LIKELY_SHARE = 0.8  # of what makes something: as a person would send it, for the rest is mostly refused
+_FOLLOWED = 5  # links per scenario, besides the deletion
+_FOREIGN_SHARE = 0.25  # share of links that the other user tries first
+_LIKELY_SHARE = 0.8  # share of plausible bodies; generated ones are mostly refused
 _UPLOAD = "upload_document"
-_MOMENTS_S = 20.0  # two shared cores with much else to do; some 0.1 s are usual
+_MOMENTS_S = 20.0  # on a busy machine; usually about 0.1 s
 _POOL = 12  # cases of each call, made once
 
 Json = dict[str, Any]
@@ -34,7 +34,9 @@ Json = dict[str, Any]
 
 @dataclass
 class Told:
-    """What came of the scenarios. `foreign`: tries of the other user; `gone`: looks for what was deleted."""
+    """Results of the scenarios. `foreign` counts attempts of the other user, `gone` requests for deleted
+    things.
+    """
 
     seen: list[Seen] = field(default_factory=list)
     links: Counter[str] = field(default_factory=Counter)
@@ -44,7 +46,7 @@ class Told:
 
     @property
     def body(self) -> Json:
-        """Counts, as JSON."""
+        """Return the counts as JSON."""
         return {
             "scenarios": self.scenarios,
             "calls": len(self.seen),
@@ -57,17 +59,17 @@ class Told:
 
 @dataclass(frozen=True)
 class Person:
-    """Who calls."""
+    """A caller."""
 
     name: str
     token: str
 
 
 class Player:
-    """Plays scenarios against one app."""
+    """A player of scenarios against one app."""
 
     def __init__(self, document: Mapping[str, Any], url: str, things: Things, seed_number: int) -> None:
-        """`things`: of both users, for bodies that name documents."""
+        """Prepare scenarios. `things` of both users fill bodies that name documents."""
         self.told = Told()
         self._url = url
         self._things = things
@@ -79,7 +81,7 @@ class Player:
         self._seed = seed_number
 
     def play(self, tokens: Mapping[str, str], count: int) -> Told:
-        """`count` scenarios; `tokens` are of two users."""
+        """Play `count` scenarios with the tokens of two users."""
         people = [Person(name, tokens[name]) for name in sorted(tokens)]
         makers = sorted(name for name, one in self._operations.items() if _has_links(one.definition.raw))
         for number in range(count):
@@ -110,7 +112,7 @@ class Player:
                 self._look_for_deleted(name, parameters, owner)
 
     def _follow(self, name: str, parameters: Mapping[str, str], owner: Person, other: Person) -> bool:
-        """Whether the owner's call succeeded."""
+        """Follow a link and return whether the owner's call succeeded."""
         self.told.links[name] += 1
         case = self._case(name, parameters)
         if self._chance.random() < _FOREIGN_SHARE:
@@ -126,18 +128,18 @@ class Player:
             self._wait_until_gone(self._case(name, parameters), owner)
 
     def _wait_until_gone(self, case: AnyCase, owner: Person) -> None:
-        """Some things go within moments (202); what is there after them is a fault."""
+        """Wait for a deferred deletion (202); something still present afterwards is a defect."""
         until = time.monotonic() + _MOMENTS_S
         while time.monotonic() < until and self._send(case, owner) is not None:
             time.sleep(0.5)
         self._send(case, owner, must_fail="answered with {} after its deletion")
 
     def _case(self, name: str, parameters: Mapping[str, str] | None = None) -> AnyCase:
-        """A valid case of the call; the pool is used again and again, as a case can be sent again."""
+        """Return a valid case of the operation from a pool that is reused."""
         if name not in self._pools:
             made = cases_of(self._operations[name], GenerationMode.POSITIVE, _POOL, f"{self._seed} {name}")
             for case in made[::2]:
-                case.headers.pop("If-Match", None)  # the description knows no tag that would fit
+                case.headers.pop("If-Match", None)  # the description can't provide a matching tag
             self._pools[name] = made
         case = self._chance.choice(self._pools[name])
         case.path_parameters.update(parameters or {})
@@ -145,7 +147,7 @@ class Player:
         return case
 
     def _send(self, case: AnyCase, person: Person, must_fail: str | None = None) -> Any | None:
-        """The answer, if it is one of success; what is wrong with it is noted."""
+        """Send a case, record complaints, and return the response if successful."""
         name = case.operation.definition.raw["operationId"]
         try:
             answer = case.call(base_url=self._url, headers=_headers(person), timeout=TIMEOUT_S)
@@ -156,11 +158,11 @@ class Player:
         return self._heard(case, person, answer, must_fail)
 
     def _upload(self, case: AnyCase, person: Person) -> Any | None:
-        """A note under a name of its own: what is generated has none, and no format that is read."""
+        """Upload a note with a unique name, since generated files have no readable format."""
         number = self._chance.randrange(10**9)
         files = {"file": (f"valve-{number}.md", f"# Valve {number}\n\nIt is opened by hand.".encode())}
         request = httpx.Request("POST", f"{self._url}/documents", files=files, headers=_headers(person))
-        request.read()  # the check of an answer looks at what was sent
+        request.read()  # the response check reads the request
         with httpx.Client(timeout=TIMEOUT_S) as client:
             answer = client.send(request)
         return self._heard(case, person, Response.from_any(answer), None)
@@ -180,7 +182,7 @@ class Player:
 
 
 def make_likely(maker: str, case: AnyCase, things: Things, chance: random.Random) -> None:
-    """The body as a person would send it, for calls that refuse nearly everything else."""
+    """Replace the body by a plausible one for operations that refuse nearly everything else."""
     bodies: dict[str, Json] = {
         "chat": {
             "question": chance.choice(("How are valves opened?", "How often is the seal changed?")),
@@ -191,7 +193,7 @@ def make_likely(maker: str, case: AnyCase, things: Things, chance: random.Random
     }
     if maker in bodies:
         case.body = bodies[maker]
-        case.headers.pop("Idempotency-Key", None)  # it would be refused with another body than before
+        case.headers.pop("Idempotency-Key", None)  # a reused key with another body would be refused
 
 
 def _headers(person: Person) -> dict[str, str]:
@@ -203,7 +205,7 @@ def _has_links(call: Json) -> bool:
 
 
 def _links(call: Json, answer: Any) -> Iterator[tuple[str, dict[str, str]]]:
-    """Calls that an answer leads to, and what they are to be called with."""
+    """Yield the operations that a response links to, with their parameters."""
     response: Json = call["responses"].get(str(answer.status_code), {})
     for link in response.get("links", {}).values():
         values = {name: _value(place, answer) for name, place in link["parameters"].items()}
@@ -212,7 +214,7 @@ def _links(call: Json, answer: Any) -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def _value(place: str, answer: Any) -> str | None:
-    """What a runtime expression of OpenAPI means: of a header, or of a field of the body."""
+    """Evaluate an OpenAPI runtime expression: a header or a field of the body."""
     kind, _, name = place.removeprefix("$response.").partition(".")
     if kind == "header":
         found: Sequence[str] = answer.headers.get(name.lower(), ())

@@ -1,4 +1,4 @@
-"""Sends requests as two users, and holds each answer against the description."""
+"""Sends requests as two users and validates each response against the description."""
 
 import random
 from collections.abc import Mapping, Sequence
@@ -27,18 +27,18 @@ _CHECKS = (
 )
 TIMEOUT_S = 60.0
 _MESSAGE_CHARS = 600
-_SHARE_OF_THINGS = 0.8  # of requests with names in the path, how many name something that is, or was, there
-_OF_HOST = frozenset({400, 414, 431})  # such as a header in Latin-1; the app's own refusals have a body
+_SHARE_OF_THINGS = 0.8  # share of paths that name something that exists or existed
+_OF_HOST = frozenset({400, 414, 431})  # for example a Latin-1 header; the app's own refusals have a body
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What became of one request.
+    """The result of one request.
 
     Attributes:
-        status: None = no answer.
-        complaints: what is not as described.
-        sent: the request, for debugging; without the identity.
+        status: None without a response.
+        complaints: deviations from the description.
+        sent: the request without identity, for debugging.
     """
 
     name: str
@@ -50,22 +50,22 @@ class Seen:
 
 
 class Sender:
-    """Two users of one app."""
+    """A client with two users."""
 
     def __init__(self, url: str, tokens: Mapping[str, str], things: Things, seed_number: int) -> None:
-        """`url` ends with `/api`; `tokens` by user."""
+        """Prepare clients. `url` ends with `/api`; `tokens` are by user."""
         self._url = url
         self._tokens = dict(tokens)
         self._things = things
         self._seed = seed_number
 
     def send_all(self, requests: Sequence[Request]) -> list[Seen]:
-        """All of them, as many at once as there are users."""
+        """Send all requests, as many in parallel as there are users."""
         with ThreadPoolExecutor(len(self._tokens)) as pool:
             return list(pool.map(self._send, requests))
 
     def without_identity(self, requests: Sequence[Request], open_calls: frozenset[str]) -> list[Seen]:
-        """One request of each call that is not open, without an identity: nothing but 401 will do."""
+        """Send one request per protected operation without an identity, which must get 401."""
         first = {request.name: request for request in requests if request.name not in open_calls}
         told = []
         for request in first.values():
@@ -75,7 +75,7 @@ class Sender:
         return told
 
     def _send(self, request: Request) -> Seen:
-        # Everything about a request follows from its number: the order in which threads come by does not.
+        # A request depends only on its number, not on the scheduling of threads.
         chance = random.Random(self._seed * 1_000_003 + request.number)
         user = sorted(self._tokens)[request.number % len(self._tokens)]
         for kind in request.case.path_parameters:
@@ -90,7 +90,7 @@ class Sender:
         sent = shown(case)
         try:
             answer = case.call(base_url=self._url, headers=dict(headers), timeout=TIMEOUT_S)
-        except OSError as failed:  # all errors of the HTTP library that it uses are of this kind
+        except OSError as failed:  # base class of the HTTP library's errors
             return Seen(
                 request.name, user, request.is_valid, None, (f"no answer: {type(failed).__name__}",), sent
             )
@@ -105,18 +105,18 @@ class Sender:
 
 
 def keep_to_one_line(case: AnyCase) -> None:
-    """A path with a line break never reaches the app: the router of the streaming extension matches none."""
+    """Remove line breaks from the path, which the streaming extension's router doesn't match."""
     for kind, value in case.path_parameters.items():
         case.path_parameters[kind] = str(value).replace("%0A", "-").replace("\n", "-")
 
 
 def shown(case: AnyCase) -> str:
-    """A request, for debugging; without the identity."""
+    """Render a request without identity for debugging."""
     return f"{case.method} {case.formatted_path} {case.query or ''} {case.body!r}"[:_MESSAGE_CHARS]
 
 
 def complaints_of(case: AnyCase, answer: Any) -> list[str]:
-    """What of an answer is not as described. What the host refuses itself never reached the app."""
+    """Return deviations from the description. The host's own refusals never reached the app."""
     if answer.status_code in _OF_HOST and not answer.content:
         return []
     try:

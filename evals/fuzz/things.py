@@ -1,4 +1,4 @@
-"""What there is to name in a path: things of both users, and those that answers tell of."""
+"""Ids to use in paths: things of both users, and those found in responses."""
 
 import random
 import threading
@@ -10,7 +10,7 @@ import httpx
 
 from samples.questions import FIRST_QUESTION
 
-_KEPT = 40  # of a kind: newer ones push older ones out, which were probably deleted
+_KEPT = 40  # per kind; older ones were probably deleted
 _READY_S = 60.0
 _KINDS = ("run_id", "thread_id", "summary_id", "doc_id")
 _NOTES = (
@@ -20,7 +20,7 @@ _NOTES = (
 
 
 class Things:
-    """Ids by the name that they have in paths. Safe to use from several threads."""
+    """Ids by their name in paths. Thread-safe."""
 
     def __init__(self) -> None:
         self._ids: dict[str, deque[str]] = defaultdict(lambda: deque(maxlen=_KEPT))
@@ -32,21 +32,21 @@ class Things:
                 self._ids[kind].append(thing)
 
     def learn(self, body: Any) -> None:
-        """Ids at the top of an answer."""
+        """Collect ids from the top level of a response."""
         if isinstance(body, dict):
             for kind in _KINDS:
                 if isinstance(body.get(kind), str):
                     self.add(kind, body[kind])
 
     def choose(self, kind: str, chance: random.Random) -> str | None:
-        """One of a kind, None while there is none."""
+        """Return an id of a kind, or None if there is none."""
         with self._lock:
             known = sorted(self._ids[kind])
         return chance.choice(known) if known else None
 
 
 def bring(user: httpx.Client, things: Things) -> None:
-    """Two documents, a run, a thread and a summary of a user's own."""
+    """Create two documents, a run, a thread and a summary for a user."""
     doc_ids = []
     for number, note in enumerate(_NOTES):
         sent = user.post("/documents", files={"file": (f"note-{number}.md", note.encode())})

@@ -1,6 +1,7 @@
-"""`python -m evals.ingest_report --data FOLDER --out report.json`: what becomes of every file of a folder.
+"""`python -m evals.ingest_report --data FOLDER --out report.json`: report the ingestion of every file of a
+folder.
 
-Exit code 1 when a file crashed or ran out of time; a file that is refused with a reason is no fault.
+Exit code 1 if a file crashed or timed out; a file refused with a reason is not an error.
 """
 
 import argparse
@@ -20,7 +21,7 @@ TIMEOUT_S = 900.0
 
 
 def main() -> int:
-    """Command line. Returns the exit code."""
+    """Run the command and return its exit code."""
     arguments = _arguments()
     try:
         files = find_files(arguments.data)
@@ -35,7 +36,7 @@ def main() -> int:
 
 
 def make_report(app: RunningApp, files: list[CorpusFile], arguments: argparse.Namespace) -> Report:
-    """Drop all files, wait, and look at what came of each."""
+    """Ingest all files and report on each."""
     began = time.monotonic()
     run = Ingesting(app, f"ingest-report-{time.time_ns()}", arguments.at_once, arguments.timeout)
     found: dict[str, FileReport] = {}

@@ -1,4 +1,4 @@
-"""Which files of a folder are dropped in, and which Markdown says what one of them holds. Names only."""
+"""Files to ingest and their reference Markdown. Names only."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -11,11 +11,11 @@ REFERENCE_FOLDER = "reference"
 
 @dataclass(frozen=True)
 class CorpusFile:
-    """One file to ingest.
+    """A file to ingest.
 
     Attributes:
-        name: its path below the folder, with slashes.
-        reference: Markdown with the text that ought to be found, None where there is none.
+        name: path below the folder, with slashes.
+        reference: Markdown with the expected text, or None.
     """
 
     name: str
@@ -28,13 +28,13 @@ class CorpusFile:
 
 
 def find_files(folder: Path) -> list[CorpusFile]:
-    """Every file of the folder and those below it, by name; hidden ones and references are no documents.
+    """Return every file below the folder, sorted, except hidden files and references.
 
-    A folder with a `documents.jsonl` holds what that lists: `path`, and `reference_md` where there is one.
+    A folder with a `documents.jsonl` contains what that lists: `path` and optionally `reference_md`.
     Elsewhere the reference of `a/b.docx` is `reference/b.docx.md`, in the folder or beside it.
 
     Raises:
-        ValueError: there is no such folder, or nothing in it.
+        ValueError: the folder doesn't exist or is empty.
     """
     if not folder.is_dir():
         raise ValueError(f"There is no folder {folder}.")

@@ -1,4 +1,4 @@
-"""Drops files into the documents container, a few in flight, and watches until each has ended."""
+"""Uploads files to the documents container, a few at a time, and waits for their ingestion."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,7 @@ _ENDS = ("ready", "failed")
 
 @dataclass(frozen=True)
 class Ended:
-    """A file whose ingestion ended, or whose time was up (`doc_id` is then what is known so far)."""
+    """A file whose ingestion has ended or timed out; `doc_id` may then be unknown."""
 
     file: CorpusFile
     doc_id: str | None
@@ -34,11 +34,11 @@ class _InFlight:
 
 
 class Ingesting:
-    """One run over a corpus. Blobs are named `prefix/name`.
+    """An ingestion of a corpus. Blobs are named `prefix/name`.
 
     Args:
         at_once: files in flight.
-        timeout_s: how long one may take.
+        timeout_s: limit per file.
     """
 
     def __init__(self, app: RunningApp, prefix: str, at_once: int, timeout_s: float) -> None:
@@ -48,7 +48,7 @@ class Ingesting:
         self._timeout_s = timeout_s
 
     def run(self, files: Sequence[CorpusFile]) -> Iterator[Ended]:
-        """Each file once it has ended, in the order of their ends."""
+        """Yield each file when it has ended."""
         waiting = list(reversed(files))
         in_flight: dict[str, _InFlight] = {}
         with _open(self._app) as (container, table):
@@ -63,7 +63,7 @@ class Ingesting:
                     yield ended
 
     def remove(self) -> None:
-        """Delete what was dropped; the app removes the documents."""
+        """Delete the uploaded blobs; the app then removes the documents."""
         with _open(self._app) as (container, _):
             for blob in container.list_blobs(name_starts_with=f"{self._prefix}/"):
                 container.delete_blob(blob.name)
@@ -97,11 +97,11 @@ def _open(app: RunningApp) -> Iterator[tuple[ContainerClient, TableClient]]:
 
 
 def _statuses(table: TableClient, names: set[str]) -> dict[str, tuple[str, str]]:
-    """Blob name -> document id and status, of those that the app knows already."""
+    """Return document id and status by blob name, for blobs known to the app."""
     try:
-        # One query for all in flight: a look at each would cost more than what is looked for.
+        # One query for all files in flight; one per file would be too expensive.
         rows = table.query_entities("RowKey eq 'document'", select=["PartitionKey", "blob_name", "status"])
         known = {row["blob_name"]: (row["PartitionKey"], row["status"]) for row in rows}
         return {name: known[name] for name in names if name in known}
     except ResourceNotFoundError:
-        return {}  # the first ingestion is just making the table
+        return {}  # the first ingestion is still creating the table

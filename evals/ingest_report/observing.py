@@ -1,4 +1,4 @@
-"""What the app says of an ended document, and what it put into the index."""
+"""The app's view of an ended document, and its blocks in the index."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,7 +19,7 @@ _MAX_BLOCKS = 100_000
 
 
 class _Indexed(Model):
-    """What the index holds of a document."""
+    """A document's content in the index."""
 
     blocks: int
     figures: int
@@ -27,14 +27,14 @@ class _Indexed(Model):
 
 
 class Observer:
-    """Reads the API and the index."""
+    """A reader of the API and the index."""
 
     def __init__(self, http: httpx.Client, index: SearchClient) -> None:
         self._http = http
         self._index = index
 
     def report(self, ended: Ended) -> FileReport:
-        """The file's entry in the report."""
+        """Return the report on a file."""
         size_bytes = ended.file.path.stat().st_size
         if ended.doc_id is None:
             return FileReport(
@@ -78,7 +78,7 @@ class Observer:
                 top=_MAX_BLOCKS,
             )
         )
-        # A heading stands in the path of many blocks; it is one of the document's words once.
+        # Many blocks repeat a heading in their path; count it once.
         headings = {part for row in rows for part in (row["heading_path"] or "").split(" > ")}
         texts = [row["content"] or row["image_caption"] or "" for row in rows]
         figures = sum(row["block_type"] == "image" for row in rows)
@@ -87,7 +87,7 @@ class Observer:
 
 @contextmanager
 def observer(app: RunningApp) -> Iterator[Observer]:
-    """An observer of the app, for as long as the block lasts."""
+    """Yield an observer of the app."""
     headers = {"Authorization": f"Bearer {app.token}"}
     credential = AzureKeyCredential(app.search_key)
     with (

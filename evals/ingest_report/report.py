@@ -1,4 +1,4 @@
-"""The report's form, and what it says in sum. Pure: observations in, values out."""
+"""The report's models and totals. Pure."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -11,20 +11,20 @@ from shared.platform.models import Model
 
 Ending = Literal["ready", "ready_with_warning", "failed", "crashed", "timed_out"]
 
-# What the ingestion says when it was no fault of the file's that it did not end well.
+# Messages of failures that the file didn't cause.
 _CRASHES = ("crashed the parser", "internal error", "ended without an answer", "structure is not understood")
 _TIMEOUTS = ("took longer than",)
 
 
 class FileReport(Model):
-    """What became of one file.
+    """The report on one file.
 
     Attributes:
-        status: one of the five endings; `crashed` and `timed_out` are failures of ours, not of the file.
-        seconds: from the upload until its end was seen.
-        phase_seconds, model_calls: of each phase of the ingestion, from its history.
-        blocks: rows in the index, figures among them.
-        word_recall: share of the reference's words that are in the index; None without a reference.
+        status: one of five endings; `crashed` and `timed_out` are our failures, not the file's.
+        seconds: from the upload until its end was noticed.
+        phase_seconds, model_calls: per phase, from the ingestion's history.
+        blocks: rows in the index, including figures.
+        word_recall: share of the reference's words found in the index; None without a reference.
     """
 
     file: str
@@ -43,7 +43,7 @@ class FileReport(Model):
 
 
 class Summary(Model):
-    """All files together. Every file is in exactly one of the five counts."""
+    """Totals. Every file is in exactly one of the five counts."""
 
     files: int
     ready: int
@@ -59,14 +59,14 @@ class Summary(Model):
 
 
 class Report(Model):
-    """The whole report."""
+    """The report."""
 
     summary: Summary
     files: tuple[FileReport, ...]
 
 
 def ending_of(status: str, reason: str | None, warnings: Sequence[str]) -> Ending:
-    """How an ingestion ended, from the document's own words."""
+    """Classify the end of an ingestion from the document's status."""
     if status == "ready":
         return "ready_with_warning" if warnings else "ready"
     if any(sign in (reason or "") for sign in _TIMEOUTS):
@@ -75,7 +75,7 @@ def ending_of(status: str, reason: str | None, warnings: Sequence[str]) -> Endin
 
 
 def summarize(files: Sequence[FileReport], seconds: float) -> Report:
-    """The report over all files; `seconds` is what the whole run took."""
+    """Return the report over all files; `seconds` is the total duration."""
     counts = {kind: sum(file.status == kind for file in files) for kind in get_args(Ending)}
     summary = Summary(
         files=len(files),

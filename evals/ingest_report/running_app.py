@@ -1,4 +1,4 @@
-"""Where the app under test is: one that runs already, or a local stack of its own for this report."""
+"""The app under test: a running one, or a local stack for this report."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -17,10 +17,10 @@ _DEFAULT_INDEX = "content-blocks"
 
 @dataclass(frozen=True)
 class RunningApp:
-    """What a client of the app and of its storage must know.
+    """Addresses and credentials of the app and its storage.
 
     Attributes:
-        check: raises when the app is known to be gone.
+        check: raises if the app is known to have died.
     """
 
     base_url: str
@@ -34,11 +34,11 @@ class RunningApp:
 
 @contextmanager
 def running_app(environment: Mapping[str, str] = os.environ) -> Iterator[RunningApp]:
-    """The app at GROUNDWORK_URL, else a local stack on free ports in a folder that is removed afterwards.
+    """Yield the app at GROUNDWORK_URL, or a local stack on free ports in a temporary folder.
 
     Raises:
-        KeyError: GROUNDWORK_URL is set, and one of the others is not.
-        StackError: the stack did not start.
+        KeyError: GROUNDWORK_URL is set, but another variable is missing.
+        StackError: the stack didn't start.
     """
     if environment.get(URL_SETTING):
         yield _named(environment)
@@ -49,13 +49,13 @@ def running_app(environment: Mapping[str, str] = os.environ) -> Iterator[Running
 
 @contextmanager
 def own_stack(folder: Path) -> Iterator[LocalStack]:
-    """A local stack without any documents."""
+    """Start a local stack without documents."""
     with LocalStack(StackSettings(FREE_PORTS, folder)) as stack:
         yield stack
 
 
 def app_of(stack: LocalStack) -> RunningApp:
-    """A running stack as the report sees it."""
+    """Return the connection details of a running stack."""
     return RunningApp(
         base_url=stack.base_url,
         token=stack.token(ANNA),
