@@ -14,18 +14,17 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from functions.http import models as http
 from functions.http.api_route import ApiRoute
 from functions.http.contracts import Reply, contract, json_reply
+from functions.http.idempotency import Key, idempotent
 from functions.http.models import ListQuery
 from functions.http.requests import (
     Caller,
     Durable,
     Ready,
     admitted,
-    claimed_key,
     note_act,
-    say_replayed,
 )
 from functions.http.responses import json_response
-from shared.access.idempotency import beginning
+from shared.access.idempotency import Claimed, beginning
 from shared.access.limits import release, slot_of_summary
 from shared.access.models import UserContext
 from shared.answering.revival import revive_instance
@@ -204,26 +203,23 @@ async def _begin(wanted: _Order) -> SummaryRequest:
     Raises:
         NotFoundError: that one was deleted since.
     """
-    services, summary_id = wanted.services, uuid.uuid4().hex
-    claimed = await claimed_key(
-        wanted.request, wanted.order, wanted.user, services.idempotency, resource_id=summary_id
-    )
-    summary_id = claimed.resource_id if claimed else summary_id
-    known = None
-    if claimed and claimed.is_repeat:
+    services = wanted.services
+    key = Key(wanted.request, wanted.order, wanted.user, services, resource_id=uuid.uuid4().hex)
+
+    async def find(claimed: Claimed) -> SummaryRequest | None:
         try:
-            known = await owned_summary(summary_id, wanted.user, services.blobs)
-            await admitted(wanted.request, wanted.user, services)
-            say_replayed(wanted.request)
-        except NotFoundError:  # an earlier request did not come so far, or it was deleted since
-            if claimed.claim.is_done:
-                raise
-    if known and claimed and claimed.claim.is_done:
-        return known
-    request = await _renewed(known, wanted) if known else await _store(summary_id, wanted)
-    async with beginning(claimed, services.idempotency):  # a summary that cannot be started is closed
-        await _start(wanted.client, request, services)
-    return request
+            return await owned_summary(claimed.resource_id, wanted.user, services.blobs)
+        except NotFoundError:
+            return None
+
+    async def make(claimed: Claimed | None, known: SummaryRequest | None) -> SummaryRequest:
+        summary_id = claimed.resource_id if claimed else key.resource_id
+        request = await _renewed(known, wanted) if known else await _store(summary_id, wanted)
+        async with beginning(claimed, services.idempotency):  # a summary that cannot be started is closed
+            await _start(wanted.client, request, services)
+        return request
+
+    return await idempotent(key, make, find)
 
 
 async def _renewed(known: SummaryRequest, wanted: _Order) -> SummaryRequest:

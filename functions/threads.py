@@ -10,16 +10,15 @@ from functions.http import models as http
 from functions.http.api_route import ApiRoute
 from functions.http.conditions import etag_of, require_match
 from functions.http.contracts import Reply, contract, json_reply
+from functions.http.idempotency import Key, idempotent
 from functions.http.models import MessagesQuery, ThreadsQuery
 from functions.http.requests import (
     Caller,
     Ready,
     admitted,
-    claimed_key,
-    say_replayed,
 )
 from functions.http.responses import json_response, tagged_response
-from shared.access.idempotency import finish
+from shared.access.idempotency import Claimed, finish
 from shared.conversations import models as conversations
 from shared.conversations import threads
 from shared.conversations.branches import branch_thread
@@ -51,18 +50,24 @@ router = APIRouter(tags=["Threads"], route_class=ApiRoute)
 )
 async def create_thread(req: Request, body: NewThread, user: Caller, services: Ready) -> Response:
     """Begin a thread, or a branch of one."""
-    claimed = await claimed_key(req, body, user, services.idempotency, resource_id=uuid.uuid4().hex)
-    await admitted(req, user, services)
-    if claimed and claimed.is_repeat and claimed.claim.is_done:
-        thread = view_of(await owned_thread(claimed.resource_id, user, services.threads))
-        say_replayed(req)
-    else:
-        thread_id = claimed.resource_id if claimed else uuid.uuid4().hex
+    key = Key(req, body, user, services, resource_id=uuid.uuid4().hex)
+
+    async def find(claimed: Claimed) -> ThreadView | None:
+        if not claimed.claim.is_done:
+            return None  # `make` completes it
+        return view_of(await owned_thread(claimed.resource_id, user, services.threads))
+
+    async def make(claimed: Claimed | None, _: ThreadView | None) -> ThreadView:
+        await admitted(req, user, services)
+        thread_id = claimed.resource_id if claimed else key.resource_id
         if body.branch:
-            thread = await branch_thread(body.branch, body.title, user, services, thread_id)
+            made = await branch_thread(body.branch, body.title, user, services, thread_id)
         else:
-            thread = await new_thread(body.title, user, services.threads, thread_id)
+            made = await new_thread(body.title, user, services.threads, thread_id)
         await finish(claimed, services.idempotency)
+        return made
+
+    thread = await idempotent(key, make, find)
     return json_response(thread, 201, {"Location": f"/api/threads/{thread.thread_id}"})
 
 

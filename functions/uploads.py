@@ -11,14 +11,13 @@ from functions.http import models as http
 from functions.http.api_route import ApiRoute
 from functions.http.bodies import MAX_FIELDS_BYTES, FileForm, file_parts, too_large
 from functions.http.contracts import contract, json_reply
+from functions.http.idempotency import Key, idempotent
 from functions.http.requests import (
     Caller,
     Durable,
     Ready,
     admitted,
-    claimed_key,
     note_act,
-    say_replayed,
 )
 from functions.http.responses import json_response, validated
 from functions.ingest import start_ingestion
@@ -30,7 +29,7 @@ from shared.access.models import AuditAction, UserContext
 from shared.documents import requests
 from shared.documents.ids import document_id, sender_of
 from shared.documents.listing import DocumentDetail, get_own_document
-from shared.documents.requests import ImportRequest, UploadForm, UploadRequest
+from shared.documents.requests import ImportRequest, UploadForm, UploadRequest, UploadTicket
 from shared.documents.state import DocumentState
 from shared.ingestion import fair_turns
 from shared.ingestion.changes import changeable
@@ -83,15 +82,19 @@ async def make_upload_ticket(req: Request, body: UploadRequest, user: Caller, se
     """An address to which the caller may write one file itself, for an hour; it is ingested when it came."""
     request = await _with_ids(body, user, services)
     doc_id = document_id(blob_name_of(request, user))
-    claimed = await claimed_key(req, request, user, services.idempotency, resource_id=doc_id)
-    await _admit(req, user, services, claimed)
-    # The same document each time, and an address that is good for an hour from now.
-    ticket = await make_ticket(request, user, services)
-    await note_act(req, user, services, _upload_action(request.acl or ()), doc_id)
-    if claimed and claimed.claim.is_done:
-        say_replayed(req)
-    else:
+
+    async def find(claimed: Claimed) -> UploadTicket | None:
+        # The same document each time, and an address that is valid for an hour from now.
+        return await make_ticket(request, user, services) if claimed.claim.is_done else None
+
+    async def make(claimed: Claimed | None, _: UploadTicket | None) -> UploadTicket:
+        await _admit_document(req, user, services)
+        made = await make_ticket(request, user, services)
         await finish(claimed, services.idempotency)
+        return made
+
+    ticket = await idempotent(Key(req, request, user, services, resource_id=doc_id), make, find)
+    await note_act(req, user, services, _upload_action(request.acl or ()), doc_id)
     return json_response(ticket, 201, {"Location": ticket.location, "Cache-Control": "no-store"})
 
 
@@ -111,30 +114,29 @@ async def import_page(
     """A public page of the web becomes a document of the caller's, or a new version of it."""
     if not services.settings.web_pages.web_import or services.web_pages is None:
         raise AccessDeniedError("Web pages are not imported here.", "Save the page, and upload the file.")
-    claimed = await claimed_key(req, asked, user, services.idempotency, resource_id="")
-    await _admit(req, user, services, claimed)
-    if claimed and claimed.claim.is_done:
-        say_replayed(req)
-        state = await changeable(claimed.resource_id, user, services.documents)
-    else:
-        page = await fetch_for_import(asked, services.web_pages)
+    pages = services.web_pages
+
+    async def find(claimed: Claimed) -> DocumentState | None:
+        if not claimed.claim.is_done:
+            return None
+        return await changeable(claimed.resource_id, user, services.documents)
+
+    async def make(claimed: Claimed | None, _: DocumentState | None) -> DocumentState:
+        await _admit_document(req, user, services)
+        page = await fetch_for_import(asked, pages)
         request = await _with_ids(upload_of(asked, page), user, services)
         state, etag = await receive(request, content_of(page), user, services)
         await start_ingestion(client, state.blob_name, f"{state.blob_name} {etag}")
         await finish(claimed, services.idempotency, resource_id=state.doc_id)
+        return state
+
+    state = await idempotent(Key(req, asked, user, services, resource_id=""), make, find)
     return await _accepted(req, state, user, services)
 
 
-async def _admit(req: Request, user: UserContext, services: Services, claimed: Claimed | None) -> None:
-    """Count a call, and a document of the daily quota unless an earlier request under the key sent it.
-
-    Raises:
-        TooManyRequestsError, DailyLimitError: as `admitted`.
-    """
-    if claimed and claimed.claim.is_done:
-        await admitted(req, user, services)
-    else:
-        await admitted(req, user, services, needs=SENDING, used=Usage(documents=1))
+async def _admit_document(req: Request, user: UserContext, services: Services) -> None:
+    """Count a call, and a document of the daily quota. Errors as `admitted`."""
+    await admitted(req, user, services, needs=SENDING, used=Usage(documents=1))
 
 
 def _upload_action(acl: Sequence[str]) -> AuditAction:
@@ -151,19 +153,24 @@ async def _receive(
     """Store the file and start its ingestion, unless the very same was done under this key."""
     request = await _with_ids(_upload_request(form.filename, form.fields), user, services)
     doc_id = document_id(blob_name_of(request, user))
-    claimed = await claimed_key(req, request, user, services.idempotency, resource_id=doc_id)
-    await _admit(req, user, services, claimed)
     content = _Counted(form.parts(), _max_form_bytes(services))
-    if claimed and claimed.claim.is_done:
+
+    async def find(claimed: Claimed) -> DocumentState | None:
+        if not claimed.claim.is_done:
+            return None
         if await content.digest_of_rest() != claimed.claim.content:
             raise reused()
-        say_replayed(req)
-        state = await changeable(doc_id, user, services.documents)
-        return await _accepted(req, state, user, services)
-    state, etag = await receive(request, aiter(content), user, services)
-    # The file's own event asks for the same instance, and finds it at work.
-    await start_ingestion(client, state.blob_name, f"{state.blob_name} {etag}")
-    await finish(claimed, services.idempotency, await content.digest_of_rest())
+        return await changeable(doc_id, user, services.documents)
+
+    async def make(claimed: Claimed | None, _: DocumentState | None) -> DocumentState:
+        await _admit_document(req, user, services)
+        state, etag = await receive(request, aiter(content), user, services)
+        # The file's own event asks for the same instance, and finds it at work.
+        await start_ingestion(client, state.blob_name, f"{state.blob_name} {etag}")
+        await finish(claimed, services.idempotency, await content.digest_of_rest())
+        return state
+
+    state = await idempotent(Key(req, request, user, services, resource_id=doc_id), make, find)
     return await _accepted(req, state, user, services)
 
 

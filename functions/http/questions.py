@@ -14,15 +14,16 @@ import azure.durable_functions as df
 from fastapi import Request
 
 from functions.http.event_stream import NamedFrame, closer, follow_named
-from functions.http.requests import admitted, claimed_key, client_address, say_replayed
-from shared.access.idempotency import beginning
+from functions.http.idempotency import Key, idempotent
+from functions.http.requests import admitted, client_address
+from shared.access.idempotency import LIFETIME, Claimed, beginning
 from shared.access.limits import is_expected, release, slot_of_run
 from shared.access.models import UserContext
 from shared.answering.clarification import event_name
 from shared.answering.clarification_steps import answer_clarification
 from shared.answering.runs import Admit, begin_run, begun_log, close_dead_run, renew_run, view_run
 from shared.ingestion import fair_turns
-from shared.platform.errors import GroundworkError, NotFoundError, TooManyRequestsError
+from shared.platform.errors import GroundworkError, TooManyRequestsError
 from shared.platform.instances import Instances
 from shared.platform.tracing import link_to
 from shared.runs.agents import Channel
@@ -30,8 +31,6 @@ from shared.runs.log_lines import LogSlice
 from shared.runs.models import ChatRequest, ClarificationAnswer, RunRecord, RunView
 from shared.runs.run_store import owned_run
 from shared.wiring import Services
-
-_DAY = timedelta(hours=24)
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,7 @@ class Question:
     client: df.DurableOrchestrationClient
     arrived_at: datetime
     key: str | None = None
-    key_holds: timedelta = _DAY
+    key_holds: timedelta = LIFETIME
     channel: Channel = "chat"
 
     @property
@@ -68,6 +67,15 @@ class Question:
         return follow_named(self.services.run_log, run_id, 0, limit, revive, begun=begun)
 
 
+@dataclass(frozen=True)
+class _Begun:
+    """A run that exists. `log` is the beginning of its log, if this request has written it."""
+
+    run_id: str
+    log: LogSlice | None
+    is_running: bool = False
+
+
 async def begin_question(question: Question) -> tuple[str, LogSlice | None]:
     """The run: a new one, or the one that an earlier request under the same key has begun.
 
@@ -78,30 +86,35 @@ async def begin_question(question: Question) -> tuple[str, LogSlice | None]:
 
 
 async def _begin(question: Question) -> tuple[str, LogSlice | None]:
-    request, services, run_id = question.request, question.services, uuid.uuid4().hex
-    claimed = await claimed_key(
-        request,
+    services = question.services
+    key = Key(
+        question.request,
         question.chat,
         question.user,
-        services.idempotency,
-        resource_id=run_id,
-        key=question.key,
+        services,
+        resource_id=uuid.uuid4().hex,
+        value=question.key,
         holds=question.key_holds,
     )
-    is_repeat = claimed is not None and claimed.is_repeat
-    run_id = claimed.resource_id if claimed else run_id
-    if is_repeat and (record := await services.runs.get(run_id)) is not None:
-        await admitted(request, question.user, services)
-        if record.status == "running":
-            await _start_late(run_id, question)  # if the process that stored it died before
-        say_replayed(request)
-        return run_id, None
-    if claimed and claimed.claim.is_done:
-        raise NotFoundError("The run of this Idempotency-Key was deleted.", "Send a new key to ask again.")
-    begun = await _store(run_id, question, is_claimed=claimed is not None)
-    async with beginning(claimed, services.idempotency):  # a run that cannot be started is closed
-        await (_start_late if is_repeat else _start)(run_id, question)
-    return run_id, begun
+
+    async def find(claimed: Claimed) -> _Begun | None:
+        record = await services.runs.get(claimed.resource_id)
+        return None if record is None else _Begun(record.run_id, None, is_running=record.status == "running")
+
+    async def make(claimed: Claimed | None, known: _Begun | None) -> _Begun:
+        if known is not None:
+            return known
+        run_id = claimed.resource_id if claimed else key.resource_id
+        begun = await _store(run_id, question, is_claimed=claimed is not None)
+        is_repeat = claimed is not None and claimed.is_repeat
+        async with beginning(claimed, services.idempotency):  # a run that cannot be started is closed
+            await (_start_late if is_repeat else _start)(run_id, question)
+        return _Begun(run_id, begun)
+
+    made = await idempotent(key, make, find)
+    if made.is_running:
+        await _start_late(made.run_id, question)  # if the process that stored it died before
+    return made.run_id, made.log
 
 
 async def _store(run_id: str, question: Question, *, is_claimed: bool) -> LogSlice:

@@ -1,8 +1,7 @@
 """Who calls a route, whether they may, and whether they sent the same request before."""
 
-import re
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import partial
 from typing import Annotated
 
@@ -13,15 +12,13 @@ from functions.http.responses import add_headers, record_refusals
 from shared import wiring
 from shared.access.audit_trail import record_act
 from shared.access.daily_use import Resource, Usage
-from shared.access.idempotency import Claimed, IdempotencyStore, claim_key, digest_of
 from shared.access.identity import BEARER_HEADER, PRINCIPAL_HEADER, authenticate
 from shared.access.limits import admit, limit_headers
 from shared.access.models import AuditAction, AuditEntry, UserContext
 from shared.access.user_limit_store import OpenStream, Slot
 from shared.documents.listing import DocumentList
 from shared.documents.rights import is_admin
-from shared.platform.errors import AccessDeniedError, CallerError, DependencyError, NotAuthenticatedError
-from shared.platform.models import Model
+from shared.platform.errors import AccessDeniedError, DependencyError, NotAuthenticatedError
 from shared.platform.telemetry import get_logger, note_fields
 from shared.wiring import Services
 
@@ -105,9 +102,7 @@ async def caller_and_services(request: Request) -> tuple[UserContext, Services]:
     return await caller_of(request), await wiring.ready_services()
 
 
-_DAY = timedelta(hours=24)
 _MAX_ID_CHARS = 128  # as the ids of documents; what is longer is no id
-_KEY = re.compile(r"[\x21-\x7e]{1,200}")
 
 
 async def admitted(
@@ -133,33 +128,6 @@ async def admitted(
 def open_stream(user: UserContext, services: Services) -> OpenStream:
     """Take a place for a connection of the caller that stays open. TooManyRequestsError if none is left."""
     return services.user_limits.streams.open(user.user_id, services.settings.limits)
-
-
-async def claimed_key(
-    request: Request,
-    order: Model,
-    user: UserContext,
-    idempotency: IdempotencyStore,
-    *,
-    resource_id: str,
-    key: str | None = None,
-    holds: timedelta = _DAY,
-) -> Claimed | None:
-    """The key, claimed for what is asked for. Without `key` the request's own; None when it carries none.
-
-    Raises:
-        CallerError: it is no key.
-        IdempotencyKeyReusedError: it was used for another request.
-    """
-    key = key or request.headers.get("idempotency-key")
-    if key is None:
-        return None
-    if not _KEY.fullmatch(key):
-        raise CallerError("Idempotency-Key takes 1-200 visible ASCII characters.", "Send a UUID.")
-    route = f"{request.method} {request.url.path}"
-    return await claim_key(
-        key, user, idempotency, route=route, body=digest_of(order), resource_id=resource_id, holds=holds
-    )
 
 
 async def note_act(
@@ -212,8 +180,3 @@ def client_address(request: Request) -> str:
         forwarded: str = request.headers.get("x-forwarded-for", "")
         return forwarded.rpartition(",")[2].strip()[:64]
     return str(request.client.host) if request.client else ""
-
-
-def say_replayed(request: Request) -> None:
-    """Have the answer say that it is about what an earlier request made."""
-    add_headers(request, {"Idempotency-Replayed": "true"})
