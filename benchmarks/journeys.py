@@ -1,24 +1,21 @@
-"""How much of our own code a journey passes through: `python -m benchmarks.journeys --out report.json`.
+"""`python -m benchmarks.journeys --out report.json`: the amount of our own code involved in a journey.
 
-Two journeys run in one warm process, over the fakes of the tests. `question`: a plain question, from the
-handler of POST /api/chat through its orchestration and activities to the end of the stream. `markdown`: a
-short Markdown file, from the handler of its blob event to the status `ready`. Each runs twice before it is
-measured, on the same services.
+Two journeys run in one warm process with the tests' fakes. `question` goes from the handler of POST /api/chat
+through orchestration and activities to the end of the stream, `markdown` from the handler of a blob event to
+the status `ready`. Each runs twice before it is measured, on the same services.
 
-A profiler sees every call in every thread. There is no worker process: what the parser's worker is asked is
-done in the thread that waits for it, and counts. Clients of real services are not reached: fakes stand in.
+A profiler sees every call in every thread. The parser's work is done in the thread that waits for it and
+counts. Clients of real services aren't reached.
 
-files, functions: of `functions/`, `orchestrations/`, `shared/` and `function_app.py`, each once. Modules,
-bodies of classes, lambdas, comprehensions, generator expressions and generated code (the `__init__` of a
-dataclass) are not counted.
+files, functions: of `functions/`, `orchestrations/`, `shared/` and `function_app.py`, counted once. Modules,
+class bodies, lambdas, comprehensions, generator expressions and generated code aren't counted.
 
-crossings: calls from another file, each time. The caller is the nearest function of ours on the stack,
-however many libraries lie in between; a call with no such caller is a crossing, too. A generator or coroutine
-is called when it begins, not when it continues. The tests' harness replays each episode of an orchestration
-twice, and both times count.
+crossings: calls from another file. The caller is the nearest function of ours on the stack, whatever
+libraries are in between; a call without one is a crossing, too. A generator or coroutine is called when it
+begins. The tests' harness replays each episode twice, and both count.
 
-Figures are the same each time on a quiet machine. On a busy one the reader of the stream may look more often,
-which adds some calls to a question, and perhaps a function or two.
+Figures are repeatable on a quiet machine. On a busy one the reader of the stream may poll more often, which
+adds a few calls.
 """
 
 import argparse
@@ -89,7 +86,7 @@ Function = tuple[str, int, str]
 
 
 class Recorder:
-    """Notes the calls of our functions while it is on."""
+    """A recorder of calls of our functions while it is active."""
 
     def __init__(self) -> None:
         self._is_on = False
@@ -97,7 +94,7 @@ class Recorder:
         self.crossings: list[Function] = []  # the functions called; a list, as threads may append at once
 
     def __call__(self, frame: FrameType, event: str, _: object) -> None:
-        """Take what the interpreter tells a profiler."""
+        """Handle a profiler event."""
         code = frame.f_code
         if (
             not self._is_on
@@ -118,7 +115,7 @@ class Recorder:
 
     @contextmanager
     def recording(self) -> Iterator[None]:
-        """Forget what was noted, and note what happens inside."""
+        """Reset, and record within the block."""
         self.functions.clear()
         self.crossings.clear()
         self._is_on = True
@@ -128,14 +125,14 @@ class Recorder:
             self._is_on = False
 
     def by_file(self) -> dict[str, list[str]]:
-        """The functions of each file, in the order in which they stand there."""
+        """Return the functions of each file in source order."""
         found: dict[str, list[str]] = defaultdict(list)
         for filename, _, name in sorted(self.functions):
             found[str(Path(filename).relative_to(ROOT))].append(name)
         return found
 
     def figures(self) -> dict[str, int]:
-        """What is reported."""
+        """Return the reported numbers."""
         counts = (len(self.by_file()), len(self.functions), len(self.crossings))
         return dict(zip(("files", "functions", "crossings"), counts, strict=True))
 
@@ -147,12 +144,12 @@ def _is_ours(filename: str) -> bool:
 
 @cache
 def _beginning(code: CodeType) -> int:
-    """Where a function's first instruction is; a generator that continues is behind it."""
+    """Return the offset of a function's first instruction, to tell a start from a resumed generator."""
     return next(one.offset for one in dis.get_instructions(code) if one.opname == "RESUME")
 
 
 class Host:
-    """Stands in for the Functions host and its durable client: all functions of the app, by name."""
+    """A stand-in for the Functions host and its durable client: all functions of the app by name."""
 
     def __init__(self, app: Any) -> None:
         self.app = app
@@ -160,12 +157,12 @@ class Host:
         self._begun: list[asyncio.Task[Any]] = []
 
     def function(self, name: str) -> Callable[..., Any]:
-        """A handler or an activity, bare of what makes its durable client."""
+        """Return a handler or activity without the wrapper that creates its durable client."""
         found = self._functions[name].get_user_function()
         return getattr(found, "client_function", found)  # type: ignore[no-any-return]
 
     async def start_new(self, name: str, instance_id: str, payload: object) -> str:
-        """Begin an orchestration; it continues beside its starter."""
+        """Start an orchestration in the background."""
         orchestrator = SimpleNamespace(_function=self._functions[name])
         loop = asyncio.get_running_loop()
         script = Script({one: partial(self._perform, one, loop) for one in self._functions})
@@ -174,7 +171,7 @@ class Host:
         return instance_id
 
     async def get_status(self, instance_id: str) -> None:
-        """Nothing is known of other instances."""
+        """Return None: other instances are unknown."""
 
     async def end(self) -> None:
         """Wait for the orchestrations."""
@@ -186,7 +183,7 @@ class Host:
 
 
 class WorkerInProcess:
-    """Stands in for `subprocess.Popen`: does what the parser's worker is asked, in the thread that asks."""
+    """A stand-in for `subprocess.Popen` that does the parser worker's jobs in the calling thread."""
 
     def __init__(self, command: list[str], **_: object) -> None:
         found = re.search(r"from (\S+) import main", command[-1])
@@ -197,7 +194,7 @@ class WorkerInProcess:
         self.stdin = self.stdout = self
 
     def write(self, line: str) -> None:
-        """Do a job, given as a line of JSON. The empty question asks whether the worker has started."""
+        """Run a job given as a line of JSON. An empty line asks whether the worker has started."""
         if not line:
             self._reply = self._worker.READY
             return
@@ -205,18 +202,18 @@ class WorkerInProcess:
         self._reply = self._worker._reply(job, 1 << 30).model_dump_json()
 
     def readline(self) -> str:
-        """The reply to it."""
+        """Return the reply."""
         return self._reply
 
     def flush(self) -> None:
-        """Nothing waits to be written."""
+        """Do nothing, as nothing is buffered."""
 
     def poll(self) -> None:
-        """It has not ended."""
+        """Return None: it is running."""
 
 
 async def question(host: Host, recorder: Recorder, number: int) -> None:
-    """Ask, and read the answer's stream to its end."""
+    """Ask, and read the stream to its end."""
     del number  # each question has a thread of its own
     app = make_app(host)
     async with as_user(app, "anna", groups=["engineering"]) as anna:
@@ -228,7 +225,7 @@ async def question(host: Host, recorder: Recorder, number: int) -> None:
 
 
 async def markdown(host: Host, recorder: Recorder, number: int) -> None:
-    """Tell of a new file, and wait until it is ready."""
+    """Report a new file and wait until it is ready."""
     services, blob = wiring.get_services(), SimpleNamespace(container="documents", name=f"pump-{number}.md")
     await services.blobs.write(blob.container, blob.name, MARKDOWN.encode())
     with recorder.recording():
@@ -239,13 +236,13 @@ async def markdown(host: Host, recorder: Recorder, number: int) -> None:
 
 
 def serve(services: Any) -> None:
-    """Have the app find these services where it looks for the process's own."""
+    """Install the services as the process's own."""
     wiring.build_services = lambda settings: services
     wiring.get_services.cache_clear()
 
 
 async def measure(*, lists_functions: bool) -> dict[str, dict[str, int]]:
-    """Run each journey some times, and print what it passed through the last time."""
+    """Run each journey several times and print the figures of the last run."""
     from function_app import app  # reads the settings
 
     host, recorder, report = Host(app), Recorder(), {}
@@ -269,7 +266,7 @@ async def measure(*, lists_functions: bool) -> dict[str, dict[str, int]]:
 
 
 def main() -> None:
-    """Measure, print and write."""
+    """Measure, print and write the report."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.journeys", description=__doc__)
     parser.add_argument("--out", type=Path, help="a file for the figures, as JSON")
     parser.add_argument("--list", action="store_true", help="print the functions of each file, too")

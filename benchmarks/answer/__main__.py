@@ -1,8 +1,8 @@
-"""What a question costs beside its model: `python -m benchmarks.answer --out report.json`.
+"""`python -m benchmarks.answer --out report.json`: the cost of a question apart from its model.
 
-Asks the running stack with the local models, each question in a new thread and then all in one thread. Taps
-between the app and its servers tell model time from our own; the baseline is each question's own model and
-search requests, sent again with nothing around them, in turns with the questions.
+Asks a running stack with local models, each question in a new thread and then all in one thread. Taps between
+the app and its servers separate model time from our own. The baseline repeats each question's model and
+search requests without the app, alternating with the questions.
 """
 
 import argparse
@@ -32,7 +32,7 @@ QUESTIONS = tuple(one.text for one in (FIRST_QUESTION, *DEMO_QUESTIONS))
 
 @dataclass(frozen=True)
 class Measured:
-    """One question, in milliseconds. `overhead_ms`: the whole time less the time with a model call open."""
+    """A question, in milliseconds. `overhead_ms` is the total time minus the time with an open model call."""
 
     question: str
     total_ms: float
@@ -46,7 +46,7 @@ class Measured:
 
 
 def main() -> None:
-    """Measure, print and write."""
+    """Measure, print and write the report."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.answer", description=__doc__)
     parser.add_argument("--rounds", type=int, default=5, help=f"of {len(QUESTIONS)} questions, per group")
     parser.add_argument(
@@ -60,7 +60,7 @@ def main() -> None:
         tapped(Path(folder), taps) as stack,
     ):
         bench = Bench(stack, taps, arguments.pause)
-        bench.round(None)  # the first calls open connections and make tables
+        bench.round(None)  # the first calls open connections and create tables
         groups: dict[str, list[Measured]] = {"new thread": [], "same thread": []}
         for _ in range(arguments.rounds):
             groups["new thread"] += bench.round(None)
@@ -71,7 +71,7 @@ def main() -> None:
 
 
 class Bench:
-    """Asks a tapped stack."""
+    """A benchmark of a tapped stack."""
 
     def __init__(self, stack: LocalStack, taps: Taps, pause_s: float) -> None:
         self._stack, self._taps, self._pause_s = stack, taps, pause_s
@@ -79,11 +79,11 @@ class Bench:
         self._worker = psutil.Process(stack.worker_pid)
 
     def new_thread(self) -> str:
-        """A thread in which one question was asked."""
+        """Create a thread with one question."""
         return ask(self._stack, self._token, QUESTIONS[0], None).thread_id
 
     def round(self, thread_id: str | None) -> list[Measured]:
-        """Every question once."""
+        """Ask every question once."""
         return [self._measure(question, thread_id) for question in QUESTIONS]
 
     def _measure(self, question: str, thread_id: str | None) -> Measured:

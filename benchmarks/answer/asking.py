@@ -1,4 +1,4 @@
-"""One question through the running stack as its caller sees it, and its steps from the history."""
+"""A question to the running stack as its caller sees it, and its steps from the history."""
 
 import http.client
 import json
@@ -21,7 +21,7 @@ _PREFIX = "/runtime/webhooks/durabletask/instances"
 
 @dataclass(frozen=True)
 class Asked:
-    """Moments in seconds since the epoch."""
+    """Times in seconds since the epoch."""
 
     run_id: str
     thread_id: str
@@ -31,10 +31,10 @@ class Asked:
 
 
 def ask(stack: LocalStack, token: str, question: str, thread_id: str | None) -> Asked:
-    """Ask over a new connection, and follow the stream to its end.
+    """Ask over a new connection and read the stream to its end.
 
     Raises:
-        RuntimeError: the question was refused, or did not end in an answer.
+        RuntimeError: the question was refused, or ended without an answer.
     """
     body = {"question": question, **({"thread_id": thread_id} if thread_id else {})}
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
@@ -57,7 +57,7 @@ def ask(stack: LocalStack, token: str, question: str, thread_id: str | None) -> 
 
 
 def steps_of(stack: LocalStack, run_id: str) -> list[Span]:
-    """The run's steps, once the orchestration has ended."""
+    """Return the run's steps once the orchestration has ended."""
     wanted = {"showHistory": "true", "showInput": "true"}
     give_up = time.monotonic() + _TIMEOUT_S
     while time.monotonic() < give_up:

@@ -1,6 +1,6 @@
-"""The baseline: the very model and search requests of a question, sent again with nothing around them.
+"""The baseline: a question's model and search requests, repeated without the app.
 
-What overlapped is sent together, what followed waits: the answers' content is not looked at.
+Requests that overlapped are sent together, the others in sequence; response contents are ignored.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ _TIMEOUT_S = 60.0
 
 
 def replay_s(exchanges: Sequence[Exchange]) -> float:
-    """Seconds for sending these requests straight to their servers."""
+    """Send these requests directly to their servers and return the seconds."""
     waves = _waves([one for one in exchanges if one.service in ("model", "search")])
     began = time.perf_counter()
     asyncio.run(_send_all(waves))
@@ -38,7 +38,7 @@ async def _send(exchange: Exchange) -> None:
 
 
 def _waves(exchanges: Sequence[Exchange]) -> list[list[Exchange]]:
-    """Requests in order; one that began before all of the wave before it had ended belongs to that wave."""
+    """Group requests: one that began before a wave ended belongs to that wave."""
     waves: list[list[Exchange]] = []
     for one in sorted(exchanges, key=lambda exchange: exchange.began):
         if waves and one.began < max(before.ended for before in waves[-1]):

@@ -1,4 +1,4 @@
-"""Where a question's time went, by step. Pure: takes the history's spans and the exchanges, gives figures."""
+"""Breakdown of a question's time by step. Pure: spans of the history and exchanges in, figures out."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -14,7 +14,7 @@ BEFORE, BETWEEN = "before the first step", "between steps"
 
 @dataclass(frozen=True)
 class Span:
-    """A step by its action's kind, from scheduled to recorded as completed; seconds since the epoch."""
+    """A step by its kind, from scheduling to recorded completion, in seconds since the epoch."""
 
     kind: str
     began: float
@@ -23,9 +23,10 @@ class Span:
 
 @dataclass(frozen=True)
 class Part:
-    """One part of a question's time in milliseconds. `busy`: while at least one such request was open.
+    """A part of a question's time in milliseconds. `busy` is the time with at least one open request of a
+    kind.
 
-    `own`: the time in which none was: our own code, and the executor.
+    `own` is the time without any: our own code and the executor.
     """
 
     kind: str
@@ -38,8 +39,8 @@ class Part:
 def parts_of(
     asked: float, completed: float, steps: Sequence[Span], exchanges: Sequence[Exchange]
 ) -> list[Part]:
-    """The parts of a question that was asked, and answered to its reader, at these moments."""
-    # What the last step does after the reader has the answer costs the reader nothing.
+    """Return the parts of a question between asking and the reader's answer."""
+    # Work of the last step after the answer was sent doesn't delay the reader.
     spans = [(step.kind, step.began, min(step.ended, completed)) for step in steps]
     gaps = [(one.ended, after.began) for one, after in pairwise(steps)]
     return [
@@ -50,7 +51,7 @@ def parts_of(
 
 
 def part(kind: str, spans: Sequence[tuple[float, float]], exchanges: Iterable[Exchange]) -> Part:
-    """What happened within spans that do not overlap."""
+    """Summarise what happened within non-overlapping spans."""
     seen = [one for one in exchanges if not one.is_poll]
     busy = {name: _covered(spans, [one for one in seen if kind_of(one) == name]) for name in KINDS}
     wall = sum(end - start for start, end in spans)
@@ -65,17 +66,17 @@ def part(kind: str, spans: Sequence[tuple[float, float]], exchanges: Iterable[Ex
 
 
 def kind_of(exchange: Exchange) -> str:
-    """Which of KINDS a request is."""
+    """Return which of KINDS a request is."""
     return "storage" if exchange.service in STORAGE else exchange.service
 
 
 def busy_ms(kind: str, began: float, ended: float, exchanges: Iterable[Exchange]) -> float:
-    """For how long at least one request of a kind was open."""
+    """Return how long at least one request of a kind was open."""
     return _covered([(began, ended)], [one for one in exchanges if kind_of(one) == kind]) * 1000
 
 
 def _covered(spans: Sequence[tuple[float, float]], exchanges: Sequence[Exchange]) -> float:
-    """Seconds of the spans in which at least one exchange was open."""
+    """Return the seconds of the spans in which at least one exchange was open."""
     total = 0.0
     for start, end in spans:
         reached = start

@@ -1,7 +1,7 @@
-"""A tap between the app and one of its servers: passes bytes on, and notes when requests began and ended.
+"""A proxy between the app and one of its servers that records when requests begin and end.
 
-HTTP/1.1 without pipelining takes turns on a connection, so a request begins with the first bytes of the
-client after the server's, and ends with the last bytes of the server before the client's next.
+Without pipelining, HTTP/1.1 alternates on a connection: a request begins with the client's first bytes after
+the server's, and ends with the server's last bytes before the client's next.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ _LATER_BYTES = re.compile(rb"(?im)^(?:x-ms-)?range: bytes=[1-9]")
 
 @dataclass
 class Exchange:
-    """One request and its answer. Times in seconds since the epoch, as in an orchestration's history."""
+    """A request and its response. Times are in seconds since the epoch, as in an orchestration's history."""
 
     service: str
     port: int
@@ -34,14 +34,14 @@ class Exchange:
 
     @property
     def is_poll(self) -> bool:
-        """A reader's look for new events, or a listener's for messages: neither belongs to a step."""
+        """Whether it polls for events or messages, which belongs to no step."""
         is_stream = "events.jsonl" in self.line and self.line.startswith("GET")
         is_listener = self.service == "queue" and self.line.startswith("GET")
         return is_listener or (is_stream and _LATER_BYTES.search(self.request) is not None)
 
 
 class Taps:
-    """One tap per server, in an event loop of its own thread."""
+    """One tap per server, in an event loop on a thread of its own."""
 
     def __init__(self) -> None:
         self.exchanges: list[Exchange] = []
@@ -51,7 +51,7 @@ class Taps:
 
     @contextmanager
     def serving(self, ports: dict[str, int]) -> Iterator[dict[str, int]]:
-        """Tap the servers at these ports, by name; gives the ports of the taps."""
+        """Tap the servers at these ports, by name. Yield the ports of the taps."""
         self._thread.start()
         opened = {name: self._open(name, port) for name, port in ports.items()}
         try:
@@ -62,7 +62,7 @@ class Taps:
             self._thread.join()
 
     def between(self, began: float, ended: float) -> list[Exchange]:
-        """What began in a span, in order."""
+        """Return the exchanges that began within a span, in order."""
         return [one for one in list(self.exchanges) if began <= one.began <= ended]
 
     def _open(self, service: str, port: int) -> int:

@@ -1,1 +1,1 @@
-"""One person's worst files, and what another person notices of them."""
+"""Effect of one person's worst files on another person."""

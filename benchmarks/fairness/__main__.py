@@ -1,8 +1,9 @@
-"""How one person's worst files delay another's: `python -m benchmarks.fairness --out report.json`.
+"""`python -m benchmarks.fairness --out report.json`: the delay that one person's worst files cause for
+another.
 
-Ben sends a small text and asks a question, again and again: first on an idle stack, then while Anna's files
-are in work: a PDF of thousands of pages, slow and long files, and many notes. The ratio of
-the medians is what matters; both are of the same run, so other load on the machine is in both.
+Ben repeatedly sends a small text and asks a question: first on an idle stack, then while Anna's files are in
+work: a PDF of thousands of pages, slow and long files, and many notes. What matters is the ratio of the
+medians; both are from the same run, so other load on the machine affects both.
 """
 
 import argparse
@@ -26,15 +27,15 @@ from local.run_all.stack_settings import FREE_PORTS, StackSettings
 from samples.acl import ANNA, BEN, SampleUser
 from samples.questions import FIRST_QUESTION
 
-# The limits that stop such a person otherwise are off.
+# Limits that would normally stop such a person are off.
 LIMITS = {"RATE_LIMIT_PER_MINUTE": "0", "MAX_CONCURRENT_RUNS": "0"}
 _TIMEOUT_S = 600.0
 _POLL_S = 0.05
-_BEGINNING_S = 5.0  # until the first of Anna's files are in work
+_BEGINNING_S = 5.0  # until Anna's first files are in work
 
 
 def main() -> int:
-    """Measure, print and write. Returns 1 if Ben waits more than twice as long."""
+    """Measure, print and write. Return 1 if Ben waits more than twice as long."""
     arguments = _arguments()
     with (
         TemporaryDirectory(prefix="groundwork-fairness-") as folder,
@@ -53,7 +54,7 @@ def main() -> int:
 
 
 def measure(stack: LocalStack, rounds: int, files: Sequence[WorstFile]) -> dict[str, dict[str, float]]:
-    """Both phases, on one stack; seconds."""
+    """Run both phases on one stack and return seconds."""
     stop = threading.Event()
     with _client(stack, ANNA) as anna, _client(stack, BEN) as ben, ThreadPoolExecutor(1) as sender:
         _rounds(ben, "warm", 2)
@@ -78,7 +79,7 @@ def _compared(idle: Sequence[float], loaded: Sequence[float]) -> dict[str, float
 
 
 def _rounds(ben: httpx.Client, name: str, rounds: int) -> list[tuple[float, float]]:
-    """Seconds until a small file was ready, and until a question was answered, of each round."""
+    """Return, per round, the seconds until a small file was ready and a question was answered."""
     return [(_small_file(ben, f"{name}-{number}.md"), _question(ben)) for number in range(rounds)]
 
 
@@ -112,7 +113,7 @@ def _send(anna: httpx.Client, files: Sequence[WorstFile], stop: threading.Event)
 
 
 def _in_work(anna: httpx.Client) -> int:
-    """Of the newest hundred: enough to tell whether the load lasted."""
+    """Count Anna's unfinished files among the newest hundred, to tell whether the load lasted."""
     found = anna.get("/documents", params={"limit": 100}).raise_for_status().json()["documents"]
     return sum(one["status"] not in ("ready", "failed") for one in found)
 

@@ -1,4 +1,4 @@
-"""Files that take long: one of very many pages, some that are slow to read, and many that are only many."""
+"""Files that take long: one with very many pages, some that are slow to parse, and many small ones."""
 
 import random
 from collections.abc import Iterator
@@ -10,20 +10,20 @@ _WORDS = (
     "pump valve pressure bearing shaft seal housing flow inlet outlet motor coupling vibration alarm "
     "operator inspection interval lubricant temperature gauge limit replace tighten measure record while"
 ).split()
-_LONG_WORDS = 15_000  # some 100 KB: no short text, so it needs one of the two parsers
+_LONG_WORDS = 15_000  # about 100 KB, so not a short text: it needs one of the two parsers
 _SLOW_TABLE_ROWS = 400  # ruled lines, which pdfplumber reads at 60 to 125 ms a page
 
 
 @dataclass(frozen=True)
 class WorstFile:
-    """A file to be sent."""
+    """A file to send."""
 
     name: str
     content: bytes
 
 
 def worst_files(pages: int, files: int) -> list[WorstFile]:
-    """The large one first, then the others in turns; alike in every run."""
+    """Return the largest file first, then the others alternating. The same in every run."""
     return [WorstFile("large.pdf", _large_pdf(pages)), *(_other(number) for number in range(files))]
 
 

@@ -1,7 +1,7 @@
-"""Pages per second: `python -m benchmarks.ingestion [--data FOLDER] --out report.json`.
+"""`python -m benchmarks.ingestion [--data FOLDER] --out report.json`: pages per second.
 
-Parse and chunk stand beside the baseline, pypdf and windows of 1,000 characters, in the same run. Embedding
-and indexing are measured alone at the local servers, then everything together through the stack.
+Parsing and chunking are compared with a baseline, pypdf and windows of 1,000 characters, in the same run.
+Embedding and indexing are measured separately at the local servers, then everything through the stack.
 """
 
 import argparse
@@ -21,11 +21,11 @@ from benchmarks.ingestion.parsing import ParsedPdf, parse_all, peak_of_largest, 
 
 @dataclass(frozen=True)
 class ParseSpeed:
-    """Parse and chunk, in pages per second of wall time.
+    """Parsing and chunking, in pages per second of wall time.
 
     Attributes:
-        baseline_per_s, ratio: of the files that both were given; None without a baseline.
-        largest_peak_mb: most memory of a fresh worker that parses the largest file.
+        baseline_per_s, ratio: for files that both parsed; None without a baseline.
+        largest_peak_mb: peak memory of a fresh worker that parses the largest file.
     """
 
     files: int
@@ -39,12 +39,12 @@ class ParseSpeed:
 
 @dataclass(frozen=True)
 class ServedSpeed:
-    """The rest of the way, in pages per second of wall time.
+    """The remaining steps, in pages per second of wall time.
 
     Attributes:
-        pages: that went through the stack, as many as `--whole-pages` allows.
-        peak_mb: most memory of the host and its workers together meanwhile.
-        embedding_share: of the whole's time that embedding alone would take; 1 = nothing else counts.
+        pages: pages sent through the stack, limited by `--whole-pages`.
+        peak_mb: peak memory of the host and its workers.
+        embedding_share: embedding's share of the whole time; 1 means that nothing else matters.
     """
 
     pages: int
@@ -94,7 +94,7 @@ def _parse_speed(parsed: Sequence[ParsedPdf], largest_peak_mb: float | None) -> 
 
 
 def _serve(parsed: Sequence[ParsedPdf], folder: Path, most_pages: int) -> ServedSpeed:
-    """The smallest files that together have at most that many pages, but at least one."""
+    """Measure the smallest files with at most that many pages together, but at least one file."""
     sums = accumulate(one.pages for one in parsed)
     chosen = [one for one, total in zip(parsed, sums, strict=True) if total <= most_pages] or [parsed[0]]
     texts = [text for one in chosen for text in one.texts]

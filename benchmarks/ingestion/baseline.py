@@ -1,4 +1,6 @@
-"""What most begin with: pypdf's text in windows of 1,000 characters. A path a line in, JSON a line out."""
+"""The usual starting point: pypdf's text in windows of 1,000 characters. Reads a path per line, writes JSON
+lines.
+"""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""The files to measure: every PDF of a folder, or PDFs written here so that the benchmark runs anywhere."""
+"""The measured files: every PDF of a folder, or PDFs generated here so that the benchmark runs anywhere."""
 
 import random
 from pathlib import Path
@@ -15,7 +15,7 @@ _WORDS = (
 
 
 def find_files(folder: Path) -> list[Path]:
-    """Every PDF of a folder and those below it, smallest first.
+    """Return every PDF below a folder, smallest first.
 
     Raises:
         ValueError: there is none.
@@ -27,9 +27,9 @@ def find_files(folder: Path) -> list[Path]:
 
 
 def write_files(folder: Path) -> list[Path]:
-    """Manuals of headings, prose and tables, alike in every run.
+    """Write manuals of headings, prose and tables, identical in every run.
 
-    They are simpler than what people have: pypdf is many times faster on them than on real filings.
+    They are simpler than real files: pypdf is many times faster on them than on filings.
     """
     files = []
     for number in range(_FILES):

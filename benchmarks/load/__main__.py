@@ -1,8 +1,8 @@
-"""Many people at once: `python -m benchmarks.load --users 50 --seconds 120 --out report.json`.
+"""`python -m benchmarks.load --users 50 --seconds 120 --out report.json`: many people at once.
 
-Starts a stack of its own whose model keeps a real model's pace. One user alone first, then all of them: each
-asks, reads the answer for a while, asks again; some lose the line and take it up again, some cancel. Exit
-code 1 for any fault, or when host or worker keeps growing; times are reported, not judged.
+Starts a stack whose model keeps a real model's pace. First one user alone, then all: each asks, reads the
+answer, pauses and asks again; some are disconnected and resume, some cancel. Exit code 1 for any fault, or if
+host or worker memory keeps growing; times are reported, not judged.
 """
 
 import argparse
@@ -32,14 +32,14 @@ from local.run_all.stack_settings import FREE_PORTS, StackSettings
 
 PACE = "ttft=500,tps=65"
 """First token after half a second, 65 tokens a second: what hosted models of the small class show."""
-# As deployed: nobody here comes near them, but each question pays for being counted.
+# As deployed: nobody reaches the limits here, but counting has its cost.
 LIMITS = {"RATE_LIMIT_PER_MINUTE": "60", "MAX_CONCURRENT_RUNS": "5"}
-ALONE_PAUSE_S = 1.0  # mean; one person alone asks little in a minute as it is
+ALONE_PAUSE_S = 1.0  # mean; one person asks few questions a minute anyway
 WARM_UP_QUESTIONS = 2
 
 
 def main() -> int:
-    """Measure, print and write. Returns the exit code."""
+    """Measure, print and write. Return the exit code."""
     arguments = _arguments()
     environment = {name: value for name, value in os.environ.items() if name not in ENDPOINT_NAMES}
     model = f"{LOCAL_CHAT_MODEL}@{arguments.pace}" if arguments.pace else LOCAL_CHAT_MODEL
@@ -61,7 +61,7 @@ def main() -> int:
 
 
 async def measure(stack: LocalStack, arguments: argparse.Namespace) -> dict[str, Any]:
-    """Both phases, on one host."""
+    """Run both phases on one host."""
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
     options: dict[str, Any] = {"base_url": stack.base_url, "limits": limits, "timeout": SILENCE_S}
     async with httpx.AsyncClient(trust_env=False, **options) as client:
@@ -81,7 +81,7 @@ async def measure(stack: LocalStack, arguments: argparse.Namespace) -> dict[str,
 
 
 async def _warm_up(stack: LocalStack, client: httpx.AsyncClient) -> None:
-    """The first questions open connections and import what is imported when used."""
+    """Ask first questions, which open connections and trigger lazy imports."""
     visitor = Visitor(client, stack.token(person(0)), turns(0, 0), 0.0)
     for _ in range(WARM_UP_QUESTIONS):
         await visitor.ask()
@@ -94,7 +94,7 @@ def _visitor(stack: LocalStack, client: httpx.AsyncClient, seed: int, number: in
 async def _phase(
     visitors: Sequence[Visitor], watch: Watch, seconds: float, arrival_s: float
 ) -> dict[str, Any]:
-    """People come one after the other within `arrival_s`, not all in the same moment."""
+    """Run a phase. People arrive within `arrival_s`, not all at once."""
     began = time.monotonic()
     await asyncio.gather(
         *(

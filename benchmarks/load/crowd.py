@@ -1,4 +1,4 @@
-"""Who asks what under load: people, their questions, and what they do beside waiting. Pure: seeded draws."""
+"""The simulated people: their questions and behaviour. Pure: seeded draws."""
 
 import random
 from collections.abc import Iterator
@@ -29,7 +29,9 @@ _THREAD_LENGTH = (1, 4)  # questions until the next thread begins
 
 @dataclass(frozen=True)
 class Turn:
-    """One question. `begins`: in a new thread. `after`: so many events the person hangs up, or cancels."""
+    """A question. `begins` starts a new thread; `after` is the number of events until the person disconnects
+    or cancels.
+    """
 
     question: str
     begins: bool
@@ -38,13 +40,13 @@ class Turn:
 
 
 def person(number: int) -> SampleUser:
-    """A user of one's own with the rights of one of the two sample users, in turn."""
+    """Return a distinct user with the rights of one of the two sample users, alternating."""
     like = (ANNA, BEN)[number % 2]
     return SampleUser(f"load-{number:03}", f"Load {number}", like.department, like.groups)
 
 
 def turns(seed: int, number: int) -> Iterator[Turn]:
-    """What one person asks, without end; the same in each run with the same seed."""
+    """Yield one person's questions without end, repeatable by seed."""
     chance = random.Random(f"{seed}-{number}")
     left = 0
     while True:

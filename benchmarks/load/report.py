@@ -1,4 +1,4 @@
-"""What a load run comes to: percentiles, throughput, memory, faults. Pure."""
+"""Results of a load run: percentiles, throughput, memory, faults. Pure."""
 
 import math
 import os
@@ -20,7 +20,7 @@ WORKER = "Functions worker"  # the app's process; its host has one, too
 
 
 def phase(asked: Sequence[Asked], watch: Watch, began: float, ended: float, users: int) -> dict[str, Any]:
-    """One phase of a run: `users` people from `began` to `ended` (time.monotonic())."""
+    """Summarise a phase with `users` people from `began` to `ended` (time.monotonic())."""
     seconds = ended - began
     samples = [one for one in watch.samples if began <= one.at <= ended]
     return {
@@ -40,7 +40,7 @@ def phase(asked: Sequence[Asked], watch: Watch, began: float, ended: float, user
 
 
 def percentiles(values: Sequence[float]) -> dict[str, float | None]:
-    """p50, p95, p99 and the largest; None without values."""
+    """Return p50, p95, p99 and the maximum; None without values."""
     ranked = sorted(values)
     if not ranked:
         return dict.fromkeys(("p50", "p95", "p99", "max"))
@@ -53,7 +53,7 @@ def percentiles(values: Sequence[float]) -> dict[str, float | None]:
 
 
 def growth(told: dict[str, Any]) -> list[str]:
-    """Processes of a phase whose memory went on growing in its second half."""
+    """Return the processes whose memory kept growing in a phase's second half."""
     return [
         f"{name} grows by {seen['second_half_mb_per_minute']:.1f} MB a minute"
         for name, seen in told["processes"].items()
@@ -62,7 +62,7 @@ def growth(told: dict[str, Any]) -> list[str]:
 
 
 def as_text(alone: dict[str, Any], crowd: dict[str, Any]) -> str:
-    """Short tables for people."""
+    """Render short tables."""
     phases = (alone, crowd)
     lines = [f"| | {' | '.join(_heading(one) for one in phases)} |", "|---|---|---|"]
     for name in MOMENTS:
@@ -91,7 +91,7 @@ def _row(told: dict[str, float | None]) -> str:
 
 
 def _times(asked: Sequence[Asked], name: str) -> list[float]:
-    """A cancelled question completes nothing; a reader who hung up saw the end later than it came."""
+    """Return durations, without cancelled questions and without the ends of disconnected readers."""
     counted = asked if name == "first_event" else [one for one in asked if one.behaviour == "reads"]
     return [took for one in counted if (took := one.since_sent(name)) is not None]
 
@@ -117,5 +117,5 @@ def _process(name: str, samples: Sequence[Sample]) -> dict[str, float]:
 
 
 def machine() -> dict[str, Any]:
-    """What the numbers hang on."""
+    """Describe the machine."""
     return {"cores": os.cpu_count(), "load": os.getloadavg()}

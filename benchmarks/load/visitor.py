@@ -1,6 +1,7 @@
-"""One person at work: asks, follows the stream, loses the line and takes it up again, cancels, thinks.
+"""A simulated person: asks, follows the stream, disconnects and resumes, cancels, pauses.
 
-Whatever is not as promised is written down as a fault: statuses, gaps in the numbers, ends without an answer.
+Deviations from what is promised are recorded as faults: statuses, gaps in event numbers, ends without an
+answer.
 """
 
 import asyncio
@@ -17,12 +18,12 @@ from benchmarks.load.crowd import Turn
 
 _ENDS = ("complete", "error")
 SILENCE_S = 30.0  # the app sends a comment every 15 s
-GIVE_UP_S = 90.0  # for one question, with all its connections; a run's own budget is 25 s
+GIVE_UP_S = 90.0  # per question, over all connections; a run's own budget is 25 s
 
 
 @dataclass
 class Asked:
-    """One question as its asker saw it. Moments are time.monotonic(); None = never came."""
+    """A question as its asker saw it. Times are from time.monotonic(); None means that it never happened."""
 
     behaviour: str
     sent: float
@@ -37,16 +38,18 @@ class Asked:
     faults: list[str] = field(default_factory=list)
 
     def since_sent(self, name: str) -> float | None:
-        """Milliseconds from the question to a moment."""
+        """Return milliseconds from the question to an event."""
         moment = getattr(self, name)
         return None if moment is None else (moment - self.sent) * 1000
 
 
 class Visitor:
-    """A closed loop of questions: the next is asked after the last one's end and a pause."""
+    """A closed loop of questions with a pause after each."""
 
     def __init__(self, client: httpx.AsyncClient, token: str, turns: Iterator[Turn], pause_s: float) -> None:
-        """`pause_s`: the mean; pauses are drawn evenly from half of it to one and a half."""
+        """Create a visitor. `pause_s` is the mean; pauses vary evenly from half to one and a half times as
+        long.
+        """
         self._client = client
         self._headers = {"Authorization": f"Bearer {token}"}
         self._turns = turns
@@ -56,7 +59,7 @@ class Visitor:
         self.asked: list[Asked] = []
 
     async def stay(self, until: float, delay_s: float) -> None:
-        """Ask until `until` (time.monotonic()); begins after a delay: a crowd does not come at once."""
+        """Ask until `until` (time.monotonic()), starting after a delay."""
         await asyncio.sleep(delay_s)
         while time.monotonic() < until:
             await self.ask()
@@ -64,7 +67,7 @@ class Visitor:
             await asyncio.sleep(min(pause, max(0.0, until - time.monotonic())))
 
     async def ask(self) -> None:
-        """One question, to its end."""
+        """Ask one question and follow it to its end."""
         turn = next(self._turns)
         asked = Asked(turn.behaviour, time.monotonic())
         self.asked.append(asked)
@@ -125,7 +128,7 @@ class Visitor:
 
     async def _call(self, path: str, asked: Asked, body: object) -> None:
         answered = await self._client.post(path, headers=self._headers, json=body)
-        # A run that ended while its owner reached for the button is a 409, and no fault.
+        # Cancelling a run that has just ended gives 409, which isn't a fault.
         if answered.status_code not in (200, 202, 409):
             asked.faults.append(
                 f"POST {path.rpartition('/')[2]}: {answered.status_code} {answered.text[:200]}"
@@ -150,7 +153,7 @@ def _judge(asked: Asked, name: str, data: dict[str, Any]) -> None:
 
 
 async def _events(pieces: AsyncIterator[bytes]) -> AsyncIterator[tuple[int, str, dict[str, Any]]]:
-    """Number, name and data of each whole event; comments are dropped."""
+    """Yield number, name and data of each complete event, without comments."""
     buffer = b""
     async for piece in pieces:
         *frames, buffer = (buffer + piece).split(b"\n\n")

@@ -1,4 +1,4 @@
-"""What the stack's processes take while they are under load: memory, CPU, and how soon the host answers."""
+"""Resource use of the stack's processes under load: memory, CPU, and the host's responsiveness."""
 
 import asyncio
 import time
@@ -13,7 +13,7 @@ INTERVAL_S = 1.0
 
 @dataclass(frozen=True)
 class Sample:
-    """Resident memory in MB and CPU seconds so far of each process, at a moment (time.monotonic())."""
+    """Resident memory in MB and CPU seconds of each process at a time (time.monotonic())."""
 
     at: float
     rss_mb: Mapping[str, float]
@@ -22,14 +22,16 @@ class Sample:
 
 @dataclass
 class Watch:
-    """Samples of processes by name. `probes_ms`: what GET /api/health took, a measure of the loop's lag."""
+    """Samples of processes by name. `probes_ms` are durations of GET /api/health, which show the event loop's
+    lag.
+    """
 
     pids: Mapping[str, int]
     samples: list[Sample] = field(default_factory=list)
     probes_ms: list[tuple[float, float]] = field(default_factory=list)
 
     async def keep(self, client: httpx.AsyncClient) -> None:
-        """Look once a second, until cancelled."""
+        """Sample once a second until cancelled."""
         processes = {name: psutil.Process(pid) for name, pid in self.pids.items()}
         while True:
             self.samples.append(_look(processes))
@@ -40,7 +42,7 @@ class Watch:
 
 
 def _look(processes: Mapping[str, psutil.Process]) -> Sample:
-    """Each with its children, but for those that are watched by a name of their own."""
+    """Sample each process with its children, except children with a name of their own."""
     rss, cpu = {}, {}
     watched = {process.pid for process in processes.values()}
     for name, process in processes.items():
@@ -53,8 +55,8 @@ def _look(processes: Mapping[str, psutil.Process]) -> Sample:
 
 
 def slope_mb_per_minute(points: list[tuple[float, float]]) -> float:
-    """By least squares, over (seconds, MB)."""
-    if len(points) < 2:  # a line needs two
+    """Return the least-squares slope over (seconds, MB)."""
+    if len(points) < 2:  # a line needs two points
         return 0.0
     mean_x = sum(x for x, _ in points) / len(points)
     mean_y = sum(y for _, y in points) / len(points)

@@ -1,7 +1,7 @@
-"""The local search server against SQLite FTS5 and numpy: `python -m benchmarks.search --out report.json`.
+"""`python -m benchmarks.search --out report.json`: the local search server against SQLite FTS5 and numpy.
 
-Both servers hold the same blocks and answer the same questions from the SDK over HTTP in turns, on the same
-machine; the clients run on the same cores. What counts are the ratios within one run.
+Both servers contain the same blocks and answer the same SDK requests over HTTP, alternating, on the same
+machine. What matters are the ratios within one run.
 """
 
 import argparse
@@ -32,7 +32,9 @@ MOST_CLIENTS = 8
 
 @dataclass(frozen=True)
 class Row:
-    """Ratio: with one client the baseline's p50 over ours, with more our throughput over the baseline's."""
+    """A result. With one client, the ratio is the baseline's p50 over ours; with more, our throughput over
+    the baseline's.
+    """
 
     mode: str
     share: float | None
@@ -64,7 +66,7 @@ def main() -> None:
         )
         rows = []
         for scenario in scenarios:
-            # In turns, so that whatever else the machine does meets both alike.
+            # Alternating, so that other load affects both alike.
             ours = asking_server.measure(scenario, arguments.seconds)
             rows.append(_row(scenario, ours, asking_baseline.measure(scenario, arguments.seconds)))
     _report(arguments.out, arguments.blocks, loaded, rows)
@@ -95,7 +97,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def _start(command: list[str], stack: ExitStack) -> str:
-    """Start a server that ends with the stack; its address once it answers."""
+    """Start a server that ends with the stack. Return its address once it responds."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -114,9 +116,9 @@ def _start(command: list[str], stack: ExitStack) -> str:
 
 
 def _load(endpoint: str, count: int, *, define: bool) -> float:
-    """Upload the corpus; the seconds that the server took, without making the blocks.
+    """Upload the corpus and return the server's seconds, excluding generation of the blocks.
 
-    Plain HTTP: the SDK's serialiser is slower than either server, and loading is not what is compared.
+    Uses plain HTTP, because the SDK's serialiser is slower than either server.
     """
     taken = 0.0
     with httpx.Client(base_url=endpoint, headers={"api-key": KEY}, timeout=120) as http:

@@ -1,4 +1,4 @@
-"""Clients that ask through the real SDK over HTTP, each in a process of its own, and time every answer."""
+"""Client processes that send requests with the real SDK and time every response."""
 
 import multiprocessing
 import time
@@ -22,7 +22,7 @@ SELECT = ["block_id", "content", "page_number"]
 
 @dataclass(frozen=True)
 class Scenario:
-    """`share` in percent, None without a filter. With `cold` no two requests have the same filter text."""
+    """`share` in percent, None without a filter. With `cold`, no two requests have the same filter text."""
 
     mode: str
     share: float | None
@@ -37,7 +37,7 @@ class Measured:
 
 
 class Clients:
-    """Client processes against one server; started once, for a start costs more than a scenario."""
+    """Client processes for one server, started once because starting costs more than a scenario."""
 
     def __init__(self, endpoint: str, most: int) -> None:
         context = multiprocessing.get_context("spawn")
@@ -49,7 +49,7 @@ class Clients:
             pool.join()
 
     def measure(self, scenario: Scenario, seconds: float) -> Measured:
-        """Let the scenario's clients ask for that long, all starting at the same moment."""
+        """Run a scenario for that long, with all clients starting at the same moment."""
         pool = self._pools[scenario.clients]
         numbers = range(scenario.clients)
         pool.starmap(_warm_up, [(scenario, number) for number in numbers], chunksize=1)
@@ -78,7 +78,7 @@ def _warm_up(scenario: Scenario, number: int) -> None:
 def _ask_for(scenario: Scenario, number: int, start: float, end: float) -> list[float]:
     offset = number * QUESTIONS // scenario.clients
     latencies: list[float] = []
-    # Waiting for the moment also makes sure that every process takes exactly one of the tasks.
+    # Waiting also ensures that every process takes exactly one task.
     time.sleep(max(0.0, start - time.monotonic()))
     while (started := time.monotonic()) < end:
         turn = len(latencies)

@@ -1,4 +1,4 @@
-"""Made-up blocks, principals and questions: the same for every run and every server. Pure."""
+"""Generated blocks, principals and questions, identical for every run and server. Pure."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -54,7 +54,7 @@ class Question:
 
 
 def batches(count: int, size: int) -> Iterator[list[dict[str, Any]]]:
-    """Blocks of 120 to 200 words whose words and vectors belong to one topic, `size` at a time."""
+    """Yield blocks of 120 to 200 words with words and vectors of one topic, `size` at a time."""
     chance = np.random.default_rng(SEED)
     centres = _centres()
     for start in range(0, count, size):
@@ -62,7 +62,7 @@ def batches(count: int, size: int) -> Iterator[list[dict[str, Any]]]:
 
 
 def questions(count: int) -> list[Question]:
-    """Three to five words of a topic, and a vector near its centre."""
+    """Return questions of three to five words of a topic, with a vector near its centre."""
     chance = np.random.default_rng(SEED + 1)
     centres = _centres()
     made = []
@@ -74,7 +74,7 @@ def questions(count: int) -> list[Question]:
 
 
 def acl_filter(share: float | None, extra: str = "") -> str | None:
-    """The security filter of somebody who may read that share; `extra` is one more principal of theirs."""
+    """Return the security filter of a user who may read that share. `extra` adds one principal."""
     if share is None:
         return None
     principals = f"u1,{PRINCIPALS[share]}" + (f",{extra}" if extra else "")
@@ -99,7 +99,7 @@ def _block(chance: np.random.Generator, centres: npt.NDArray[np.float64], number
 
 
 def _words(chance: np.random.Generator, topic: int, count: int) -> list[str]:
-    """Half from the whole language, common words more often; half from the topic's own hundred."""
+    """Choose words, half from the whole vocabulary by frequency, half from the topic's hundred."""
     common = chance.zipf(1.3, count) % WORDS
     own = topic * 100 + chance.integers(0, 100, count)
     picked = np.where(chance.random(count) < 0.5, common, own)

@@ -1,7 +1,7 @@
-"""`make bench-start`: what a cold start costs, against the packages that no function app can do without.
+"""`make bench-start`: the cost of a cold start, relative to the packages that every function app needs.
 
-Each measurement is a fresh process; the variants take turns, so that a busy moment hits all of them. The
-ratio is of CPU time, which says the same on a busy machine as on a quiet one.
+Each measurement is a fresh process, and the variants alternate, so that a busy moment affects all of them.
+The ratio is of CPU time, which is the same on a busy machine.
 """
 
 import argparse
@@ -25,7 +25,7 @@ PEAK_UNIT_BYTES = 1 if sys.platform == "darwin" else 1024
 
 @dataclass(frozen=True)
 class Measurement:
-    """One fresh process. `warm_s` is the slowest of many further creations; 0 where there are none."""
+    """A fresh process. `warm_s` is the slowest of many further creations, or 0 if there are none."""
 
     seconds: float
     cpu_s: float
@@ -35,7 +35,7 @@ class Measurement:
 
 
 def measure(probe: str) -> Measurement:
-    """Run a probe in a process of its own."""
+    """Run a probe in a new process."""
     done = subprocess.run(
         [sys.executable, "-c", probe],
         cwd=ROOT,
@@ -52,13 +52,13 @@ def measure(probe: str) -> Measurement:
 
 
 def measure_in_turns(probes: dict[str, str], runs: int) -> dict[str, list[Measurement]]:
-    """Every probe `runs` times, taking turns; one round before that fills the file cache and is dropped."""
+    """Run every probe `runs` times, alternating, after one discarded round that fills the file cache."""
     rounds = [{name: measure(probe) for name, probe in probes.items()} for _ in range(runs + 1)]
     return {name: [one[name] for one in rounds[1:]] for name in probes}
 
 
 def main() -> int:
-    """Measure and print. Exit code 1 when a target is missed."""
+    """Measure and print. Exit code 1 if a target is missed."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.start", description=__doc__)
     parser.add_argument("--runs", type=int, default=7, help="processes per variant")
     runs = parser.parse_args().runs
@@ -79,13 +79,13 @@ def main() -> int:
 
 
 def median(measurements: list[Measurement], field: str) -> float:
-    """The middle of one figure."""
+    """Return the median of one figure."""
     middle: float = statistics.median(getattr(one, field) for one in measurements)
     return middle
 
 
 def verdict(name: str, value: float, limit: float, unit: str) -> bool:
-    """Print one target and whether it is met."""
+    """Print a target and whether it is met."""
     is_met = value <= limit
     print(f"{name:<22}{value:9.4f}{unit} (at most {limit}{unit}): {'met' if is_met else 'MISSED'}")
     return is_met

@@ -1,6 +1,6 @@
-"""What each fresh process does: imports or makes something, and prints its time and memory as JSON.
+"""Code for fresh processes: import or create something, and print time and memory as JSON.
 
-The text of a probe is run by `python -c`, so that nothing of this process is imported before the clock runs.
+A probe is run by `python -c`, so that nothing of this process is imported before the measurement.
 """
 
 _HEAD = """
@@ -13,7 +13,7 @@ peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 print(json.dumps({"seconds": seconds, "cpu": cpu, "peak": peak, **extra}))
 """
 
-# The floor: what every Python function app with streaming and orchestrations imports.
+# The minimum: imported by every Python function app with streaming and orchestrations.
 BASE_IMPORTS = f"""{_HEAD}
 import azure.functions, azure.durable_functions, azurefunctions.extensions.http.fastapi
 extra = {{}}
@@ -24,7 +24,7 @@ import function_app
 extra = {{}}
 {_TAIL}"""
 
-# Settings that need no server: making clients connects to nothing.
+# These settings need no server, because creating clients doesn't connect.
 AGENT_SETTINGS = {
     "AZURE_SEARCH_ENDPOINT": "http://127.0.0.1:9",
     "AZURE_SEARCH_API_KEY": "unused",

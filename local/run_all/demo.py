@@ -1,4 +1,4 @@
-"""`make demo`: five questions, each asked by two users with different rights, and proof for every answer."""
+"""`make demo`: five questions, each asked by two users with different rights, with proof for every answer."""
 
 import sys
 import tempfile
@@ -22,7 +22,7 @@ DISCARDING_STATES = ("restarted", "discarded")
 
 
 class StreamPrinter:
-    """Prints tokens as they come. A step that starts over withdraws what it had written before."""
+    """A printer of tokens as they arrive. A step that restarts withdraws its earlier text."""
 
     def __init__(self) -> None:
         self._is_mid_line = False
@@ -43,7 +43,7 @@ class StreamPrinter:
 
 
 def print_citations(reply: Reply) -> None:
-    """One line per citation: number, file, page, whether it is proved, and the quotation."""
+    """Print a line per citation: number, file, page, proof and quotation."""
     for citation in reply.citations:
         page = f", page {citation['page_number']}" if citation.get("page_number") else ""
         proof = "verified" if citation["verified"] else "NOT VERIFIED"
@@ -57,17 +57,17 @@ Show = Callable[[int, int, str], None]
 
 
 def upload_samples(stack: LocalStack) -> list[str]:
-    """Write the samples below the data folder, and drop those that are new or changed into the container."""
+    """Write the samples to the data folder and upload new and changed ones."""
     files = generate(stack.data / "samples")
     metadata: dict[Path, dict[str, str]] = {path: {"acl": ",".join(ACCESS[path.name])} for path in files}
     return upload_changed(stack.storage_connection_string, DOCUMENTS_CONTAINER, metadata)
 
 
 def wait_until_ready(stack: LocalStack, show: Show) -> None:
-    """Poll as the sample users, who together may read every sample, until all are ready.
+    """Poll as the sample users, who together can read every sample, until all are ready.
 
     Raises:
-        StackError: a document failed, a server ended, or it took longer than READY_TIMEOUT_S.
+        StackError: a document failed, a server ended, or READY_TIMEOUT_S passed.
     """
     deadline = time.monotonic() + READY_TIMEOUT_S
     while True:
@@ -94,14 +94,14 @@ def _statuses(stack: LocalStack) -> dict[str, dict[str, Any]]:
 
 
 def documents_of(stack: LocalStack, user: SampleUser) -> list[dict[str, Any]]:
-    """What the API lists for a user; nothing while there is no index yet."""
+    """List a user's documents, or nothing while there is no index yet."""
     api = ApiClient(stack.base_url, stack.token(user))
     try:
         return list(api.get("/api/documents?limit=100")["documents"])
     except CallRefusedError as refused:
         if refused.status < 500:
             raise
-        # The first ingestion is just making the indexes; the caller's deadline says how long that may take.
+        # The first ingestion is still creating the indexes; the caller's deadline limits the wait.
         return []
 
 
@@ -112,13 +112,13 @@ def _refuse_failed(documents: dict[str, dict[str, Any]]) -> None:
 
 
 class ProgressBar:
-    """Draws how many are done: in place on a terminal, a line per change elsewhere."""
+    """A progress bar, in place on a terminal, otherwise one line per change."""
 
     def __init__(self) -> None:
         self._shown = -1
 
     def __call__(self, done: int, total: int, current: str) -> None:
-        """Show `done` of `total`, and what is being worked on."""
+        """Show `done` of `total` and the current item."""
         filled = BAR_WIDTH * done // total
         line = f"  [{'#' * filled}{'.' * (BAR_WIDTH - filled)}] {done}/{total}  {current}"
         if sys.stdout.isatty():
@@ -134,7 +134,7 @@ SHOWN_CHARACTERS = 160
 
 @dataclass(frozen=True)
 class Asked:
-    """One question as one user asked it, and what is wrong with the answer."""
+    """A question asked by one user, and the faults of the answer."""
 
     question: SampleQuestion
     user: SampleUser
@@ -144,7 +144,7 @@ class Asked:
 
 
 def run_demo() -> int:
-    """Start a stack of its own, ask, report, stop. Returns the exit code: 0 = everything proved."""
+    """Start a stack, ask, report, stop. Return the exit code: 0 if everything was proved."""
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="groundwork-demo-", ignore_cleanup_errors=True) as folder:
         with LocalStack(StackSettings(FREE_PORTS, Path(folder))) as stack:
@@ -158,19 +158,19 @@ def run_demo() -> int:
 
 
 def bring_samples(stack: LocalStack, show: Show) -> None:
-    """Upload the samples and wait until all can be asked about."""
+    """Upload the samples and wait until all are ready."""
     upload_samples(stack)
     wait_until_ready(stack, show)
 
 
 def ask_all(stack: LocalStack) -> list[Asked]:
-    """Every demo question as every sample user."""
+    """Ask every demo question as every sample user."""
     texts = SampleTexts(stack.data / "samples")
     return [ask_one(stack, question, user, texts) for question in DEMO_QUESTIONS for user in SAMPLE_USERS]
 
 
 def ask_one(stack: LocalStack, question: SampleQuestion, user: SampleUser, texts: SampleTexts) -> Asked:
-    """One question as one user, checked."""
+    """Ask one question as one user and check the answer."""
     started = time.monotonic()
     reply = ApiClient(stack.base_url, stack.token(user)).ask(question.text)
     seconds = time.monotonic() - started
@@ -179,7 +179,7 @@ def ask_one(stack: LocalStack, question: SampleQuestion, user: SampleUser, texts
 
 
 def report(asked: Asked) -> None:
-    """What was asked and the beginning of the answer, where it comes from, and what is wrong with it."""
+    """Print the question, the beginning of the answer, its sources and faults."""
     reads = len(readable_by(asked.user))
     if asked.user == SAMPLE_USERS[0]:
         print(f"{asked.question.query_type}: {asked.question.text}\n")
@@ -208,7 +208,7 @@ def _verdict(asked: Asked) -> str:
 
 
 def conclude(asked: list[Asked]) -> int:
-    """The last line, and the exit code."""
+    """Print the last line and return the exit code."""
     wrong = sum(1 for one in asked if one.findings)
     citations = sum(len(one.reply.citations) for one in asked)
     print(

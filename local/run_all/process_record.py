@@ -1,6 +1,6 @@
-"""Which processes belong to a data folder: written down, so that what a killed launcher left can be ended.
+"""Record of the processes that belong to a data folder, so that leftovers of a killed launcher can be ended.
 
-A process id alone proves nothing, because ids are used again: it counts only with the same start time.
+Process ids are reused, so an id counts only with the same start time.
 """
 
 import contextlib
@@ -20,11 +20,11 @@ END_TIMEOUT_S = 20.0
 
 
 def birth(pid: int) -> str | None:
-    """When a process started, in the system's own words; None when there is no such process."""
+    """Return when a process started, in the system's notation, or None if it doesn't exist."""
     stat = Path(f"/proc/{pid}/stat")
     if Path("/proc/self/stat").exists():
         try:
-            # The name in parentheses may hold spaces; the state and the start time come after it.
+            # The name in parentheses may contain spaces; the fields follow it.
             after_name = stat.read_text().rpartition(")")[2].split()
         except OSError:
             return None
@@ -36,10 +36,10 @@ def birth(pid: int) -> str | None:
 
 
 def claim(data: Path) -> None:
-    """Take the data folder for this process, and end what an earlier launcher left behind.
+    """Claim the data folder and end what an earlier launcher left behind.
 
     Raises:
-        StackError: a launcher that is still alive has it.
+        StackError: a running launcher uses it.
     """
     recorded = read(data)
     alive = {name: pid for name, (pid, born) in recorded.items() if birth(pid) == born}
@@ -64,12 +64,12 @@ def write(data: Path, children: Mapping[str, int]) -> None:
 
 
 def release(data: Path) -> None:
-    """Nothing of this folder runs any more."""
+    """Delete the record: no process of this folder is running."""
     (data / FILE_NAME).unlink(missing_ok=True)
 
 
 def read(data: Path) -> dict[str, tuple[int, str]]:
-    """Recorded processes: name -> process id and birth."""
+    """Return recorded processes: process id and start time by name."""
     path = data / FILE_NAME
     if not path.exists():
         return {}

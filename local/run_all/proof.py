@@ -1,4 +1,4 @@
-"""Checks an answer against the samples themselves: quotations, expectations, and what nobody else may see."""
+"""Verification of an answer against the samples: quotations, expectations, and leaks."""
 
 import re
 from dataclasses import dataclass
@@ -12,26 +12,26 @@ from samples.acl import ACCESS, SampleUser, readable_by
 from samples.questions import GIVEAWAYS, Expected
 
 _NOT_A_LETTER = re.compile(r"[\W_]+")
-# What prompts are made of; none of it is meant for readers.
+# Fragments of prompts, which readers must never see.
 _MARKUP = re.compile(r"(?:<|&lt;)/?(?:block|document|documents|cite|gap|output_rules)\b")
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that is wrong with an answer."""
+    """A fault of an answer."""
 
     text: str
 
 
 class SampleTexts:
-    """What the samples really say, read with no part of the app."""
+    """The samples' text, read without any part of the app."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._pages: dict[str, list[str]] = {}
 
     def says(self, filename: str, page_number: int | None, quote: str) -> bool:
-        """Whether the page holds each line of the quotation; spaces, hyphens and markup do not count."""
+        """Return whether the page contains each line of the quotation, ignoring spaces and markup."""
         pages = self._texts(filename)
         if page_number is not None and filename.endswith(".pdf"):
             pages = pages[page_number - 1 : page_number]
@@ -47,12 +47,12 @@ class SampleTexts:
 
 
 def letters(text: str) -> str:
-    """Letters and digits alone, in lower case."""
+    """Return letters and digits only, in lower case."""
     return _NOT_A_LETTER.sub("", text).casefold()
 
 
 def check_reply(reply: Reply, user: SampleUser, expected: Expected, texts: SampleTexts) -> list[Finding]:
-    """Everything that is wrong with a reply; nothing = proved."""
+    """Return all faults of a reply; none means that it is proved."""
     if reply.error is not None:
         return [Finding(f"ended in an error: {reply.error.get('message')}")]
     if not reply.answer:

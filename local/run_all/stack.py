@@ -1,6 +1,6 @@
-"""The local stack as one object: Azurite, search server, model server and Functions host, each a process.
+"""The local stack: Azurite, search server, model server and Functions host, one process each.
 
-It starts them in order, knows their addresses, and ends them by their own process ids.
+Starts them in order, knows their addresses, and ends them by process id.
 """
 
 import hashlib
@@ -34,7 +34,7 @@ from samples.acl import SampleUser
 
 
 def ensure_container(connection_string: str, name: str) -> None:
-    """Create a blob container; one that exists is left as it is."""
+    """Create a blob container unless it exists."""
     with BlobServiceClient.from_connection_string(connection_string) as service:
         try:
             service.create_container(name)
@@ -43,16 +43,17 @@ def ensure_container(connection_string: str, name: str) -> None:
 
 
 def allow_uploads_from(connection_string: str, origin: str) -> None:
-    """Let the web page send large files straight to the storage, as infra/bicep does in Azure."""
+    """Allow the web page to upload large files directly to storage, as infra/bicep does in Azure."""
     rule = CorsRule([origin], ["PUT"], allowed_headers=["*"], max_age_in_seconds=3600)
     with BlobServiceClient.from_connection_string(connection_string) as service:
         service.set_service_properties(cors=[rule])
 
 
 def upload_changed(connection_string: str, container: str, files: Mapping[Path, dict[str, str]]) -> list[str]:
-    """Upload files whose content or metadata differ from the blob of the same name.
+    """Upload files whose content or metadata differs from the blob of the same name. Return the uploaded
+    names.
 
-    An unchanged file is left alone, so that a second start ingests nothing. Returns the names uploaded.
+    Unchanged files are skipped, so a second start ingests nothing.
     """
     uploaded = []
     with BlobServiceClient.from_connection_string(connection_string) as service:
@@ -82,7 +83,7 @@ DOCUMENTS_CONTAINER = "documents"
 _DURABLE = "AzureFunctionsJobHost__extensions__durableTask__storageProvider__"
 
 
-# After a crash of the host nobody on this machine waits as long as Azure, unless `environment` says so.
+# After a crash, the local host doesn't wait as long as Azure, unless `environment` says so.
 QUICK_RECOVERY = {
     "LOCAL_HOST_LEASE_S": "0.5",
     f"{_DURABLE}controlQueueVisibilityTimeout": "00:00:01",
@@ -91,13 +92,12 @@ QUICK_RECOVERY = {
 
 
 class LocalStack:
-    """A stack on loopback. A context manager: entering starts it, leaving stops it.
+    """A stack on loopback. A context manager that starts and stops it.
 
     Args:
-        settings: where it listens and keeps its data.
-        overrides: app settings that replace those made here, such as CHAT_MODEL with a speed knob.
-        environment: what the servers inherit, and where a model endpoint is looked for; this process's own
-            when left out.
+        settings: addresses and data folder.
+        overrides: app settings that replace ours, such as CHAT_MODEL with a speed knob.
+        environment: inherited by the servers and searched for a model endpoint; defaults to this process's.
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class LocalStack:
 
     @property
     def base_url(self) -> str:
-        """The app's address; its API is below /api."""
+        """The app's address; the API is below /api."""
         return f"http://{HOST}:{self.ports.http}"
 
     @property
@@ -128,7 +128,7 @@ class LocalStack:
 
     @property
     def storage_connection_string(self) -> str:
-        """What any Azure Storage client takes."""
+        """The connection string for Azure Storage clients."""
         return connection_string(self.ports.blob, self.ports.queue, self.ports.table)
 
     @property
@@ -137,7 +137,7 @@ class LocalStack:
 
     @property
     def host_headers(self) -> dict[str, str]:
-        """The key of the host's own addresses: /admin and /runtime."""
+        """The key for the host's own addresses: /admin and /runtime."""
         return {"x-functions-key": host_key(self._host_folder)}
 
     @property
@@ -145,14 +145,14 @@ class LocalStack:
         return self._children[FUNCTIONS_HOST].pid
 
     def token(self, user: SampleUser) -> str:
-        """A development token for a user of this stack."""
+        """Return a development token for a user of this stack."""
         return mint_token(user, self.secrets.token_secret)
 
     def start(self) -> None:
         """Start every server and wait until the host serves.
 
         Raises:
-            StackError: a port is taken, a server did not come up, or the folder is in use.
+            StackError: a port is taken, a server didn't start, or the folder is in use.
         """
         process_record.claim(self.data)
         try:
@@ -173,7 +173,7 @@ class LocalStack:
         for name in names:
             self._until_healthy(name)
         connection_string = self.storage_connection_string
-        # The blob trigger lists this container from the first moment on.
+        # The blob trigger lists this container from the start.
         ensure_container(connection_string, DOCUMENTS_CONTAINER)
         allow_uploads_from(connection_string, self.base_url)
         made = app_settings(self.ports, self.secrets, connection_string, self.model, self._environment)
@@ -188,7 +188,7 @@ class LocalStack:
         self._record()
 
     def start_host(self, changes: Mapping[str, str] | None = None) -> None:
-        """Start the host and wait until it serves; after `kill_host` also with other app settings."""
+        """Start the host and wait until it serves, after `kill_host` optionally with other app settings."""
         self.app_settings.update(changes or {})
         data = ("--data", str(self._host_folder))
         command = [sys.executable, "-m", "local.host", "--port", str(self.ports.http), *data]
@@ -198,17 +198,17 @@ class LocalStack:
         wait_until_healthy(child, self.ports.http, "/admin/host/status", self.host_headers)
 
     def stop_host(self) -> None:
-        """End the host in order; nothing of its work has to wait for leases then."""
+        """Stop the host in order, so that its work needn't wait for leases."""
         self._children.pop(FUNCTIONS_HOST).stop()
 
     def kill_host(self) -> None:
-        """kill -9 for the host, as a crash would end it; the other servers continue."""
+        """Kill the host like a crash; the other servers continue."""
         self._children.pop(FUNCTIONS_HOST).kill()
 
     def crash(self, name: str) -> None:
-        """kill -9 for one of the other servers, and start it again.
+        """Kill one of the other servers and restart it.
 
-        The storage emulator is ended in order: it writes its index some seconds after it has answered.
+        The storage emulator is stopped in order, because it writes its index seconds after answering.
         """
         if name == AZURITE:
             self._children[name].stop()
@@ -219,18 +219,18 @@ class LocalStack:
             self._until_healthy(name)
 
     def pid_of(self, name: str) -> int:
-        """The process id of a server."""
+        """Return the process id of a server."""
         return self._children[name].pid
 
     @property
     def worker_pid(self) -> int:
-        """Of the host's worker; another one after each of its deaths."""
+        """Return the process id of the host's worker, which changes with each restart."""
         status = urllib.request.Request(f"{self.base_url}/admin/host/status", headers=self.host_headers)  # noqa: S310
         with urllib.request.urlopen(status, timeout=10) as answer:  # noqa: S310  # of this stack
             return int(json.load(answer)["workerProcessId"])
 
     def kill_worker(self) -> None:
-        """kill -9 for the host's worker alone; the host starts another one."""
+        """Kill only the host's worker; the host starts another one."""
         os.kill(self.worker_pid, signal.SIGKILL)
 
     def _spawn(self, name: str) -> None:
@@ -240,7 +240,7 @@ class LocalStack:
         }[name]
         data = ("--data", str(self.data / module.rpartition(".")[2])) if name == SEARCH else ()
         command = [sys.executable, "-m", module, "--port", str(self._port_of(name)), *data]
-        self._start(name, command, {"SERVER_KEY": key})  # a command line can be read by every user
+        self._start(name, command, {"SERVER_KEY": key})  # every user can read command lines
 
     def _port_of(self, name: str) -> int:
         return self.ports.search if name == SEARCH else self.ports.model
@@ -258,19 +258,19 @@ class LocalStack:
         process_record.write(self.data, {name: child.pid for name, child in self._children.items()})
 
     def check(self) -> None:
-        """Raises StackError when a server has ended: which one, and the end of its log."""
+        """Raise StackError with the end of the log if a server has ended."""
         for child in self._children.values():
             if not child.is_running():
                 raise StackError(child.describe_end())
 
     def watch(self, interval_s: float = 0.5) -> None:
-        """Return never; raise when a server ends."""
+        """Block, and raise when a server ends."""
         while True:
             self.check()
             time.sleep(interval_s)
 
     def stop(self) -> None:
-        """End every process: the host first, because it uses the others."""
+        """Stop every process, first the host, which uses the others."""
         for name in (FUNCTIONS_HOST, MODEL, SEARCH, AZURITE):
             child = self._children.pop(name, None)
             if child is not None:

@@ -1,4 +1,4 @@
-"""The launcher's own few settings: ports and the data folder. Everything else belongs to the app."""
+"""The launcher's own settings: ports and the data folder."""
 
 import socket
 from collections.abc import Mapping
@@ -7,18 +7,18 @@ from pathlib import Path
 
 
 class StackError(RuntimeError):
-    """The stack cannot start or continue; the text says why and what to change."""
+    """The stack can't start or continue; the message says why and what to change."""
 
 
 class CallRefusedError(StackError):
-    """The app answered a call with another status than 200."""
+    """The app responded with a status other than 200."""
 
     def __init__(self, call: str, status: int, detail: str) -> None:
         super().__init__(f"{call} answered {status}: {detail}")
         self.status = status
 
 
-HOST = "127.0.0.1"  # never another: nothing in the local stack is meant to be reached from outside
+HOST = "127.0.0.1"  # always: nothing in the local stack may be reachable from outside
 DATA_SETTING = "GROUNDWORK_DATA"
 DEFAULT_DATA = Path(".local/data")
 PORT_SETTINGS = {
@@ -33,7 +33,7 @@ PORT_SETTINGS = {
 
 @dataclass(frozen=True)
 class Ports:
-    """One loopback port per server; 0 = choose a free one at start."""
+    """A loopback port per server; 0 chooses a free one at start."""
 
     http: int = 7071
     search: int = 7072
@@ -48,7 +48,7 @@ FREE_PORTS = Ports(0, 0, 0, 0, 0, 0)
 
 @dataclass(frozen=True)
 class StackSettings:
-    """Where one stack listens, and where it keeps everything. Two stacks must share neither."""
+    """Ports and data folder of a stack. Two stacks must share neither."""
 
     ports: Ports
     data: Path
@@ -57,10 +57,10 @@ class StackSettings:
 def read_stack_settings(environment: Mapping[str, str]) -> StackSettings:
     """Read ports and the data folder from environment variables.
 
-    If the app's port is not the default one, the other servers take free ports unless theirs are set.
+    If the app's port isn't the default, the other servers use free ports unless theirs are set.
 
     Raises:
-        StackError: a port is no number from 0 to 65535, or two servers were given the same.
+        StackError: a port isn't a number from 0 to 65535, or two servers have the same.
     """
     is_moved = environment.get(PORT_SETTINGS["http"], "").strip() not in ("", str(Ports.http))
     defaults = FREE_PORTS if is_moved else Ports()
@@ -73,7 +73,7 @@ def read_stack_settings(environment: Mapping[str, str]) -> StackSettings:
 
 
 def settle_ports(ports: Ports) -> Ports:
-    """Replace each 0 by a free port, and refuse ports that are taken.
+    """Replace each 0 by a free port and refuse ports in use.
 
     All sockets stay open until the last port is known, so that no port is chosen twice.
 
@@ -107,7 +107,7 @@ def _refuse_twins(chosen: Mapping[str, int]) -> None:
 
 def _take(name: str, port: int) -> socket.socket:
     probe = socket.socket()
-    # As the servers do: a connection in TIME_WAIT from the last run must not count as a busy port.
+    # Like the servers, so that a connection in TIME_WAIT doesn't count as a busy port.
     probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         probe.bind((HOST, port))

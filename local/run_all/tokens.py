@@ -1,4 +1,4 @@
-"""Development tokens: what an identity provider would issue, signed with the data folder's own secret."""
+"""Development tokens like an identity provider's, signed with the data folder's own secret."""
 
 import json
 import os
@@ -17,7 +17,7 @@ HOST_KEY_FILE = "master-key"
 
 @dataclass(frozen=True)
 class StackSecrets:
-    """Keys that the servers of one stack ask of each other; they guard nothing beyond this machine."""
+    """Keys between the servers of one stack. They protect nothing beyond this machine."""
 
     search_key: str
     model_key: str
@@ -25,7 +25,7 @@ class StackSecrets:
 
 
 def load_or_make_secrets(data: Path) -> StackSecrets:
-    """The folder's secrets. Tokens and keys stay valid over restarts."""
+    """Return the folder's secrets, so that tokens and keys survive restarts."""
     path = data / FILE_NAME
     if path.exists():
         return StackSecrets(**json.loads(path.read_text(encoding="utf-8")))
@@ -35,7 +35,7 @@ def load_or_make_secrets(data: Path) -> StackSecrets:
 
 
 def host_key(folder: Path) -> str:
-    """The master key of the Functions host with that data folder, made when it is first asked for."""
+    """Return the host's master key for a data folder, creating it on first use."""
     path = folder / HOST_KEY_FILE
     if not path.exists():
         folder.mkdir(parents=True, exist_ok=True)
@@ -44,7 +44,7 @@ def host_key(folder: Path) -> str:
 
 
 def _write_private(path: Path, text: str) -> None:
-    """Write a file that its owner alone can read: aside, then moved, so that a kill leaves no half of it."""
+    """Write a file readable only by its owner, atomically."""
     draft = path.with_name(f"{path.name}.new")
     draft.unlink(missing_ok=True)
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -68,7 +68,7 @@ USERS: dict[str, tuple[SampleUser, tuple[str, ...]]] = {
 def mint_token(
     user: SampleUser, secret: str, *, lifetime_s: int = LIFETIME_S, roles: tuple[str, ...] = ()
 ) -> str:
-    """A signed token with the claims that the app reads from a real one."""
+    """Return a signed token with the claims that the app reads from real ones."""
     now = int(time.time())
     claims: dict[str, object] = {
         "sub": user.user_id,
@@ -86,9 +86,9 @@ def mint_token(
 
 
 def write_tokens_file(data: Path, url: str, secret: str) -> Path:
-    """Tokens of the sample users and of an administrator, for `python -m cli login --dev-user anna`.
+    """Write tokens of the sample users and an administrator, for `python -m cli login --dev-user anna`.
 
-    Readable by their owner alone, as the secret that signs them is.
+    Only their owner can read them, like the secret that signs them.
     """
     tokens = {user_id: mint_token(user, secret, roles=roles) for user_id, (user, roles) in USERS.items()}
     path = data / TOKENS_FILE
