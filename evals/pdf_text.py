@@ -242,10 +242,14 @@ def _compare(
         lost = known - edge - whole
         reading.words += (known - edge).total()
         reading.lost += lost.total()
-        # A header's cell that covers several columns stands in each of them.
+        # A header's cell that covers several columns stands in each of them; a table that continues on the
+        # next page has the header of the page before.
+        first = tokens(headings[number][0]) if headings[number] else Counter()
+        before = tokens(headings[number - 1][-1]) if headings[number - 1] else Counter()
+        continued = first if first == before else Counter[str]()
         said_once = tokens("\n".join(once[number]))
         added = {word for word in said_once - headers - known if word[0].isdigit()}
-        added |= {word for word in headers if word[0].isdigit() and word not in known}
+        added |= {word for word in headers - continued if word[0].isdigit() and word not in known}
         reading.numbers_added += len(added)
         reading.running += len(running[number - 1])
         plain = {" ".join(row.split()) for part in elements[number] for row in part.splitlines()}

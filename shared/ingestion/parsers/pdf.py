@@ -123,24 +123,35 @@ def _elements(pages: Sequence[list[Line]], reader: "_Reader") -> Iterator[Elemen
     lines = [line for page in pages for line in page]
     headings = HeadingRule(lines, reader.outline(), reader.tags)
     hyphens = HyphenRule(chain((line.text for line in lines), reader.pictures.texts()))
+    last: list[Line] | Table = []
     for page_number, page in enumerate(pages, start=1):
-        for part in place_tables(page, reader.tables.get(page_number, ())):
+        for place, part in enumerate(place_tables(page, reader.tables.get(page_number, ()))):
             if isinstance(part, Table):
-                rows = [[hyphens.mend(cell) for cell in row] for row in part.rows]
+                last = part.continuing(last) if place == 0 and isinstance(last, Table) else part
+                rows = [[hyphens.mend(cell) for cell in row] for row in last.rows]
                 yield from _table_elements(rows, page_number)
                 continue
-            rule = ParagraphRule(part)
-            for level, run in _runs(part, headings):
-                groups = [run] if level is not None else split_groups(run, rule)
-                for group in groups:
-                    yield from reader.pictures.before(page_number, group, hyphens)
-                    text = hyphens.mend(paragraph_text(group, rule))
-                    if level is not None:
-                        text = " ".join(text.split())
-                        yield Element(kind="heading", text=text, page_number=page_number, level=level)
-                    else:
-                        yield paragraph_element(text, page_number)
+            last = part
+            yield from _text_elements(part, headings, hyphens, reader.pictures)
         yield from reader.pictures.rest(page_number, hyphens)
+
+
+def _text_elements(
+    lines: Sequence[Line], headings: HeadingRule, hyphens: HyphenRule, pictures: "PdfPictures"
+) -> Iterator[Element]:
+    """Lines of one page between two tables, and the figures that belong there."""
+    rule = ParagraphRule(lines)
+    page_number = lines[0].page_number
+    for level, run in _runs(lines, headings):
+        groups = [run] if level is not None else split_groups(run, rule)
+        for group in groups:
+            yield from pictures.before(page_number, group, hyphens)
+            text = hyphens.mend(paragraph_text(group, rule))
+            if level is None:
+                yield paragraph_element(text, page_number)
+            else:
+                text = " ".join(text.split())
+                yield Element(kind="heading", text=text, page_number=page_number, level=level)
 
 
 def _table_elements(rows: Sequence[Sequence[str]], page_number: int) -> Iterator[Element]:
@@ -246,7 +257,8 @@ class _Reader:
     def warnings(self) -> tuple[str, ...]:
         found = []
         if self._unreadable:
-            found.append(f"{_pages(self._unreadable)} could not be read and were left out.")
+            were = "were" if len(self._unreadable) > 1 else "was"
+            found.append(f"{_pages(self._unreadable)} could not be read and {were} left out.")
         if self.pictures.unread:
             holds = "hold" if len(self.pictures.unread) > 1 else "holds"
             pages = f"{_pages(self.pictures.unread)} {holds} no text (scanned?) and cannot be searched."

@@ -24,6 +24,7 @@ _BOLD_LEVEL = 3
 _MAX_LEVEL = 6
 _TAGGED_SHARE = 0.4  # of the pages hold a tagged heading: then all headings are tagged
 _MIN_TAGGED = 3
+_LINE_OF_NUMBER = re.compile(r"\n\d")
 _FOLDED = re.compile(r"[\W_]+")
 
 
@@ -182,6 +183,7 @@ def _is_title(text: str) -> bool:
         _MIN_TITLE_WORDS <= len(words) <= _MAX_TITLE_WORDS
         and text[0].isupper()
         and text[-1] not in ".,;:"
+        and not _LINE_OF_NUMBER.search(text)  # an address
         and named >= _NAMED_SHARE * len(words)
         and _is_mostly_letters(text)
     )

@@ -6,7 +6,7 @@ A table owns its words: each stands in one cell, and leaves the line that it was
 import re
 from bisect import bisect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 from operator import neg
 
@@ -17,6 +17,7 @@ from shared.ingestion.parsers.pdf_lines import Line, is_row, with_words
 _MAX_EDGES = 12_000  # a page with more is a drawing; looking at it would cost more than its tables are worth
 _SAME_LINE = 0.5  # of a word's height
 _SAME = 3.0  # points: lines nearer than this are one, and lines that miss each other by less do cross
+_SAME_SIDE = 12.0  # points by which the sides of a table and its continuation may differ
 _MAX_RULES = 250  # in each direction, after joining; more is a drawing
 _MIN_CELL = 5.0  # points
 _MIN_GRID = 14.0  # points: two rows of small print
@@ -315,6 +316,18 @@ class Table:
     box: Region
     rows: tuple[tuple[str, ...], ...]
     words: frozenset[Word]
+
+    def continuing(self, before: "Table") -> "Table":
+        """Return the table with the header of one on the page before, if it has none and the same columns."""
+        sides = zip(self._sides(), before._sides(), strict=True)
+        is_aligned = all(abs(side - other) <= _SAME_SIDE for side, other in sides)
+        if any(self.rows[0]) or len(self.rows[0]) != len(before.rows[0]) or not is_aligned:
+            return self
+        return replace(self, rows=(before.rows[0], *self.rows[1:]))
+
+    def _sides(self) -> tuple[float, float]:
+        """Left and right end of its words: the box of a ruled table is wider."""
+        return min(word.left for word in self.words), max(word.right for word in self.words)
 
 
 def ruled_tables(page: PageContent, lines: Sequence[Line]) -> list[Table]:

@@ -25,7 +25,10 @@ _FIGURE_GAP = 0.4  # word heights between two figures: nobody writes two in one 
 _SIGN_GAP = 1.2  # word heights between a figure and the sign that follows it
 _ROW_GAP = 2.6  # word heights between two rows of a table
 _HEADER_GAP = 2.2  # word heights between two rows of a header
+_WRAP_GAP = 0.5  # word heights between two lines of one header's cell
 _MAX_HEADER_ROWS = 6
+_MIN_HALF = 2  # columns of each of two tables side by side
+_MIN_NAMED = 3  # cells of a header that names each column
 _MAX_LABEL_ROWS = 8  # in sequence: names of sections, and a label of several lines
 _MIN_ROWS, _MIN_SINGLE_ROWS = 2, 3  # of figures, in a table with several columns of them, and with one
 _MIN_FIGURES = 3
@@ -216,7 +219,7 @@ def _joins(cell: Sequence[Word], word: Word) -> bool:
     if kind_before == "before" and len(cell) == 1:
         return kind in ("figure", "nil") or gap < _CELL_GAP
     if kind_before == "leader":
-        return kind in ("leader", "text")
+        return kind == "leader" or (kind == "text" and gap < _CELL_GAP)
     if kind == "after":
         return gap < _SIGN_GAP
     if kind_before == "figure" and kind == "before":
@@ -290,7 +293,7 @@ def _tables(rows: Sequence[_Row]) -> Iterator[Table]:
         block, after = _block(rows, start)
         if _is_table(block):
             header, labels = _header(rows[end:start], block)
-            yield _table(header, [*labels, *rows[start:after]], block)
+            yield from _whole_or_halves(header, [*labels, *rows[start:after]], block)
             end = after
         start = after
 
@@ -357,9 +360,13 @@ def _header(above: Sequence[_Row], block: _Block) -> tuple[list[_Row], list[_Row
     """The rows above a block that name its columns or its unit, and names of sections below these."""
     header: list[_Row] = []
     below = block.rows[0]
+    width = max(_MIN_NAMED, *(len(row.cells) for row in block.rows))
     for row in reversed(above[-_MAX_HEADER_ROWS:]):
         if row.bottom - below.top > _HEADER_GAP * below.height or not _is_header(row, block):
             break
+        is_apart = row.bottom - below.top > _WRAP_GAP * below.height
+        if header and len(below.cells) >= width and is_apart and not _UNIT.match(row.text):
+            break  # each column has its name already
         header.insert(0, row)
         below = row
         if _UNIT.match(row.text) and len(row.cells) == 1:
@@ -400,6 +407,21 @@ def _is_title(row: _Row, block: _Block) -> bool:
 def _names_columns(row: _Row, block: _Block) -> bool:
     begin = block.columns[0][0] - row.height
     return len(row.cells) > 1 or row.cells[0].centre > begin or _UNIT.match(row.text) is not None
+
+
+def _whole_or_halves(header: Sequence[_Row], body: Sequence[_Row], block: _Block) -> Iterator[Table]:
+    """The table; or two that stand side by side, as names of columns tell that come again on the right."""
+    columns = _all_columns(body, block)
+    names = _header_texts(header, columns, block)
+    half = len(names) // 2
+    is_twin = len(names) % 2 == 0 and half >= _MIN_HALF and names[1:half] == names[half + 1 :]
+    if not is_twin or not all(names[1:half]) or columns[half] in block.columns:
+        yield _table(header, body, block)
+        return
+    border = (columns[half - 1][1] + columns[half][0]) / 2
+    words = [word for row in [*header, *body] for word in row.words]
+    yield from _tables(_rows([word for word in words if word.left < border]))
+    yield from _tables(_rows([word for word in words if word.left >= border]))
 
 
 def _table(header: Sequence[_Row], body: Sequence[_Row], block: _Block) -> Table:
@@ -481,7 +503,10 @@ def _header_places(row: _Row, columns: Sequence[Span], first: int) -> list[list[
     result = []
     for number, cell in enumerate(row.cells):
         own = covered[number]
-        if cell.right < columns[first][0] or _UNIT.match(cell.text):
+        if _UNIT.match(cell.text):
+            result.append([0])
+            continue
+        if cell.right < columns[first][0]:
             result.append([min(_column_of(cell, columns), first - 1) if first else 0])
             continue
         others = {place for other, places in enumerate(covered) if other != number for place in places}

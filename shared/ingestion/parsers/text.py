@@ -28,7 +28,7 @@ _LANGUAGES_OF = {
     "cp1254": ("Turkish",),
 }
 _HIGH_BYTES = re.compile(rb"[\x80-\xff]+")
-_MIN_RUN_BYTES, _MIN_RUN_SHARE = 3, 0.5  # accented letters stand alone, letters of other scripts in words
+_MIN_RUN_BYTES, _MIN_RUN_SHARE = 4, 0.5  # accented letters stand alone, or in threes ("ÄÖÜ"); others in words
 _MIN_HIGH_BYTES = 10  # fewer show neither script nor language
 _SAMPLE_BYTES = 1 << 16  # takes 0.03 s
 _BLANK_LINES = re.compile(r"\n[ \t]*(?:\n[ \t]*)+")

@@ -229,3 +229,50 @@ def test_what_only_looks_like_rows_of_figures_is_no_table(draw: object, tmp_path
     assert callable(draw)
     draw(page)
     assert "table" not in [element.kind for element in page.elements(tmp_path)]
+
+
+def test_two_tables_side_by_side_are_two(tmp_path: Path) -> None:
+    page = Page()
+    sides = (("Assets", 50, 200, 240), ("Liabilities", 300, 460, 500))
+    for name, left, first, second in sides:
+        page.y = 80.0
+        page.text(name, left)
+        for year, right in (("2025", first), ("2024", second)):
+            page.right(year, right)
+        for number in range(1, 5):
+            page.y += 14
+            page.text(f"{name} of kind {'ABCD'[number - 1]}", left)
+            page.right(f"{number},204", first)
+            page.right(f"{number},310", second)
+    tables = [element.text.splitlines() for element in page.elements(tmp_path) if element.kind == "table"]
+    assert [(table[0], table[-1]) for table in tables] == [
+        ("| Assets | 2025 | 2024 |", "| Assets of kind D | 4,204 | 4,310 |"),
+        ("| Liabilities | 2025 | 2024 |", "| Liabilities of kind D | 4,204 | 4,310 |"),
+    ]
+
+
+def test_a_table_that_goes_on_overleaf_keeps_its_header(tmp_path: Path) -> None:
+    page = Page()
+    page.row("(in millions)", "2023", "2022")
+    for row in ROWS:
+        page.row(*row)
+    page.pdf.add_page()
+    page.y = 80.0
+    for label in ("Research", "Sales costs", "Taxes"):
+        page.row(label, "1,204", "1,310")
+    tables = [element.text.splitlines() for element in page.elements(tmp_path) if element.kind == "table"]
+    assert [table[0] for table in tables] == ["| (in millions) | 2023 | 2022 |"] * 2
+    assert tables[1][2:] == [f"| {label} | 1,204 | 1,310 |" for label in ("Research", "Sales costs", "Taxes")]
+
+
+def test_an_address_above_a_table_is_no_part_of_its_header(tmp_path: Path) -> None:
+    page = Page()
+    for address in ("Lindqvist Consulting", "Hafenweg 11", "20457 Hamburg"):
+        page.text(address)
+        page.text(f"{address} archive", 300)
+        page.y += 12
+    page.y += 8
+    page.row("Item", "Quantity", "Amount")
+    for row in (("Paper", "12", "262.80"), ("Toner", "3", "267.00"), ("Delivery", "1", "35.00")):
+        page.row(*row)
+    assert table_of(page.elements(tmp_path))[0] == "| Item | Quantity | Amount |"

@@ -52,6 +52,7 @@ CHINESE = "卖方应交付货物，买方应在三十天内支付价款。任何
             "cp1252",
         ),
         ("¿Dónde está la oficina del señor Núñez? La revisión de los equipos se efectúa cada año.", "cp1252"),
+        ("RÉSUMÉ: ÄÖÜ; ÀÉÈ; ÆØÅ; ÔÔÔ", "cp1252"),
         ("12,5 °C; 3 µm; 5 m² · ½ – “x”\n" * 9, "cp1252"),
     ],
 )
