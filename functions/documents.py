@@ -78,12 +78,10 @@ async def list_documents(
 ) -> Response:
     """The caller's documents, narrowed by metadata given as query parameters, a page at a time."""
     if query.q and query.status not in ("working", "failed"):
-        index = services.documents_index
-        page = await find_documents(query.q, user, index, query.filters, query.limit)
+        page = await find_documents(query.q, user, services, query.filters, query.limit)
     elif query.sort and not query.status:
-        index = services.documents_index
         page = await sorted_documents(
-            user, index, query.filters, query.sort, limit=query.limit, cursor=query.cursor
+            user, services, query.filters, query.sort, limit=query.limit, cursor=query.cursor
         )
     else:
         wanted = Wanted(query.filters, query.status, query.q)
@@ -102,8 +100,7 @@ async def list_documents(
 )
 async def document_facets(query: Annotated[FacetsQuery, Query()], user: Caller, services: Ready) -> Response:
     """Which types, departments, languages, tags and projects the caller's documents have, and how often."""
-    index = services.documents_index
-    return json_response(await count_documents(user, index, query.filters, query.q))
+    return json_response(await count_documents(user, services, query.filters, query.q))
 
 
 @router.get(

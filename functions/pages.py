@@ -202,9 +202,7 @@ async def cited_by(reader: Reader, query: CitationQuery) -> Cited | None:
     run_in_background(note_opening(query.run, query.n, reader.user, reader.services))
     if citation.kind == "table":
         return Cited(query.run, citation, rows=await source_rows(citation, reader.user, reader.services))
-    return Cited(
-        query.run, citation, await block_text(citation.block_id, reader.user, reader.services.content_index)
-    )
+    return Cited(query.run, citation, await block_text(citation.block_id, reader.user, reader.services))
 
 
 def note_opened(reader: Reader, query: CitationQuery) -> None:

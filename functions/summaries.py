@@ -93,7 +93,7 @@ async def create_summary(
     summary = await _begin(_Order(req, order, user, services, client))
     if wait:
         await _wait(summary, services.blobs, min(int(wait[1]), services.settings.host.stream_seconds))
-    view = await view_summary(summary, services.documents_index, services.blobs, user)
+    view = await view_summary(summary, services, user)
     await _note_read(req, user, services, view)
     return json_response(view, _status_of(view), {"Location": view.status_url})
 
@@ -121,13 +121,13 @@ async def get_summary(
     req: Request, summary: OwnSummary, user: Caller, services: Ready, client: Durable
 ) -> Response:
     """The progress of a summary, and its result once it is there."""
-    view = await view_summary(summary, services.documents_index, services.blobs, user)
+    view = await view_summary(summary, services, user)
     if view.status == "running":
         with suppress(Exception):  # the client raises nothing more precise: then nobody can tell
             if await revive_instance(summary.summary_id, Instances(client), services.runs) == "closed":
                 # It ended between the two looks, and then this changes nothing; or it died, and this says so.
                 await close_dead_summary(summary, services)
-        view = await view_summary(summary, services.documents_index, services.blobs, user)
+        view = await view_summary(summary, services, user)
     await _note_read(req, user, services, view)
     return json_response(view)
 
@@ -146,7 +146,7 @@ async def cancel_summary(
     """End a summary. Again: the same."""
     await summaries.cancel_summary(summary, services)
     await forget_instances(summary, _stopper(client))
-    view = await view_summary(summary, services.documents_index, services.blobs, user)
+    view = await view_summary(summary, services, user)
     await _note_read(req, user, services, view)
     return json_response(view)
 

@@ -357,7 +357,6 @@ def _add_sharepoint(services: Services, to: Connections) -> None:
 
 def _indexes(to: Connections, settings: Settings) -> tuple[SearchIndex, SearchIndex, SearchIndex]:
     """Those of blocks, documents and memories."""
-    from shared.retrieval.freshness import CompleteBlocks, CompleteDocuments
     from shared.retrieval.mirrored_index import MirroredIndex, WriteTargets
 
     targets = WriteTargets(to.search_admin, timeout_s=settings.search.timeout_s)
@@ -367,9 +366,11 @@ def _indexes(to: Connections, settings: Settings) -> tuple[SearchIndex, SearchIn
         return MirroredIndex(opens(name), name, targets, opens)
 
     names = settings.search
-    documents = CompleteDocuments(index(names.documents_index, "documents"))
-    blocks = CompleteBlocks(index(names.content_index, "content"), documents)
-    return blocks, documents, index(names.memory_index, "memory")
+    return (
+        index(names.content_index, "content"),
+        index(names.documents_index, "documents"),
+        index(names.memory_index, "memory"),
+    )
 
 
 def _add_tools(services: Services, to: Connections) -> None:

@@ -24,6 +24,7 @@ from typing import Any
 from shared.access.models import UserContext
 from shared.answering.inline import RunChildren, run_to_end
 from shared.answering.runs import begin_run, view_run
+from shared.documents.state import DocumentState, Rights
 from shared.evidence.repairs import RepairedQuotations
 from shared.platform.language_models.models import CallLimits, ChatModel, Prompt
 from shared.retrieval.documents import DocumentSearch
@@ -125,7 +126,9 @@ class World:
 
     def documents_of(self, user_id: str) -> DocumentSearch:
         """Return the documents that a person may read, as tools see them."""
-        return DocumentSearch(SecuredIndex(self.services.documents_index, UserContext(user_id=user_id)))
+        services = self.services
+        user = UserContext(user_id=user_id)
+        return DocumentSearch(SecuredIndex(services.documents_index, user, services.documents))
 
 
 async def corpus_services(model: Model | None = None, **parts: Any) -> Services:
@@ -151,7 +154,7 @@ async def add_corpus(services: Services) -> None:
 async def add_document(
     services: Services, doc_id: str, *texts: str, readers: Sequence[str] = ("*",), **record: Any
 ) -> None:
-    """Write a document into both indexes, with a page and a block for each text."""
+    """Write a document's row and both indexes, with a page and a block for each text."""
     values: dict[str, Any] = {
         "doc_id": doc_id,
         "filename": f"{doc_id}.pdf",
@@ -161,7 +164,7 @@ async def add_document(
         "access_control_list": tuple(readers),
     }
     document = DocumentRecord(**{**values, **record})
-    await services.documents_index.upload([document.model_dump(mode="json")])
+    await add_record(services, document)
     if not texts:
         return
     vectors = await services.embedder.embed(list(texts), _LIMITS)
@@ -181,6 +184,43 @@ async def add_document(
         for number, (text, vector) in enumerate(zip(texts, vectors, strict=True), start=1)
     ]
     await services.content_index.upload(blocks)
+
+
+async def add_record(services: Services, document: DocumentRecord) -> None:
+    """Write a document's row and its record in the index; it has no blocks yet."""
+    await add_row(services, document)
+    await services.documents_index.upload([document.model_dump(mode="json")])
+
+
+async def add_row(services: Services, document: DocumentRecord) -> None:
+    """Write the row that lets the readers of a document read it; replaces the one it has."""
+    rights = Rights(
+        acl=document.access_control_list, owner_id=document.owner_id, project_id=document.project_id
+    )
+    state = DocumentState(
+        doc_id=document.doc_id,
+        blob_name=document.filename,
+        filename=document.filename,
+        status="ready",
+        rights=rights,
+        wanted_rights=rights,
+        blob_etag="1",
+        content_hash=document.content_hash or f"hash of {document.doc_id}",
+        upload_date=document.upload_date,
+        updated_at=document.upload_date,
+    )
+    known = await services.documents.get(document.doc_id)
+    if known is None:
+        await services.documents.create(state)
+    else:
+        await services.documents.replace(state.model_copy(update={"revision": known.revision}))
+
+
+async def remove_row(services: Services, doc_id: str) -> None:
+    """Delete a document's row, so that nobody may read it; both indexes still have it."""
+    state = await services.documents.get(doc_id)
+    assert state is not None
+    await services.documents.delete(state)
 
 
 async def ask(

@@ -388,8 +388,7 @@ class ListDocuments(McpTool):
         user, services = self._call.user, self._call.services
         await admitted(self._call.request, user, services)
         if arguments.query:
-            index = services.documents_index
-            listed = await find_documents(arguments.query, user, index, arguments.filters, arguments.limit)
+            listed = await find_documents(arguments.query, user, services, arguments.filters, arguments.limit)
         else:
             listed = await list_documents(
                 user, services, Wanted(arguments.filters), arguments.limit, arguments.cursor

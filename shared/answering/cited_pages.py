@@ -14,7 +14,6 @@ from shared.documents.figures import readable_documents
 from shared.evidence.models import Cell, Citation
 from shared.platform.blobs import BlobStore
 from shared.platform.errors import GroundworkError, NotFoundError
-from shared.platform.search import SearchIndex
 from shared.platform.telemetry import get_logger
 from shared.retrieval.blocks import BlockLookup
 from shared.retrieval.secured_index import SecuredIndex
@@ -60,9 +59,10 @@ async def _may_see(citations: Sequence[Citation], user: UserContext, services: A
     return not doc_ids or doc_ids <= await readable_documents(doc_ids, user, services)
 
 
-async def block_text(block_id: str, user: UserContext, content_index: SearchIndex) -> str:
-    """The text of a block; empty when it is gone."""
-    found = await BlockLookup(SecuredIndex(content_index, user)).get_many([block_id])
+async def block_text(block_id: str, user: UserContext, services: AnsweringServices) -> str:
+    """Return the text of a block; empty when it is gone."""
+    index = SecuredIndex(services.content_index, user, services.documents)
+    found = await BlockLookup(index).get_many([block_id])
     return (found[0].content or found[0].image_caption or "") if found else ""
 
 

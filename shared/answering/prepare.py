@@ -201,7 +201,9 @@ async def _cited_before(attempt: StepAttempt, request: RunRequest) -> list[Hit]:
     if before is None or not before.block_ids:
         return []
     within = render_filters(caller_limits(request), BLOCK_FIELDS)
-    index = SecuredIndex(attempt.services.content_index, request.user, within=within)
+    index = SecuredIndex(
+        attempt.services.content_index, request.user, attempt.services.documents, within=within
+    )
     try:
         return await BlockLookup(index).get_many(before.block_ids)
     except GroundworkError as failed:

@@ -18,7 +18,7 @@ from shared.platform.errors import CallTimeoutError, GroundworkError
 from shared.platform.settings import AnsweringSettings
 from shared.platform.telemetry import get_logger
 from shared.platform.tokens import tokens_of
-from shared.retrieval.blocks import MAX_TOP_K, BlockSearch, DocumentBlocks, Ranking
+from shared.retrieval.blocks import BlockSearch, DocumentBlocks, Ranking
 from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.fusion import top_score
 from shared.retrieval.models import DocumentRecord, Hit
@@ -197,7 +197,7 @@ class QuestionSearch:
 
     async def _telling(self, rankings: Sequence[Ranking], top_k: int) -> list[Hit]:
         """The best blocks; those of headings alone say where to look, which nobody needs who has the text."""
-        hits = (await self._blocks.merge(rankings, MAX_TOP_K))[: top_k + _HEADINGS]
+        hits = await self._blocks.merge(rankings, top_k + _HEADINGS)
         await self._describe({hit.doc_id: hit.filename for hit in hits})
         titles = {doc_id: record.title for doc_id, record in self._records.items()}
         return [hit for hit in hits if not hit.is_heading(titles.get(hit.doc_id, ""))][:top_k]

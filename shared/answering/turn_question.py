@@ -171,7 +171,7 @@ class TurnQuestion:
         of_first = (*own.blocks, *collected.proofs)
         ids = [hit.block_id for hit in of_first]
         ids += [hit.block_id for found in before.results for hit in (*found.hits, *found.figures)]
-        index = SecuredIndex(attempt.services.content_index, user)
+        index = SecuredIndex(attempt.services.content_index, user, attempt.services.documents)
         allowed = {hit.block_id for hit in await BlockLookup(index).get_many(ids)}
         named = {table.doc_id for table in own.tables} | {record.doc_id for record in own.records}
         named = named.union(*(found.doc_ids_without_hits for found in before.results))

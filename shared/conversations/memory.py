@@ -115,7 +115,7 @@ class MemorySearch:
             self._memories.search(SearchRequest(vectors=(nearest,), select=_FIELDS, top=_CANDIDATES)),
         )
         best = _fused(by_keyword.rows, by_vector.rows)[: min(max(top_k, 1), MAX_RECALLED)]
-        return await as_told_now(best, _documents(self._user, self._services.documents_index))
+        return await as_told_now(best, _documents(self._user, self._services))
 
 
 async def as_told_now(memories: Sequence[Memory], documents: DocumentSearch) -> list[Memory]:
@@ -169,11 +169,7 @@ async def remember(task: RememberTask, services: ConversationServices) -> None:
 
 
 async def list_memories(
-    user: UserContext,
-    documents_index: SearchIndex,
-    memory_index: SearchIndex,
-    limit: int,
-    cursor: str | None = None,
+    user: UserContext, services: ConversationServices, limit: int, cursor: str | None = None
 ) -> MemoryList:
     """The user's memories, newest first.
 
@@ -181,9 +177,9 @@ async def list_memories(
         CallerError: the cursor is invalid.
     """
     skip = _read_cursor(cursor)
-    found = await Memories(memory_index, user).newest(limit + 1, skip)
+    found = await Memories(services.memory_index, user).newest(limit + 1, skip)
     has_more = len(found) > limit and skip + limit < _MAX_LISTED
-    shown = tuple(await as_told_now(found[:limit], _documents(user, documents_index)))
+    shown = tuple(await as_told_now(found[:limit], _documents(user, services)))
     return MemoryList(memories=shown, count=len(shown), cursor=str(skip + limit) if has_more else None)
 
 
@@ -214,8 +210,8 @@ async def switch_memory(wanted: MemorySwitch, user: UserContext, threads: Thread
     return wanted
 
 
-def _documents(user: UserContext, documents_index: SearchIndex) -> DocumentSearch:
-    return DocumentSearch(SecuredIndex(documents_index, user))
+def _documents(user: UserContext, services: ConversationServices) -> DocumentSearch:
+    return DocumentSearch(SecuredIndex(services.documents_index, user, services.documents))
 
 
 async def _remember_thread(owner_id: str, thread_id: str, services: ConversationServices) -> None:

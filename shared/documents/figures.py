@@ -1,7 +1,7 @@
 """Pictures of documents, for those who may read the document: the blob itself, signed addresses, and small
 copies for a model that sees.
 
-The right is asked for each time, of the index and of the document's state: a revoked one counts at once.
+The document's row is read each time: a change of access counts at once.
 """
 
 import asyncio
@@ -11,7 +11,6 @@ from collections.abc import Collection, Iterable, Sequence
 
 from shared.access.models import UserContext
 from shared.access.security_filter import readable_databases
-from shared.documents.rights import may_see
 from shared.documents.services import DocumentServices
 from shared.evidence.figures import blob_name_of_path, figure_blob_name, figure_path
 from shared.platform.blobs import BlobProperties, BlobStore, SignedUrl
@@ -52,16 +51,14 @@ async def readable_figure(
 async def readable_documents(
     doc_ids: Collection[str], user: UserContext, services: DocumentServices
 ) -> frozenset[str]:
-    """Those of the documents that the user may read by the rights applied and by those about to be; and those
-    of the databases, which their citations name in a document's place."""
+    """Return those of the documents, and of the databases, that the user may read.
+
+    A citation of a table of a database names the database in a document's place.
+    """
     sources = readable_databases(user, services.settings.databases.sources)
     databases = frozenset(sources.keys() & set(doc_ids))
-    documents = DocumentSearch(SecuredIndex(services.documents_index, user))
-    found = await documents.get_many(sorted(set(doc_ids) - databases))
-    states = await run_together(*(services.documents.get(doc_id) for doc_id in found))
-    return databases | frozenset(
-        state.doc_id for state in states if state is not None and may_see(user, state)
-    )
+    documents = DocumentSearch(SecuredIndex(services.documents_index, user, services.documents))
+    return databases | (await documents.get_many(sorted(set(doc_ids) - databases))).keys()
 
 
 async def image_urls(hits: Iterable[Hit], services: DocumentServices) -> dict[str, str]:

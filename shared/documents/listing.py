@@ -20,7 +20,8 @@ from shared.platform.errors import CallerError, ConflictError, DocumentNotFoundE
 from shared.platform.models import Model
 from shared.platform.names import DOCUMENTS
 from shared.platform.odata import quote
-from shared.platform.search import FacetValue, Filters, SearchIndex
+from shared.platform.search import FacetValue, Filters
+from shared.retrieval.document_rows import RowsReadOnce
 from shared.retrieval.documents import DocumentSearch, SortField
 from shared.retrieval.models import DocumentRecord, DocumentStatus
 from shared.retrieval.secured_index import SecuredIndex
@@ -228,7 +229,7 @@ async def list_documents(
         behind = (
             older_than(position.upload_date, position.doc_id) if position and position.upload_date else None
         )
-        complete = await _search(user, services.documents_index).page(filters, behind, limit + 1 - len(found))
+        complete = await _search(user, services).page(filters, behind, limit + 1 - len(found))
         positions += [ListPosition(doc_id=one.doc_id, upload_date=one.upload_date) for one in complete]
         found += [_view_of_record(record) for record in complete]
     shown = tuple(found[:limit])
@@ -237,10 +238,10 @@ async def list_documents(
 
 
 async def find_documents(
-    text: str, user: UserContext, documents_index: SearchIndex, filters: Filters, limit: int
+    text: str, user: UserContext, services: DocumentServices, filters: Filters, limit: int
 ) -> DocumentList:
     """Complete documents whose names, tags, people or summaries match `text`, best first; one page."""
-    found = await _search(user, documents_index).find(text, filters, limit)
+    found = await _search(user, services).find(text, filters, limit)
     shown = tuple(_view_of_record(record) for record in found)
     return DocumentList(documents=shown, count=len(shown))
 
@@ -250,7 +251,7 @@ _SKIP = re.compile(r"skip-([0-9]{1,6})")  # the service skips 100,000 rows at mo
 
 async def sorted_documents(
     user: UserContext,
-    documents_index: SearchIndex,
+    services: DocumentServices,
     filters: Filters,
     sort_by: SortField,
     *,
@@ -266,18 +267,18 @@ async def sorted_documents(
     if cursor and found is None:
         raise CallerError("Invalid cursor.", "Send the cursor of the page before.")
     skip = int(found[1]) if found else 0
-    records = await _search(user, documents_index).sorted_page(filters, sort_by, skip, limit + 1)
+    records = await _search(user, services).sorted_page(filters, sort_by, skip, limit + 1)
     shown = tuple(_view_of_record(record) for record in records[:limit])
     further = f"skip-{skip + limit}" if len(records) > limit else None
     return DocumentList(documents=shown, count=len(shown), cursor=further)
 
 
 async def count_documents(
-    user: UserContext, documents_index: SearchIndex, filters: Filters, text: str = ""
+    user: UserContext, services: DocumentServices, filters: Filters, text: str = ""
 ) -> DocumentFacets:
     """What values there are to filter by, and how many of the user's documents have each."""
     fields = tuple(name for name in DocumentFacets.model_fields if name != "document_count")
-    counted, total = await _search(user, documents_index).facets(fields, filters, _MAX_LISTED, text)
+    counted, total = await _search(user, services).facets(fields, filters, _MAX_LISTED, text)
     return DocumentFacets.model_validate({**counted, "document_count": total})
 
 
@@ -296,7 +297,7 @@ async def _in_work(
     found: list[DocumentView] = []
     for start in range(0, len(views), _MAX_LISTED):
         some = views[start : start + _MAX_LISTED]
-        complete = await _search(user, services.documents_index).get_many([view.doc_id for view in some])
+        complete = await _search(user, services).get_many([view.doc_id for view in some])
         found += [view for view in some if view.doc_id not in complete]
         if len(found) >= most:
             break
@@ -316,7 +317,7 @@ async def get_document(doc_id: str, user: UserContext, services: DocumentService
     state = await services.documents.get(doc_id)
     if state is not None and state.status != "ready" and may_see(user, state):
         return _detail(view_of_state(state), state, user)
-    record = await _search(user, services.documents_index).get(doc_id)
+    record = await _search(user, services).get(doc_id)
     view = _view_of_record(record)
     if state is None:
         return DocumentDetail(**dict(view))
@@ -349,7 +350,7 @@ async def readable_document(doc_id: str, user: UserContext, services: DocumentSe
     Raises:
         DocumentNotFoundError: there is none, or the user may not read it; the two look the same.
     """
-    record = await _search(user, services.documents_index).get(doc_id)
+    record = await _search(user, services).get(doc_id)
     state = await services.documents.get(doc_id)
     if state is None or not may_see(user, state):
         raise DocumentNotFoundError(
@@ -375,8 +376,9 @@ async def readable_blob(doc_id: str, user: UserContext, services: DocumentServic
     return blob
 
 
-def _search(user: UserContext, documents_index: SearchIndex) -> DocumentSearch:
-    return DocumentSearch(SecuredIndex(documents_index, user))
+def _search(user: UserContext, services: DocumentServices) -> DocumentSearch:
+    rows = RowsReadOnce(services.documents)
+    return DocumentSearch(SecuredIndex(services.documents_index, user, rows))
 
 
 def _view_of_record(record: DocumentRecord) -> DocumentView:

@@ -55,6 +55,7 @@ class DocumentState(Model):
         rows_outdated: what rows copy of the document changed while it was held; the last step writes it.
         sidecar_etag: of the file with rights that was read last; empty when there was none.
         hints_etag: of the file with hints about its tables, likewise.
+        upload_date: when the bytes of the version that is shown were first published; None before.
         corrections: metadata as people corrected them; they win over whatever is extracted.
         failed_tries: ingestions of the same bytes that failed, one after the other.
         begun_parses: of the same bytes, since one came back; a file that kills its host never does.
@@ -79,6 +80,7 @@ class DocumentState(Model):
     pipeline: str = ""
     copied_hash: str = ""
     version: int = 0
+    upload_date: datetime | None = None
     page_count: int | None = None
     block_count: int = 0
     holder: str | None = None

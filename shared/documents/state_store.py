@@ -8,11 +8,13 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from shared.documents.rights import readers_row
 from shared.documents.state import DocumentState
 from shared.documents.state_index import CHANGES_KEPT, FIRST_PARTITION, StateIndex
 from shared.platform.concurrency import run_together
 from shared.platform.errors import ConflictError
 from shared.platform.tables import Entity, Table, joined_text, revision_of, split_text
+from shared.retrieval.document_rows import DocumentRow, DocumentRows
 
 ROW_KEY = "document"
 
@@ -21,7 +23,7 @@ _AT_ONCE = 16  # states that are read at the same time
 _PAGE = 256  # of index rows, whose states are read together
 
 
-class DocumentStore:
+class DocumentStore(DocumentRows):
     """The ingestion state of each document; the indexes know a document only once it can be searched.
 
     The partition is the document, so that they spread over the servers. `StateIndex` keeps the keys of those
@@ -38,6 +40,10 @@ class DocumentStore:
         if state is not None:
             self._index.note_read(state)
         return state
+
+    async def row(self, doc_id: str) -> DocumentRow | None:
+        state = await self._read(doc_id)
+        return None if state is None else readers_row(state)
 
     async def create(self, state: DocumentState) -> DocumentState:
         """Store a new document's state; returns it with its revision. ConflictError if it has one already."""

@@ -142,7 +142,7 @@ async def finish(task: IngestTask) -> Done:
         return Done()  # an earlier attempt did it all
     state = await copies.take_corrections(task, state)
     version = await _load(task)
-    record = await _of_its_age(_record(task, state, version), task, state)
+    record = _of_its_age(_record(task, state, version), state)
     changes = await task.get(CHANGES, BlockChanges)
     positions: Sequence[int] = changes.moved
     if state.rows_outdated:
@@ -184,12 +184,11 @@ async def _clear_away(
     await task.remove_files()
 
 
-async def _of_its_age(record: DocumentRecord, task: IngestTask, state: DocumentState) -> DocumentRecord:
-    """The record; of bytes that are made again, by other rules, with the date that they had."""
-    if state.content_hash != task.content_hash:
+def _of_its_age(record: DocumentRecord, state: DocumentState) -> DocumentRecord:
+    """Return the record; the same bytes keep their upload date when other rules are applied to them."""
+    if state.content_hash != record.content_hash:
         return record
-    earlier = await index_rows.document_record(task.services.documents_index, task.doc_id)
-    return record.model_copy(update={"upload_date": (earlier or record).upload_date})
+    return record.model_copy(update={"upload_date": state.upload_date or record.upload_date})
 
 
 async def _updated_or_taken_back(
@@ -372,6 +371,7 @@ def _indexed(
         "pipeline": pipeline(settings),
         "copied_hash": index_rows.copied_hash(record),
         "version": record.version,
+        "upload_date": record.upload_date,
         "page_count": record.page_count,
         "block_count": len(version.blocks),
         "warnings": tuple(dict.fromkeys((*warnings, *record.warnings))),

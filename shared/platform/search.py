@@ -48,7 +48,6 @@ class SearchRequest(Model):
         top: rows wanted, 1-1000.
         semantic_configuration: of the index; the service's semantic ranker then reads the rows again for
             `semantic_query`. `text` is read in the simple syntax.
-        for_readers: without what is incomplete or deleted (`shared.retrieval.freshness`).
     """
 
     text: str | None = None
@@ -65,7 +64,6 @@ class SearchRequest(Model):
     count: bool = False
     semantic_configuration: str | None = None
     semantic_query: str | None = None
-    for_readers: bool = False
 
 
 class FacetValue(Model):

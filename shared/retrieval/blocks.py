@@ -7,11 +7,14 @@ keyword search missed are scored in one more request, by id, so that scores are 
 guessed. At most six requests for a question and five for each further phrasing, in three
 rounds; the first round runs in parallel with the embedding.
 
+Everything found is a candidate until `merge` has read the rows of the best blocks' documents; scores and
+order are computed again without what these rows refuse.
+
 Over 500 lines: the rounds of a search, and the other ways to read blocks, share one table of fields.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from time import monotonic
 from typing import Literal
@@ -23,9 +26,9 @@ from shared.platform.odata import all_of, quote, search_in
 from shared.platform.search import Filters, IndexRow, SearchPage, SearchRequest, VectorQuery
 from shared.platform.telemetry import get_logger
 from shared.platform.tokens import tokens_of
+from shared.retrieval.document_rows import DocumentRow
 from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.filters import BLOCK_FIELDS, DOCUMENT_FIELDS, SEARCH_FIELDS, render_filters
-from shared.retrieval.freshness import SAME_BYTES, SINCE
 from shared.retrieval.fusion import (
     REFERENCE_COSINE,
     BlockPosition,
@@ -39,7 +42,7 @@ from shared.retrieval.fusion import (
 from shared.retrieval.keyword_query import keyword_query, question_query
 from shared.retrieval.models import BlockType, Hit
 from shared.retrieval.schema import SEMANTIC_CONFIGURATION
-from shared.retrieval.secured_index import SecuredIndex
+from shared.retrieval.secured_index import SecuredIndex, is_current
 
 CANDIDATES = 50  # per ranking; recall at 10 rose no further above this on the sets of decision 0006
 MAX_TOP_K = 50
@@ -72,6 +75,7 @@ _VECTOR_FIELDS: Mapping[BlockType, str] = {
 }
 _PASSAGES = "block_type ne 'card'"
 _READING_ORDER = ("ordinal", "block_id")
+_MOST_LOST = 1 / 3  # of the best hits: with more gone, others that the rankings lack may be better
 _NO_DOCUMENT = "-"  # no document has this id
 _RERANKER_SCORE = "@search.reranker_score"
 
@@ -100,13 +104,32 @@ class _Phrasing:
     found: SearchPage
 
 
-@dataclass(frozen=True)
 class Ranking:
-    """The blocks for one phrasing, best first; `vector` is None when it could not be embedded."""
+    """The blocks for one phrasing. They are candidates: `BlockSearch.merge` decides which are shown.
 
-    text: str
-    vector: tuple[float, ...] | None
-    hits: Sequence[Hit]
+    Attributes:
+        vector: None when the phrasing could not be embedded.
+        filters: those of the search.
+    """
+
+    def __init__(self, phrasing: "_Phrasing", candidates: "_Candidates", filters: Filters) -> None:
+        self.text = phrasing.text
+        self.vector = phrasing.vector
+        self.filters = filters
+        self._candidates = candidates
+        self._hits: Sequence[Hit] | None = None
+
+    @property
+    def hits(self) -> Sequence[Hit]:
+        """The candidates, best first, without those that a check refused."""
+        if self._hits is None:
+            self._hits = self._candidates.hits()
+        return self._hits
+
+    def check(self, documents: Mapping[str, DocumentRow | None]) -> None:
+        """Drop blocks of unreadable documents (None) and of older versions; of others the row is kept."""
+        self._candidates.check(documents)
+        self._hits = None
 
 
 class BlockSearch:
@@ -157,31 +180,41 @@ class BlockSearch:
         found = await self.rank_each(queries, filters)
         return await self.merge(found, top_k)
 
-    async def rank_each(self, queries: Sequence[str], filters: Filters) -> list[Ranking]:
-        """A ranking of blocks for each phrasing, to `merge` with others. Arguments and errors as `search`."""
+    async def rank_each(
+        self, queries: Sequence[str], filters: Filters, *, without: Collection[str] = ()
+    ) -> list[Ranking]:
+        """Rank blocks for each phrasing, to `merge` with others. Arguments and errors as `search`.
+
+        Args:
+            without: ids of documents to leave out.
+        """
         phrasings = [query for query in dict.fromkeys(queries) if query.strip()]
         if not phrasings:
             return []
         filters = await self._of_blocks(filters)
         condition = render_filters(filters, BLOCK_FIELDS)
+        if without:
+            condition = all_of(condition, f"not {search_in('doc_id', sorted(without))}")
         passages, policy = all_of(_PASSAGES, condition), self._degradation
         until = asyncio.get_running_loop().time() + policy.patience_s if policy else None
         vectors, (named, pages) = await run_together(
             self._embedded(phrasings),
             run_together(
                 self._named(phrasings[0], filters, until),
-                run_together(*(self._index.search(by_words(text, passages)) for text in phrasings)),
+                run_together(*(self._index.candidates(by_words(text, passages)) for text in phrasings)),
             ),
         )
+        named = {doc_id: score for doc_id, score in named.items() if doc_id not in without}
+        asked = list(map(_Phrasing, phrasings, vectors, pages))
         found = await run_together(
             *(
                 self._one_phrasing(
                     phrasing, condition, named, () if position else documents_to_narrow_to(named), until
                 )
-                for position, phrasing in enumerate(map(_Phrasing, phrasings, vectors, pages))
+                for position, phrasing in enumerate(asked)
             )
         )
-        return [Ranking(*of_phrasing) for of_phrasing in zip(phrasings, vectors, found, strict=True)]
+        return [Ranking(phrasing, one, filters) for phrasing, one in zip(asked, found, strict=True)]
 
     async def _of_blocks(self, filters: Filters) -> Filters:
         """The filters as blocks have them: what only documents have becomes their ids."""
@@ -195,21 +228,49 @@ class BlockSearch:
         return {**kept, "doc_id": tuple(doc_ids) or _NO_DOCUMENT}
 
     async def merge(self, rankings: Sequence[Ranking], top_k: int) -> list[Hit]:
-        """The best blocks of all rankings, best first; the first one is of the most important phrasing."""
+        """Return the best readable blocks of all rankings, best first.
+
+        The documents of these blocks are checked, and what their rows refuse leaves all rankings. If that is
+        a third of the hits or more, the search runs once more without those documents.
+
+        Args:
+            rankings: the first one is of the most important phrasing.
+            top_k: as for `search`.
+
+        Raises:
+            DependencyError: a service failed.
+        """
         if not rankings:
             return []
-        first = rankings[0]
-        hits = list(first.hits)
-        if len(rankings) > 1:
-            best: dict[str, Hit] = {}
-            for hit in (hit for ranking in rankings for hit in ranking.hits):
-                if hit.block_id not in best or best[hit.block_id].score < hit.score:
-                    best[hit.block_id] = hit
-            ranked = fuse_ranks([[hit.block_id for hit in ranking.hits] for ranking in rankings])
-            hits = [best[block_id] for block_id, _ in ranked]
+        first, top_k = rankings[0], min(max(top_k, 1), MAX_TOP_K)
+        # The ranker may move any of these to the front.
+        most = MAX_TOP_K if self._semantic_ranker else top_k
+        hits, refused, lost = await self._checked(rankings, most)
+        if lost >= _MOST_LOST * (len(hits) + lost) and refused:
+            texts = [ranking.text for ranking in rankings]
+            again = await self.rank_each(texts, first.filters, without=refused)
+            hits, _, _ = await self._checked(again, most)
         if self._semantic_ranker and first.vector is not None:
             hits = await semantically_ranked(self._index, first.text, first.vector, hits)
-        return hits[: min(max(top_k, 1), MAX_TOP_K)]
+        return hits[:top_k]
+
+    async def _checked(self, rankings: Sequence[Ranking], most: int) -> tuple[list[Hit], set[str], int]:
+        """Return the best readable blocks, the unreadable documents, and how many of the best these had."""
+        checked: set[str] = set()
+        refused: set[str] = set()
+        lost = 0
+        while True:
+            ordered = _merged(rankings)
+            best = ordered[:most]
+            unchecked = _with_copies(best, ordered) - checked
+            if not unchecked:
+                return best, refused, lost
+            readable = await self._index.readable_documents(sorted(unchecked))
+            for ranking in rankings:
+                ranking.check({doc_id: readable.get(doc_id) for doc_id in unchecked})
+            checked |= unchecked
+            refused |= unchecked - readable.keys()
+            lost += sum(hit.doc_id in unchecked and hit.doc_id not in readable for hit in best)
 
     async def _embedded(self, phrasings: Sequence[str]) -> Sequence[tuple[float, ...] | None]:
         """A vector for each phrasing; None for each when embedding failed and the policy allows that."""
@@ -242,38 +303,73 @@ class BlockSearch:
         named: Mapping[str, float],
         doc_ids: Sequence[str],
         until: float | None,
-    ) -> list[Hit]:
-        """The blocks for one phrasing, best first.
+    ) -> "_Candidates":
+        """Search for one phrasing.
 
         Args:
             doc_ids: documents to search on their own, too.
             until: on the event loop's clock; searches that take longer are given up. None = never.
         """
         vector, found = phrasing.vector, phrasing.found
+        seen = _Candidates(found, (), named, self._relevant_cosine)
         if vector is None:
-            return _Seen(found, ()).hits(named, self._relevant_cosine)
+            return seen
         requests = [
             by_meaning("text", vector, condition),
             by_meaning("image", vector, condition),
             focused(vector, condition, doc_ids, found.rows),
         ]
-        seen = _Seen(found, ())
         try:
             async with asyncio.timeout_at(until):
-                pages = await run_together(*(self._index.search(request) for request in requests if request))
-                seen = _Seen(found, pages)
+                pages = await run_together(
+                    *(self._index.candidates(request) for request in requests if request)
+                )
+                seen = _Candidates(found, pages, named, self._relevant_cosine)
                 if unknown := seen.without_words():
-                    seen.add_words(await self._index.search(keyword_scores(phrasing.text, unknown)))
+                    seen.add_words(await self._index.candidates(keyword_scores(phrasing.text, unknown)))
         except TimeoutError:
             get_logger().warning("search.timed_out", error_type=CallTimeoutError.code)
             self.missed.add("late")
-        return seen.hits(named, self._relevant_cosine)
+        return seen
 
 
-class _Seen:
+def _merged(rankings: Sequence[Ranking]) -> list[Hit]:
+    """Return the hits of all rankings, best first; a block keeps the best score that any ranking gave it."""
+    if len(rankings) == 1:
+        return list(rankings[0].hits)
+    best: dict[str, Hit] = {}
+    for hit in (hit for ranking in rankings for hit in ranking.hits):
+        if hit.block_id not in best or best[hit.block_id].score < hit.score:
+            best[hit.block_id] = hit
+    ranked = fuse_ranks([[hit.block_id for hit in ranking.hits] for ranking in rankings])
+    return [best[block_id] for block_id, _ in ranked]
+
+
+def _with_copies(best: Iterable[Hit], ordered: Iterable[Hit]) -> set[str]:
+    """Return the documents of the best hits, and of other hits with the same words (`originals_first`)."""
+    doc_ids = {hit.doc_id for hit in best}
+    words = {_words_of(hit.block_id) for hit in best} - {""}
+    return doc_ids | {hit.doc_id for hit in ordered if _words_of(hit.block_id) in words}
+
+
+def _words_of(block_id: str) -> str:
+    """Return the part of a block's id that is equal for equal words in any document."""
+    return block_id.partition("-")[2]
+
+
+class _Candidates:
     """Blocks found for one phrasing, with the scores of the service: by keyword, and by vector."""
 
-    def __init__(self, by_keyword: SearchPage, by_vector: Sequence[SearchPage]) -> None:
+    def __init__(
+        self,
+        by_keyword: SearchPage,
+        by_vector: Sequence[SearchPage],
+        named: Mapping[str, float],
+        relevant_cosine: float,
+    ) -> None:
+        self._named = named
+        self._relevant_cosine = relevant_cosine
+        self._documents: dict[str, DocumentRow] = {}
         pages = (*by_vector, by_keyword)  # the row of the keyword search wins: it has all fields
         self._rows: dict[str, IndexRow] = {str(row["block_id"]): row for page in pages for row in page.rows}
         self._keyword = _scores(by_keyword)
@@ -291,10 +387,19 @@ class _Seen:
         """Add keyword scores of blocks that the vector searches found."""
         self._keyword.update(_scores(page))
 
-    def hits(self, named: Mapping[str, float], relevant_cosine: float) -> list[Hit]:
-        """Fused, best first."""
+    def check(self, documents: Mapping[str, DocumentRow | None]) -> None:
+        """Drop blocks that the rows of these documents refuse (None), or that are of an older version."""
+        self._documents |= {doc_id: row for doc_id, row in documents.items() if row is not None}
+        for block_id, row in list(self._rows.items()):
+            doc_id = str(row["doc_id"])
+            if doc_id in documents and not is_current(row, documents[doc_id]):
+                for known in (self._rows, self._keyword, self._vector):
+                    known.pop(block_id, None)
+
+    def hits(self) -> list[Hit]:
+        """Return the blocks with fused scores, best first."""
         cosine = {
-            block_id: calibrated(cosine_of_vector_score(score), relevant_cosine)
+            block_id: calibrated(cosine_of_vector_score(score), self._relevant_cosine)
             for block_id, score in self._vector.items()
         }
         fused = dict(fuse_scores(self._keyword, cosine))
@@ -302,23 +407,31 @@ class _Seen:
             block_id: BlockPosition(str(row["doc_id"]), row.get("page_number"))
             for block_id, row in self._rows.items()
         }
-        ordered = originals_first(order_blocks(fused, places, named), self._rows)
+        documents = {
+            block_id: self._documents[place.doc_id]
+            for block_id, place in places.items()
+            if place.doc_id in self._documents
+        }
+        ordered = originals_first(order_blocks(fused, places, self._named), documents)
         return [as_hit(self._rows[block_id], fused[block_id]) for block_id in ordered]
 
 
-def originals_first(block_ids: Sequence[str], rows: Mapping[str, IndexRow]) -> list[str]:
-    """The same order, but of the same words in files of the same bytes the oldest document's come first.
+def originals_first(block_ids: Sequence[str], documents: Mapping[str, DocumentRow]) -> list[str]:
+    """Return the same order, but of equal words in equal files, the blocks of the oldest document first.
 
     So a copy under a name that fits better, or that more people may read, does not displace the document that
     was there before it, for those who may read that one.
+
+    Args:
+        documents: the rows of the blocks' documents by block, as far as they are known.
     """
-    places: dict[tuple[object, str], list[int]] = {}
+    places: dict[tuple[str, str], list[int]] = {}
     for place, block_id in enumerate(block_ids):
-        if same_bytes := rows[block_id].get(SAME_BYTES):
-            places.setdefault((same_bytes, block_id.partition("-")[2]), []).append(place)
+        if block_id in documents and (same_bytes := documents[block_id].content_hash):
+            places.setdefault((same_bytes, _words_of(block_id)), []).append(place)
     ordered = list(block_ids)
     for copies in places.values():
-        by_age = sorted((block_ids[place] for place in copies), key=lambda one: str(rows[one][SINCE]))
+        by_age = sorted((block_ids[place] for place in copies), key=lambda one: documents[one].upload_date)
         for place, block_id in zip(copies, by_age, strict=True):
             ordered[place] = block_id
     return ordered
@@ -452,7 +565,7 @@ async def semantically_ranked(
         update={"semantic_configuration": SEMANTIC_CONFIGURATION, "semantic_query": question}
     )
     try:
-        page = await index.search(asked)
+        page = await index.candidates(asked)  # only scores of hits that are checked already
     except GroundworkError as failed:
         pause.begin(failed.code)
         return list(hits)
@@ -515,16 +628,17 @@ class DocumentBlocks:
     async def sizes(self, doc_id: str) -> list[tuple[str, int]]:
         """(block id, tokens) of each text block in reading order; at most 20,000."""
         found: list[tuple[str, int]] = []
-        while len(found) < _MAX_BLOCKS:
+        for skip in range(0, _MAX_BLOCKS, _PAGE_ROWS):
             request = SearchRequest(
                 filter=all_of(f"doc_id eq {quote(doc_id)}", "block_type eq 'text'"),
                 select=("block_id", "content"),
                 order_by=_READING_ORDER,
                 top=_PAGE_ROWS,
-                skip=len(found),
+                skip=skip,
             )
-            rows = (await self.index.search(request)).rows
+            page = await self.index.candidates(request)
+            rows = await self.index.readable(page.rows)
             found += [(str(row["block_id"]), tokens_of(str(row.get("content") or ""))) for row in rows]
-            if len(rows) < _PAGE_ROWS:
+            if len(page.rows) < _PAGE_ROWS:
                 break
         return found

@@ -1,4 +1,8 @@
-"""Search over documents: lists, names, single records and facets, within the rights of one user."""
+"""Search over documents: lists, names, single records and facets, within the rights of one user.
+
+Whatever is returned about a single document was checked against its row (`document_rows`). Values of facets
+come from the index alone, and may lag by seconds.
+"""
 
 import re
 from collections import Counter
@@ -72,9 +76,10 @@ class DocumentSearch:
             top=_clamped(limit),
             count=True,
         )
-        page = await self.index.search(request)
-        records = [DocumentRecord.of_row(row) for row in page.rows]
-        return records, len(records) if page.count is None else page.count
+        page = await self.index.candidates(request)
+        records = [DocumentRecord.of_row(row) for row in await self.index.readable(page.rows)]
+        # The index counted those as well whose row refuses the reader by now.
+        return records, (page.count or len(page.rows)) - len(page.rows) + len(records)
 
     async def get(self, doc_id: str) -> DocumentRecord:
         """One document.
@@ -127,7 +132,7 @@ class DocumentSearch:
         return frozenset(name for name, count in counts.items() if count > 1)
 
     async def ids_of(self, filters: Filters) -> list[str]:
-        """The ids of all documents that pass the filters.
+        """Return the ids of all documents that pass the filters, to narrow a search: rows are not checked.
 
         Raises:
             InvalidQueryError: an unknown filter field, or more than 5,000 documents pass.
@@ -141,7 +146,7 @@ class DocumentSearch:
                 top=_PAGE_OF_IDS,
                 skip=len(found),
             )
-            rows = (await self.index.search(request)).rows
+            rows = (await self.index.candidates(request)).rows
             found += [str(row["doc_id"]) for row in rows]
             if len(rows) < _PAGE_OF_IDS:
                 return found
@@ -196,9 +201,9 @@ class DocumentSearch:
         return list({record.doc_id: record for page in pages for record in page}.values())
 
     async def named_in(self, question: str, filters: Filters) -> dict[str, float]:
-        """doc_id -> how much the names that the question and the document share tell; the best 50.
+        """Return how well each document's names fit the question, by doc_id; the best 50.
 
-        Filters that documents do not have, such as a page, are left out.
+        Filters that documents do not have, such as a page, are left out. For ranking: rows are not checked.
         """
         query = name_query(question)
         if query is None:
@@ -212,7 +217,7 @@ class DocumentSearch:
             select=("doc_id",),
             top=_NAMED_CANDIDATES,
         )
-        page = await self.index.search(request)
+        page = await self.index.candidates(request)
         return {str(row["doc_id"]): float(row["@search.score"]) for row in page.rows}
 
     async def facets(
@@ -238,7 +243,7 @@ class DocumentSearch:
                 "count": True,
             }
         )
-        page = await self.index.search(request)
+        page = await self.index.candidates(request)
         return {field: page.facets.get(field, ()) for field in fields}, page.count or 0
 
     async def _search(self, request: SearchRequest) -> list[DocumentRecord]:

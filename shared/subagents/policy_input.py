@@ -17,6 +17,7 @@ from shared.platform.telemetry import get_logger
 from shared.platform.tokens import CHARS_PER_TOKEN
 from shared.retrieval.blocks import DocumentBlocks
 from shared.retrieval.document_names import repeated_series, series_of, speaks_of_editions, words_of
+from shared.retrieval.document_rows import RowsReadOnce
 from shared.retrieval.fusion import score_spread, top_score
 from shared.retrieval.secured_index import SecuredIndex
 from shared.runs.evidence import Evidence, StoredPlan
@@ -176,7 +177,9 @@ async def with_documents(
 
 async def _measured_tokens(request: RunRequest, doc_ids: Sequence[str], services: SubagentServices) -> int:
     """0 = it could not be found out in time."""
-    blocks = DocumentBlocks(SecuredIndex(services.content_index, request.user))
+    blocks = DocumentBlocks(
+        SecuredIndex(services.content_index, request.user, RowsReadOnce(services.documents))
+    )
     try:
         async with asyncio.timeout(_LOOKUP_TIMEOUT_S):
             sizes = await run_together(*(blocks.sizes(doc_id) for doc_id in doc_ids))

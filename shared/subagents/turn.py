@@ -117,7 +117,9 @@ def _use(context: TurnContext, called: Called) -> ToolUse:
 
 async def _note(context: TurnContext, called: Sequence[Called], limit_s: float) -> None:
     """What calls brought becomes their results, as the model reads them, and part of the state."""
-    documents = DocumentSearch(SecuredIndex(context.services.documents_index, context.request.user))
+    documents = DocumentSearch(
+        SecuredIndex(context.services.documents_index, context.request.user, context.services.documents)
+    )
     hits = [hit for one in called for hit in one.found.hits]
     records = await described(hits, context.records, documents, limit_s)
     max_chars = max(_result_room(context) // len(called) * CHARS_PER_TOKEN, _LEAST_CHARS)

@@ -3,6 +3,7 @@
 from typing import Protocol
 
 from shared.access.user_limit_store import UserLimitStore
+from shared.documents.state_store import DocumentStore
 from shared.platform.blobs import BlobStore
 from shared.platform.language_models.models import ChatModel
 from shared.platform.search import SearchIndex
@@ -17,4 +18,5 @@ class SummaryServices(Protocol):
     documents_index: SearchIndex
     chat_model: ChatModel
     blobs: BlobStore
+    documents: DocumentStore
     user_limits: UserLimitStore

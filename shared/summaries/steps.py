@@ -20,9 +20,9 @@ from shared.platform.errors import (
     GroundworkError,
     NotFoundError,
 )
-from shared.platform.search import SearchIndex
 from shared.platform.telemetry import get_logger
 from shared.retrieval.blocks import BlockLookup, DocumentBlocks
+from shared.retrieval.document_rows import RowsReadOnce
 from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.models import DocumentRecord
 from shared.retrieval.secured_index import SecuredIndex
@@ -87,7 +87,7 @@ async def _merge_documents(
     request: SummaryRequest, store: SummaryStore, services: SummaryServices
 ) -> SummaryReply:
     """Make and store the end of a summary."""
-    documents = await _readable_results(request, store, services.documents_index)
+    documents = await _readable_results(request, store, services)
     end = await _end_of(request, documents, services)
     if await store.is_closed():  # it was deleted meanwhile: nothing is left behind
         return SummaryClosed(status="cancelled")
@@ -108,8 +108,9 @@ class DocumentRun:
         self._request = request
         self._step = step
         self._doc_id = request.order.doc_ids[step.index]
-        self._documents = DocumentSearch(SecuredIndex(services.documents_index, request.user))
-        self._content = SecuredIndex(services.content_index, request.user)
+        rows = RowsReadOnce(services.documents)
+        self._documents = DocumentSearch(SecuredIndex(services.documents_index, request.user, rows))
+        self._content = SecuredIndex(services.content_index, request.user, rows)
 
     async def open(self) -> SummaryReply:
         """Split the document into windows."""
@@ -296,12 +297,13 @@ def document_result(
 
 
 async def _readable_results(
-    request: SummaryRequest, store: SummaryStore, documents_index: SearchIndex
+    request: SummaryRequest, store: SummaryStore, services: SummaryServices
 ) -> list[DocumentResult]:
     """What the children left, without the documents that the user may no longer read."""
     doc_ids = request.order.doc_ids
     results = await run_together(*(_result(doc_id, index, store) for index, doc_id in enumerate(doc_ids)))
-    readable = await DocumentSearch(SecuredIndex(documents_index, request.user)).get_many(doc_ids)
+    index = SecuredIndex(services.documents_index, request.user, services.documents)
+    readable = await DocumentSearch(index).get_many(doc_ids)
     return [
         result
         if result.doc_id in readable

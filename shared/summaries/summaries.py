@@ -13,7 +13,6 @@ from shared.platform.blobs import BlobStore
 from shared.platform.concurrency import run_together
 from shared.platform.errors import ConflictError, NotFoundError, RunCancelledError
 from shared.platform.names import WORK
-from shared.platform.search import SearchIndex
 from shared.platform.settings import Settings
 from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.secured_index import SecuredIndex
@@ -111,11 +110,11 @@ async def has_ended(summary_id: str, blobs: BlobStore) -> bool:
 
 
 async def view_summary(
-    request: SummaryRequest, documents_index: SearchIndex, blobs: BlobStore, reader: UserContext
+    request: SummaryRequest, services: SummaryServices, reader: UserContext
 ) -> SummaryView:
     """The summary as it stands. It shows nothing of documents that the reader may no longer read."""
-    store = SummaryStore(blobs, request.summary_id)
-    search = DocumentSearch(SecuredIndex(documents_index, reader))
+    store = SummaryStore(services.blobs, request.summary_id)
+    search = DocumentSearch(SecuredIndex(services.documents_index, reader, services.documents))
     end, children, readable = await run_together(
         store.end(), _children(request, store), search.get_many(request.order.doc_ids)
     )

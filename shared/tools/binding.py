@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TypeVar
 
 from shared.access.daily_use import CALCULATING, Usage
@@ -12,6 +13,7 @@ from shared.platform.errors import BudgetExceededError, DailyLimitError
 from shared.platform.language_models.models import CallLimits
 from shared.platform.search import Filters
 from shared.retrieval.blocks import BlockSearch, DegradationPolicy
+from shared.retrieval.document_rows import RowsReadOnce
 from shared.retrieval.filters import BLOCK_FIELDS, DOCUMENT_FIELDS, render_filters
 from shared.retrieval.fusion import relevant_cosine
 from shared.retrieval.secured_index import SecuredIndex
@@ -28,7 +30,7 @@ Client = TypeVar("Client", bound=ToolClient)
 
 @dataclass(frozen=True)
 class Binding:
-    """Who tools work for, and where.
+    """Who a tool call works for, and where. Make one for each call: it remembers rows of documents.
 
     Attributes:
         scope: limits that the caller set on every search; a tool's own filters only narrow them.
@@ -42,17 +44,22 @@ class Binding:
     found: Found = field(default_factory=Found)
     outside: Outside = field(default_factory=Outside)
 
+    @cached_property
+    def rows(self) -> RowsReadOnce:
+        """Rows of documents, each read once for this call."""
+        return RowsReadOnce(self.services.documents)
+
     @property
     def blocks(self) -> SecuredIndex:
         """The index of blocks, trimmed."""
         within = render_filters(self.scope, BLOCK_FIELDS)
-        return SecuredIndex(self.services.content_index, self.user, within=within)
+        return SecuredIndex(self.services.content_index, self.user, self.rows, within=within)
 
     @property
     def documents(self) -> SecuredIndex:
         """The index of documents, trimmed."""
         within = render_filters(self.scope, DOCUMENT_FIELDS)
-        return SecuredIndex(self.services.documents_index, self.user, within=within)
+        return SecuredIndex(self.services.documents_index, self.user, self.rows, within=within)
 
     @property
     def tables(self) -> TableLookup:

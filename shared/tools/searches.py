@@ -15,6 +15,7 @@ from shared.platform.language_models.models import CallLimits
 from shared.platform.search import Filters
 from shared.platform.telemetry import get_logger
 from shared.retrieval.blocks import BlockSearch, DegradationPolicy, DocumentBlocks
+from shared.retrieval.document_rows import RowsReadOnce
 from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.fusion import relevant_cosine
 from shared.retrieval.secured_index import SecuredIndex
@@ -60,17 +61,18 @@ async def _lateness() -> AsyncIterator[list[float]]:
 
 
 class StepSearches:
-    """Makes the searches of one step."""
+    """Makes the searches of one step. Make a new one for each attempt: it remembers rows of documents."""
 
     def __init__(self, services: ToolServices) -> None:
         self._services = services
+        self._rows = RowsReadOnce(services.documents)
 
     def blocks(self, request: RunRequest, time: StepTime) -> BlockSearch:
         """Blocks that the asker may read; found by words alone when the embedder fails or is late."""
         settings = self._services.settings
         gather_s = time.seconds("gather", settings.answering.retrieval_timeout_s)
-        secured = SecuredIndex(self._services.content_index, request.user)
-        documents = SecuredIndex(self._services.documents_index, request.user)
+        secured = SecuredIndex(self._services.content_index, request.user, self._rows)
+        documents = SecuredIndex(self._services.documents_index, request.user, self._rows)
         return BlockSearch(
             secured,
             self._services.embedder,
@@ -86,11 +88,11 @@ class StepSearches:
 
     def whole_documents(self, request: RunRequest) -> DocumentBlocks:
         """Blocks of documents that the asker may read, in reading order."""
-        return DocumentBlocks(SecuredIndex(self._services.content_index, request.user))
+        return DocumentBlocks(SecuredIndex(self._services.content_index, request.user, self._rows))
 
     def documents(self, request: RunRequest) -> DocumentSearch:
         """Documents that the asker may read."""
-        return DocumentSearch(SecuredIndex(self._services.documents_index, request.user))
+        return DocumentSearch(SecuredIndex(self._services.documents_index, request.user, self._rows))
 
     async def in_time(
         self,

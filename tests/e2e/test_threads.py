@@ -128,7 +128,7 @@ async def answered(services: Services, model: ScriptedChatModel, question: str) 
 
 async def remembered(services: Services) -> dict[str, str]:
     user = UserContext(user_id=ANNA.user_id)
-    listed = await list_memories(user, services.documents_index, services.memory_index, 100)
+    listed = await list_memories(user, services, 100)
     return {memory.memory_id: memory.question for memory in listed.memories}
 
 

@@ -51,7 +51,7 @@ async def sent(services: Services, content: str = GUIDE) -> DocumentState:
 
 async def found(services: Services) -> set[str]:
     """Contents of all blocks that a search of Anna's finds."""
-    index = SecuredIndex(services.content_index, ANNA)
+    index = SecuredIndex(services.content_index, ANNA, services.documents)
     return {str(row["content"]) for row in (await index.search(SearchRequest(top=100))).rows}
 
 

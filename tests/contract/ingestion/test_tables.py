@@ -24,7 +24,7 @@ SALES = "Region,Revenue\nNorth,120\nSouth,80\n"
 
 async def cards(services: Services, user: str) -> list[str]:
     """The cards that a user's searches may find."""
-    index = SecuredIndex(services.content_index, UserContext(user_id=user))
+    index = SecuredIndex(services.content_index, UserContext(user_id=user), services.documents)
     return [
         str(row["content"]) for row in (await index.search(SearchRequest(filter="block_type eq 'card'"))).rows
     ]
@@ -67,7 +67,7 @@ async def test_a_card_is_found_by_readers_alone_and_is_no_passage(services: Serv
     state = await state_of(services, name)
     assert len(await cards(services, "anna")) == 1
     assert await cards(services, "bob") == []
-    index = SecuredIndex(services.content_index, UserContext(user_id="anna"))
+    index = SecuredIndex(services.content_index, UserContext(user_id="anna"), services.documents)
     read = DocumentBlocks(index)
     passages = [*await read.pages(state.doc_id, 1, 1), *await read.whole(state.doc_id)]
     assert [hit.block_type for hit in passages] == ["text", "text"]

@@ -37,7 +37,9 @@ async def listed(
         created_at=request.pop("at", datetime(2025, 1, 15, 12, tzinfo=UTC)),
         **request,
     )
-    documents = DocumentSearch(SecuredIndex(world.services().documents_index, user))
+    documents = DocumentSearch(
+        SecuredIndex(world.services().documents_index, user, world.services().documents)
+    )
     return await gather_documents(asked, StoredPlan(plan=wanted), documents)
 
 

@@ -12,8 +12,8 @@ QUESTION = "How many bar does the pump run at?"
 
 def searching(world: World, user: UserContext, *, semantic_ranker: bool) -> BlockSearch:
     services = world.services()
-    documents = SecuredIndex(services.documents_index, user)
-    blocks = SecuredIndex(services.content_index, user)
+    documents = SecuredIndex(services.documents_index, user, services.documents)
+    blocks = SecuredIndex(services.content_index, user, services.documents)
     limits = CallLimits(timeout_s=30)
     return BlockSearch(blocks, services.embedder, limits, documents, semantic_ranker=semantic_ranker)
 

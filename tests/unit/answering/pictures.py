@@ -48,12 +48,17 @@ async def add_pictures(
         blob_name=f"{doc_id}.pdf",
         filename=f"{doc_id}.pdf",
         blob_etag="e",
+        content_hash="c",
         status="ready",
         rights=rights,
         wanted_rights=rights if wanted is None else Rights(acl=wanted),
         updated_at=datetime(2026, 1, 1, tzinfo=UTC),
     )
-    await services.documents.create(state)
+    known = await services.documents.get(doc_id)
+    if known is None:
+        await services.documents.create(state)
+    else:
+        await services.documents.replace(state.model_copy(update={"revision": known.revision}))
     await services.blobs.write(FIGURES, f"{doc_id}/{1:064x}.png", PICTURE)
 
 

@@ -26,6 +26,7 @@ from shared.platform.errors import (
 )
 from shared.platform.language_models.models import ModelTurn, ToolCall
 from shared.platform.search import SearchPage, SearchRequest
+from shared.retrieval.models import DocumentRecord
 from shared.runs.events import RunEvent, ThoughtEvent
 from shared.runs.models import ChatRequest, RunView
 from shared.runs.plan import PlanFilter
@@ -36,7 +37,7 @@ from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.search_index import InMemorySearchIndex
 from tests.fakes.services import fake_services, fake_settings
 from tests.scripts import next_action, observe, start
-from tests.world import ANNA, BEN, Model, ask, corpus_services, plan
+from tests.world import ANNA, BEN, Model, add_record, ask, corpus_services, plan
 
 
 def events(services: Services, run_id: str) -> list[RunEvent]:
@@ -422,9 +423,9 @@ async def test_only_similar_names_are_offered_for_a_file_that_is_missing(
     services = await corpus_services(chat_model=ScriptedChatModel(named))
     names = ("retention-policy-2029.pdf", "leave-policy.pdf", "travel-policy-2024.pdf", "policy.pdf")
     known = {"status": "ready", "upload_date": "2026-01-01T00:00:00Z", "access_control_list": ["*"]}
-    await services.documents_index.upload(
-        [{**known, "doc_id": name, "filename": name, "title": "Our policy"} for name in names]
-    )
+    for name in names:
+        record = {**known, "doc_id": name, "filename": name, "title": "Our policy"}
+        await add_record(services, DocumentRecord.of_row(record))
     view, _ = await ask(services, question=f"Summarise {reference}")
     assert f"a document named “{reference}”" in text_of(view)
     assert [line for line in text_of(view).splitlines() if "Similar names" in line] == (

@@ -18,7 +18,7 @@ from shared.runs.plan import QuestionPlan
 from shared.tools.registry import block_search
 from shared.wiring import Services
 from tests.fakes.services import fake_services, fake_settings
-from tests.world import ANNA, plan
+from tests.world import ANNA, add_record, plan
 
 DAY = datetime(2026, 1, 1, tzinfo=UTC)
 REQUEST = RunRequest(run_id="r", thread_id="t", user=ANNA, question="q", created_at=DAY)
@@ -46,20 +46,20 @@ async def services_with(*names: str) -> Services:
             "content_vector": list(vector),
             "access_control_list": ["*"],
         }
-        await services.documents_index.upload([record.model_dump(mode="json")])
+        await add_record(services, record)
         await services.content_index.upload([block])
     return services
 
 
 def documents(services: Services) -> DocumentSearch:
-    return DocumentSearch(SecuredIndex(services.documents_index, ANNA))
+    return DocumentSearch(SecuredIndex(services.documents_index, ANNA, services.documents))
 
 
 async def blocks_for(
     services: Services, wanted: QuestionPlan, request: RunRequest = REQUEST, top_k: int = 10
 ) -> Evidence:
     stored = await resolved(services, wanted, request)
-    whole = DocumentBlocks(SecuredIndex(services.content_index, ANNA))
+    whole = DocumentBlocks(SecuredIndex(services.content_index, ANNA, services.documents))
     search = QuestionSearch(request, block_search(services, ANNA), documents(services), whole)
     answering = fake_settings(answer_blocks=top_k).answering
     return await search.evidence(stored, answering)

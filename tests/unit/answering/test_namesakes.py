@@ -4,11 +4,12 @@ from typing import Any
 
 import pytest
 
+from shared.retrieval.models import DocumentRecord
 from shared.wiring import Services
 from tests.fakes.models import ScriptedChatModel
 from tests.unit.answering.test_answering import text_of
 from tests.unit.evidence.reader_text_corpus import live_parts
-from tests.world import ask, corpus_services, plan
+from tests.world import add_record, ask, corpus_services, plan
 
 pytestmark = pytest.mark.attack("forged names")
 
@@ -30,7 +31,7 @@ async def with_twin(
     rights = {"access_control_list": list(readers), "published_by": publisher}
     named: dict[str, Any] = {"doc_id": "twin", "filename": filename}
     record = {**named, **rights, "title": "m", "status": "ready", "upload_date": "2026-01-01T00:00:00Z"}
-    await services.documents_index.upload([record])
+    await add_record(services, DocumentRecord.of_row(record))
     await services.documents_index.merge([{"doc_id": "manual", "published_by": "Mara (Ek), S. 9)[1]"}])
     vector = [1.0] + [0.0] * (services.embedder.dimensions - 1)
     block = {**named, "block_id": "twin-1", "block_type": "text", "page_number": 1, "content": text}

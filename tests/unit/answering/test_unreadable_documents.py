@@ -3,10 +3,11 @@
 from typing import Any
 
 from shared.platform.language_models.models import ModelTurn, ToolCall
+from shared.retrieval.models import DocumentRecord
 from shared.wiring import Services
 from tests.fakes.models import ScriptedChatModel, scripted
 from tests.unit.answering.test_answering import text_of
-from tests.world import ask, corpus_services, plan
+from tests.world import add_record, ask, corpus_services, plan
 
 SCAN = "scan_0001.pdf"
 
@@ -18,7 +19,7 @@ async def with_scan(*replies: Any, **of_plan: Any) -> Services:
     )
     record = {"doc_id": "scan", "filename": SCAN, "title": "scan 0001", "page_count": 3, "status": "ready"}
     rights = {"upload_date": "2026-01-01T00:00:00Z", "access_control_list": ["*"]}
-    await services.documents_index.upload([{**record, **rights}])
+    await add_record(services, DocumentRecord.of_row({**record, **rights}))
     return services
 
 

@@ -61,7 +61,7 @@ async def test_an_answered_turn_is_remembered_once_however_often_it_is_told() ->
     assert (row["memory_id"], row["user_id"]) == (asked.run_id, "anna")
     assert row["answer_summary"] == "It runs at 15 bar."
     assert len(row["vector"]) == 64
-    (listed,) = (await list_memories(ANNA, services.documents_index, services.memory_index, 10)).memories
+    (listed,) = (await list_memories(ANNA, services, 10)).memories
     assert listed.question == "At what pressure does the pump run?"
 
 
@@ -74,7 +74,7 @@ async def test_an_answer_from_a_document_that_is_closed_by_now_is_not_told_again
     assert isinstance(services.documents_index, InMemorySearchIndex)
     for row in services.documents_index.rows.values():
         row["access_control_list"] = ["ben"]
-    listed = await list_memories(ANNA, services.documents_index, services.memory_index, 10)
+    listed = await list_memories(ANNA, services, 10)
     for memory in (*listed.memories, *await search.recall("pressure")):
         assert (memory.question, memory.answer_summary) == ("At what pressure does the pump run?", "")
     assert "doc_ids" not in listed.model_dump_json()
@@ -137,7 +137,7 @@ async def test_a_user_id_cannot_widen_the_filter() -> None:
     await ask(services, "At what pressure does the pump run?")
     await remember_all(services)
     mallory = UserContext(user_id="x' or user_id ne 'x")
-    assert (await list_memories(mallory, services.documents_index, services.memory_index, 10)).memories == ()
+    assert (await list_memories(mallory, services, 10)).memories == ()
 
 
 async def test_memories_come_in_pages_newest_first() -> None:
@@ -145,13 +145,13 @@ async def test_memories_come_in_pages_newest_first() -> None:
     for number in range(3):
         await ask(services, f"question {number}")
     await remember_all(services)
-    page = await list_memories(ANNA, services.documents_index, services.memory_index, 2)
-    rest = await list_memories(ANNA, services.documents_index, services.memory_index, 2, page.cursor)
+    page = await list_memories(ANNA, services, 2)
+    rest = await list_memories(ANNA, services, 2, page.cursor)
     shown = [memory.question for memory in (*page.memories, *rest.memories)]
     assert (shown, rest.cursor) == (["question 2", "question 1", "question 0"], None)
     for cursor in ("x", "-1", "9999999", "١"):
         with pytest.raises(CallerError):
-            await list_memories(ANNA, services.documents_index, services.memory_index, 2, cursor)
+            await list_memories(ANNA, services, 2, cursor)
 
 
 async def test_what_is_forgotten_does_not_come_back() -> None:
@@ -167,10 +167,7 @@ async def test_what_is_forgotten_does_not_come_back() -> None:
     assert (await forget_all(ANNA, services.memory_index, services.threads)).deleted == 0
     await ask(services, "A new question.")
     await remember_all(services)
-    assert [
-        one.question
-        for one in (await list_memories(ANNA, services.documents_index, services.memory_index, 9)).memories
-    ] == ["A new question."]
+    assert [one.question for one in (await list_memories(ANNA, services, 9)).memories] == ["A new question."]
 
 
 @pytest.mark.parametrize("remove", [clear_thread, delete_thread])

@@ -31,7 +31,7 @@ from shared.teams.store import take_down, today
 from shared.tools.workspace import Workspace
 from shared.wiring import Services
 from tests.fakes.models import Reply, ScriptedChatModel
-from tests.world import plan
+from tests.world import add_record, plan
 
 _FACT = "The pump runs at 15 bar."
 
@@ -77,7 +77,7 @@ async def fill(services: Services) -> None:
         status="ready",
         access_control_list=("*",),
     )
-    await services.documents_index.upload([record.model_dump(mode="json")])
+    await add_record(services, record)
     (vector,) = await services.embedder.embed([_FACT], CallLimits(timeout_s=10))
     block = {
         "block_id": "manual-1",

@@ -10,8 +10,10 @@ from shared.platform.errors import GroundworkError, InvalidQueryError, RateLimit
 from shared.platform.language_models.models import CallLimits, Embedder
 from shared.platform.search import IndexRow, SearchPage, SearchRequest
 from shared.retrieval.blocks import RANKER_PAUSE_S, BlockSearch, RankerPause, semantically_ranked
+from shared.retrieval.document_rows import DocumentRow
 from shared.retrieval.models import Hit
 from shared.retrieval.secured_index import SecuredIndex
+from tests.fakes.document_rows import FixedRows
 from tests.fakes.recording_index import RecordingIndex
 
 ANNA = UserContext(user_id="anna")
@@ -57,8 +59,12 @@ class ScriptedIndex(RecordingIndex):
         return self._keyword
 
 
+def secured(index: RecordingIndex) -> SecuredIndex:
+    return SecuredIndex(index, ANNA, FixedRows())
+
+
 def searching(index: RecordingIndex) -> BlockSearch:
-    return BlockSearch(SecuredIndex(index, ANNA), LengthEmbedder(), LIMITS)
+    return BlockSearch(secured(index), LengthEmbedder(), LIMITS)
 
 
 async def test_keyword_and_vectors_are_asked_apart_and_fused_by_score() -> None:
@@ -105,6 +111,47 @@ async def test_signs_in_a_question_are_words_and_no_operators() -> None:
     assert asked == [("full", '\\-12 b\\"ar "\\-12 b\\"ar"^0.25 "\\-12 b\\"ar"~3^0.25')]
 
 
+async def test_scores_are_those_without_what_the_rows_refuse() -> None:
+    found = [row("closed", 10.0, doc_id="secret"), row("a", 5.0), row("b", 4.0), row("c", 3.0)]
+    index = ScriptedIndex(found)
+    secret = DocumentRow((("ben",),))
+    search = BlockSearch(SecuredIndex(index, ANNA, FixedRows({"secret": secret})), LengthEmbedder(), LIMITS)
+    hits = await search.search(["pressure"], 10, {})
+    assert [(hit.block_id, hit.score) for hit in hits] == [("a", 0.25), ("b", 0.2), ("c", 0.15)]
+    assert len([request for request in index.requests if request.text]) == 1
+
+
+async def test_a_search_that_loses_a_third_of_its_hits_runs_once_more_without_their_documents() -> None:
+    index = ScriptedIndex([row("closed", 10.0, doc_id="secret"), row("a", 5.0)])
+    rows = FixedRows({"secret": DocumentRow((("ben",),))})
+    search = BlockSearch(SecuredIndex(index, ANNA, rows), LengthEmbedder(), LIMITS)
+    assert [hit.block_id for hit in await search.search(["pressure"], 10, {})] == ["a"]
+    first, again = [request for request in index.requests if request.text]
+    assert "secret" not in (first.filter or "")
+    assert "not search.in(doc_id, 'secret', '|')" in (again.filter or "")
+
+
+async def test_only_documents_of_hits_that_are_shown_are_checked() -> None:
+    found = [row(f"b{number}", 20.0 - number, doc_id=f"d{number}") for number in range(10)]
+    rows = FixedRows()
+    search = BlockSearch(SecuredIndex(ScriptedIndex(found), ANNA, rows), LengthEmbedder(), LIMITS)
+    await search.search(["pressure"], 3, {})
+    assert rows.reads == ["d0", "d1", "d2"]
+
+
+async def test_a_copy_stands_behind_the_document_that_was_there_before_it() -> None:
+    ages = {"copy": "2026-03-02", "guide": "2026-03-01"}
+    rows = FixedRows({doc_id: DocumentRow((("*",),), 0, "same", day) for doc_id, day in ages.items()})
+    found = [
+        row("copy-words-0", 9.0, doc_id="copy"),
+        row("other-words-0", 8.0, doc_id="other"),
+        row("guide-words-0", 7.0, doc_id="guide"),
+    ]
+    search = BlockSearch(SecuredIndex(ScriptedIndex(found), ANNA, rows), LengthEmbedder(), LIMITS)
+    # Also if only the copy would be among the best.
+    assert [hit.block_id for hit in await search.search(["pressure"], 1, {})] == ["guide-words-0"]
+
+
 class HangingIndex(RecordingIndex):
     """Refuses the search for texts; those for pictures hang, and say when they were ended."""
 
@@ -148,7 +195,7 @@ class SlowEmbedder(LengthEmbedder):
 async def test_words_are_looked_for_while_the_question_is_embedded() -> None:
     index = ScriptedIndex([row("k", 10.0)])
     embedder = SlowEmbedder(index)
-    await BlockSearch(SecuredIndex(index, ANNA), embedder, LIMITS).search(["one", "two"], 10, {})
+    await BlockSearch(secured(index), embedder, LIMITS).search(["one", "two"], 10, {})
     assert [request.text for request in embedder.meanwhile] == ["one", "two"]
 
 
@@ -166,8 +213,8 @@ class NamedDocuments(RecordingIndex):
 
 
 def with_documents(index: RecordingIndex, documents: RecordingIndex) -> BlockSearch:
-    trimmed = SecuredIndex(documents, ANNA)
-    return BlockSearch(SecuredIndex(index, ANNA), LengthEmbedder(), LIMITS, trimmed)
+    trimmed = secured(documents)
+    return BlockSearch(secured(index), LengthEmbedder(), LIMITS, trimmed)
 
 
 async def test_blocks_of_a_named_document_come_first_with_the_score_they_have() -> None:
@@ -211,7 +258,7 @@ async def test_the_meaning_of_what_words_found_is_asked_for_by_id() -> None:
     await searching(index).search(["pressure"], 10, {"doc_id": "d"})
     focused = index.requests[3]
     assert (focused.vectors[0].field, focused.vectors[0].k, focused.top) == ("content_vector", 1, 1)
-    assert focused.select == ("block_id",)
+    assert focused.select == ("block_id", "doc_id", "version")
     asked = focused.filter or ""
     assert "search.in(block_id, 'k'" in asked
     assert "doc_id eq 'd'" in asked
@@ -237,7 +284,7 @@ async def test_the_words_of_what_meaning_found_are_asked_for_by_id() -> None:
     index = ScriptedIndex(many, content_vector=[row("v", 0.8), row("k3", 0.7)])
     await searching(index).search(["pressure"], 10, {})
     again = index.requests[-1]
-    assert (again.text, again.select, again.top) == ("pressure", ("block_id",), 1)
+    assert (again.text, again.select, again.top) == ("pressure", ("block_id", "doc_id", "version"), 1)
     assert "search.in(block_id, 'v'" in (again.filter or "")
     assert (again.filter or "").startswith("(access_control_list/any(")
 
@@ -262,13 +309,13 @@ def ranked(**scores: float | None) -> SearchPage:
 
 async def test_the_ranker_changes_the_order_and_not_the_scale_of_scores() -> None:
     index = RecordingIndex(ranked(a=1.0, b=3.0))
-    hits = await semantically_ranked(SecuredIndex(index, ANNA), "Who?", (1.0,), HITS, RankerPause())
+    hits = await semantically_ranked(secured(index), "Who?", (1.0,), HITS, RankerPause())
     assert [(hit.block_id, hit.score) for hit in hits] == [("b", 0.7), ("a", 0.6)]
 
 
 async def test_it_is_asked_for_what_was_found_and_within_the_users_rights() -> None:
     index = RecordingIndex(ranked(a=1.0, b=3.0))
-    await semantically_ranked(SecuredIndex(index, ANNA), "Who?", (1.0,), HITS, RankerPause())
+    await semantically_ranked(secured(index), "Who?", (1.0,), HITS, RankerPause())
     (asked,) = index.requests
     assert (asked.semantic_configuration, asked.semantic_query, asked.top) == ("default", "Who?", 2)
     assert {query.field for query in asked.vectors} == {"content_vector", "image_caption_vector"}
@@ -277,20 +324,20 @@ async def test_it_is_asked_for_what_was_found_and_within_the_users_rights() -> N
 
 
 async def test_what_it_passed_over_comes_last() -> None:
-    index = SecuredIndex(RecordingIndex(ranked(b=2.0)), ANNA)
+    index = SecuredIndex(RecordingIndex(ranked(b=2.0)), ANNA, FixedRows())
     hits = await semantically_ranked(index, "Who?", (1.0,), HITS, RankerPause())
     assert [(hit.block_id, hit.score) for hit in hits] == [("b", 0.7), ("a", 0.6)]
 
 
 async def test_a_service_that_leaves_the_scores_out_changes_nothing() -> None:
     index, pause = RecordingIndex(ranked(a=None, b=None)), RankerPause()
-    assert await semantically_ranked(SecuredIndex(index, ANNA), "Who?", (1.0,), HITS, pause) == HITS
+    assert await semantically_ranked(secured(index), "Who?", (1.0,), HITS, pause) == HITS
     assert pause.is_on
 
 
 async def test_nothing_found_asks_nothing() -> None:
     index = RecordingIndex(SearchPage(rows=()))
-    assert await semantically_ranked(SecuredIndex(index, ANNA), "Who?", (1.0,), []) == []
+    assert await semantically_ranked(secured(index), "Who?", (1.0,), []) == []
     assert index.requests == []
 
 
@@ -313,11 +360,11 @@ async def test_a_service_that_refuses_changes_nothing_and_is_left_alone_for_a_wh
 ) -> None:
     now = 0.0
     pause = RankerPause(lambda: now)
-    refusing = SecuredIndex(RefusingIndex(failure), ANNA)
+    refusing = SecuredIndex(RefusingIndex(failure), ANNA, FixedRows())
     assert await semantically_ranked(refusing, "Who?", (1.0,), HITS, pause) == HITS
     index = RecordingIndex(ranked(b=2.0))
-    assert await semantically_ranked(SecuredIndex(index, ANNA), "Who?", (1.0,), HITS, pause) == HITS
+    assert await semantically_ranked(secured(index), "Who?", (1.0,), HITS, pause) == HITS
     assert index.requests == []
     now = RANKER_PAUSE_S
-    assert await semantically_ranked(SecuredIndex(index, ANNA), "Who?", (1.0,), HITS, pause) != HITS
+    assert await semantically_ranked(secured(index), "Who?", (1.0,), HITS, pause) != HITS
     assert len(index.requests) == 1

@@ -11,7 +11,7 @@ from shared.runs.models import RunAnswer
 from tests.fakes.blob_store import InMemoryBlobStore
 from tests.fakes.search_index import InMemorySearchIndex
 from tests.unit.answering.pictures import add_pictures, figure
-from tests.world import ANNA, BEN, corpus_services
+from tests.world import ANNA, BEN, corpus_services, remove_row
 
 
 def answer(*doc_ids: str) -> RunAnswer:
@@ -58,6 +58,7 @@ async def test_a_whole_thread_costs_one_question_to_the_index() -> None:
 
 async def test_an_address_of_the_past_is_never_given_again() -> None:
     services = await corpus_services()
+    await remove_row(services, "manual")
     old = figure().model_copy(update={"image_url": "https://old", "image_url_expires_at": datetime.now(UTC)})
     read = await refresh_answer(RunAnswer(run_id="r", text="T", figures=(old,)), ANNA, services)
     assert read.figures[0].image_url is None

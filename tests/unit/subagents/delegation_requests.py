@@ -12,7 +12,7 @@ from shared.subagents.policy_input import DelegationRequest
 from shared.wiring import Services
 from tests.fakes.services import fake_services, fake_settings
 from tests.fakes.stores_subagents import InMemoryControlStore
-from tests.world import ANNA, plan
+from tests.world import ANNA, add_record, plan
 
 RUN = "run-1"
 STEP = 4
@@ -102,7 +102,7 @@ async def library(services: Services, *doc_ids: str) -> Services:
     """The services, with documents that everybody may read."""
     for doc_id in doc_ids:
         row = record(doc_id, status="ready", access_control_list=("*",))
-        await services.documents_index.upload([row.model_dump(mode="json")])
+        await add_record(services, row)
     return services
 
 

@@ -11,7 +11,7 @@ from tests.fakes.search_index import InMemorySearchIndex
 from tests.fakes.services import fake_settings
 from tests.unit.subagents.delegation_requests import decided, delegation_request
 from tests.unit.subagents.delegation_requests import record as record_of
-from tests.world import corpus_services
+from tests.world import add_record, corpus_services
 
 
 async def library(*filenames: str, readers: tuple[str, ...] = ("*",)) -> Services:
@@ -21,7 +21,7 @@ async def library(*filenames: str, readers: tuple[str, ...] = ("*",)) -> Service
         acl = readers if filename == filenames[-1] else ("*",)
         changes = {"filename": filename, "title": filename, "status": "ready", "access_control_list": acl}
         row = record_of(filename).model_copy(update=changes)
-        await services.documents_index.upload([row.model_dump(mode="json")])
+        await add_record(services, row)
     return services
 
 

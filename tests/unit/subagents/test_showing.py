@@ -28,7 +28,7 @@ from tests.fakes.services import fake_settings
 from tests.unit.answering.pictures import add_pictures
 from tests.unit.subagents.children import claim, state
 from tests.unit.subagents.delegation_requests import STEP, comparison, decided, hit
-from tests.world import ANNA, BEN, corpus_services
+from tests.world import ANNA, BEN, corpus_services, remove_row
 
 
 async def delegating(services: Services) -> RunRequest:
@@ -140,6 +140,7 @@ async def test_doubts_about_a_document_go_with_the_right_to_read_it() -> None:
     revoked = await refresh_answer(doubting("manual"), BEN, services)
     assert (revoked.sub_agents[0].uncertainty, revoked.sub_agents[0].claims) == ((), 3)
     # One of two is enough: nobody knows which of them a sentence tells of.
+    await remove_row(services, "report-2023")
     both = await refresh_answer(doubting("manual", "report-2023"), ANNA, services)
     assert both.sub_agents[0].uncertainty == ()
 
@@ -148,8 +149,10 @@ async def test_doubts_of_a_sub_agent_at_work_go_the_same_way() -> None:
     services = await corpus_services(settings=fake_settings(whole_documents_tokens=0))
     request = await delegating(services)
     await leaves(services, request.run_id, state([hit("manual", 1)], uncertainty=("About 15 bar.",)))
+    for doc_id in ("manual", "report-2023"):
+        await remove_row(services, doc_id)
     (hidden,) = (await seen(services, request.run_id)).sub_agents
-    assert hidden.uncertainty == ()  # nothing tells that the documents can be read: they have no state
+    assert hidden.uncertainty == ()
     await add_pictures(services)
     await add_pictures(services, "report-2023", ("*",))
     (shown,) = (await seen(services, request.run_id)).sub_agents

@@ -100,7 +100,7 @@ async def drive(services: Services, start: SummaryStart) -> None:
 
 async def summarise(services: Services, request: SummaryRequest) -> SummaryView:
     await drive(services, start_of(request, services.settings))
-    return await view_summary(request, services.documents_index, services.blobs, ANNA)
+    return await view_summary(request, services, ANNA)
 
 
 def result_of(view: SummaryView) -> SummaryResult:

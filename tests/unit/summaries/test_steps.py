@@ -53,7 +53,7 @@ async def test_foreign_and_absent_documents_are_not_found_in_the_same_words() ->
     for index in range(3):
         await read_document(services, request, index)
     await perform("merge", SummaryStep(summary_id=request.summary_id), services)
-    result = result_of(await view_summary(request, services.documents_index, services.blobs, BEN))
+    result = result_of(await view_summary(request, services, BEN))
     foreign, absent, own = result.documents
     assert (foreign.status, absent.status, own.status) == ("not_found", "not_found", "done")
     assert (foreign.warning or "").replace("manual", "nothing") == absent.warning
@@ -82,7 +82,7 @@ async def test_a_document_closed_between_two_windows_gives_nothing() -> None:
     assert refused.kind == "ended"
     await read_document(services, request, 1)
     await perform("merge", step, services)
-    result = result_of(await view_summary(request, services.documents_index, services.blobs, ANNA))
+    result = result_of(await view_summary(request, services, ANNA))
     assert [one.status for one in result.documents] == ["not_found", "done"]
     assert "15 bar" not in result.model_dump_json()
 
@@ -103,7 +103,7 @@ async def test_a_document_closed_after_the_end_is_withheld_when_it_is_read() -> 
     request = await begin(services, "manual", "report-2024")
     await summarise(services, request)
     await services.documents_index.merge([{"doc_id": "manual", "access_control_list": []}])
-    view = await view_summary(request, services.documents_index, services.blobs, ANNA)
+    view = await view_summary(request, services, ANNA)
     assert "15 bar" not in view.model_dump_json()
     assert [child.status for child in view.children] == ["not_found", "done"]
     assert "manual.pdf" not in view.model_dump_json()
@@ -158,7 +158,7 @@ async def test_what_a_late_child_had_read_is_used_with_a_warning() -> None:
     await perform("read", step, services)
     await read_document(services, request, 1)
     await perform("merge", step, services)
-    result = result_of(await view_summary(request, services.documents_index, services.blobs, ANNA))
+    result = result_of(await view_summary(request, services, ANNA))
     assert [one.status for one in result.documents] == ["partial", "done", "failed"]
     assert "manual.pdf was not finished in time." in result.warnings
     assert "15 bar" in result.key_findings[0].citation.quote

@@ -41,7 +41,7 @@ async def test_an_ended_summary_cannot_be_cancelled_and_does_not_die() -> None:
     with pytest.raises(ConflictError):
         await cancel_summary(request, services)
     await close_dead_summary(request, services)
-    assert (await view_summary(request, services.documents_index, services.blobs, ANNA)).status == "completed"
+    assert (await view_summary(request, services, ANNA)).status == "completed"
 
 
 async def test_a_summary_is_its_owners_alone() -> None:

@@ -9,6 +9,7 @@ from shared.retrieval.models import DocumentRecord
 from shared.retrieval.secured_index import SecuredIndex
 from shared.tools.document_tools import GetDocument, ListDocuments
 from shared.tools.semantic_search import SemanticSearch
+from tests.fakes.document_rows import FixedRows
 from tests.fakes.recording_index import RecordingIndex
 from tests.unit.retrieval.test_blocks import ScriptedIndex, row, searching
 
@@ -29,7 +30,7 @@ RECORD = DocumentRecord(
 
 def documents(*records: DocumentRecord) -> tuple[RecordingIndex, DocumentSearch]:
     index = RecordingIndex(SearchPage(rows=tuple(record.model_dump(mode="json") for record in records)))
-    return index, DocumentSearch(SecuredIndex(index, ANNA))
+    return index, DocumentSearch(SecuredIndex(index, ANNA, FixedRows()))
 
 
 async def test_semantic_search_gives_text_or_picture_never_both() -> None:
