@@ -41,8 +41,8 @@ class Workbook(TableLookup):
     def __init__(self, database: Path, folder: Path, services: Services) -> None:
         user = UserContext(user_id="eval")
         super().__init__(
-            SecuredIndex(services.content_index, user),
-            SecuredIndex(services.documents_index, user),
+            SecuredIndex(services.content_index, user, services.documents),
+            SecuredIndex(services.documents_index, user, services.documents),
             user,
             services,
             {},

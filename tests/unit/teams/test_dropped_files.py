@@ -31,7 +31,12 @@ async def put_state(bot: Chat, doc_id: str, status: DocumentStatus, **fields: st
         updated_at=datetime.now(UTC),
         **fields,
     )
-    await bot.services.documents.create(state)
+    documents = bot.services.documents
+    known = await documents.get(doc_id)
+    if known is None:
+        await documents.create(state)
+    else:
+        await documents.replace(known.model_copy(update={"status": status, **fields}))
 
 
 async def test_a_file_becomes_the_persons_document_and_is_told_of_when_it_is_read() -> None:
