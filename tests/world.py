@@ -194,10 +194,20 @@ async def add_record(services: Services, document: DocumentRecord) -> None:
 
 async def add_row(services: Services, document: DocumentRecord) -> None:
     """Write the row that lets the readers of a document read it; replaces the one it has."""
+    state = state_of_record(document)
+    known = await services.documents.get(document.doc_id)
+    if known is None:
+        await services.documents.create(state)
+    else:
+        await services.documents.replace(state.model_copy(update={"revision": known.revision}))
+
+
+def state_of_record(document: DocumentRecord) -> DocumentState:
+    """Return the state of a document that was ingested with this record."""
     rights = Rights(
         acl=document.access_control_list, owner_id=document.owner_id, project_id=document.project_id
     )
-    state = DocumentState(
+    return DocumentState(
         doc_id=document.doc_id,
         blob_name=document.filename,
         filename=document.filename,
@@ -209,11 +219,6 @@ async def add_row(services: Services, document: DocumentRecord) -> None:
         upload_date=document.upload_date,
         updated_at=document.upload_date,
     )
-    known = await services.documents.get(document.doc_id)
-    if known is None:
-        await services.documents.create(state)
-    else:
-        await services.documents.replace(state.model_copy(update={"revision": known.revision}))
 
 
 async def remove_row(services: Services, doc_id: str) -> None:

@@ -48,7 +48,7 @@ class DocumentStore(DocumentRows):
     async def create(self, state: DocumentState) -> DocumentState:
         """Store a new document's state; returns it with its revision. ConflictError if it has one already."""
         await self._index.before_write(state)
-        revision = await self._table.insert(_to_entity(state))
+        revision = await self._table.insert(entity_of(state))
         return state.model_copy(update={"revision": revision})
 
     async def replace(self, state: DocumentState) -> DocumentState:
@@ -58,7 +58,7 @@ class DocumentStore(DocumentRows):
             ConflictError: it changed, or went, since `state.revision` was read.
         """
         await self._index.before_write(state)
-        revision = await self._table.swap(_to_entity(state), _revision(state))
+        revision = await self._table.swap(entity_of(state), _revision(state))
         await self._index.after_write(state)
         return state.model_copy(update={"revision": revision})
 
@@ -120,7 +120,8 @@ def _revision(state: DocumentState) -> str:
     return state.revision
 
 
-def _to_entity(state: DocumentState) -> Entity:
+def entity_of(state: DocumentState) -> Entity:
+    """Return the row that holds a state."""
     return {
         "PartitionKey": state.doc_id,
         "RowKey": ROW_KEY,

@@ -1,12 +1,12 @@
 """Records of runs, threads, states of documents and messages in memory."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from shared.conversations.thread_store import ThreadStore
 from shared.documents.state import DocumentState
 from shared.documents.state_store import ROW_KEY as DOCUMENT
-from shared.documents.state_store import DocumentStore, state_of
+from shared.documents.state_store import DocumentStore, entity_of, state_of
 from shared.platform.queues import PoisonMessage, PoisonQueues, TaskQueues
 from shared.runs.models import RunRecord
 from shared.runs.revivals import RevivalCount
@@ -69,9 +69,11 @@ class InMemoryTaskQueues(TaskQueues):
 class InMemoryDocumentStore(DocumentStore):
     """The store over a table in memory."""
 
-    def __init__(self) -> None:
+    def __init__(self, states: Iterable[DocumentState] = ()) -> None:
         self.table = InMemoryTable()
         super().__init__(self.table)
+        for state in states:
+            self.table.store(entity_of(state))
 
     @property
     def states(self) -> dict[str, DocumentState]:

@@ -42,7 +42,7 @@ class InMemoryTable(Table):
         await self.replace({**self.rows.get(_key(entity), {}), **entity})
 
     async def put(self, entity: Entity) -> None:
-        self._store(entity)
+        self.store(entity)
 
     async def delete(self, partition_key: str, row_key: str, revision: str | None = None) -> None:
         if (partition_key, row_key) in self.rows:
@@ -74,11 +74,11 @@ class InMemoryTable(Table):
 
     def _make(self, change: Change) -> str | None:
         if change.kind != "delete":
-            return self._store(change.entity)
+            return self.store(change.entity)
         del self.rows[_key(change.entity)]
         return None
 
-    def _store(self, entity: Entity) -> str:
+    def store(self, entity: Entity) -> str:
         row = _Row(entity, f"revision-{next(self._etags)}")
         self.rows[_key(entity)] = row
         return revision_of(row)

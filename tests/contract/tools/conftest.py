@@ -23,10 +23,12 @@ from shared.tools.base import Tool
 from shared.tools.registry import bound_tool
 from shared.wiring import Connections, Services
 from tests.contract.clients.conftest import Connect, connect, to_models
-from tests.contract.tools.corpus import DIMENSIONS, block_rows, document_rows
+from tests.contract.tools.corpus import DIMENSIONS, block_rows, document_records
 from tests.fakes.models import HashingEmbedder, ScriptedChatModel
 from tests.fakes.services import fake_services, fake_settings
+from tests.fakes.stores import InMemoryDocumentStore
 from tests.servers import SearchServer
+from tests.world import state_of_record
 
 __all__ = ["connect", "to_models"]
 
@@ -53,6 +55,7 @@ class World:
         return fake_services(
             content_index=index(self.connections, self.corpus.blocks_name, "block_id"),
             documents_index=index(self.connections, self.corpus.documents_name, "doc_id"),
+            documents=InMemoryDocumentStore(map(state_of_record, document_records())),
             embedder=HashingEmbedder(DIMENSIONS),
             chat_model=chat_model or ScriptedChatModel(),
         )
@@ -122,7 +125,7 @@ async def _fill(connections: Connections, corpus: Corpus) -> None:
     blocks = await block_rows(HashingEmbedder(DIMENSIONS))
     for name, key, rows in (
         (corpus.blocks_name, "block_id", blocks),
-        (corpus.documents_name, "doc_id", document_rows()),
+        (corpus.documents_name, "doc_id", [one.model_dump(mode="json") for one in document_records()]),
     ):
         written = index(connections, name, key)
         await written.upload(rows)

@@ -69,8 +69,8 @@ _TEXTS = {
 PICTURE = "manual-3"
 
 
-def document_rows() -> list[dict[str, Any]]:
-    """Rows of documents-metadata."""
+def document_records() -> list[DocumentRecord]:
+    """Return the documents."""
     return [
         DocumentRecord(
             doc_id=doc_id,
@@ -79,7 +79,7 @@ def document_rows() -> list[dict[str, Any]]:
             summary_standard=f"At length: {doc_id}.",
             status="ready",
             **{"file_type": "pdf", **values},
-        ).model_dump(mode="json")
+        )
         for doc_id, values in _DOCUMENTS.items()
     ]
 
