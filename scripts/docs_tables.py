@@ -13,7 +13,7 @@ from pydantic_core import PydanticUndefined
 import shared.runs.event_log
 import shared.runs.events  # noqa: F401  # they define errors, too
 from shared.platform.errors import GroundworkError
-from shared.platform.settings import SettingsGroup
+from shared.platform.settings import SettingsGroup, settings_of
 from shared.tools.base import Tool
 from shared.tools.registry import TOOLS, all_setting_groups
 
@@ -25,8 +25,8 @@ def render_settings() -> str:
     """Return a heading for each group, and a line for each setting: name, default, example, purpose."""
     lines = []
     for group in all_setting_groups().values():
-        lines += ["", f"### {_title(group)}", ""]
-        lines += [_line(str(field.alias), field) for field in group.model_fields.values()]
+        if fields := settings_of(group):
+            lines += ["", f"### {_title(group)}", "", *(_line(name, field) for name, field in fields.items())]
     return "\n".join(lines[1:])
 
 

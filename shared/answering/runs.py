@@ -58,7 +58,7 @@ async def begin_run(
         admit: awaited beside what nobody can see yet, and before what can be seen; raises to refuse.
 
     Raises:
-        PayloadTooLargeError: the question is longer than MAX_QUESTION_CHARS.
+        PayloadTooLargeError: the question is longer than `max_question_chars`.
         NotFoundError: the user has no such thread, or may not ask such an agent.
     """
     limit = services.settings.answering.max_question_chars

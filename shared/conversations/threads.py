@@ -52,7 +52,7 @@ from shared.runs.models import (
 from shared.runs.run_store import RunStore
 from shared.runs.working_memory import WorkingMemory, committed_answer
 
-TURNS_READ = 30  # for a question: more than the setting CONVERSATION_TURNS lets be left unsummarised
+TURNS_READ = 30  # for a question: more than the constant `turns` lets be left unsummarised
 Check = Callable[[ThreadView], None]
 """Raises when a change is not to be made to the thread as it is."""
 

@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
-from typing import Annotated, Literal, Self, TypeVar, cast
+from typing import Annotated, Any, Literal, Self, TypeVar, cast
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -21,6 +21,7 @@ from shared.platform.language_models.features import ALL_FEATURES, Effort, Effor
 from shared.platform.listed_people import ListedPerson, listed_people
 
 AUTO = "auto"
+_CONSTANT, _MODEL_TIMEOUT, _PLATFORM = "constant", "model timeout", "platform"
 SUBAGENT_TOOLS = ("retrieve_documents", "query_metadata", "web_search")
 _MIN_LETTERS = 10  # different ones; 32 random hexadecimal digits have 14 on average
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -117,6 +118,26 @@ def prefixed(prefix: str) -> Callable[[str], str]:
     return lambda field: f"{prefix}{field}".upper()
 
 
+def constant(value: object, *, alias: str | None = None, is_model_timeout: bool = False) -> Any:
+    """Return a value that no operator would change. Tests replace it as they do settings.
+
+    Args:
+        is_model_timeout: whether MODEL_TIMEOUT_FACTOR multiplies it.
+    """
+    kind = _MODEL_TIMEOUT if is_model_timeout else _CONSTANT
+    return Field(default=value, alias=alias, json_schema_extra={"kind": kind})
+
+
+def model_timeout(value: float) -> Any:
+    """Return the timeout of a model call, in seconds."""
+    return constant(value, is_model_timeout=True)
+
+
+def of_the_platform(default: object) -> Any:
+    """Return a variable that the platform sets."""
+    return Field(default=default, json_schema_extra={"kind": _PLATFORM})
+
+
 class SettingsGroup(BaseModel):
     """Settings that belong together. A variable is a field's name in upper case, or its alias."""
 
@@ -147,9 +168,8 @@ class SearchSettings(SettingsGroup, alias_generator=prefixed("AZURE_SEARCH_")):
     content_index: str = Field(default="content-blocks", description="Index of blocks.")
     documents_index: str = Field(default="documents-metadata", description="Index of documents.")
     memory_index: str = Field(default="conversation-memory", description="Index of remembered questions.")
-    timeout_s: float = Field(
-        alias="SEARCH_TIMEOUT_S", default=30, gt=0, description="Timeout for one search query, in seconds."
-    )
+    # Unmeasured: a search takes some tenths of a second.
+    timeout_s: float = constant(30, alias="SEARCH_TIMEOUT_S")
     semantic_ranker: bool = Field(
         alias="SEMANTIC_RANKER",
         default=False,  # not every tier and region has it, and each query is charged
@@ -258,16 +278,9 @@ class ModelSettings(SettingsGroup):
         "by the name of EMBEDDING_MODEL.",
         examples=["0.44"],
     )
-    embedding_timeout_s: float = Field(
-        default=120,
-        gt=0,
-        description="Timeout for embedding blocks or remembered turns, in seconds.",
-    )
-    embedding_tokenizer_path: str | None = Field(
-        default=None,
-        description="tokenizer.json of the embedding model, for exact block sizes; needs the package "
-        "tokenizers, which Azure lacks. Unset = 3.6 characters per token.",
-    )
+    embedding_timeout_s: float = model_timeout(120)  # unmeasured
+    # Tokenizer.json for exact block sizes; `make run` sets it. None = 3.6 characters per token.
+    embedding_tokenizer_path: str | None = constant(None)
     features: str = Field(
         alias="MODEL_FEATURES",
         default=AUTO,
@@ -291,10 +304,14 @@ class ModelSettings(SettingsGroup):
         default="low",
         description="The same for longer texts, such as reports and summaries.",
     )
-    reasoning_room_tokens: int = Field(
-        default=3_000,  # 700 to 1,400 hidden ones were seen at medium effort
-        ge=0,
-        description="Tokens added when a reply that came empty or cut is requested once more; 0 = never.",
+    reasoning_room_tokens: int = constant(3_000)  # 700 to 1,400 hidden ones were seen at medium effort
+    timeout_factor: float = Field(
+        alias="MODEL_TIMEOUT_FACTOR",
+        default=1,
+        gt=0,
+        le=1000,
+        description="Multiplies all timeouts of model calls. They suit an endpoint that writes 50 tokens a "
+        "second or more: 2 for 25, and so on; raise MAX_TOTAL_LATENCY_MS as well.",
     )
     input_usd_per_million_tokens: float = Field(
         alias="CHAT_MODEL_INPUT_USD_PER_MILLION_TOKENS",
@@ -362,33 +379,18 @@ class IngestionSettings(SettingsGroup):
         le=8000,
         description="Maximum number of tokens in a block; 400-500 suits text-embedding-3.",
     )
-    metadata_timeout_s: float = Field(
-        default=60, gt=0, description="Timeout for describing a document by the model, in seconds."
-    )
-    caption_timeout_s: float = Field(
-        default=60, gt=0, description="Timeout for describing a figure by the model, in seconds."
-    )
+    metadata_timeout_s: float = model_timeout(60)  # unmeasured
+    caption_timeout_s: float = model_timeout(60)  # unmeasured
     max_document_bytes: int = Field(
         default=100_000_000,  # six at once fit on an instance's temporary disk (parser_process)
         gt=0,
         description="Maximum size of any file, in bytes.",
     )
-    max_document_blocks: int = Field(
-        default=20_000,  # some 5,000 dense pages, 4.6 million tokens to embed
-        gt=0,
-        description="Maximum number of blocks of one document; ingestion of a longer one fails.",
-    )
-    max_upload_bytes: int = Field(
-        default=4_000_000,  # with its form below the 5,000,000 bytes that the host takes in a request
-        gt=0,
-        description="Maximum size of a file sent to `POST /documents`, in bytes; larger ones go straight to "
-        "storage. Keep it below `FUNCTIONS_REQUEST_BODY_SIZE_LIMIT`, over which the host answers 500.",
-    )
-    parse_timeout_s: float = Field(
-        default=300,
-        gt=0,
-        description="Timeout for parsing one file, in seconds; files below 4 MB get less.",
-    )
+    max_document_blocks: int = constant(20_000)  # some 5,000 dense pages, 4.6 million tokens to embed
+    # With its form below the 5,000,000 bytes that the host takes in a request.
+    max_upload_bytes: int = constant(4_000_000)
+    # With a parser service or OCR within the host's 10 minutes; small files get less.
+    parse_timeout_s: float = constant(300)
     max_figures: int = Field(
         default=200,
         ge=0,
@@ -399,7 +401,7 @@ class IngestionSettings(SettingsGroup):
         default=200,
         ge=0,
         le=400,
-        description="Timeout for OCR of one file by Tesseract, in seconds, on top of PARSE_TIMEOUT_S; a "
+        description="Timeout for OCR of one file by Tesseract, in seconds, on top of 300 for parsing; a "
         "page takes 1 to 4. 0 = no OCR.",
     )
     ocr_language_folder: str | None = Field(
@@ -413,12 +415,7 @@ class IngestionSettings(SettingsGroup):
     text_recognition: Literal["tesseract", "document_intelligence"] = Field(
         default="tesseract", description="What reads pages without text if PARSER_BACKEND is local."
     )
-    parser_service_timeout_s: float = Field(
-        default=180,
-        gt=0,
-        le=300,  # with PARSE_TIMEOUT_S within the host's 10 minutes
-        description="Timeout for one file at the parser service, in seconds; then the local parser reads it.",
-    )
+    parser_service_timeout_s: float = constant(180)  # with PARSE_TIMEOUT_S within the host's 10 minutes
     document_intelligence_endpoint: _HttpUrl | None = Field(
         default=None,
         description="Azure Document Intelligence resource, for PARSER_BACKEND or TEXT_RECOGNITION.",
@@ -467,55 +464,26 @@ class IngestionSettings(SettingsGroup):
 class AnsweringSettings(SettingsGroup):
     """Answers."""
 
-    plan_timeout_s: float = Field(
-        default=10, gt=0, description="Timeout for planning a question, in seconds."
-    )
-    retrieval_timeout_s: float = Field(
-        default=60, gt=0, description="Timeout for all searches of one retrieval step, in seconds."
-    )
+    plan_timeout_s: float = model_timeout(10)  # unmeasured
+    retrieval_timeout_s: float = constant(60)  # twice the timeout of one search
     web_consent: Literal["ask", "allow", "deny"] = Field(
         default="ask",
         description="Whether a question may use the web: `ask` = the person is asked once in each "
         "conversation and sees the first text that would be sent; `allow` and `deny` preset the answer.",
     )
-    clarification_timeout_s: float = Field(
-        default=3 * 86400,
-        gt=0,
-        le=30 * 86400,
-        description="How long a clarifying question waits for a reply, in seconds.",
-    )
-    max_retrieval_attempts: int = Field(
-        default=2,
-        ge=1,
-        le=3,
-        description="Maximum number of searches, the first included; 1 = gaps are not searched for.",
-    )
-    max_agent_turns: int = Field(
-        default=6, ge=1, le=20, description="Maximum number of model turns of one answer."
-    )
-    answer_timeout_s: float = Field(
-        default=90, gt=0, description="Timeout for writing an answer, in seconds."
-    )
-    repair_timeout_s: float = Field(
-        default=10, gt=0, description="Timeout for correcting one quotation of an answer, in seconds."
-    )
-    judge_timeout_s: float = Field(
-        default=15, gt=0, description="Timeout for scoring or grading passages by the model, in seconds."
-    )
+    clarification_timeout_s: float = constant(3 * 86400)  # a weekend, and a day
+    max_retrieval_attempts: int = constant(2)  # the first, and one for what it left open
+    max_agent_turns: int = constant(6)  # unmeasured
+    answer_timeout_s: float = model_timeout(90)  # MAX_ANSWER_TOKENS at 50 a second
+    repair_timeout_s: float = model_timeout(10)  # unmeasured
+    judge_timeout_s: float = model_timeout(15)  # unmeasured
     max_answer_tokens: int = Field(
         default=4000,  # an answer has some 600; the hidden reasoning of a reasoning model counts as well
         gt=0,
         description="Maximum length of an answer in tokens, hidden reasoning included.",
     )
-    answer_blocks: int = Field(
-        default=10, ge=1, le=50, description="Number of passages that an answer is written from."
-    )
-    whole_documents_tokens: int = Field(
-        default=10_000,
-        ge=0,
-        description="Documents that a question is about are shown whole up to this many tokens together; "
-        "for a plain fact, up to a quarter of it.",
-    )
+    answer_blocks: int = constant(10)  # docs/performance.md
+    whole_documents_tokens: int = constant(10_000)  # together; a plain fact gets a quarter (decision 48)
     prompt_figures: int = Field(
         default=3,
         ge=0,
@@ -546,7 +514,7 @@ class AnsweringSettings(SettingsGroup):
         "comma separated.",
         examples=["python,file_read,file_write"],
     )
-    max_question_chars: int = Field(default=8000, gt=0, description="A longer question is refused (413).")
+    max_question_chars: int = constant(8000)  # some four pages: a longer text is better uploaded
 
     @property
     def enabled_tools(self) -> tuple[str, ...]:
@@ -557,17 +525,8 @@ class AnsweringSettings(SettingsGroup):
 class ConversationSettings(SettingsGroup):
     """Threads and runs."""
 
-    turns: int = Field(
-        alias="CONVERSATION_TURNS",
-        default=6,
-        ge=2,
-        le=30,
-        description="Number of a thread's latest turns that a question sees in full; older ones are "
-        "summarised.",
-    )
-    turn_summary_timeout_s: float = Field(
-        default=60, gt=0, description="Timeout for summarising older turns of a thread, in seconds."
-    )
+    turns: int = constant(6, alias="CONVERSATION_TURNS")  # older ones are summarised; unmeasured
+    turn_summary_timeout_s: float = model_timeout(60)  # unmeasured; nobody waits for it
     run_retention_days: int = Field(
         default=30,
         ge=1,
@@ -579,41 +538,20 @@ class ConversationSettings(SettingsGroup):
 class SummarySettings(SettingsGroup, alias_generator=prefixed("SUMMARY_")):
     """Summaries."""
 
-    timeout_s: float = Field(
-        default=900,
-        gt=0,
-        le=6 * 3600,
-        description="Timeout for a summary, in seconds; it then covers what has been read.",
-    )
-    call_timeout_s: float = Field(
-        default=60, gt=0, le=240, description="Timeout for one model call of a summary, in seconds."
-    )
-    window_tokens: int = Field(
-        default=3000,  # unmeasured: small enough for findings from everywhere, large enough to be few
-        ge=300,
-        le=100_000,
-        description="Number of tokens of a document that the model reads at once.",
-    )
-    max_windows: int = Field(
-        default=120,
-        ge=1,
-        le=900,
-        description="Maximum number of such windows per document; a longer one is summarised in part.",
-    )
+    timeout_s: float = constant(900)  # it then covers what has been read
+    call_timeout_s: float = model_timeout(60)  # 4,000 tokens at 70 a second
+    # Unmeasured: small enough for findings from everywhere, large enough to be few.
+    window_tokens: int = constant(3000)
+    max_windows: int = constant(120)  # of one document: 360,000 tokens, some 700 pages
     max_tokens: int = Field(
         default=2_000_000,  # pays for 235 windows: 20 documents of about 50 pages each
         ge=20_000,
         description="Tokens of one summary, read and written; divided equally among its documents, which "
         "are summarised in part if their share is too small.",
     )
-    documents_at_once: int = Field(
-        default=4, ge=1, le=20, description="Number of documents that a summary reads concurrently."
-    )
-    output_tokens: int = Field(
-        default=4000,  # as for an answer: the hidden reasoning of a reasoning model counts as well
-        gt=0,
-        description="Maximum number of tokens written in one call, hidden reasoning included.",
-    )
+    documents_at_once: int = constant(4)  # unmeasured: one person's share of the model
+    # As for an answer: the hidden reasoning of a reasoning model counts as well.
+    output_tokens: int = constant(4000)
 
 
 class SubagentSettings(SettingsGroup, alias_generator=prefixed("SUBAGENTS_")):
@@ -623,52 +561,23 @@ class SubagentSettings(SettingsGroup, alias_generator=prefixed("SUBAGENTS_")):
     max_per_request: int = Field(
         default=2, ge=0, le=10, description="Maximum number of sub-agents of one question."
     )
-    max_recursion_depth: int = Field(
-        default=1, ge=0, le=3, description="1 = sub-agents start no others; 0 = no sub-agents."
-    )
-    child_timeout_ms: int = Field(
-        default=30_000, gt=0, le=14_400_000, description="Timeout of one sub-agent, in milliseconds."
-    )
-    child_max_turns: int = Field(
-        default=6, ge=1, le=20, description="Maximum number of model turns of one sub-agent."
-    )
-    child_max_tool_calls: int = Field(
-        default=16, ge=1, le=100, description="Maximum number of tool calls of one sub-agent."
-    )
-    child_retry_count: int = Field(
-        default=1, ge=0, le=3, description="How often a failed sub-agent is retried."
-    )
-    child_retry_backoff_ms: int = Field(
-        default=750,
-        ge=0,
-        le=60_000,
-        description="Pause before a retry or a deferred decision, in milliseconds.",
-    )
-    child_min_latency_ms: int = Field(
-        default=4_000,  # unmeasured: one search and one short turn of a model
-        ge=1,
-        description="Time that must be left to start a sub-agent, in milliseconds.",
-    )
-    reserve_latency_ms: int = Field(
-        default=12_000,  # an answer of 600 tokens at 70 a second, its first token, and the commit
-        ge=0,
-        description="Time reserved for the main agent, in milliseconds.",
-    )
-    reserve_tokens: int = Field(
-        default=20_000,  # documents given whole have 10,000, rules and findings 4,000, an answer 4,000
-        ge=0,
-        description="Tokens reserved for the main agent.",
-    )
+    max_recursion_depth: int = constant(1)  # sub-agents start no others
+    child_timeout_ms: int = constant(30_000)  # unmeasured
+    child_max_turns: int = constant(6)  # unmeasured
+    child_max_tool_calls: int = constant(16)  # unmeasured
+    child_retry_count: int = constant(1)  # unmeasured
+    child_retry_backoff_ms: int = constant(750)  # unmeasured
+    child_min_latency_ms: int = constant(4_000)  # unmeasured: one search and one short turn of a model
+    # An answer of 600 tokens at 70 a second, its first token, and the commit.
+    reserve_latency_ms: int = constant(12_000)
+    # Documents given whole have 10,000, rules and findings 4,000, an answer 4,000.
+    reserve_tokens: int = constant(20_000)
     max_active: int = Field(
         default=20,  # unmeasured: ten questions with two each
         ge=0,
         description="Maximum number of sub-agents running at once, in all instances.",
     )
-    max_queue_depth: int = Field(
-        default=20,  # unmeasured: the same as may be active
-        ge=1,
-        description="Number of waiting sub-agents from which decisions are deferred.",
-    )
+    max_queue_depth: int = constant(20)  # unmeasured: as many as may be active
     restricted_tools_only: bool = Field(
         default=False, description="Sub-agents may use only the tools of SUBAGENTS_RESTRICTED_TOOLS."
     )
@@ -685,26 +594,12 @@ class SubagentSettings(SettingsGroup, alias_generator=prefixed("SUBAGENTS_")):
         examples=["Human Resources,Legal"],
     )
     degraded_mode: bool = Field(default=False, description="Switch sub-agents off for a while.")
-    circuit_breaker_failure_rate_threshold: float = Field(
-        alias="CIRCUIT_BREAKER_FAILURE_RATE_THRESHOLD",
-        default=0.35,
-        gt=0,
-        le=1,
-        description="Share of failed sub-agents from which the circuit opens.",
+    # Unmeasured.
+    circuit_breaker_failure_rate_threshold: float = constant(
+        0.35, alias="CIRCUIT_BREAKER_FAILURE_RATE_THRESHOLD"
     )
-    circuit_breaker_window_requests: int = Field(
-        alias="CIRCUIT_BREAKER_WINDOW_REQUESTS",
-        default=50,
-        ge=1,
-        le=1000,
-        description="Number of latest sub-agents that count.",
-    )
-    circuit_breaker_cooldown_seconds: int = Field(
-        alias="CIRCUIT_BREAKER_COOLDOWN_SECONDS",
-        default=300,
-        ge=1,
-        description="Seconds until an open circuit tries one sub-agent.",
-    )
+    circuit_breaker_window_requests: int = constant(50, alias="CIRCUIT_BREAKER_WINDOW_REQUESTS")
+    circuit_breaker_cooldown_seconds: int = constant(300, alias="CIRCUIT_BREAKER_COOLDOWN_SECONDS")
 
     @property
     def restricted_tool_names(self) -> tuple[str, ...]:
@@ -730,24 +625,11 @@ class SubagentSettings(SettingsGroup, alias_generator=prefixed("SUBAGENTS_")):
 class ThresholdSettings(SettingsGroup):
     """Thresholds of delegation."""
 
-    low_retrieval_confidence_top_score: float = Field(
-        default=0.62, ge=0, le=1, description="A lower top score suggests a sub-agent."
-    )
-    high_confidence_no_delegate_top_score: float = Field(
-        default=0.78,
-        ge=0,
-        le=1,
-        description="From this top score, with a clear lead, a fact needs no sub-agent.",
-    )
-    low_score_spread_ambiguity: float = Field(
-        default=0.08,
-        ge=0,
-        le=1,
-        description="A smaller lead of the best of six passages suggests a sub-agent.",
-    )
-    high_score_spread_clarity: float = Field(
-        default=0.15, ge=0, le=1, description="From this lead, the best passage is clearly ahead."
-    )
+    # Unmeasured with real models. Scores are on the scale that docs/models.md explains.
+    low_retrieval_confidence_top_score: float = constant(0.62)
+    high_confidence_no_delegate_top_score: float = constant(0.78)
+    low_score_spread_ambiguity: float = constant(0.08)
+    high_score_spread_clarity: float = constant(0.15)
 
 
 class BudgetSettings(SettingsGroup):
@@ -761,33 +643,19 @@ class BudgetSettings(SettingsGroup):
     max_total_tokens_per_request: int = Field(
         default=120_000, gt=0, description="Maximum number of tokens of one question, sub-agents included."
     )
-    max_child_tokens: int = Field(
-        default=30_000, gt=0, description="Maximum number of tokens of one sub-agent."
-    )
+    max_child_tokens: int = constant(30_000)  # unmeasured
     max_subagent_cost_usd: float = Field(
         default=0.30, ge=0, description="Maximum cost of all sub-agents of one question, in US dollars."
     )
-    max_child_cost_usd: float = Field(
-        default=0.12, gt=0, description="Maximum cost of one sub-agent, in US dollars."
-    )
+    max_child_cost_usd: float = constant(0.12)  # unmeasured
     max_total_latency_ms: int = Field(
         default=60_000,
         gt=0,
         description="Maximum time from question to answer, in milliseconds; timeouts of steps are cut to it.",
     )
-    min_remaining_latency_to_delegate_ms: int = Field(
-        default=20_000, ge=0, description="Time that must be left to start a sub-agent, in milliseconds."
-    )
-    min_remaining_tokens_to_delegate: int = Field(
-        default=26_000,  # the reserve, and one turn over some passages
-        ge=0,
-        description="Tokens that must be left to start a sub-agent.",
-    )
-    min_remaining_cost_to_delegate_usd: float = Field(
-        default=0.005,  # unmeasured: one turn of a small model
-        ge=0,
-        description="Money that must be left to start a sub-agent, in US dollars.",
-    )
+    min_remaining_latency_to_delegate_ms: int = constant(20_000)  # the reserve, and the shortest useful work
+    min_remaining_tokens_to_delegate: int = constant(26_000)  # the reserve, and one turn over some passages
+    min_remaining_cost_to_delegate_usd: float = constant(0.005)  # unmeasured: one turn of a small model
 
 
 # What BUDGET_PRESET=tight means (contracts.md, section 4).
@@ -890,12 +758,7 @@ class LimitSettings(SettingsGroup):
         le=1000,
         description="Questions and summaries of one person that run at once; waiting ones don't count.",
     )
-    max_open_streams: int = Field(
-        default=10,  # five runs and five pages; an instance serves 32 requests at a time
-        ge=0,
-        le=10_000,
-        description="Streams and waiting calls of one person that are open in one process.",
-    )
+    max_open_streams: int = constant(10)  # five runs and five pages; an instance serves 32 requests at a time
     # Daily limits are generous: they stop a script that runs all night, and no person (unmeasured).
     max_daily_documents: int = Field(
         default=10_000,
@@ -905,25 +768,15 @@ class LimitSettings(SettingsGroup):
     max_daily_size_bytes: int = Field(
         default=20_000_000_000, ge=0, description="Bytes of one person's files read in a day."
     )
-    max_daily_parser_seconds: int = Field(
-        default=6 * 3600,
-        ge=0,
-        description="Seconds that parsers work on one person's files and SQL in a day.",
-    )
-    max_daily_blocks: int = Field(
-        default=1_000_000,
-        ge=0,
-        description="Blocks of one person's files embedded in a day.",
-    )
-    max_daily_captions: int = Field(
-        default=20_000, ge=0, description="Pictures of one person's files described in a day."
-    )
+    max_daily_parser_seconds: int = constant(6 * 3600)  # a quarter of a day
+    max_daily_blocks: int = constant(1_000_000)
+    max_daily_captions: int = constant(20_000)
     max_daily_chat_tokens: int = Field(
         default=20_000_000,
         ge=0,
         description="Tokens of one person's questions and summaries in a day, read and written.",
     )
-    max_daily_page_images: int = Field(default=5000, ge=0, description="Pages drawn for one person in a day.")
+    max_daily_page_images: int = constant(5000)
 
 
 class TelemetrySettings(SettingsGroup):
@@ -1023,12 +876,7 @@ class BotSettings(SettingsGroup, alias_generator=prefixed("BOT_")):
         description="Hosts from which files dropped into a chat are fetched; `.NAME` = any host below it.",
         examples=["contoso-my.sharepoint.com,smba.trafficmanager.net"],
     )
-    stream_seconds: float = Field(
-        default=100,  # Teams ends a streamed message after 2 minutes
-        gt=0,
-        le=110,
-        description="Maximum time to stream one message in a chat, in seconds.",
-    )
+    stream_seconds: float = constant(100)  # Teams ends a streamed message after 2 minutes
 
     @property
     def attachment_hosts(self) -> tuple[str, ...]:
@@ -1081,19 +929,15 @@ class IdentitySettings(SettingsGroup):
         default=300,
         ge=0,
         le=3600,
-        description="How long such groups are cached, in seconds.",
+        description="How long such groups are cached, in seconds; a membership that ended counts as long.",
     )
     graph_endpoint: _Origin = Field(
         default="https://graph.microsoft.com",
         description="Address of Microsoft Graph.",
         examples=["https://graph.microsoft.us"],
     )
-    graph_timeout_s: float = Field(
-        default=5,  # unmeasured: a page takes some tenths of a second, and somebody waits
-        gt=0,
-        le=30,
-        description="Timeout for looking up a person's groups, in seconds.",
-    )
+    # Unmeasured: a page takes some tenths of a second, and somebody waits.
+    graph_timeout_s: float = constant(5)
     local_directory: Annotated[str, AfterValidator(_people)] = Field(
         default="",
         description="People with whom documents can be shared, as JSON; in Azure Microsoft Graph is asked "
@@ -1140,12 +984,8 @@ class HostSettings(SettingsGroup):
     azure_client_id: str | None = Field(
         default=None, description="Client id of the user-assigned managed identity."
     )
-    stream_seconds: float = Field(
-        default=180,
-        gt=0,
-        le=220,
-        description="Seconds after which a stream ends, to be resumed by Last-Event-ID.",
-    )
+    # Azure's load balancer ends a response after 230 s; clients resume by Last-Event-ID.
+    stream_seconds: float = constant(180)
     instance_memory_mb: int = Field(
         default=2048,
         ge=2048,
@@ -1153,17 +993,15 @@ class HostSettings(SettingsGroup):
     )
     public_url: _Origin | None = Field(
         default=None,
-        description="Address of the app in a browser, for links in chats; unset = WEBSITE_HOSTNAME.",
+        description="Address of the app in a browser, for links in chats; unset = the host name in Azure.",
         examples=["https://groundwork.contoso.com"],
     )
-    website_hostname: str | None = Field(default=None, description="Set by Azure; the app's own host name.")
-    website_site_name: str | None = Field(default=None, description="Set by Azure: the app runs there.")
-    website_auth_enabled: bool = Field(
-        default=False, description="Set by Azure if App Service Authentication is on."
-    )
+    website_hostname: str | None = of_the_platform(None)
+    website_site_name: str | None = of_the_platform(None)
+    website_auth_enabled: bool = of_the_platform(False)
 
-    container_app_name: str | None = Field(default=None, description="Set by Azure Container Apps.")
-    kubernetes_service_host: str | None = Field(default=None, description="Set by Kubernetes.")
+    container_app_name: str | None = of_the_platform(None)
+    kubernetes_service_host: str | None = of_the_platform(None)
 
     @property
     def is_hosted(self) -> bool:
@@ -1251,7 +1089,11 @@ class Settings(BaseModel):
             if name not in others:
                 group, variable = places[name]
                 given[group][variable] = value
-        return cls.model_validate({**given, "variables": variables})
+        settings = cls.model_validate({**given, "variables": variables})
+        factor = settings.models.timeout_factor
+        if factor == 1:
+            return settings
+        return cls.model_validate({**_with_longer_timeouts(given, factor), "variables": variables})
 
     def changed(self, **named: object) -> Self:
         """These settings with others in place of some, by the variables' names, in any case."""
@@ -1260,14 +1102,16 @@ class Settings(BaseModel):
             for group, kind in setting_groups().items()
             for field, info in kind.model_fields.items()
         }
-        return self.of({**values, **self.variables, **{name.lower(): value for name, value in named.items()}})
+        made = self.of({**values, **{name.lower(): value for name, value in named.items()}})
+        return made.model_copy(update={"variables": {**self.variables, **made.variables}})
 
     @model_validator(mode="after")
     def _check_combinations(self) -> Self:
-        for lower, upper in self._ordered():
-            (low_name, low), (high_name, high) = lower, upper
-            if low >= high:
-                raise ValueError(f"{low_name} ({low}) must be less than {high_name} ({high}).")
+        total_ms, reserved_ms = self.budgets.max_total_latency_ms, self.subagents.reserve_latency_ms
+        if total_ms <= reserved_ms:
+            raise ValueError(
+                f"MAX_TOTAL_LATENCY_MS ({total_ms}) must be more than {reserved_ms}, the time for the answer."
+            )
         is_open = self.identity.dev_token_secret or self.identity.allow_anonymous or self.bot.local_anonymous
         if self.host.is_hosted and is_open:
             raise ValueError(
@@ -1300,24 +1144,26 @@ class Settings(BaseModel):
             endpoints = ["http://core.windows.net"]
         yield from (("DocumentsStorage", endpoint) for endpoint in endpoints)
 
-    def _ordered(self) -> Iterator[tuple[tuple[str, float], tuple[str, float]]]:
-        """Pairs of settings, of which the first must be less than the second."""
-        scores, budgets, kept = self.thresholds, self.budgets, self.subagents
-        yield (
-            ("LOW_RETRIEVAL_CONFIDENCE_TOP_SCORE", scores.low_retrieval_confidence_top_score),
-            ("HIGH_CONFIDENCE_NO_DELEGATE_TOP_SCORE", scores.high_confidence_no_delegate_top_score),
-        )
-        yield (
-            ("LOW_SCORE_SPREAD_AMBIGUITY", scores.low_score_spread_ambiguity),
-            ("HIGH_SCORE_SPREAD_CLARITY", scores.high_score_spread_clarity),
-        )
-        yield (
-            ("SUBAGENTS_RESERVE_TOKENS", kept.reserve_tokens),
-            ("MIN_REMAINING_TOKENS_TO_DELEGATE", budgets.min_remaining_tokens_to_delegate),
-        )
-        reserve = ("SUBAGENTS_RESERVE_LATENCY_MS", kept.reserve_latency_ms)
-        yield reserve, ("MIN_REMAINING_LATENCY_TO_DELEGATE_MS", budgets.min_remaining_latency_to_delegate_ms)
-        yield reserve, ("MAX_TOTAL_LATENCY_MS", budgets.max_total_latency_ms)
+
+def _with_longer_timeouts(
+    given: Mapping[str, Mapping[str, object]], factor: float
+) -> dict[str, dict[str, object]]:
+    """Return values with the timeouts of model calls that are not among them, multiplied."""
+    longer = {
+        group: {
+            str(field.alias): field.default * factor
+            for field in kind.model_fields.values()
+            if _kind_of(field) == _MODEL_TIMEOUT
+        }
+        for group, kind in setting_groups().items()
+    }
+    return {group: {**longer[group], **values} for group, values in given.items()}
+
+
+def _kind_of(field: FieldInfo) -> str | None:
+    """Return what kind of constant a field is; None for a setting."""
+    extra = field.json_schema_extra
+    return str(extra["kind"]) if isinstance(extra, dict) else None
 
 
 def setting_groups() -> dict[str, type[SettingsGroup]]:
@@ -1331,7 +1177,18 @@ def setting_groups() -> dict[str, type[SettingsGroup]]:
 
 
 def setting_fields() -> dict[str, FieldInfo]:
-    """Return each setting's field by its environment variable."""
+    """Return each setting's field by its environment variable, without constants and
+    variables of the platform."""
+    groups = setting_groups().values()
+    return {name: field for group in groups for name, field in settings_of(group).items()}
+
+
+def settings_of(kind: type[SettingsGroup]) -> dict[str, FieldInfo]:
+    """Return a group's fields that operators set, by their environment variables."""
+    return {name: field for name, field in _fields_of([kind]).items() if _kind_of(field) is None}
+
+
+def _all_fields() -> dict[str, FieldInfo]:
     return _fields_of(setting_groups().values())
 
 
@@ -1342,12 +1199,18 @@ def _fields_of(kinds: Iterable[type[SettingsGroup]]) -> dict[str, FieldInfo]:
 def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
     """Read the environment.
 
+    In development, where DEV_TOKEN_SECRET is set, variables replace constants, too: tests start the app in
+    other processes.
+
     Raises:
         ConfigurationError: one line for each missing or wrong variable: its name, purpose and an example.
     """
     fields = setting_fields()
-    names = {variable.lower() for variable in fields}
     given = {name: value for name, value in environment.items() if value}
+    kinds = {None, _PLATFORM}
+    if "DEV_TOKEN_SECRET" in given:
+        kinds |= {_CONSTANT, _MODEL_TIMEOUT}
+    names = {variable.lower() for variable, field in _all_fields().items() if _kind_of(field) in kinds}
     values = {name: value for name, value in given.items() if name.lower() in names}
     others = {name.lower(): value for name, value in given.items() if name.lower() not in names}
     try:

@@ -174,7 +174,7 @@ class IndexMigration:
 
         Args:
             definition: with the alias for its name.
-            timeout_s: limits one call here, and in the app (SEARCH_TIMEOUT_S), whose writes are waited for.
+            timeout_s: limits one call here, and in the app (`search.timeout_s`), whose writes are waited for.
             settle_s: how long these may take; for tests.
             on_page: called with each page of rows that was copied or compared.
         """

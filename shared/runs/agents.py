@@ -23,7 +23,7 @@ class AgentLimits(Model):
     """What one answer may use; the settings' limits hold as well.
 
     Attributes:
-        turns: of the model (MAX_AGENT_TURNS).
+        turns: of the model (`max_agent_turns`).
         calls: of tools.
         tokens: read and written (MAX_TOTAL_TOKENS_PER_REQUEST).
         seconds: until the answer (MAX_TOTAL_LATENCY_MS).

@@ -369,7 +369,7 @@ ID_PATTERN = r"^[A-Za-z0-9_-]{1,64}$"
 
 
 class ChatRequest(Model):
-    """A question. Its length limit is the setting MAX_QUESTION_CHARS."""
+    """A question. Its length limit is `max_question_chars` of the settings."""
 
     question: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)] = Field(
         description="The question, in any language."

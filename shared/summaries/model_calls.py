@@ -84,7 +84,7 @@ class SummaryModel:
     def _limits(self) -> CallLimits:
         left_s = (self._until - datetime.now(UTC)).total_seconds()
         if left_s < _LEAST_S:
-            raise CallTimeoutError("There is no time left to call the model.", "Raise SUMMARY_TIMEOUT_S.")
+            raise CallTimeoutError("There is no time left to call the model.", "Summarise fewer documents.")
         return CallLimits(
             timeout_s=min(left_s, self._settings.summaries.call_timeout_s),
             max_output_tokens=self._settings.summaries.output_tokens,

@@ -124,5 +124,5 @@ class StepSearches:
             return Evidence(unfinished=True, warnings=(words.search_unfinished,))
         raise CallTimeoutError(
             f"The search did not finish within {limit_s:.3g} s, tried twice.",
-            "Ask again; if it keeps happening, check the load of search, or raise RETRIEVAL_TIMEOUT_S.",
+            "Ask again; if it keeps happening, check the load of search.",
         )

@@ -19,7 +19,7 @@ from tests.e2e.access.people import PEOPLE
 from tests.free_ports import find_free_port
 
 # A run that is out of time answers with less, which tests that are not about time must not see.
-PATIENT = {"MAX_TOTAL_LATENCY_MS": "90000", "PLAN_TIMEOUT_S": "30"}
+PATIENT = {"MAX_TOTAL_LATENCY_MS": "90000", "MODEL_TIMEOUT_FACTOR": "3"}
 
 _running: list[LocalStack] = []
 

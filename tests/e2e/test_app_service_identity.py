@@ -26,7 +26,6 @@ SETTINGS = {
     "WEBSITE_SITE_NAME": "groundwork",
     "DEV_TOKEN_SECRET": "",  # a hosted app refuses to start with it
     "GROUP_CACHE_S": "1",
-    "GRAPH_TIMEOUT_S": "15",
 }
 
 

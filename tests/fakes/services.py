@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import shared.tools.registry  # noqa: F401  # tools have settings of their own
 from shared.access.audit_trail import AuditTrail
 from shared.ingestion.parser_services import ParserServices
 from shared.platform.settings import Settings

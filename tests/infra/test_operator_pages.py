@@ -4,7 +4,8 @@ import json
 import re
 import subprocess
 
-from shared.platform.settings import setting_fields
+from shared.platform.settings import settings_of
+from shared.tools.registry import all_setting_groups
 from tests.architecture.source_tree import ROOT, tracked_files
 
 PAGES = {
@@ -98,7 +99,7 @@ def test_what_azd_is_asked_for_is_an_output() -> None:
 
 
 def test_settings_that_the_page_names_are_settings() -> None:
-    fields = set(setting_fields())
+    fields = {name for group in all_setting_groups().values() for name in settings_of(group)}
     variables = {given["value"][2:-1] for given in PARAMETERS.values()}
     shell = {*re.findall(r"\b([A-Z_]+)=", TEXT), *re.findall(r"\$([A-Z_]+)", TEXT)}
     of_the_hook = {"GROUNDWORK_SMOKE_TEST", "AZURE_TENANT_ID", "AZURE_SUBSCRIPTION_ID"}

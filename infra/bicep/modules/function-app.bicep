@@ -106,7 +106,7 @@ var platformSettings = {
   AzureWebJobsStorage__tableServiceUri: hostTableEndpoint
   DocumentsStorage__clientId: identityClientId
   DocumentsStorage__credential: 'managedidentity'
-  // The host reads a body whole before the app can refuse it; an instance has 2 GB. Above MAX_UPLOAD_BYTES.
+  // The host reads a body whole before the app can refuse it; an instance has 2 GB. Above the app's own limit of 4 MB.
   FUNCTIONS_REQUEST_BODY_SIZE_LIMIT: '5000000'
   // The host samples its spans as the app does: both decide by the trace's id.
   OTEL_TRACES_SAMPLER: 'parentbased_traceidratio'

@@ -120,7 +120,7 @@ class StreamedAnswer:
 
 
 MODEL_SETTING = "CHAT_MODEL"
-ROOM_TOKENS = 3_000  # as REASONING_ROOM_TOKENS
+ROOM_TOKENS = 3_000  # as `reasoning_room_tokens`
 TURN = "converse"
 _SHORT = frozenset({"plan", "repair", "rewrite", "rerank", "grade", "summarise_turns"})
 _LENGTH_SLACK = 1.1  # of what an answer may have: some endpoints count a little otherwise than they cut
