@@ -414,6 +414,7 @@ def paragraph_text(group: Sequence[Line], rule: ParagraphRule) -> str:
     is_prose = len(group) >= _MIN_EDGE_LINES and small >= _SMALL_SHARE * len(group)
     for before, line in pairwise(group):
         # A paragraph may go on in the next column.
-        right = max(one.right for one in group if one.left < before.right) if is_prose else None
+        ends = [one.right for one in group if one.left < before.right]  # of turned text, none
+        right = max(ends) if ends and is_prose else None
         text += (" " if rule.same_row(before, line) else rule.glue(before, line, right)) + line.text
     return text

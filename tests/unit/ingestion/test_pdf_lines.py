@@ -261,3 +261,8 @@ def test_a_raised_number_parts_no_line() -> None:
         for text, left, right, top, bottom in texts
     ]
     assert [one.text for one in page_lines(lines, 1)] == ["systems. 6 It also updates"]
+
+
+def test_text_that_is_turned_on_its_head_is_a_paragraph_as_well() -> None:
+    turned = [line(text, 100 + 12 * number, left=500, right=50) for number, text in enumerate("Abcde")]
+    assert paragraph_text(turned, ParagraphRule(turned)).split() == list("Abcde")
