@@ -3,10 +3,10 @@
 import azure.durable_functions as df
 import azure.functions as func
 
-from functions import background, ingest, reconciliation, sharepoint
+from functions import ingest, triggers
 from functions.http.adapter import add_function, preload
 from functions.start import require_settings
-from orchestrations import activities, ingest_activities, library_activities, orchestrators, payloads
+from orchestrations import ingest_activities, registration
 from shared.platform.memory import keep_memory_low
 from shared.platform.settings import get_settings
 
@@ -29,11 +29,8 @@ for resource in OTHERS:
 # alphabetical order of their names, so this one must be the last.
 add_function(app, "www", "{*path}")
 
-TRIGGERS = (background, ingest, reconciliation)
-DURABLE = (orchestrators, activities, ingest_activities, library_activities, payloads)
-
-for module in (*TRIGGERS, *DURABLE):
+for module in (triggers, ingest, registration, ingest_activities):
     app.register_functions(module.blueprint)
 if get_settings().sharepoint.addresses:
-    app.register_functions(sharepoint.blueprint)
+    app.register_functions(triggers.sharepoint_blueprint)
 preload()

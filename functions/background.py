@@ -7,29 +7,36 @@ import uuid
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING
 
 import azure.durable_functions as df
 import azure.functions as func
+from pydantic import TypeAdapter
 
 from functions.http.trigger_scope import trigger_scope
 from functions.ingest import start_ingestion
 from shared import wiring
+from shared.access.idempotency import purge_old_requests
+from shared.answering.retention import purge_old_runs, resume_erasures
+from shared.answering.revival import revive_instance, revive_run
+from shared.conversations.memory import remember
+from shared.conversations.models import EraseTask, RememberTask
+from shared.documents.state import DocumentState
+from shared.erasure.models import EraseUserTask
+from shared.erasure.passes import EraseDependencies, advance
+from shared.erasure.requests import resume_user_erasures
+from shared.erasure.threads import erase
+from shared.ingestion.changes import delete
 from shared.platform.errors import DependencyError
 from shared.platform.instances import Instances
-from shared.platform.names import ERASURES_QUEUE, TURNS_QUEUE
 from shared.platform.telemetry import get_logger
+from shared.quality.measures import purge_old_quality
+from shared.runs.revivals import REVIVAL_WINDOW
+from shared.subagents.metrics import purge_old_metrics
+from shared.summaries.summaries import purge_old_summaries
+from shared.teams.store import purge_taken, purge_turns
+from shared.tools.workspace import purge_workspaces
+from shared.wiring import Services
 
-if TYPE_CHECKING:
-    from shared.documents.state import DocumentState
-    from shared.wiring import Services
-
-blueprint = df.Blueprint()
-
-CONNECTION = "DocumentsStorage"
-# Hourly: how long an erasure whose message was lost, or given up, waits at most.
-SCHEDULE = "0 7 * * * *"
-REVIVAL_SCHEDULE = "30 * * * * *"  # a minute is what a question without a reader waits at most
 # Children are begun again by their parents.
 _BEGUN_AGAIN = ("reply_in_channel", "summarize_documents", "ingest_document")
 _STATUS = df.OrchestrationRuntimeStatus
@@ -40,27 +47,15 @@ _LONGEST_WORK = timedelta(days=1)  # of one instance, a wait for a person not in
 _FIRST = datetime(2020, 1, 1, tzinfo=UTC)  # before all histories: the client asks for a first moment
 
 
-@blueprint.queue_trigger(arg_name="message", queue_name=TURNS_QUEUE, connection=CONNECTION)
 async def remember_turn(message: func.QueueMessage) -> None:
     """Remember an answered turn, and summarise its thread when that is due."""
-    from shared.conversations.memory import remember
-    from shared.conversations.models import RememberTask
-
     task = RememberTask.from_stored(message.get_body())
     async with trigger_scope("remember_turn", run_id=task.run_id, thread_id=task.thread_id):
         await remember(task, await wiring.ready_services())
 
 
-@blueprint.queue_trigger(arg_name="message", queue_name=ERASURES_QUEUE, connection=CONNECTION)
-@blueprint.durable_client_input(client_name="client")
 async def erase_turns(message: func.QueueMessage, client: df.DurableOrchestrationClient) -> None:
     """Erase what was cleared or deleted of a thread, or continue with the erasure of a person."""
-    from pydantic import TypeAdapter
-
-    from shared.conversations.models import EraseTask
-    from shared.erasure.models import EraseUserTask
-    from shared.erasure.threads import erase
-
     kinds: TypeAdapter[EraseTask | EraseUserTask] = TypeAdapter(EraseTask | EraseUserTask)
     # Unknown fields are ignored, as in `Model.from_stored`.
     task = kinds.validate_json(message.get_body(), extra="ignore")
@@ -73,12 +68,9 @@ async def erase_turns(message: func.QueueMessage, client: df.DurableOrchestratio
 
 
 async def _erase_user(erasure_id: str, client: df.DurableOrchestrationClient) -> None:
-    from shared.erasure.passes import EraseDependencies, advance
-    from shared.ingestion.changes import delete
-
     services = await wiring.ready_services()
 
-    async def delete_document(state: "DocumentState") -> None:
+    async def delete_document(state: DocumentState) -> None:
         await delete(state, services)
         await start_ingestion(client, state.blob_name, f"{state.blob_name} erased {uuid.uuid4().hex}")
 
@@ -89,9 +81,7 @@ async def _erase_user(erasure_id: str, client: df.DurableOrchestrationClient) ->
         )
 
 
-@blueprint.timer_trigger(arg_name="timer", schedule=SCHEDULE, run_on_startup=False, use_monitor=True)
-@blueprint.durable_client_input(client_name="client")
-async def keep_tidy(timer: func.TimerRequest, client: df.DurableOrchestrationClient) -> None:
+async def keep_tidy(client: df.DurableOrchestrationClient) -> None:
     """Continue erasures that stopped, and purge what is older than its retention.
 
     Raises:
@@ -116,18 +106,9 @@ async def keep_tidy(timer: func.TimerRequest, client: df.DurableOrchestrationCli
 
 
 def _purges(
-    services: "Services", client: df.DurableOrchestrationClient, now: datetime
+    services: Services, client: df.DurableOrchestrationClient, now: datetime
 ) -> dict[str, Callable[[], Awaitable[int]]]:
     """Return what each hour does, by the kind of record; each returns how many it dealt with."""
-    from shared.access.idempotency import purge_old_requests
-    from shared.answering.retention import purge_old_runs, resume_erasures
-    from shared.erasure.requests import resume_user_erasures
-    from shared.quality.measures import purge_old_quality
-    from shared.subagents.metrics import purge_old_metrics
-    from shared.summaries.summaries import purge_old_summaries
-    from shared.teams.store import purge_taken, purge_turns
-    from shared.tools.workspace import purge_workspaces
-
     settings, blobs, forget = services.settings, services.blobs, Instances(client).forget
     before_audit = now - timedelta(days=settings.identity.audit_retention_days)
     before_runs = now - timedelta(days=settings.conversations.run_retention_days)
@@ -150,16 +131,11 @@ def _purges(
     }
 
 
-@blueprint.timer_trigger(arg_name="timer", schedule=REVIVAL_SCHEDULE, run_on_startup=False, use_monitor=False)
-@blueprint.durable_client_input(client_name="client")
-async def revive_instances(timer: func.TimerRequest, client: df.DurableOrchestrationClient) -> None:
+async def revive_instances(client: df.DurableOrchestrationClient) -> None:
     """Begin again what the host lost a few minutes ago, and what nobody has asked for since.
 
     When it began does not count: an ingestion, a summary or a wait for a person takes longer than that.
     """
-    from shared.answering.revival import revive_instance, revive_run
-    from shared.runs.revivals import REVIVAL_WINDOW
-
     services, instances = await wiring.ready_services(), Instances(client)
     now = datetime.now(UTC)
     since = now - _LONGEST_WORK - timedelta(seconds=services.settings.answering.clarification_timeout_s)

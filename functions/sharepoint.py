@@ -1,32 +1,20 @@
 """SharePoint and OneDrive libraries: a timer starts one run for each."""
 
 import uuid
-from typing import TYPE_CHECKING
 
 import azure.durable_functions as df
-import azure.functions as func
 
 from functions.http.trigger_scope import trigger_scope
 from shared import wiring
 from shared.platform.instances import Instances, is_at_work
 from shared.platform.telemetry import get_logger
-
-if TYPE_CHECKING:
-    from shared.sharepoint.models import SyncStep
-
-blueprint = df.Blueprint()  # registered only if libraries are configured
-
-SCHEDULE = "0 */10 * * * *"  # 900 units of the service's quota a day and library, of 1.2 million at least
+from shared.sharepoint.libraries import find_libraries
+from shared.sharepoint.models import SyncStep
+from shared.sharepoint.services import configured
 
 
-@blueprint.timer_trigger(arg_name="timer", schedule=SCHEDULE, run_on_startup=True, use_monitor=False)
-@blueprint.durable_client_input(client_name="client")
-async def synchronise_libraries(timer: func.TimerRequest, client: df.DurableOrchestrationClient) -> None:
+async def synchronise_libraries(client: df.DurableOrchestrationClient) -> None:
     """Start a run for each library that has no run in progress."""
-    from shared.sharepoint.libraries import find_libraries
-    from shared.sharepoint.models import SyncStep
-    from shared.sharepoint.services import configured
-
     async with trigger_scope("synchronise_libraries"):
         services = await wiring.ready_services()
         store = configured(services.libraries)
@@ -39,7 +27,7 @@ async def synchronise_libraries(timer: func.TimerRequest, client: df.DurableOrch
             await _start(step, client, instances)
 
 
-async def _start(step: "SyncStep", client: df.DurableOrchestrationClient, instances: Instances) -> None:
+async def _start(step: SyncStep, client: df.DurableOrchestrationClient, instances: Instances) -> None:
     instance_id = f"synchronise-{step.library_id}"
     if is_at_work(await instances.state(instance_id)):
         return

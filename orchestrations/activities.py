@@ -1,81 +1,76 @@
 """The activities of questions, summaries and channels: one step in, one reply out, also after a defect."""
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import azure.durable_functions as df
 
 from orchestrations.payloads import Payload, as_object, at_work, report_defect, split
+from shared import wiring
+from shared.access.models import UserContext
+from shared.answering.effects import perform_metered
+from shared.answering.steps import CommitAnswer, ReportFailure, RunClosed, StepFailed, StepInput, StepResult
+from shared.answering.trace import record_end
+from shared.ingestion import fair_turns
+from shared.platform import tracing
+from shared.platform.concurrency import run_together
 from shared.platform.instances import Instances
 from shared.platform.telemetry import get_logger
-
-if TYPE_CHECKING:
-    from shared.access.models import UserContext
-    from shared.summaries.steps import StepName
-    from shared.teams.models import BotAttachment, BotConversation
-
-blueprint = df.Blueprint()
-
-# Activity -> step of `shared.summaries.steps`. Input: SummaryStep. Output: the model named here, or why not.
-SUMMARY_STEPS: "dict[str, StepName]" = {
-    "open_summary_document": "open",  # split a document into windows: DocumentOpened
-    "read_summary_windows": "read",  # read a range of windows: WindowsRead
-    "reduce_summary_document": "reduce",  # make a document's result: DocumentEnded
-    "reduce_summary": "merge",  # make the summary of all documents: SummaryClosed
-}
+from shared.subagents.models import CRASHED, TurnInput
+from shared.subagents.turn import take_turn
+from shared.summaries.models import SummaryReplyEnvelope, SummaryStep, SummaryStepFailed
+from shared.summaries.steps import StepName, perform
+from shared.teams.context import ReplyDependencies, channel_clients
+from shared.teams.dropped_files import take_dropped
+from shared.teams.models import BotAttachment, BotConversation, ReplyStep, sorry
+from shared.teams.steps import perform_reply
 
 TRIES = 3  # a child that was scheduled a moment ago may not be known to the client yet
 PAUSE_S = 0.5
 
 
-def _register_summary_step(activity: str, name: "StepName") -> None:
-    async def perform_step(payload: Payload) -> dict[str, Any]:
-        from shared.summaries.models import SummaryReplyEnvelope, SummaryStep, SummaryStepFailed
-        from shared.summaries.steps import perform
-        from shared.wiring import get_services
-
-        given, link = split(payload)
-        step = SummaryStep.from_payload(given)
-        span_name = "reduce_summary" if name == "merge" else f"summarize {name}"
-        try:
-            async with at_work(span_name, link, run_id=step.summary_id):
-                reply = await perform(name, step, get_services())
-        except Exception:  # noqa: BLE001  # a defect: the summary ends all the same
-            report_defect(span_name, step.summary_id)
-            reply = SummaryStepFailed(error_type="InternalError")
-        return SummaryReplyEnvelope(reply=reply).model_dump(mode="json")
-
-    perform_step.__name__ = activity
-    blueprint.activity_trigger(input_name="payload")(perform_step)
+async def open_summary_document(payload: Payload) -> dict[str, Any]:
+    """Split a document into windows. Input: SummaryStep. Output: DocumentOpened or a failure."""
+    return await _perform_summary_step("open", payload)
 
 
-for _activity, _summary_step in SUMMARY_STEPS.items():
-    _register_summary_step(_activity, _summary_step)
+async def read_summary_windows(payload: Payload) -> dict[str, Any]:
+    """Read a range of windows. Input: SummaryStep. Output: WindowsRead or a failure."""
+    return await _perform_summary_step("read", payload)
 
 
-@blueprint.activity_trigger(input_name="payload")
+async def reduce_summary_document(payload: Payload) -> dict[str, Any]:
+    """Make a document's result. Input: SummaryStep. Output: DocumentEnded or a failure."""
+    return await _perform_summary_step("reduce", payload)
+
+
+async def reduce_summary(payload: Payload) -> dict[str, Any]:
+    """Make the summary of all documents. Input: SummaryStep. Output: SummaryClosed or a failure."""
+    return await _perform_summary_step("merge", payload)
+
+
+async def _perform_summary_step(name: StepName, payload: Payload) -> dict[str, Any]:
+    given, link = split(payload)
+    step = SummaryStep.from_payload(given)
+    span_name = "reduce_summary" if name == "merge" else f"summarize {name}"
+    try:
+        async with at_work(span_name, link, run_id=step.summary_id):
+            reply = await perform(name, step, wiring.get_services())
+    except Exception:  # noqa: BLE001  # a defect: the summary ends all the same
+        report_defect(span_name, step.summary_id)
+        reply = SummaryStepFailed(error_type="InternalError")
+    return SummaryReplyEnvelope(reply=reply).model_dump(mode="json")
+
+
 async def perform_step(payload: Payload) -> dict[str, Any]:
     """Perform one step of a run. Input: StepInput. Output: StepResult."""
-    from shared.answering.effects import perform_metered
-    from shared.answering.steps import (
-        CommitAnswer,
-        ReportFailure,
-        RunClosed,
-        StepFailed,
-        StepInput,
-        StepResult,
-    )
-    from shared.answering.trace import record_end
-    from shared.ingestion.fair_turns import SHARES
-    from shared.wiring import get_services
-
     given, link = split(payload)
     step_input = StepInput.from_payload(given)
     name = f"perform_step {step_input.action.kind}"
     try:
         async with at_work(name, link, run_id=step_input.run_id, step=str(step_input.action.step)):
-            with SHARES.answering():
-                result = await perform_metered(step_input, get_services())
+            with fair_turns.SHARES.answering():
+                result = await perform_metered(step_input, wiring.get_services())
     except Exception:  # noqa: BLE001  # a defect: readers get an end all the same, and at once
         report_defect(name, step_input.run_id)
         message = "The answer could not be completed because of an internal error."
@@ -84,48 +79,32 @@ async def perform_step(payload: Payload) -> dict[str, Any]:
         result = StepResult(observation=failed)
     is_last = isinstance(step_input.action, CommitAnswer | ReportFailure)
     if link is not None and is_last and isinstance(result.observation, RunClosed):
-        services = get_services()
+        services = wiring.get_services()
         await record_end(step_input.run_id, link, services.blobs, services.runs)
     return result.model_dump(mode="json")
 
 
-@blueprint.activity_trigger(input_name="payload")
 async def take_sub_agent_turn(payload: Payload) -> dict[str, Any]:
     """Take one turn. Input: TurnInput. Output: TurnResult."""
-    from shared.ingestion.fair_turns import SHARES
-    from shared.subagents.models import CRASHED, TurnInput
-    from shared.subagents.turn import take_turn
-    from shared.wiring import get_services
-
     given, link = split(payload)
     turn = TurnInput.from_payload(given)
     known = {"profile": turn.profile, "child": str(turn.index), "turn": str(turn.turn)}
     try:
         async with at_work("take_sub_agent_turn", link, run_id=turn.run_id, **known):
-            with SHARES.answering():
-                result = await take_turn(turn, get_services())
+            with fair_turns.SHARES.answering():
+                result = await take_turn(turn, wiring.get_services())
     except Exception:  # noqa: BLE001  # a defect ends a turn, not the question
         report_defect("take_sub_agent_turn", turn.run_id)
         result = CRASHED
     return result.model_dump(mode="json")
 
 
-@blueprint.activity_trigger(input_name="payload")
-@blueprint.durable_client_input(client_name="client")
 async def reply_step(payload: Payload, client: df.DurableOrchestrationClient) -> dict[str, Any]:
     """Perform one step of a reply. Input and output: ReplyStep."""
-    from shared.teams.context import ReplyDependencies, channel_clients
-    from shared.teams.dropped_files import take_dropped
-    from shared.teams.models import ReplyStep, sorry
-    from shared.teams.steps import perform_reply
-    from shared.wiring import get_services
-
     given, link = split(payload)
-    step, services = ReplyStep.from_payload(given), get_services()
+    step, services = ReplyStep.from_payload(given), wiring.get_services()
 
-    async def store_file(
-        attachment: "BotAttachment", conversation: "BotConversation", user: "UserContext"
-    ) -> str:
+    async def store_file(attachment: BotAttachment, conversation: BotConversation, user: UserContext) -> str:
         return (await take_dropped(attachment, conversation, user, services)).doc_id
 
     try:
@@ -139,20 +118,27 @@ async def reply_step(payload: Payload, client: df.DurableOrchestrationClient) ->
     return following.model_dump(mode="json")
 
 
-@blueprint.activity_trigger(input_name="payload")
-@blueprint.durable_client_input(client_name="client")
 async def terminate_instances(payload: Payload, client: df.DurableOrchestrationClient) -> dict[str, Any]:
     """End instances. Input: {"instance_ids", "reason"}. Output: {"terminated": how many}.
 
     One that has ended meanwhile counts as ended.
     """
-    from shared.platform.concurrency import run_together
-
     given = as_object(payload)
     ended = await run_together(
         *(_terminate(client, str(one), str(given["reason"])) for one in given["instance_ids"])
     )
     return {"terminated": sum(ended)}
+
+
+async def record_span(payload: Payload) -> dict[str, Any]:
+    """Record an orchestration's span. Input: {"name", "instance_id", "status"}. Output: {}."""
+    await wiring.start_telemetry()
+    given, link = split(payload)
+    if link is not None:
+        attributes = {"run_id": str(given["instance_id"]), "groundwork.status": str(given["status"])}
+        failed = "OrchestrationFailed" if given["status"] == "failed" else ""
+        tracing.record(str(given["name"]), link, attributes, error_type=failed)
+    return {}
 
 
 async def _terminate(client: df.DurableOrchestrationClient, instance_id: str, reason: str) -> bool:

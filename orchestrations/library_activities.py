@@ -3,25 +3,19 @@
 from datetime import UTC, datetime
 from typing import Any
 
-import azure.durable_functions as df
-
 from orchestrations.payloads import Payload, at_work, report_defect, split
+from shared import wiring
+from shared.sharepoint.models import SyncReply, SyncStep
+from shared.sharepoint.synchronisation import advance
 
-blueprint = df.Blueprint()
 
-
-@blueprint.activity_trigger(input_name="payload")
 async def advance_library(payload: Payload) -> dict[str, Any]:
     """Advance the run over a library. Input: SyncStep. Output: SyncReply."""
-    from shared.sharepoint.models import SyncReply, SyncStep
-    from shared.sharepoint.synchronisation import advance
-    from shared.wiring import get_services
-
     given, link = split(payload)
     step = SyncStep.from_payload(given)
     try:
         async with at_work("advance_library", link, run_id=step.run):
-            reply = await advance(step, get_services(), datetime.now(UTC))
+            reply = await advance(step, wiring.get_services(), datetime.now(UTC))
     except Exception:  # noqa: BLE001  # a defect ends this run; the next timer starts another
         report_defect("advance_library", step.run)
         reply = SyncReply(following="done")

@@ -19,8 +19,6 @@ import azure.durable_functions as df
 from shared.platform.telemetry import get_logger
 from shared.platform.tracing import TraceLink, link_below
 
-blueprint = df.Blueprint()
-
 # A worker that died is back within 2 to 8 s. Five tries span 8 s; what fails for longer leaves the instance
 # Failed, to be revived.
 RETRY = df.RetryOptions(first_retry_interval_in_milliseconds=2_000, max_number_of_attempts=5)
@@ -91,21 +89,6 @@ def close_trace(context: df.DurableOrchestrationContext, name: str, status: str)
         yield call_activity(context, "record_span", payload)
     except Exception:  # noqa: BLE001  # a trace is not worth an orchestration's result
         return
-
-
-@blueprint.activity_trigger(input_name="payload")
-async def record_span(payload: Payload) -> dict[str, Any]:
-    """Record an orchestration's span. Input: {"name", "instance_id", "status"}. Output: {}."""
-    from shared.platform import tracing
-    from shared.wiring import start_telemetry
-
-    await start_telemetry()
-    given, link = split(payload)
-    if link is not None:
-        attributes = {"run_id": str(given["instance_id"]), "groundwork.status": str(given["status"])}
-        failed = "OrchestrationFailed" if given["status"] == "failed" else ""
-        tracing.record(str(given["name"]), link, attributes, error_type=failed)
-    return {}
 
 
 @asynccontextmanager

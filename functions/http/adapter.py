@@ -14,6 +14,8 @@ from azurefunctions.extensions.http.fastapi import Request, Response
 from starlette.convertors import PathConvertor, register_url_convertor
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from shared.platform.loading import load
+
 
 class _AnyPath(PathConvertor):
     """A path that may hold line breaks.
@@ -46,15 +48,19 @@ class AppResponse(Response):  # type: ignore[misc]  # a Starlette response, by t
 
 
 def _load_app() -> ASGIApp:
-    # Not at the start: the host waits for the worker, and its first event may not be a request.
-    from functions.api import app
+    app: ASGIApp = load("functions.api", "app")()
+    return app
 
-    return app()
+
+def _load_all() -> None:
+    _load_app()
+    load("orchestrations.run_agent", "answer_question")  # what the first question needs next
+    load("orchestrations.activities", "perform_step")
 
 
 def preload() -> None:
     """Load the app in the background, so that a first request that comes later doesn't wait for it."""
-    timer = threading.Timer(_PRELOAD_AFTER_S, _load_app)
+    timer = threading.Timer(_PRELOAD_AFTER_S, _load_all)
     timer.daemon = True
     timer.start()
 

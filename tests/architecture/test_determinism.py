@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrations.orchestrators import MODULES
+from orchestrations.registration import ORCHESTRATORS
 from tests.architecture.source_tree import PURE, is_within, parse, python_files
 
 # What a generator, and each function of its module that it calls, may take from elsewhere.
@@ -113,7 +113,7 @@ def test_generators_are_deterministic(path: Path) -> None:
     assert offences(parse(path)) == []
 
 
-@pytest.mark.parametrize(("name", "module"), MODULES.items())
+@pytest.mark.parametrize(("name", "module"), ORCHESTRATORS.items())
 def test_each_orchestrator_hands_over_to_a_generator_of_its_name(name: str, module: str) -> None:
     path = Path(f"{module.replace('.', '/')}.py")
     assert path in GENERATOR_FILES

@@ -12,9 +12,8 @@ from tests.architecture.source_tree import ROOT, is_within
 BASE = "import azure.functions, azure.durable_functions, azurefunctions.extensions.http.fastapi"
 PRINT = "import json, sys; print(json.dumps(sorted(sys.modules)))"
 
-# Of ours, what it takes to refuse wrong settings, open a span and register a trigger. The rest is imported
-# inside the handler, activity or orchestrator that uses it (`# Imported when used`); annotations take
-# it from below `if TYPE_CHECKING:`, in quotes.
+# Of ours, what it takes to refuse wrong settings and to register functions. The rest is imported with the
+# module of the handler, activity or orchestrator that is called first (`shared/platform/loading.py`).
 EARLY = (
     "shared.platform",
     "shared.platform.database_sources",
@@ -23,6 +22,7 @@ EARLY = (
     "shared.platform.language_models",
     "shared.platform.language_models.features",
     "shared.platform.listed_people",
+    "shared.platform.loading",
     "shared.platform.memory",
     "shared.platform.models",
     "shared.platform.names",
@@ -33,7 +33,7 @@ EARLY = (
     "shared.runs.log_lines",
     "shared.wiring",
 )
-# Generators of orchestrations, and what only they use: `orchestrations.orchestrators` hands over to them.
+# Generators of orchestrations, and what only they use: `orchestrations.registration` hands over to them.
 GENERATORS = (
     "orchestrations.fan_out",
     "orchestrations.ingest_document",
@@ -66,21 +66,23 @@ def loaded_by_the_app() -> frozenset[str]:
 
 
 def test_the_app_is_loaded() -> None:
-    assert {"function_app", "functions.ingest", "orchestrations.orchestrators"} <= loaded_by_the_app()
+    assert {"function_app", "functions.ingest", "orchestrations.registration"} <= loaded_by_the_app()
 
 
 def test_a_start_loads_no_route() -> None:
     assert "functions.api" not in loaded_by_the_app()
+    assert "functions.background" not in loaded_by_the_app()
+    assert "orchestrations.activities" not in loaded_by_the_app()
     assert "functions.chat" not in loaded_by_the_app()
 
 
 def test_a_start_loads_nothing_that_only_work_needs() -> None:
     found = {module for module in loaded_by_the_app() if is_within(module, "shared")} - {"shared", *EARLY}
-    assert found == set(), "import it where it is used, or below TYPE_CHECKING"
+    assert found == set(), "register what needs it by name, as functions/triggers.py does"
 
 
 def test_a_start_loads_no_generator_of_an_orchestration() -> None:
-    assert loaded_by_the_app().isdisjoint(GENERATORS), "register it in orchestrations/orchestrators.py"
+    assert loaded_by_the_app().isdisjoint(GENERATORS), "register it in orchestrations/registration.py"
 
 
 def test_a_start_loads_no_further_package() -> None:

@@ -16,7 +16,7 @@ from typing import Any, Literal
 import azure.durable_functions as df
 import pytest
 
-from orchestrations import activities, orchestrators, payloads
+from orchestrations import registration
 from shared import wiring
 from shared.wiring import Services
 from tests.contract.durable.sdk_functions import SdkFunctions
@@ -180,8 +180,7 @@ async def open_stage(
 def _functions() -> SdkFunctions:
     """Return the app's orchestrations and activities: an app's functions can be read once."""
     app = df.DFApp()
-    for module in (orchestrators, activities, payloads):
-        app.register_functions(module.blueprint)
+    app.register_functions(registration.blueprint)
     return SdkFunctions(app)
 
 

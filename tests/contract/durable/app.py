@@ -2,7 +2,7 @@
 
 import azure.durable_functions as df
 
-from orchestrations import activities
+from orchestrations import registration
 from tests.contract.durable.app_activities import work
 from tests.contract.durable.app_flows import flows
 from tests.contract.durable.app_odd import odd
@@ -13,6 +13,6 @@ from tests.contract.durable.sdk_functions import SdkFunctions
 
 def make_functions() -> SdkFunctions:
     app = df.DFApp()
-    for blueprint in (work, flows, waits, odd, plans, activities.blueprint):
+    for blueprint in (work, flows, waits, odd, plans, registration.blueprint):
         app.register_functions(blueprint)
     return SdkFunctions(app)

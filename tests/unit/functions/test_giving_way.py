@@ -6,15 +6,14 @@ from typing import Any
 
 import pytest
 
-from orchestrations.activities import perform_step, take_sub_agent_turn
+from orchestrations import activities
+from orchestrations.payloads import Payload
 from shared import wiring
-from shared.answering import effects
 from shared.answering.steps import Prepare, StepFailed, StepInput, StepResult
 from shared.documents.ids import sender_of
 from shared.ingestion import fair_turns
 from shared.ingestion.fair_turns import Shares
 from shared.ingestion.uploads import uploads_of
-from shared.subagents import turn
 from shared.subagents.models import CRASHED
 from tests.fakes.services import fake_services
 from tests.unit.functions.asking_app import AskingClient
@@ -74,15 +73,12 @@ async def test_steps_of_questions_and_of_sub_agents_count(
 
     was_busy = list[bool]()
     monkeypatch.setattr(wiring, "get_services", fake_services)
-    monkeypatch.setattr(effects, "perform_metered", step)
-    monkeypatch.setattr(turn, "take_turn", child_turn)
+    monkeypatch.setattr(activities, "perform_metered", step)
+    monkeypatch.setattr(activities, "take_turn", child_turn)
     place = {"child_id": "c", "run_id": "r", "step": 1, "index": 0, "turn": 1, "attempt": 0}
     monkeypatch.setattr(fair_turns, "_BETWEEN_STEPS_S", 0.0)
-    await _called(perform_step, StepInput(run_id="r", action=Prepare(step=1)).model_dump(mode="json"))
+    step_input = StepInput(run_id="r", action=Prepare(step=1))
+    await activities.perform_step(Payload(step_input.model_dump(mode="json")))
     assert not shares.is_busy_for_others("anna")
-    await _called(take_sub_agent_turn, {**place, "profile": "doc_reader", "closing": False})
+    await activities.take_sub_agent_turn(Payload({**place, "profile": "doc_reader", "closing": False}))
     assert was_busy == [True, True]
-
-
-async def _called(activity: object, payload: dict[str, Any]) -> None:
-    await getattr(activity, "_function").get_user_function()(payload)  # noqa: B009

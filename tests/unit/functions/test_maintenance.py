@@ -224,9 +224,8 @@ async def test_what_lies_in_the_poison_queues_is_told_whatever_becomes_of_the_co
         raise DependencyError("The search service is not reached.", "Try again.")
 
     monkeypatch.setattr(reconciliation_timer, "reconcile", broken)
-    timer = getattr(reconciliation_timer.reconcile_documents, "_function").get_user_function()  # noqa: B009
     with pytest.raises(DependencyError):
-        await timer.client_function(None, None)
+        await reconciliation_timer.reconcile_documents(None)
     assert json.loads(caplog.records[0].getMessage())["event"] == "poison.found"
 
 

@@ -5,7 +5,6 @@ import logging
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from typing import Any
 
 import pytest
@@ -45,12 +44,7 @@ def tidy(services: Services, monkeypatch: pytest.MonkeyPatch) -> Any:
         return services
 
     monkeypatch.setattr("shared.wiring.ready_services", ready)
-    timer: Any = next(
-        builder._function.get_user_function()
-        for builder in background.blueprint._function_builders
-        if builder._function.get_user_function().__name__ == "keep_tidy"
-    )
-    return partial(timer.client_function, timer=None)
+    return background.keep_tidy
 
 
 async def test_the_timer_takes_old_records_away(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,12 +42,7 @@ async def look(host: FailingHost, services: Services, monkeypatch: pytest.Monkey
         return services
 
     monkeypatch.setattr("shared.wiring.ready_services", ready)
-    timer: Any = next(
-        builder._function.get_user_function()
-        for builder in background.blueprint._function_builders
-        if builder._function.get_user_function().__name__ == "revive_instances"
-    )
-    await timer.client_function(timer=None, client=host)
+    await background.revive_instances(host)  # type: ignore[arg-type]
 
 
 async def test_work_that_took_an_hour_begins_again_when_it_failed_just_now(

@@ -1,0 +1,66 @@
+"""Registers the triggers of queues and timers: each hands over to the function of the same name."""
+
+import azure.durable_functions as df
+import azure.functions as func
+
+from shared.platform.loading import load_async
+from shared.platform.names import ERASURES_QUEUE, TURNS_QUEUE
+
+blueprint = df.Blueprint()
+sharepoint_blueprint = df.Blueprint()  # registered only if libraries are configured
+
+CONNECTION = "DocumentsStorage"
+# Hourly: how long an erasure whose message was lost, or given up, waits at most.
+TIDY_SCHEDULE = "0 7 * * * *"
+REVIVAL_SCHEDULE = "30 * * * * *"  # a minute is what a question without a reader waits at most
+# Five minutes: how long a missed event, or access changed in a blob's metadata, goes unnoticed at most while
+# all documents fit into one look; of more than 10,000 each run looks at a part (see `fitting_window`).
+RECONCILE_SCHEDULE = "0 */5 * * * *"
+# 900 units of SharePoint's quota a day and library, of 1.2 million at least
+LIBRARIES_SCHEDULE = "0 */10 * * * *"
+_BACKGROUND = "functions.background"
+
+
+@blueprint.queue_trigger(arg_name="message", queue_name=TURNS_QUEUE, connection=CONNECTION)
+async def remember_turn(message: func.QueueMessage) -> None:
+    """Remember an answered turn."""
+    await (await load_async(_BACKGROUND, "remember_turn"))(message)
+
+
+@blueprint.queue_trigger(arg_name="message", queue_name=ERASURES_QUEUE, connection=CONNECTION)
+@blueprint.durable_client_input(client_name="client")
+async def erase_turns(message: func.QueueMessage, client: df.DurableOrchestrationClient) -> None:
+    """Erase what was deleted of a thread or a person."""
+    await (await load_async(_BACKGROUND, "erase_turns"))(message, client)
+
+
+@blueprint.timer_trigger(arg_name="timer", schedule=TIDY_SCHEDULE, run_on_startup=False, use_monitor=True)
+@blueprint.durable_client_input(client_name="client")
+async def keep_tidy(timer: func.TimerRequest, client: df.DurableOrchestrationClient) -> None:
+    """Purge what is older than its retention."""
+    await (await load_async(_BACKGROUND, "keep_tidy"))(client)
+
+
+@blueprint.timer_trigger(arg_name="timer", schedule=REVIVAL_SCHEDULE, run_on_startup=False, use_monitor=False)
+@blueprint.durable_client_input(client_name="client")
+async def revive_instances(timer: func.TimerRequest, client: df.DurableOrchestrationClient) -> None:
+    """Restart instances that the host lost."""
+    await (await load_async(_BACKGROUND, "revive_instances"))(client)
+
+
+@blueprint.timer_trigger(
+    arg_name="timer", schedule=RECONCILE_SCHEDULE, run_on_startup=False, use_monitor=True
+)
+@blueprint.durable_client_input(client_name="client")
+async def reconcile_documents(timer: func.TimerRequest, client: df.DurableOrchestrationClient) -> None:
+    """Repair what events missed."""
+    await (await load_async("functions.reconciliation", "reconcile_documents"))(client)
+
+
+@sharepoint_blueprint.timer_trigger(
+    arg_name="timer", schedule=LIBRARIES_SCHEDULE, run_on_startup=True, use_monitor=False
+)
+@sharepoint_blueprint.durable_client_input(client_name="client")
+async def synchronise_libraries(timer: func.TimerRequest, client: df.DurableOrchestrationClient) -> None:
+    """Start a run for each SharePoint library that has none."""
+    await (await load_async("functions.sharepoint", "synchronise_libraries"))(client)
