@@ -42,7 +42,7 @@ async def look(host: FailingHost, services: Services, monkeypatch: pytest.Monkey
         return services
 
     monkeypatch.setattr("shared.wiring.ready_services", ready)
-    await background.revive_instances(host)  # type: ignore[arg-type]
+    await background.revive_instances(host)
 
 
 async def test_work_that_took_an_hour_begins_again_when_it_failed_just_now(

@@ -82,7 +82,7 @@ async def handle_queue(services: Services, client: Client) -> int:
     assert isinstance(services.queues, InMemoryTaskQueues)
     messages = services.queues.take(ERASURES_QUEUE)
     for message in messages:
-        await background.erase_turns(func.QueueMessage(body=message.encode()), client)  # type: ignore[arg-type]
+        await background.erase_turns(func.QueueMessage(body=message.encode()), client)
     return len(messages)
 
 
