@@ -51,7 +51,7 @@ from shared.documents.state import DocumentState
 from shared.ingestion import changes
 from shared.ingestion.changes import changeable, correct, corrections_of, delete, try_again
 from shared.platform.errors import ConflictError, InvalidQueryError, PreconditionFailedError, RangeError
-from shared.platform.names import DOCUMENTS, FIGURES
+from shared.platform.names import DOCUMENTS, WORK
 from shared.wiring import Services
 
 router = APIRouter(tags=["Documents"], route_class=ApiRoute)
@@ -163,7 +163,7 @@ async def get_document_figure(
     """A picture of a document, for anyone who may read the document; 304 when the caller has it already."""
     blob = await readable_figure(doc_id, name, user, services)
     await note_act(req, user, services, "page", doc_id)
-    return await picture_response(req, services.blobs.chunks(FIGURES, blob.name, etag=blob.etag), blob)
+    return await picture_response(req, services.blobs.chunks(WORK, blob.name, etag=blob.etag), blob)
 
 
 @router.patch(

@@ -55,7 +55,7 @@ from shared.documents.page_views import (
 )
 from shared.documents.reading import parts_to_search
 from shared.documents.state import DocumentState
-from shared.evidence.figures import blob_name_of_path
+from shared.evidence.figures import name_of_path
 from shared.evidence.quote_places import Place
 from shared.ingestion.page_pictures import (
     has_pictures,
@@ -153,8 +153,7 @@ class _Opened:
 
     def _parts(self, parts: range) -> AsyncIterator[tuple[Element, ...]]:
         wanted = self.material.outline.parts[parts.start : parts.stop]
-        state = self.state
-        return get_parts(self.reader.services.blobs, state.doc_id, state.content_hash, wanted)
+        return get_parts(self.reader.services.blobs, self.state.folder, wanted)
 
 
 async def _open(reader: Reader, query: CitationQuery) -> _Opened:
@@ -163,11 +162,11 @@ async def _open(reader: Reader, query: CitationQuery) -> _Opened:
     Raises:
         DocumentNotFoundError: there is no such document, or the caller may not read it.
     """
-    blobs, doc_id = reader.services.blobs, reader.doc_id
-    found = await readable_document(doc_id, reader.user, reader.services)
+    blobs = reader.services.blobs
+    found = await readable_document(reader.doc_id, reader.user, reader.services)
     outline, captions, cited = await run_together(
-        page_files.get_outline(blobs, doc_id, found.state.content_hash),
-        figure_store.captions(blobs, doc_id),
+        page_files.get_outline(blobs, found.state.folder),
+        figure_store.captions(blobs, found.state.folder),
         cited_by(reader, query),
     )
     if outline.page_count is None:
@@ -340,8 +339,8 @@ def _html(page: str) -> Response:
 
 async def _with_signed(elements: tuple[ViewedElement, ...], reader: Reader) -> tuple[ViewedElement, ...]:
     """With addresses that need no identity: a caller who takes JSON shows pictures somewhere else."""
-    names = {one.figure.path: blob_name_of_path(one.figure.path) for one in elements if one.figure}
-    signed = await signed_urls(filter(None, names.values()), reader.services.blobs)
+    names = {one.figure.path: name_of_path(one.figure.path) for one in elements if one.figure}
+    signed = await signed_urls(filter(None, names.values()), reader.services)
 
     def addressed(element: ViewedElement) -> ViewedElement:
         address = signed.get(names[element.figure.path] or "") if element.figure else None

@@ -52,7 +52,7 @@ async def ingest_small_document(payload: Payload) -> dict[str, Any]:
 @blueprint.activity_trigger(input_name="payload")
 async def parse_document(payload: Payload) -> dict[str, Any]:
     """Download, parse and chunk. Input: IngestStep. Output: Parsed or a failure."""
-    from shared.ingestion.parse_document import parse
+    from shared.ingestion.large_files import parse
 
     return await _perform(parse, payload, in_turn=True)
 
@@ -60,7 +60,7 @@ async def parse_document(payload: Payload) -> dict[str, Any]:
 @blueprint.activity_trigger(input_name="payload")
 async def describe_document(payload: Payload) -> dict[str, Any]:
     """Make the metadata. Input: IngestStep. Output: Done or a failure."""
-    from shared.ingestion.metadata import describe
+    from shared.ingestion.large_files import describe
 
     return await _perform(describe, payload, in_turn=True)
 
@@ -68,7 +68,7 @@ async def describe_document(payload: Payload) -> dict[str, Any]:
 @blueprint.activity_trigger(input_name="payload")
 async def plan_document(payload: Payload) -> dict[str, Any]:
     """Say which blocks change. Input: IngestStep. Output: Planned or a failure."""
-    from shared.ingestion.indexing import plan
+    from shared.ingestion.large_files import plan
 
     return await _perform(plan, payload)
 
@@ -76,7 +76,7 @@ async def plan_document(payload: Payload) -> dict[str, Any]:
 @blueprint.activity_trigger(input_name="payload")
 async def caption_figures(payload: Payload) -> dict[str, Any]:
     """Caption a range of new figures. Input: IngestStep. Output: Done or a failure."""
-    from shared.ingestion.captions import caption
+    from shared.ingestion.large_files import caption
 
     return await _perform(caption, payload, in_turn=True)
 
@@ -84,7 +84,7 @@ async def caption_figures(payload: Payload) -> dict[str, Any]:
 @blueprint.activity_trigger(input_name="payload")
 async def write_blocks(payload: Payload) -> dict[str, Any]:
     """Embed and write a range of new blocks. Input: IngestStep. Output: Done or a failure."""
-    from shared.ingestion.indexing import write_blocks as act
+    from shared.ingestion.large_files import write_blocks as act
 
     return await _perform(act, payload, in_turn=True)
 
@@ -92,7 +92,7 @@ async def write_blocks(payload: Payload) -> dict[str, Any]:
 @blueprint.activity_trigger(input_name="payload")
 async def finish_document(payload: Payload) -> dict[str, Any]:
     """Write the document's row, delete what vanished. Input: IngestStep. Output: Done or a failure."""
-    from shared.ingestion.indexing import finish
+    from shared.ingestion.large_files import finish
 
     return await _perform(finish, payload)
 

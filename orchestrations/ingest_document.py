@@ -107,7 +107,7 @@ def _ingest(
     parsed = yield from _step(context, "parse_document", step, Parsed)
     if parsed.same_bytes:
         return unchanged
-    step = step.model_copy(update={"content_hash": parsed.content_hash})
+    step = step.model_copy(update={"version_key": parsed.version_key})
     yield from _step(context, "describe_document", step, Done)
     planned = yield from _step(context, "plan_document", step, Planned)
     # A caption is part of what is embedded.

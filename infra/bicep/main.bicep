@@ -390,7 +390,6 @@ module contentStorage 'modules/storage.bicep' = {
     uploadOrigins: pageOrigins
     containers: [
       documentsContainer
-      'figures'
       'run-log'
       'work'
       deadLetterContainer

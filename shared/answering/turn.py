@@ -346,7 +346,7 @@ class TurnAttempt:
     async def _pictures(self, figures: Sequence[Hit]) -> tuple[Picture, ...]:
         if not self._services.settings.answering.prompt_figures:
             return ()
-        return await seen_pictures(figures, self._services.blobs)
+        return await seen_pictures(figures, self._services)
 
     def _calls(self, turn: ModelTurn) -> tuple[PlannedCall, ...]:
         made = [

@@ -11,13 +11,14 @@ from collections.abc import Collection, Iterable, Sequence
 
 from shared.access.models import UserContext
 from shared.access.security_filter import readable_databases
+from shared.documents.figure_store import picture_blob
 from shared.documents.services import DocumentServices
-from shared.evidence.figures import blob_name_of_path, figure_blob_name, figure_path
+from shared.evidence.figures import figure_name, figure_path, name_of_path
 from shared.platform.blobs import BlobProperties, BlobStore, SignedUrl
 from shared.platform.concurrency import run_together
 from shared.platform.errors import DocumentNotFoundError, GroundworkError
 from shared.platform.language_models.models import Picture
-from shared.platform.names import FIGURES
+from shared.platform.names import WORK
 from shared.platform.telemetry import get_logger
 from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.models import Hit
@@ -37,9 +38,10 @@ async def readable_figure(
         DocumentNotFoundError: there is no such picture, or the user may not read the document; the two
             look the same.
     """
-    blob_name = figure_blob_name(doc_id, name)
-    readable = await readable_documents([doc_id], user, services) if blob_name else frozenset()
-    blob = await services.blobs.properties(FIGURES, blob_name) if blob_name and readable else None
+    known = figure_name(doc_id, name)
+    readable = await readable_documents([doc_id], user, services) if known else frozenset()
+    blob_names = await _blob_names([known], services) if known and readable else {}
+    blob = await services.blobs.properties(WORK, blob_names[known]) if known in blob_names else None
     if blob is None:
         raise DocumentNotFoundError(
             f"There is no figure {name[:80]!r} of a document {doc_id[:64]!r}.",
@@ -68,45 +70,71 @@ async def image_urls(hits: Iterable[Hit], services: DocumentServices) -> dict[st
     an identity.
     """
     paths = {hit.block_id: path for hit in hits if (path := figure_path(hit.image_url))}
-    names = {block_id: blob_name_of_path(path) or "" for block_id, path in paths.items()}
-    signed = await signed_urls(filter(None, names.values()), services.blobs)
+    names = {block_id: name_of_path(path) or "" for block_id, path in paths.items()}
+    signed = await signed_urls(filter(None, names.values()), services)
     return {
         block_id: signed[names[block_id]].url if names[block_id] in signed else path
         for block_id, path in paths.items()
     }
 
 
-async def signed_urls(blob_names: Iterable[str], blobs: BlobStore) -> dict[str, SignedUrl]:
-    """A signed address for each picture that one could be made for. Never raises for a failing service."""
-    names = list(dict.fromkeys(blob_names))
-    signed = await run_together(*(_signed(name, blobs) for name in names))
-    return {name: url for name, url in zip(names, signed, strict=True) if url is not None}
+async def signed_urls(names: Iterable[str], services: DocumentServices) -> dict[str, SignedUrl]:
+    """Return a signed address for each `{doc_id}/{name}` that the document's current version has.
+
+    Never raises for a failing service: what could not be signed is left out.
+    """
+    try:
+        blob_names = await _blob_names(names, services)
+    except GroundworkError as failed:
+        get_logger().warning("figure.sign_failed", error_type=failed.code)
+        return {}
+    signed = await run_together(*(_signed(name, services.blobs) for name in blob_names.values()))
+    return {name: url for name, url in zip(blob_names, signed, strict=True) if url is not None}
+
+
+async def _blob_names(names: Iterable[str], services: DocumentServices) -> dict[str, str]:
+    """Return the blobs of pictures in the current versions of their documents, by `{doc_id}/{name}`.
+
+    Pictures of documents without a version are left out.
+    """
+    places = {name: name.partition("/")[::2] for name in dict.fromkeys(names)}
+    doc_ids = list(dict.fromkeys(doc_id for doc_id, _ in places.values()))
+    states = await run_together(*map(services.documents.get, doc_ids))
+    folders = {state.doc_id: state.folder for state in states if state is not None and state.version_key}
+    return {
+        name: picture_blob(folders[doc_id], picture)
+        for name, (doc_id, picture) in places.items()
+        if doc_id in folders
+    }
 
 
 async def _signed(blob_name: str, blobs: BlobStore) -> SignedUrl | None:
     try:
-        return await blobs.read_url(FIGURES, blob_name, URL_LIFETIME_S)
+        return await blobs.read_url(WORK, blob_name, URL_LIFETIME_S)
     except GroundworkError as failed:
         get_logger().warning("figure.sign_failed", error_type=failed.code)
         return None
 
 
-async def seen_pictures(hits: Sequence[Hit], blobs: BlobStore) -> tuple[Picture, ...]:
-    """The pictures of blocks that the asker may read, in reduced size, as a model gets them.
+async def seen_pictures(hits: Sequence[Hit], services: DocumentServices) -> tuple[Picture, ...]:
+    """Return the pictures of blocks that the asker may read, in reduced size, as a model gets them.
 
     One that can't be read in time, or is no picture, is left out.
     """
-    pictures = await run_together(*(_seen(hit, blobs) for hit in hits))
+    pictures = await run_together(*(_seen(hit, services) for hit in hits))
     return tuple(picture for picture in pictures if picture is not None)
 
 
-async def _seen(hit: Hit, blobs: BlobStore) -> Picture | None:
-    blob_name = blob_name_of_path(figure_path(hit.image_url) or "")
-    if blob_name is None:
+async def _seen(hit: Hit, services: DocumentServices) -> Picture | None:
+    name = name_of_path(figure_path(hit.image_url) or "")
+    if name is None:
         return None
     try:
         async with asyncio.timeout(_SEEN_S):
-            content = await blobs.read(FIGURES, blob_name)
+            blob_names = await _blob_names([name], services)
+            if name not in blob_names:
+                return None
+            content = await services.blobs.read(WORK, blob_names[name])
             small = await asyncio.to_thread(_reduced, content)
     except (GroundworkError, TimeoutError, OSError, ValueError) as failed:
         get_logger().warning("figure.read_failed", doc_id=hit.doc_id, error_type=type(failed).__name__)

@@ -10,6 +10,7 @@ SIDECAR_SUFFIX = ".acl.json"
 HINTS_SUFFIX = ".tables.yaml"
 _WITH_TABLES = (".csv", ".tsv", ".xlsx", ".xlsm")
 UPLOADS = "uploads"
+VERSIONS = "versions/"
 SHAREPOINT = "sharepoint"
 _DIGITS = 6  # of an id, by which windows are cut
 _BITS = 4 * _DIGITS
@@ -22,6 +23,11 @@ def document_id(blob_name: str) -> str:
     Derived from the path, so that a new version of a file is the same document.
     """
     return digest("document", blob_name)[:24]
+
+
+def version_folder(doc_id: str, version_key: str) -> str:
+    """Return the folder of a version in the work container, with its slash."""
+    return f"{VERSIONS}{doc_id}/{version_key}/"
 
 
 def block_id(doc_id: str, embedded_text: str, embedding_model: str, occurrence: int) -> str:

@@ -142,32 +142,41 @@ Corrections = dict[str, str | tuple[str, ...] | None]
 
 
 class DescribedFile(DocumentMetadata):
-    """A document's metadata in the work container. `by_model` is false when rules made them."""
-
-    by_model: bool = True
-
-
-class ExtractedFile(Model):
-    """What the model said of a document whose rows are in the indexes, before any correction by people.
+    """A version's metadata before any correction by people.
 
     Attributes:
-        content_hash, pipeline: of the version that was described.
-        filename: as the model was given it.
+        by_model: False when rules made them.
+        described_as: the file name that the model was given.
     """
 
-    content_hash: str
-    pipeline: str
-    filename: str
-    metadata: DocumentMetadata
+    by_model: bool = True
+    described_as: str = ""
+
+
+class Manifest(Model):
+    """What an ingestion may have written of a version; stored before its first block.
+
+    Attributes:
+        block_ids: the blocks that belong to the version; while it is being made, those that may.
+        other_ids: blocks to delete when the version is the current one: what its ingestion found in the
+            index, and what it may have written and not used.
+        described: the metadata, so that a repair or a copy asks no model again. None = ask again.
+    """
+
+    block_ids: tuple[str, ...]
+    other_ids: tuple[str, ...] = ()
+    described: DescribedFile | None = None
 
 
 class Original(Model):
-    """The document that another one is a copy of, as long as an ingestion lasts; None = of no other.
+    """The document of which another one is a copy; `doc_id` None = there is none.
 
     Attributes:
+        folder: of the original's version.
         corrections: of the original, if its owner is the copy's: they move along if its file is gone.
     """
 
     doc_id: str | None = None
     blob_name: str = ""
+    folder: str = ""
     corrections: Corrections = Field(default_factory=dict)

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from pydantic import Field
 
+from shared.documents.ids import version_folder
 from shared.documents.models import Corrections
 from shared.platform.errors import FileFailure
 from shared.platform.models import Model
@@ -48,7 +49,10 @@ class DocumentState(Model):
         wanted_etag, wanted_rights: what they are to hold when this ingestion is done.
         pipeline: hash of what else decides the blocks: embedding model, block size, version of the rules.
         copied_hash: hash of the fields that each block's row copies from its document.
-        version: 1 for the first content, one more for each later one.
+        version_key: names the folder of the version in the indexes; "" before the first success.
+        version: the number of that version.
+        begun_key, begun_version: of the newest version whose ingestion has begun. A number is taken here
+            before anything of the version is written, and never used for another one.
         holder, held_until: the instance that works on the document, and until when it is believed alive.
         pending: an event came while the document was held; the holder looks again before it ends.
         phases: statuses of the last ingestion in order.
@@ -79,7 +83,10 @@ class DocumentState(Model):
     content_hash: str = ""
     pipeline: str = ""
     copied_hash: str = ""
+    version_key: str = ""
     version: int = 0
+    begun_key: str = ""
+    begun_version: int = 0
     upload_date: datetime | None = None
     page_count: int | None = None
     block_count: int = 0
@@ -98,3 +105,8 @@ class DocumentState(Model):
     tried_failure: FileFailure | None = None
     is_deleted: bool = False
     updated_at: datetime
+
+    @property
+    def folder(self) -> str:
+        """The folder of the version in the indexes."""
+        return version_folder(self.doc_id, self.version_key)

@@ -21,18 +21,18 @@ _MAX_ALT_CHARS = 200
 
 
 def figure_path(blob_path: str | None) -> str | None:
-    """Return the API path of a figure for the blob path stored in its block, or None for any other path."""
+    """Return the API path of a figure for the path stored in its block, or None for any other path."""
     match = _BLOB.fullmatch(blob_path or "")
     return f"/api/documents/{match['doc_id']}/figures/{match['name']}" if match else None
 
 
-def figure_blob_name(doc_id: str, name: str) -> str | None:
-    """Return the blob name in the figures container, or None if the parts can't name a figure."""
+def figure_name(doc_id: str, name: str) -> str | None:
+    """Return `{doc_id}/{name}`, or None if the parts can't name a figure."""
     return f"{doc_id}/{name}" if _BLOB.fullmatch(f"figures/{doc_id}/{name}") else None
 
 
-def blob_name_of_path(path: str) -> str | None:
-    """Return the blob name for a path made by `figure_path`, or None."""
+def name_of_path(path: str) -> str | None:
+    """Return `{doc_id}/{name}` for a path made by `figure_path`, or None."""
     match = _PATH.fullmatch(path)
     return f"{match['doc_id']}/{match['name']}" if match else None
 

@@ -88,12 +88,14 @@ async def _compared(task: IngestTask, state: DocumentState, properties: BlobProp
     rights_changed = state.content_hash != "" and state.rights != rights
     is_changed = content_changed or rights_changed
     small = content_changed and is_small(blob_name, properties.size_bytes)
-    task.is_whole, task.blob = task.is_whole and small and not rights_changed, properties
+    task.blob = properties
 
     if is_changed or state.sidecar_etag != sidecar_etag:
         read = {"wanted_rights": rights, "sidecar_etag": sidecar_etag}
         begun = partial(_begun, claimed=state.wanted_rights, read=read, etag=properties.etag)
-        state = await task.note(lambda current: queued(begun(current)) if content_changed else begun(current))
+        state = await task.update(
+            lambda current: queued(begun(current)) if content_changed else begun(current)
+        )
     if state.pending:
         await note_newest(blob_name, services)  # what was read above may be older than the note
     return Accepted(
@@ -183,6 +185,25 @@ def pipeline(settings: Settings) -> str:
         settings.search.documents_index,
         *(() if parser_services == ("local", "tesseract") else parser_services),
     )[:16]
+
+
+def version_key(content_hash: str, hints_etag: str, settings: Settings) -> str:
+    """Return the key of the version that these bytes are, read with these hints and settings."""
+    made_by = pipeline(settings)
+    return f"{content_hash}-{digest(made_by, hints_etag)[:16] if hints_etag else made_by}"
+
+
+def with_number(state: DocumentState, version_key: str) -> DocumentState:
+    """Return the state in which the version has a number that no other version has or had."""
+    if version_key in (state.version_key, state.begun_key):
+        return state
+    number = max(state.version, state.begun_version) + 1
+    return state.model_copy(update={"begun_key": version_key, "begun_version": number})
+
+
+def number_of(state: DocumentState, version_key: str) -> int:
+    """Return the number that `with_number` gave the version."""
+    return state.version if version_key == state.version_key else state.begun_version
 
 
 def is_small(filename: str, size_bytes: int) -> bool:

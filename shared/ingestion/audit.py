@@ -1,19 +1,19 @@
-"""Whether files, states, rows, blocks, figures and work files agree. Changes nothing."""
+"""Whether files, states, rows, blocks and version folders agree. Changes nothing."""
 
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from itertools import islice
 
-from shared.documents import page_files
-from shared.documents.ids import IdWindow
+from shared.documents.figure_store import is_picture, picture_blob
+from shared.documents.ids import VERSIONS, IdWindow
+from shared.documents.versions import is_of_version
 from shared.ingestion.acceptance import pipeline
-from shared.ingestion.claims import WORK_FOLDER, now
+from shared.ingestion.claims import now
 from shared.ingestion.inventory import Inventory, compare, compare_blocks, fitting_window, take_inventory
-from shared.ingestion.metadata import EXTRACTED_FOLDER
 from shared.ingestion.models import AuditCounts, AuditReport, Difference, UnreadableDocument
 from shared.ingestion.services import IngestionServices
 from shared.platform.blobs import BlobStore
-from shared.platform.names import FIGURES, WORK
+from shared.platform.names import WORK
 
 MAX_DIFFERENCES = 500  # that are named; all are counted
 
@@ -27,17 +27,17 @@ async def audit(services: IngestionServices, count: int = 0) -> AuditReport:
     await services.ensure_prepared()
     window = await fitting_window(services, count)
     inventory = await take_inventory(services, window, window)
-    figures = await _read_by_document(services.blobs, window, FIGURES, "")
+    files = await _version_files(services.blobs, window)
     differences = [
         *_of_documents(inventory, pipeline(services.settings)),
-        *_of_figures(inventory, figures),
-        *[one async for one in _of_work(inventory, services.blobs, window)],
+        *_of_figures(inventory, files),
+        *_of_leftovers(inventory, files),
     ]
     return AuditReport(
         agrees=not differences,
         at=now(),
         share=window.share,
-        counts=_counts(inventory, figures),
+        counts=_counts(inventory, files),
         difference_count=len(differences),
         differences=tuple(differences[:MAX_DIFFERENCES]),
         unreadable=tuple(islice(_unreadable(inventory), MAX_DIFFERENCES)),
@@ -69,47 +69,49 @@ def _of_documents(inventory: Inventory, current_pipeline: str) -> Iterator[Diffe
         yield Difference(kind="blocks_orphaned", place=doc_id, detail=f"{count} blocks of no document.")
 
 
-def _of_figures(inventory: Inventory, figures: dict[str, set[str]]) -> Iterator[Difference]:
+def _of_figures(inventory: Inventory, files: dict[str, set[str]]) -> Iterator[Difference]:
     for doc_id, seen in inventory.seen.items():
-        shown, stored = seen.blocks.figures, figures.get(doc_id, set())
-        if seen.settled and shown - stored:
-            yield seen.difference("figures_missing", f"{len(shown - stored)} pictures are gone.")
-        if seen.settled and stored - shown:
-            yield seen.difference("figures_orphaned", f"{len(stored - shown)} pictures belong to no block.")
-    for doc_id in figures.keys() - inventory.seen.keys():
-        detail = f"{len(figures[doc_id])} pictures of no document."
-        yield Difference(kind="figures_orphaned", place=doc_id, detail=detail)
+        if seen.settled is None or not seen.settled.version_key:
+            continue
+        folder = picture_blob(seen.settled.folder, "")
+        stored = {name.removeprefix(folder) for name in files.get(doc_id, set()) if name.startswith(folder)}
+        shown = {name.rpartition("/")[2] for name in seen.blocks.figures}
+        if missing := len(shown - stored):
+            yield seen.difference("figures_missing", f"{missing} pictures are gone.")
+        if orphaned := len(stored - shown):
+            yield seen.difference("figures_orphaned", f"{orphaned} pictures belong to no block.")
 
 
-async def _of_work(inventory: Inventory, blobs: BlobStore, window: IdWindow) -> AsyncIterator[Difference]:
-    # Files of the first folder live as long as an ingestion, the others as long as their document.
-    for folder in (WORK_FOLDER, EXTRACTED_FOLDER, page_files.FOLDER):
-        for doc_id, files in (await _read_by_document(blobs, window, WORK, folder)).items():
-            seen = inventory.seen.get(doc_id)
-            if seen is None or (folder == WORK_FOLDER and (seen.state is None or seen.settled)):
-                detail = f"{len(files)} work files are left."
-                yield Difference(kind="work_left", place=seen.name if seen else doc_id, detail=detail)
+def _of_leftovers(inventory: Inventory, files: dict[str, set[str]]) -> Iterator[Difference]:
+    """Find files of no document, of versions that are not the current one, and of ingestions that ended."""
+    for doc_id, names in files.items():
+        seen = inventory.seen.get(doc_id)
+        if seen is not None and seen.state is not None and seen.settled is None:
+            continue  # an ingestion may be at work
+        folder = seen.settled.folder if seen and seen.settled and seen.settled.version_key else None
+        kept = {name for name in names if folder and is_of_version(name, folder)}
+        if left := len(names - kept):
+            detail = f"{left} files of other versions or of an ingestion are left."
+            yield Difference(kind="work_left", place=seen.name if seen else doc_id, detail=detail)
 
 
-async def _read_by_document(
-    blobs: BlobStore, window: IdWindow, container: str, prefix: str
-) -> dict[str, set[str]]:
-    """Names of blobs by the document of the window whose id comes first after the prefix."""
-    found: dict[str, set[str]] = defaultdict(set)
-    async for blob in blobs.list_blobs(container, prefix + window.prefix):
-        doc_id = blob.name.removeprefix(prefix).partition("/")[0]
+async def _version_files(blobs: BlobStore, window: IdWindow) -> dict[str, set[str]]:
+    """Return names of blobs in version folders, by document of the window."""
+    files: dict[str, set[str]] = defaultdict(set)
+    async for blob in blobs.list_blobs(WORK, VERSIONS + window.prefix):
+        doc_id = blob.name.removeprefix(VERSIONS).partition("/")[0]
         if window.holds(doc_id):
-            found[doc_id].add(blob.name)
-    return dict(found)
+            files[doc_id].add(blob.name)
+    return dict(files)
 
 
-def _counts(inventory: Inventory, figures: dict[str, set[str]]) -> AuditCounts:
+def _counts(inventory: Inventory, files: dict[str, set[str]]) -> AuditCounts:
     seen = inventory.seen.values()
     return AuditCounts(
         files=sum(one.etag is not None for one in seen),
         states=sum(one.state is not None for one in seen),
         rows=sum(one.row is not None for one in seen) + len(inventory.orphaned_rows),
         blocks=sum(one.blocks.count for one in seen) + sum(inventory.orphaned_blocks.values()),
-        figures=sum(len(names) for names in figures.values()),
+        figures=sum(is_picture(name) for names in files.values() for name in names),
         failed=sum(one.state is not None and one.state.status == "failed" for one in seen),
     )

@@ -5,16 +5,17 @@ A caption is stored with its picture as soon as it is made: a step that runs twi
 
 import asyncio
 import base64
+from collections.abc import Sequence
 from functools import partial
 
 from shared.access.daily_use import Usage
 from shared.documents import figure_store
-from shared.documents.models import Caption, Figure
+from shared.documents.models import Caption, Figure, Original
 from shared.evidence.reader_text import readable_line
 from shared.ingestion import copies
 from shared.ingestion.chunking import caption_by_rule
-from shared.ingestion.claims import CHANGES, PARSED, IngestTask, with_model_calls
-from shared.ingestion.models import BlockChanges, Done, ParsedFile
+from shared.ingestion.claims import IngestTask, with_model_calls
+from shared.ingestion.models import BlockChanges, ParsedFile
 from shared.platform.errors import GroundworkError, OutputCutError
 from shared.platform.language_models.models import CallLimits, Prompt
 from shared.platform.prompts import element, load
@@ -25,31 +26,26 @@ MAX_CONCURRENT_CALLS = 4  # calls of one step; there are four steps at once (unm
 _OUTPUT_TOKENS = 1000
 
 
-async def caption(task: IngestTask) -> Done:
-    """Caption the new figures from `step.first` up to `step.end`.
+async def caption(task: IngestTask, figures: Sequence[Figure], original: Original) -> None:
+    """Caption these figures of the version, those that no model has captioned yet.
 
     Raises:
         DependencyError, RateLimitError: the model is out of reach. On the last attempt the rule takes over.
     """
     await task.enter("captioning")
-    parsed = await task.get(PARSED, ParsedFile)
-    changes = await task.get(CHANGES, BlockChanges)
-    first = len(parsed.chunks)
-    new = [parsed.figures[position - first] for position in changes.new if position >= first]
-    figures = new[task.step.first : task.step.end or None]
-    known = await figure_store.captions(task.blobs, task.doc_id)
-    copied = await copies.captions_of(task)
+    known = await figure_store.captions(task.blobs, task.folder)
+    copied = await copies.captions_of(original, task.blobs)
     open_figures = [figure for figure in figures if figure.key not in known or not known[figure.key].by_model]
     slots = asyncio.Semaphore(MAX_CONCURRENT_CALLS)
 
     async def caption_one(figure: Figure) -> Caption:
         async with slots:
-            content = await figure_store.picture(task.blobs, task.doc_id, figure.key)
+            content = await figure_store.picture(task.blobs, task.folder, figure.key)
             made = copied.get(figure.key)
             if made is None:
                 text = await _by_model(task, figure, content)
                 made = Caption(text=text or caption_by_rule(figure), by_model=bool(text))
-            await figure_store.put_caption(task.blobs, task.doc_id, figure.key, content, made)
+            await figure_store.put_caption(task.blobs, task.folder, figure.key, content, made)
         return made
 
     replies = await asyncio.gather(*map(caption_one, open_figures), return_exceptions=True)
@@ -64,7 +60,12 @@ async def caption(task: IngestTask) -> Done:
     for reply in replies:
         if isinstance(reply, BaseException):
             raise reply
-    return Done()
+
+
+def new_figures(parsed: ParsedFile, changes: BlockChanges) -> tuple[Figure, ...]:
+    """Return the figures whose blocks are new, in order."""
+    first = len(parsed.chunks)
+    return tuple(parsed.figures[position - first] for position in changes.new if position >= first)
 
 
 async def _by_model(task: IngestTask, figure: Figure, content: bytes) -> str:

@@ -19,7 +19,7 @@ from shared.documents.state import DocumentState, Rights
 from shared.documents.state_store import DocumentStore
 from shared.ingestion.acceptance import pipeline
 from shared.ingestion.claims import ClaimLostError, IngestTask, change_task, mark_deleted
-from shared.ingestion.metadata import remove_extracted, with_corrections
+from shared.ingestion.metadata import forget_description, with_corrections
 from shared.ingestion.rights import apply_rights, note_newest, read_rights
 from shared.ingestion.services import IngestionServices
 from shared.platform.blobs import BlobStore
@@ -176,7 +176,7 @@ async def try_again(state: DocumentState, services: IngestionServices) -> None:
     """
     task, _ = await _taken(state, services)
     # Once the document is held: an ingestion that ends now would store it again.
-    await remove_extracted(services.blobs, state.doc_id)
+    await forget_description(services.blobs, state)
     await _update(task, failed_tries=0, pipeline="")
     await task.release()
 

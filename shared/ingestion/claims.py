@@ -12,10 +12,9 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import PurePosixPath
-from typing import TypeVar
 
 from shared.access.daily_use import Usage
-from shared.documents.ids import document_id
+from shared.documents.ids import document_id, version_folder
 from shared.documents.state import DocumentState, PhaseTime
 from shared.documents.state_store import DocumentStore
 from shared.ingestion.models import Closed, CloseRequest, IngestStep
@@ -26,10 +25,7 @@ from shared.platform.errors import (
     DependencyError,
     GroundworkError,
     ModelFixableError,
-    NotFoundError,
 )
-from shared.platform.models import Model
-from shared.platform.names import WORK
 from shared.retrieval.models import DocumentStatus
 
 LEASE = timedelta(minutes=15)  # longer than any activity may run (functionTimeout, 10 minutes)
@@ -38,31 +34,21 @@ MAX_TRIES = 3  # failed ingestions of the same bytes; then the document is quara
 MAX_WRITE_ATTEMPTS = 8  # of a compare-and-write; two writers at most meet on one document
 CHANGE = "change-"  # how the instance ids of changes by people begin
 
-WORK_FOLDER = "ingest/"
-PARSED = "parsed.json"
-METADATA = "metadata.json"
-CHANGES = "changes.json"
-ORIGINAL = "original.json"
-WorkModel = TypeVar("WorkModel", bound=Model)
-
 
 class ClaimLostError(Exception):
     """Another instance works on the document: this one must not touch it any more."""
 
 
 class IngestTask:
-    """One activity of an ingestion, or a change: the claim, the services, and the document's work files.
+    """One activity of an ingestion, or a change: the claim and the services.
 
     It remembers the state that it read or wrote last. A stale state does no harm: writing it is a conflict,
     and the state is read again.
 
     Attributes:
-        content_hash: of the file; set once it was read.
+        version_key: of the version that is being made; set once the file was read.
         used: what this step has used up for the document's owner.
         blob: the file's properties, as far as this activity has asked for them.
-        is_whole: the whole ingestion is this one activity: no later one reads the files.
-        is_first: no bytes were ever read under this name, so nothing made of them can be anywhere. It is
-            whole, and stores no work files; every other attempt must clear up, and so must its repetition.
     """
 
     def __init__(self, step: IngestStep, services: IngestionServices) -> None:
@@ -72,13 +58,19 @@ class IngestTask:
         self.blobs = services.blobs
         self.doc_id = document_id(step.blob_name)
         self.known: DocumentState | None = None
-        self.content_hash = step.content_hash
+        self.version_key = step.version_key
         self.used = Usage()
         self.blob: BlobProperties | None = None
-        self.is_whole = False
-        self.is_first = False
-        self._files: dict[str, Model] = {}
-        self._noted: list[Callable[[DocumentState], DocumentState]] = []
+
+    @property
+    def folder(self) -> str:
+        """The folder of the version that is being made."""
+        return version_folder(self.doc_id, self.version_key)
+
+    @property
+    def content_hash(self) -> str:
+        """The sha256 of the bytes that are being read, in hex."""
+        return self.version_key.partition("-")[0]
 
     async def take(self) -> DocumentState | None:
         """Claim the document; None when another instance holds it, which then looks again.
@@ -125,12 +117,9 @@ class IngestTask:
             state = await self.look()
             self.known = None
             try:
-                for noted in (*self._noted, change):
-                    state = noted(state)
-                self.known = await self.documents.replace(touched(state.model_copy(update=fields)))
+                self.known = await self.documents.replace(touched(change(state).model_copy(update=fields)))
             except ConflictError:
                 continue
-            self._noted.clear()
             return self.known
         raise contended()
 
@@ -188,24 +177,13 @@ class IngestTask:
             return Closed(again=True)
         raise contended()
 
-    async def note(self, change: Callable[[DocumentState], DocumentState]) -> DocumentState:
-        """As `update`; of a small document the change is written with the next update.
-
-        Raises:
-            ClaimLostError: the instance no longer holds the document.
-        """
-        if not self.is_whole:
-            return await self.update(change)
-        self._noted.append(change)
-        return await self.look()
-
     async def enter(self, status: DocumentStatus) -> DocumentState:
         """Note that the ingestion reached `status` now.
 
         Raises:
             ClaimLostError: the instance no longer holds the document.
         """
-        return await self.note(partial(with_status, status=status, at=now()))
+        return await self.update(partial(with_status, status=status, at=now()))
 
     def is_retried_after(self, failed: GroundworkError) -> bool:
         """Whether a call of a model that failed may succeed in a later attempt of this step."""
@@ -220,36 +198,6 @@ class IngestTask:
         except GroundworkError:
             await self.update(begun_parses=0)
             raise
-
-    async def put(self, name: str, content: Model) -> None:
-        """Create or replace a work file."""
-        self._files[name] = content
-        if not self.is_first:
-            await self.blobs.write(WORK, self._path(name), content.model_dump_json().encode())
-
-    async def get(self, name: str, kind: type[WorkModel]) -> WorkModel:
-        """Read a work file.
-
-        Raises:
-            NotFoundError: it is not there.
-        """
-        known = self._files.get(name)
-        if isinstance(known, kind):
-            return known
-        if self.is_first:
-            raise NotFoundError(f"There is no {name} of this ingestion.")
-        return kind.from_stored(await self.blobs.read(WORK, self._path(name)))
-
-    async def exists(self, name: str) -> bool:
-        """Whether an earlier attempt left the work file."""
-        return await self.blobs.properties(WORK, self._path(name)) is not None
-
-    async def remove_files(self) -> None:
-        """Remove every work file of the document, of whatever version."""
-        await self.blobs.delete_prefix(WORK, f"{WORK_FOLDER}{self.doc_id}/")
-
-    def _path(self, name: str) -> str:
-        return f"{WORK_FOLDER}{self.doc_id}/{self.content_hash}/{name}"
 
 
 async def mark_deleted(doc_id: str, documents: DocumentStore) -> bool:
@@ -335,9 +283,9 @@ def revived(state: DocumentState) -> DocumentState:
     """
     if not state.is_deleted:
         return state
-    # Wanted rights stay until the new file's are read: its owner must see it meanwhile. That bytes were read
-    # tells `IngestTask.is_first` that something of them may be left.
-    known = {"revision", "pending", "holder", "wanted_rights", "tried_hash", "corrections"}
+    # Wanted rights stay until the new file's are read: its owner must see it meanwhile. The old version's
+    # blocks may still be there, so its number is not used again.
+    known = {"revision", "pending", "holder", "wanted_rights", "tried_hash", "corrections", "begun_version"}
     kept = {name: getattr(state, name) for name in known}
     return fresh_state(state.blob_name).model_copy(update=kept)
 

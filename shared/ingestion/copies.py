@@ -14,7 +14,8 @@ from shared.documents.models import Block, Caption, Original
 from shared.documents.state import DocumentState, Rights
 from shared.documents.state_store import DocumentStore
 from shared.ingestion.acceptance import pipeline
-from shared.ingestion.claims import ORIGINAL, IngestTask
+from shared.ingestion.claims import IngestTask
+from shared.platform.blobs import BlobStore
 from shared.platform.names import DOCUMENTS
 from shared.platform.odata import all_of, quote, search_in
 from shared.platform.search import SearchIndex, SearchRequest
@@ -72,17 +73,17 @@ def _may_tell(original: DocumentState, copy: DocumentState) -> bool:
     )
 
 
-async def find_original(task: IngestTask, state: DocumentState) -> Original:
-    """The document whose blocks, captions and metadata serve this one, too; noted for the later steps."""
-    found, current_pipeline = Original(), pipeline(task.services.settings)
+async def find_original(task: IngestTask) -> Original:
+    """Find the document whose vectors, captions and metadata serve this one, too."""
+    state, current_pipeline = await task.look(), pipeline(task.services.settings)
     index = task.services.documents_index
     async for other in same_bytes(state, task.content_hash, index, task.documents):
         if may_reuse(state, other, task.content_hash, current_pipeline):
             moving = other.corrections if has_same_owner(state, other) else {}
-            found = Original(doc_id=other.doc_id, blob_name=other.blob_name, corrections=moving)
-            break
-    await task.put(ORIGINAL, found)
-    return found
+            return Original(
+                doc_id=other.doc_id, blob_name=other.blob_name, folder=other.folder, corrections=moving
+            )
+    return Original()
 
 
 async def same_bytes(
@@ -107,12 +108,11 @@ async def same_bytes(
             yield other
 
 
-async def captions_of(task: IngestTask) -> dict[str, Caption]:
-    """The captions that a model gave the original's figures, by the picture's key."""
-    original = (await task.get(ORIGINAL, Original)).doc_id
-    if original is None:
+async def captions_of(original: Original, blobs: BlobStore) -> dict[str, Caption]:
+    """Return the captions that a model gave the original's figures, by the picture's key."""
+    if original.doc_id is None:
         return {}
-    known = await figure_store.captions(task.blobs, original)
+    known = await figure_store.captions(blobs, original.folder)
     return {key: caption for key, caption in known.items() if caption.by_model}
 
 
@@ -135,16 +135,15 @@ async def vectors_of(
     return found
 
 
-async def take_corrections(task: IngestTask, state: DocumentState) -> DocumentState:
+async def take_corrections(task: IngestTask, original: Original) -> None:
     """Take over the owner's corrections of the original, if its file is gone: then this is its new name."""
-    original = await task.get(ORIGINAL, Original)
-    if not original.corrections or state.version:
-        return state
+    if not original.corrections or (await task.look()).version:
+        return
     if await task.blobs.properties(DOCUMENTS, original.blob_name) is not None:
-        return state
+        return
 
     def corrected(current: DocumentState) -> DocumentState:
         merged = {**original.corrections, **current.corrections}
         return current.model_copy(update={"corrections": merged, "rows_outdated": True})
 
-    return await task.update(corrected)
+    await task.update(corrected)

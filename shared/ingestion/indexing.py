@@ -1,42 +1,32 @@
-"""Writes a document into both indexes: new blocks, then its row, then away with what vanished.
+"""Writes a version: its manifest, new blocks and the document's row; then deletes stale blocks.
 
-The order is the promise: new blocks, then the document's row, then the deletion of blocks that vanished. A
-document in the list is complete, and one that is being replaced never disappears from search.
+The order is the promise: a document in the list is complete, one that is being replaced never disappears from
+search, and every block is listed in a manifest before it is written. What is deleted is what a manifest lists
+and the current one doesn't own; a block that no manifest lists is left alone.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import PurePosixPath
 
 from shared.access.daily_use import Usage
-from shared.documents import figure_store, index_rows, page_files
+from shared.documents import figure_store, index_rows, versions
 from shared.documents.figure_store import CAPTION_VERSION
 from shared.documents.ids import block_id, figure_block_id
-from shared.documents.models import Block, Caption, Chunk, DescribedFile, Figure, Original
+from shared.documents.models import Block, Caption, Chunk, DescribedFile, Figure, Manifest, Original
 from shared.documents.state import DocumentState, Rights
 from shared.ingestion import copies, rights
-from shared.ingestion.acceptance import pipeline
+from shared.ingestion.acceptance import number_of, pipeline
 from shared.ingestion.chunking import embedded_text, figure_text
-from shared.ingestion.claims import (
-    CHANGES,
-    METADATA,
-    ORIGINAL,
-    PARSED,
-    ClaimLostError,
-    IngestTask,
-    now,
-    with_model_calls,
-)
+from shared.ingestion.claims import ClaimLostError, IngestTask, now, with_model_calls, with_status
 from shared.ingestion.fair_turns import EmbeddingPace, FairTurns
-from shared.ingestion.metadata import first_instant, keep_extracted, remove_extracted, with_corrections
-from shared.ingestion.models import BlockChanges, Done, ParsedFile, Planned
+from shared.ingestion.metadata import first_instant, with_corrections
+from shared.ingestion.models import BlockChanges, ParsedFile
 from shared.platform.hashing import digest
 from shared.platform.language_models.models import CallLimits
-from shared.platform.names import FIGURES
-from shared.platform.settings import Settings
 from shared.retrieval.models import DocumentRecord
 
 METADATA_BY_RULE = "The model could not describe the document; title and summary come from simple rules."
@@ -51,8 +41,8 @@ _MOST_ASKED = 500  # ids of one filter
 
 
 @dataclass(frozen=True)
-class _Version:
-    """One version of a document, as the work container holds it; blocks of chunks, then of figures."""
+class Version:
+    """One version of a document: blocks of chunks, then of figures."""
 
     parsed: ParsedFile
     described: DescribedFile
@@ -60,55 +50,63 @@ class _Version:
     blocks: list[Block]
 
 
-async def plan(task: IngestTask) -> Planned:
-    """Compare chunks and figures with the index; the verdict goes to the work container."""
-    await task.look()
-    parsed = await task.get(PARSED, ParsedFile)
+async def make_version(task: IngestTask, parsed: ParsedFile, described: DescribedFile) -> Version:
+    """Return the version that is being made, with the captions that its figures have by now."""
+    captions = await figure_store.captions(task.blobs, task.folder) if parsed.figures else {}
+    model = task.services.settings.models.embedding
+    return Version(parsed, described, captions, make_blocks(task.doc_id, parsed, captions, model))
+
+
+async def plan(
+    task: IngestTask, parsed: ParsedFile, described: DescribedFile, indexed: Mapping[str, str] | None
+) -> BlockChanges:
+    """Compare chunks and figures with the index, and write the manifest.
+
+    Args:
+        indexed: block_id -> content_hash of every row that the document has in the index. None = nothing was
+            ever written of this document.
+    """
     model = task.services.settings.models.embedding
     blocks = make_blocks(task.doc_id, parsed, {}, model)  # figures as the model will caption them
-    content_index = task.services.content_index
-    indexed = {} if task.is_first else await index_rows.block_hashes(content_index, task.doc_id)
-    changes = plan_changes(blocks, indexed)
-    await task.put(CHANGES, changes)
-    return Planned(
-        new_count=len(changes.new),
-        new_figure_count=sum(position >= len(parsed.chunks) for position in changes.new),
-        moved_count=len(changes.moved),
-        kept_count=len(changes.kept),
-        gone_count=len(changes.gone),
+    changes = plan_changes(blocks, indexed or {})
+    by_rule = {figure.key: Caption(text="", by_model=False) for figure in parsed.figures}
+    owned = {block.block_id for block in blocks}
+    others = {block.block_id for block in make_blocks(task.doc_id, parsed, by_rule, model)} | {*changes.gone}
+    earlier = None if indexed is None else await versions.read_manifest(task.blobs, task.folder)
+    if earlier is not None:
+        others |= {*earlier.other_ids, *earlier.block_ids}
+        if task.version_key == (await task.look()).version_key:
+            owned |= {*earlier.block_ids}  # they are being found, also if this ingestion fails
+    await versions.write_manifest(task.blobs, task.folder, _manifest(owned, others, described))
+    return changes
+
+
+def _manifest(owned: Set[str], others: Set[str], described: DescribedFile) -> Manifest:
+    return Manifest(
+        block_ids=tuple(sorted(owned)), other_ids=tuple(sorted(others - owned)), described=described
     )
 
 
-async def write_blocks(task: IngestTask) -> Done:
-    """Embed and write the new blocks from `step.first` up to `step.end`; twice does no harm."""
-    await task.enter("embedding")
-    version = await _load(task)
-    changes = await task.get(CHANGES, BlockChanges)
-    original = (await task.get(ORIGINAL, Original)).doc_id
-    figures, first_figure = version.parsed.figures, len(version.parsed.chunks)
-    positions: Sequence[int] = changes.new[task.step.first : task.step.end or None]
-    if not task.is_whole:  # else they were compared with the index just now
-        positions = await _unwritten(task, version, positions)
+async def write_blocks(
+    task: IngestTask, version: Version, positions: Sequence[int], original: Original
+) -> None:
+    """Embed and write the blocks at these positions; twice does no harm."""
+    await task.look()  # whose turn it is
     while positions:
         size = min(EMBED_BATCH, _PACE.texts)
         batch, positions = positions[:size], positions[size:]
-        vectors, calls = await _vectors(task, version, batch, original)
+        vectors, calls = await _vectors(task, version, batch, original.doc_id)
         task.used = task.used.plus(Usage(blocks=len(batch)))
         async with _turn(_WRITING, task, len(batch)):
             # Embedding may take minutes: an instance that lost the document meanwhile must not write into it
             # any more, and rights that changed meanwhile hold in what is written from now on.
             state = await task.update(partial(with_model_calls, status="embedding", calls=calls))
-            # A figure's picture comes before its block: what is found can be shown.
-            for position in batch:
-                if position >= first_figure:
-                    await figure_store.publish(task.blobs, task.doc_id, figures[position - first_figure].key)
             record = _record(task, state, version)
             rows = [
                 index_rows.block_row(version.blocks[position], record, vector)
                 for position, vector in zip(batch, vectors, strict=True)
             ]
             await rights.upload_blocks(task, rows, state.wanted_rights)
-    return Done()
 
 
 def _turn(
@@ -119,8 +117,8 @@ def _turn(
     return lanes[blocks > _SHORT].turn(owner or "")
 
 
-async def _unwritten(task: IngestTask, version: _Version, positions: Sequence[int]) -> Sequence[int]:
-    """Those of the blocks that no earlier attempt at this step has written: embedding is what costs."""
+async def unwritten(task: IngestTask, version: Version, positions: Sequence[int]) -> Sequence[int]:
+    """Return those of the blocks that no earlier attempt has written: embedding is what costs."""
     wanted = {version.blocks[position].block_id: position for position in positions}
     ids = list(wanted)
     written: dict[str, str] = {}
@@ -134,16 +132,14 @@ async def _unwritten(task: IngestTask, version: _Version, positions: Sequence[in
     ]
 
 
-async def finish(task: IngestTask) -> Done:
-    """Make the new version the one that is found, and clear away what was only the old one's."""
+async def finish(task: IngestTask, version: Version, changes: BlockChanges, original: Original) -> None:
+    """Make the new version the one that is found. Call `clean_up` afterwards."""
     services = task.services
-    state = await task.enter("indexing")
-    if state.content_hash == task.content_hash and not await task.exists(PARSED):
-        return Done()  # an earlier attempt did it all
-    state = await copies.take_corrections(task, state)
-    version = await _load(task)
+    await copies.take_corrections(task, original)
+    state = await task.look()
     record = _of_its_age(_record(task, state, version), state)
-    changes = await task.get(CHANGES, BlockChanges)
+    if version.parsed.figures or task.version_key == state.version_key:
+        await _settle_manifest(task, version)
     positions: Sequence[int] = changes.moved
     if state.rows_outdated:
         # Blocks that were written before the change have what was wanted then.
@@ -157,31 +153,41 @@ async def finish(task: IngestTask) -> Done:
     naming = index_rows.naming_fields(record, passages)
     await services.documents_index.upload([{**record.model_dump(mode="json"), **naming}])
     written = state.wanted_rights
-    indexed = partial(_indexed, version=version, record=record, settings=services.settings, written=written)
+    indexed = partial(_indexed, task=task, version=version, record=record, written=written)
     state = await _updated_or_taken_back(task, indexed)
     if state.wanted_rights != state.rights:
         await rights.apply_rights(task)
-    if version.described.by_model and not task.is_first:
-        await keep_extracted(task, state, version.described)
-    if not task.is_first or version.parsed.figures:
-        await _clear_away(task, state, version, changes)
-    return Done()
 
 
-async def _clear_away(
-    task: IngestTask, state: DocumentState, version: _Version, changes: BlockChanges
-) -> None:
-    """Remove what is not this version's, and last the work files: until then this can be repeated."""
-    # Rows of the plan, and what an instance that died wrote after it.
-    found = await index_rows.block_hashes(task.services.content_index, task.doc_id)
-    wanted = {block.block_id for block in version.blocks}
-    await task.services.content_index.delete(sorted({*changes.gone, *found} - wanted))
-    await figure_store.keep_only(task.blobs, task.doc_id, {figure.key for figure in version.parsed.figures})
-    if not version.described.by_model:
-        await remove_extracted(task.blobs, task.doc_id)
-    if state.version > 1:
-        await page_files.keep_only(task.blobs, task.doc_id, task.content_hash)
-    await task.remove_files()
+async def _settle_manifest(task: IngestTask, version: Version) -> None:
+    """Make the manifest say which of the blocks that it lists belong to the version after all."""
+    written = await versions.read_manifest(task.blobs, task.folder)
+    owned = {block.block_id for block in version.blocks}
+    if written is not None and owned != {*written.block_ids}:
+        others = {*written.other_ids, *written.block_ids}
+        await versions.write_manifest(task.blobs, task.folder, _manifest(owned, others, version.described))
+
+
+async def clean_up(task: IngestTask) -> None:
+    """Delete blocks that a manifest of the document lists and the current version doesn't own, then their
+    versions; and the results of steps.
+
+    A crash in between leaves a manifest for the next call. Twice does no harm.
+    """
+    state = await task.look()
+    current = await versions.read_manifest(task.blobs, state.folder)
+    if current is None:
+        return
+    folders = await versions.stored_folders(task.blobs, task.doc_id)
+    listed = await versions.listed_blocks(task.blobs, folders - {state.folder})
+    stale = (listed | {*current.other_ids}) - {*current.block_ids}
+    await task.services.content_index.delete(sorted(stale))
+    if current.other_ids:
+        settled = current.model_copy(update={"other_ids": ()})
+        await versions.write_manifest(task.blobs, state.folder, settled)
+    for folder in folders - {state.folder}:
+        await versions.remove_folder(task.blobs, folder)
+    await versions.remove_steps(task.blobs, state.folder)
 
 
 def _of_its_age(record: DocumentRecord, state: DocumentState) -> DocumentRecord:
@@ -275,22 +281,14 @@ def _figure_block(
         page_number=figure.page_number,
         ordinal=ordinal,
         heading_path=figure.heading_path,
-        image_url=f"{FIGURES}/{doc_id}/{figure.key}.png",
+        image_url=f"figures/{doc_id}/{figure.key}.png",
         image_caption=figure_text(figure, caption.text) if caption is not None else None,
         content_hash=digest(str(ordinal), str(figure.page_number), figure.heading_path, figure.key)[:32],
     )
 
 
-async def _load(task: IngestTask) -> _Version:
-    parsed = await task.get(PARSED, ParsedFile)
-    described = await task.get(METADATA, DescribedFile)
-    model = task.services.settings.models.embedding
-    captions = await figure_store.captions(task.blobs, task.doc_id) if parsed.figures else {}
-    return _Version(parsed, described, captions, make_blocks(task.doc_id, parsed, captions, model))
-
-
 async def _vectors(
-    task: IngestTask, version: _Version, batch: Sequence[int], original: str | None
+    task: IngestTask, version: Version, batch: Sequence[int], original: str | None
 ) -> tuple[list[Sequence[float]], int]:
     """The vectors of these blocks in order, and how often the model was asked: only for unknown ones."""
     known: dict[str, Sequence[float]] = {}
@@ -314,10 +312,9 @@ async def _vectors(
     return [known[version.blocks[position].block_id] for position in batch], int(bool(texts))
 
 
-def _record(task: IngestTask, state: DocumentState, version: _Version) -> DocumentRecord:
+def _record(task: IngestTask, state: DocumentState, version: Version) -> DocumentRecord:
     """The document's record, with the rights that are wanted and the corrections of people."""
     parsed, metadata, wanted = version.parsed, version.described, state.wanted_rights
-    is_new_content = task.content_hash != state.content_hash
     extracted = DocumentRecord(
         doc_id=state.doc_id,
         project_id=wanted.project_id,
@@ -339,7 +336,7 @@ def _record(task: IngestTask, state: DocumentState, version: _Version) -> Docume
         summary_standard=metadata.summary_standard,
         source_url=wanted.source_url,
         content_hash=task.content_hash,
-        version=state.version + 1 if is_new_content else max(state.version, 1),
+        version=number_of(state, task.version_key),
         status="ready",
         owner_id=wanted.owner_id,
         published_by=wanted.published_by,
@@ -348,7 +345,7 @@ def _record(task: IngestTask, state: DocumentState, version: _Version) -> Docume
     return with_corrections(extracted, state.corrections)
 
 
-def _warnings(version: _Version) -> tuple[str, ...]:
+def _warnings(version: Version) -> tuple[str, ...]:
     """Return what this version's readers should know, as sentences."""
     warnings = []
     if not version.described.by_model and version.parsed.opening:
@@ -360,15 +357,16 @@ def _warnings(version: _Version) -> tuple[str, ...]:
 
 
 def _indexed(
-    state: DocumentState, version: _Version, record: DocumentRecord, settings: Settings, written: Rights
+    state: DocumentState, task: IngestTask, version: Version, record: DocumentRecord, written: Rights
 ) -> DocumentState:
-    """The state once the version is in the indexes, with the rights that were `written`."""
+    """Return the state once the version is in the indexes, with the rights that were `written`."""
     # The warning of its rights stays until others hold; all others are this version's.
     warnings = [warning for warning in state.warnings if warning == state.rights.warning]
     indexed = {
         "blob_etag": state.wanted_etag,
         "content_hash": record.content_hash,
-        "pipeline": pipeline(settings),
+        "pipeline": pipeline(task.services.settings),
+        "version_key": task.version_key,
         "copied_hash": index_rows.copied_hash(record),
         "version": record.version,
         "upload_date": record.upload_date,
@@ -376,4 +374,5 @@ def _indexed(
         "block_count": len(version.blocks),
         "warnings": tuple(dict.fromkeys((*warnings, *record.warnings))),
     }
-    return rights.with_rights(state.model_copy(update=indexed), written)
+    state = with_status(state.model_copy(update=indexed), "indexing")
+    return rights.with_rights(state, written)

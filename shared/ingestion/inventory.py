@@ -22,7 +22,7 @@ from shared.documents.state import DocumentState
 from shared.ingestion.models import Difference, DifferenceKind
 from shared.ingestion.services import IngestionServices
 from shared.platform.blobs import BlobProperties, BlobStore
-from shared.platform.names import DOCUMENTS, FIGURES
+from shared.platform.names import DOCUMENTS
 from shared.platform.search import SearchIndex
 from shared.retrieval.models import DocumentRecord
 
@@ -252,5 +252,5 @@ async def _read_blocks(content_index: SearchIndex, window: IdWindow) -> dict[str
         blocks.count += 1
         blocks.access_lists.add(tuple(sorted(row.get("access_control_list") or ())))
         if row.get("image_url"):
-            blocks.figures.add(str(row["image_url"]).removeprefix(f"{FIGURES}/"))
+            blocks.figures.add(str(row["image_url"]))
     return dict(found)

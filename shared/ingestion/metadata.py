@@ -1,35 +1,31 @@
 """A document's metadata: by the chat model, else by rule; a person's corrections win over both.
 
-What the model says of a file is kept as long as the document lives: copies of the file, and a repair, use it
+What the model says of a version is kept in the version's manifest: copies of the file, and a repair, use it
 again. The index of documents holds what people made of it.
 """
 
 import re
 from collections import Counter
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import PurePosixPath
 from textwrap import shorten
+from typing import NamedTuple
 
-from shared.documents.models import Corrections, DescribedFile, ExtractedFile
+from shared.documents.models import Corrections, DescribedFile, Original
 from shared.documents.requests import MetadataCorrection
 from shared.documents.state import DocumentState
+from shared.documents.versions import read_manifest, write_manifest
 from shared.evidence.reader_text import readable
 from shared.evidence.text import split_sentences
-from shared.ingestion.acceptance import pipeline
-from shared.ingestion.claims import METADATA, PARSED, IngestTask, with_model_calls
-from shared.ingestion.copies import find_original
-from shared.ingestion.models import Done, ParsedFile
-from shared.platform.blobs import BlobStore, find_model, write_model
-from shared.platform.errors import GroundworkError, ModelFixableError, NotFoundError
+from shared.ingestion.claims import IngestTask
+from shared.ingestion.models import ParsedFile
+from shared.platform.blobs import BlobStore
+from shared.platform.errors import GroundworkError, ModelFixableError
 from shared.platform.language_models.models import CallLimits, Prompt
-from shared.platform.names import WORK
 from shared.platform.prompts import element, load
 from shared.platform.telemetry import get_logger
 from shared.retrieval.models import DocumentMetadata, DocumentRecord
 
-EXTRACTED_FOLDER = "extracted/"
-_EXTRACTED = EXTRACTED_FOLDER + "{}/metadata.json"  # of a document, by its id
 _OUTPUT_TOKENS = 2000
 _MIN_SMALL_WORDS, _MIN_SMALL_SHARE = 3, 0.03  # different ones; of all words: a text has 20 to 40 %
 _STOP_WORDS = {
@@ -51,8 +47,15 @@ _STANDARD_CHARS = 1500
 _TITLE_CHARS = 200
 
 
-async def describe(task: IngestTask) -> Done:
-    """Metadata from the document's first 6,000 characters, into the work container.
+class Description(NamedTuple):
+    """Metadata, and how often a model answered for them."""
+
+    described: DescribedFile
+    calls: int
+
+
+async def describe(task: IngestTask, parsed: ParsedFile, original: Original) -> Description:
+    """Return metadata made from the document's first 6,000 characters.
 
     What a model said of the same bytes before is used again: of a copy, or of this document before a repair.
 
@@ -60,27 +63,18 @@ async def describe(task: IngestTask) -> Done:
         DependencyError: the model is out of reach. On the last attempt the rule takes over instead.
     """
     state = await task.look()
-    try:
-        described = await task.get(METADATA, DescribedFile)
-        if described.by_model:  # an earlier attempt; one that had to do without the model is repeated
-            return Done()
-    except NotFoundError:
-        pass
-    parsed = await task.get(PARSED, ParsedFile)
-    metadata, calls = await _by_earlier(task, state, parsed.opening), 0
-    if metadata is None and parsed.opening:
+    earlier, calls = await _by_earlier(task, state, original, parsed.opening), 0
+    if earlier is not None:
+        return Description(earlier, calls)
+    metadata = None
+    if parsed.opening:
         metadata, calls = await _by_model(task, state, parsed)
     by_model = metadata is not None
     if metadata is None:
         metadata = describe_by_rule(state.filename, parsed.title, parsed.first_heading, parsed.opening)
-    await task.note(partial(with_model_calls, status="parsing", calls=calls))
     metadata = _with_readable_summaries(with_language_code(metadata, parsed.opening))
-    described = DescribedFile(**metadata.model_dump(), by_model=by_model)
-    await task.put(METADATA, described)
-    if by_model and task.is_first:
-        # Now and not in the last step: no work file saves a repetition the model's call.
-        await keep_extracted(task, state, described)
-    return Done()
+    described = DescribedFile(**metadata.model_dump(), by_model=by_model, described_as=state.filename)
+    return Description(described, calls)
 
 
 def _with_readable_summaries(metadata: DocumentMetadata) -> DocumentMetadata:
@@ -91,15 +85,16 @@ def _with_readable_summaries(metadata: DocumentMetadata) -> DocumentMetadata:
     return DocumentMetadata.model_validate({**metadata.model_dump(), **summaries})
 
 
-async def _by_earlier(task: IngestTask, state: DocumentState, opening: str) -> DocumentMetadata | None:
-    """What the model said of these bytes before."""
-    original = await find_original(task, state)
-    for doc_id in filter(None, ("" if task.is_first else state.doc_id, original.doc_id)):
-        said = await find_model(task.blobs, WORK, _EXTRACTED.format(doc_id), ExtractedFile)
-        if said is None:  # a rule described the document, or somebody asked for another try
-            continue
-        if (said.content_hash, said.pipeline) == (task.content_hash, pipeline(task.services.settings)):
-            return under_another_name(said.metadata, said.filename, state.filename, opening)
+async def _by_earlier(
+    task: IngestTask, state: DocumentState, original: Original, opening: str
+) -> DescribedFile | None:
+    """Return what the model said of these bytes before."""
+    for folder in filter(None, (task.folder if state.version_key else "", original.folder)):
+        manifest = await read_manifest(task.blobs, folder)
+        described = manifest.described if manifest else None
+        # Not what a rule said; and none is left when somebody asked for another try.
+        if described is not None and described.by_model:
+            return under_another_name(described, state.filename, opening)
     return None
 
 
@@ -132,20 +127,11 @@ async def _by_model(
         return None, 2 if isinstance(failed, ModelFixableError) else 0
 
 
-async def keep_extracted(task: IngestTask, state: DocumentState, described: DescribedFile) -> None:
-    """Remember what the model said of these bytes."""
-    content = ExtractedFile(
-        content_hash=task.content_hash,
-        pipeline=pipeline(task.services.settings),
-        filename=state.filename,
-        metadata=DocumentMetadata.model_validate(described.model_dump(exclude={"by_model"})),
-    )
-    await write_model(task.blobs, WORK, _EXTRACTED.format(state.doc_id), content)
-
-
-async def remove_extracted(blobs: BlobStore, doc_id: str) -> None:
-    """Forget what the model said; twice does no harm."""
-    await blobs.delete(WORK, _EXTRACTED.format(doc_id))
+async def forget_description(blobs: BlobStore, state: DocumentState) -> None:
+    """Make the next ingestion of the version ask the model again."""
+    manifest = await read_manifest(blobs, state.folder)
+    if manifest is not None:
+        await write_manifest(blobs, state.folder, manifest.model_copy(update={"described": None}))
 
 
 def describe_by_rule(
@@ -188,18 +174,19 @@ def with_language_code(metadata: DocumentMetadata, opening: str) -> DocumentMeta
     return metadata.model_copy(update={"language": language})
 
 
-def under_another_name(metadata: DocumentMetadata, old: str, new: str, opening: str) -> DocumentMetadata:
-    """What was said of a file, for a copy of it: a title that was the file's name gives way to the new name.
+def under_another_name(described: DescribedFile, filename: str, opening: str) -> DescribedFile:
+    """Return a file's metadata for a copy: a title that was the file's name gives way to the new name.
 
     Args:
-        old, new: file names.
+        filename: of the copy.
         opening: of the text; a title that stands there was not taken from the name.
     """
-    title = _in_words(metadata.title).casefold()
+    title, old = _in_words(described.title).casefold(), described.described_as
+    renamed = described.model_copy(update={"described_as": filename})
     is_own = title in _in_words(opening).casefold()
     if is_own or title not in (_stem(old).casefold(), _in_words(old).casefold()):
-        return metadata
-    return metadata.model_copy(update={"title": _stem(new)[:_TITLE_CHARS]})
+        return renamed
+    return renamed.model_copy(update={"title": _stem(filename)[:_TITLE_CHARS]})
 
 
 def with_corrections(record: DocumentRecord, corrections: Corrections) -> DocumentRecord:

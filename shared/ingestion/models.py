@@ -39,7 +39,7 @@ class IngestStep(Model):
 
     Attributes:
         instance_id: who works on the document; a step of an instance that lost its claim does nothing.
-        content_hash: sha256 hex of the file, once it is known.
+        version_key: of the version that is being made, once the file was read.
         first, end: positions in the list of new blocks to write, or of new figures to caption; `end` is
             excluded.
         last_attempt: a failure now is final; what can be done without is done without.
@@ -47,22 +47,22 @@ class IngestStep(Model):
 
     blob_name: str
     instance_id: str
-    content_hash: str = ""
+    version_key: str = ""
     first: int = 0
     end: int = 0
     last_attempt: bool = False
 
 
 class Parsed(Model):
-    """The file is parsed and its chunks lie in the work container, unless it has the same bytes as before."""
+    """The file is parsed, unless it has the same bytes as before."""
 
     kind: Literal["parsed"] = "parsed"
-    content_hash: str
+    version_key: str
     same_bytes: bool = False
 
 
 class Done(Model):
-    """The step is done; what it made lies in the work container or in the indexes."""
+    """The step is done; what it made is stored in the version's folder or in the indexes."""
 
     kind: Literal["done"] = "done"
 
@@ -106,7 +106,7 @@ BLOCK_COUNTS = {"new_count", "kept_count", "moved_count", "gone_count"}  # from 
 
 
 class Planned(Model):
-    """Which blocks change; the lists lie in the work container. New figures count as new blocks, too."""
+    """How many blocks change. New figures count as new blocks, too."""
 
     kind: Literal["planned"] = "planned"
     new_count: int
@@ -170,10 +170,10 @@ class CloseRequest(Model):
 
 
 class ParsedFile(Model):
-    """What the worker process makes of a file; kept in the work container until the document is ready.
+    """What the worker process makes of a file.
 
     Attributes:
-        figures: those that get a block; their pictures lie in the container of figures.
+        figures: those that get a block; their pictures lie in the version's folder.
         opening: the first 6,000 characters of text, from which metadata are made.
         unread_pages: those without text that no text recognition has read.
         unreadable_pages: how many pages hold no text that could be read.

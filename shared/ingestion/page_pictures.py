@@ -15,7 +15,6 @@ from shared.access.daily_use import DRAWING, Usage
 from shared.access.limits import admit
 from shared.access.models import UserContext
 from shared.access.personal_places import PersonalPlaces
-from shared.documents.page_files import version_folder
 from shared.documents.page_models import PageSheet
 from shared.documents.state import DocumentState
 from shared.ingestion.parser_process import RunJob, parsers
@@ -56,7 +55,7 @@ def picture_name(state: DocumentState, page_number: int, width_px: int = 0) -> s
 
 
 def _name(state: DocumentState, name: str) -> str:
-    return version_folder(state.doc_id, state.content_hash) + name
+    return state.folder + name
 
 
 async def known_sheet(state: DocumentState, page_number: int, blobs: BlobStore) -> PageSheet | None:
@@ -178,8 +177,10 @@ async def _render(
     await blobs.write(WORK, picture_name(state, page_number), picture)
     await write_model(blobs, WORK, _name(state, f"page-{page_number}.json"), sheet)
     current = await services.documents.get(state.doc_id)
-    if current is None or current.content_hash != state.content_hash:  # it went while it was drawn
-        await blobs.delete_prefix(WORK, _name(state, ""))
+    if current is None or current.version_key != state.version_key:
+        # It went while the page was drawn. Only the page: an ingestion may be making this version again.
+        await blobs.delete_prefix(WORK, _name(state, f"page-{page_number}."))
+        await blobs.delete_prefix(WORK, _name(state, f"page-{page_number}-"))
     return sheet
 
 

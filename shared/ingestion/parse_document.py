@@ -1,4 +1,4 @@
-"""The step that downloads a file and has it parsed in the worker process; chunks go to the work container."""
+"""The step that downloads a file and has it parsed in the worker process."""
 
 # For annotations alone: the start of the app need not build every model.
 from __future__ import annotations
@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, TypeVar
 from shared.access.daily_use import Usage
 from shared.documents import figure_store, page_files
 from shared.documents.ids import HINTS_SUFFIX, hints_of, is_upload, sender_of
-from shared.ingestion.acceptance import is_small, pipeline
-from shared.ingestion.claims import MAX_TRIES, PARSED
-from shared.ingestion.models import Layout, PageTexts, Parsed, ParsedFile
+from shared.ingestion.acceptance import is_small, pipeline, version_key, with_number
+from shared.ingestion.claims import MAX_TRIES, with_status
+from shared.ingestion.models import Layout, PageTexts, ParsedFile
 from shared.ingestion.parser_process import parsers
 from shared.ingestion.parser_worker import ParseJob
 from shared.ingestion.parsers.tesseract import is_installed
 from shared.ingestion.registry import MAGIC_BYTES, check_content, format_of
+from shared.ingestion.step_files import StepFiles
 from shared.platform.errors import (
     BadDocumentError,
     CallTimeoutError,
@@ -52,8 +53,8 @@ _MAX_READ_PAGES = 2000  # what the service takes in one request
 Answer = TypeVar("Answer", Layout, PageTexts)
 
 
-async def parse(task: IngestTask) -> Parsed:
-    """Download, hash, and unless the indexes hold these very bytes, parse and chunk.
+async def parse(task: IngestTask) -> ParsedFile | None:
+    """Download, hash, parse and chunk the file. None = the indexes hold this very version.
 
     Raises:
         BadDocumentError, PayloadTooLargeError: the file cannot be ingested, and why.
@@ -61,7 +62,7 @@ async def parse(task: IngestTask) -> Parsed:
         DependencyError: a service failed, or the file changed while it was read.
         NoPlaceFreeError: all workers are parsing other files.
     """
-    state = await task.enter("parsing")
+    state = await task.look()
     format_of(state.filename)
     properties = task.blob or await task.blobs.properties(DOCUMENTS, task.step.blob_name)
     size_bytes = 0 if properties is None else properties.size_bytes
@@ -87,7 +88,7 @@ async def parse(task: IngestTask) -> Parsed:
             return await _parse(task, Path(folder), partial(pool.run, whose=whose) if is_sent else run)
 
 
-async def _parse(task: IngestTask, folder: Path, run: RunJob) -> Parsed:
+async def _parse(task: IngestTask, folder: Path, run: RunJob) -> ParsedFile | None:
     source, settings = folder / "document", task.services.settings
     try:
         downloaded = await task.blobs.download(DOCUMENTS, task.step.blob_name, source)
@@ -95,12 +96,11 @@ async def _parse(task: IngestTask, folder: Path, run: RunJob) -> Parsed:
         raise DependencyError(
             "The file was replaced while it was being read.", "It will be read again."
         ) from None
-    task.content_hash, magic_bytes = await asyncio.to_thread(_inspect, source)
-    state = await task.look()
-    task.is_first = task.is_whole and not (state.tried_hash or state.content_hash)
-    state = await task.update(partial(_with_bytes, content_hash=task.content_hash, etag=downloaded.etag))
-    if task.content_hash == state.content_hash and state.pipeline == pipeline(settings):
-        return Parsed(content_hash=task.content_hash, same_bytes=True)
+    content_hash, magic_bytes = await asyncio.to_thread(_inspect, source)
+    task.version_key = version_key(content_hash, (await task.look()).hints_etag, settings)
+    state = await task.update(partial(_with_bytes, version_key=task.version_key, etag=downloaded.etag))
+    if task.version_key == state.version_key and state.pipeline == pipeline(settings):
+        return None
     _require_tries_left(state)
     check_content(state.filename, magic_bytes)
     job = await _job(task, state, folder)
@@ -111,13 +111,11 @@ async def _parse(task: IngestTask, folder: Path, run: RunJob) -> Parsed:
     finally:
         spent = Usage(size_bytes=downloaded.size_bytes, parser_seconds=time.monotonic() - began)
         task.used = task.used.plus(spent)
-    await page_files.put_reading(task.blobs, state.doc_id, task.content_hash, folder)
+    await page_files.put_reading(task.blobs, task.folder, folder)
     if job.tables is not None:
-        await put_tables(task.blobs, state.doc_id, task.content_hash, job.tables)
-    if parsed.figures:
-        await figure_store.put_new(task.blobs, state.doc_id, parsed.figures, job.figures)
-    await task.put(PARSED, parsed)
-    return Parsed(content_hash=task.content_hash)
+        await put_tables(task.blobs, task.folder, job.tables)
+    await figure_store.put_new(task.blobs, task.folder, parsed.figures, folder, earlier=state.folder)
+    return parsed
 
 
 async def _job(task: IngestTask, state: DocumentState, folder: Path) -> ParseJob:
@@ -169,16 +167,18 @@ def _require_tries_left(state: DocumentState) -> None:
         )
 
 
-def _with_bytes(state: DocumentState, content_hash: str, etag: str) -> DocumentState:
+def _with_bytes(state: DocumentState, version_key: str, etag: str) -> DocumentState:
     """The state before the file is parsed: the attempt counts already, those of other bytes do not."""
+    content_hash = version_key.partition("-")[0]
     begun = state.begun_parses + 1 if content_hash == state.tried_hash else 1
     read: dict[str, object] = {"wanted_etag": etag, "tried_hash": content_hash, "begun_parses": begun}
     if content_hash != state.tried_hash:
         read |= {"failed_tries": 0, "tried_reason": None, "tried_failure": None}
         if content_hash == state.content_hash and state.tried_reason is None:
-            # Bytes tried meanwhile that broke off, and did not fail, have left rows: these count as new.
+            # Bytes tried meanwhile that broke off, and did not fail, may have changed rows that both versions
+            # have: these count as new.
             read |= {"pipeline": "", "copied_hash": ""}
-    return state.model_copy(update=read)
+    return with_status(with_number(state.model_copy(update=read), version_key), "parsing")
 
 
 def _inspect(path: Path) -> tuple[str, bytes]:
@@ -252,8 +252,9 @@ class _FileReader:
         Raises:
             GroundworkError: it may pass, and this is not the last attempt.
         """
+        files = StepFiles(self.task.blobs, self.task.folder)
         try:
-            return await self.task.get(name, kind)
+            return await files.get(name, kind)
         except NotFoundError:
             pass
         try:
@@ -264,5 +265,5 @@ class _FileReader:
                 raise
             get_logger().warning("parser_service.failed", service=service, error_type=failed.code)
             return failed.detail
-        await self.task.put(name, answer)
+        await files.put(name, answer)
         return answer

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Collection
 from datetime import datetime, timedelta
 
-from shared.documents import index_rows, page_files
+from shared.documents import index_rows, versions
 from shared.documents.ids import IdWindow
 from shared.ingestion.acceptance import pipeline
 from shared.ingestion.changes import repair
@@ -23,7 +23,6 @@ from shared.ingestion.inventory import (
     fitting_window,
     take_inventory,
 )
-from shared.ingestion.metadata import remove_extracted
 from shared.ingestion.models import ReconcileReport
 from shared.ingestion.services import IngestionServices
 from shared.ingestion.uploads import TICKET_LIFETIME_S
@@ -161,8 +160,7 @@ async def _remove_orphan(doc_id: str, services: IngestionServices) -> bool:
             return False
         await services.documents_index.delete([doc_id])
         await services.content_index.delete(keys)
-        await remove_extracted(services.blobs, doc_id)
-        await page_files.remove_all(services.blobs, doc_id)
+        await versions.remove_all(services.blobs, doc_id)
     except GroundworkError as failed:
         get_logger().warning("document.reconcile_failed", error_type=failed.code)
         return False

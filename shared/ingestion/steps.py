@@ -2,17 +2,17 @@
 
 from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
+from functools import partial
 
 from shared.access.daily_use import Usage
 from shared.access.limits import charge
-from shared.documents import figure_store, index_rows, page_files
+from shared.documents import index_rows, versions
 from shared.documents.ids import sender_of
 from shared.documents.state import DocumentState
 from shared.ingestion import acceptance, captions, indexing, metadata
-from shared.ingestion.acceptance import pipeline
 from shared.ingestion.changes import correct
-from shared.ingestion.claims import CHANGES, PARSED, ClaimLostError, IngestTask, now
-from shared.ingestion.copies import is_new_name, same_bytes
+from shared.ingestion.claims import ClaimLostError, IngestTask, now, with_model_calls, with_status
+from shared.ingestion.copies import find_original, is_new_name, same_bytes
 from shared.ingestion.fair_turns import SHARES, NoPlaceFreeError
 from shared.ingestion.models import (
     BLOCK_COUNTS,
@@ -24,13 +24,13 @@ from shared.ingestion.models import (
     IngestReply,
     IngestResult,
     ParsedFile,
+    Planned,
     SmallDone,
     Superseded,
 )
 from shared.ingestion.parse_document import parse
 from shared.ingestion.rights import apply_rights
-from shared.platform.errors import ConflictError, DependencyError, GroundworkError, NotFoundError
-from shared.platform.names import FIGURES
+from shared.platform.errors import ConflictError, DependencyError, GroundworkError
 from shared.platform.telemetry import get_logger
 
 _MAX_REASON_CHARS = 500
@@ -92,49 +92,80 @@ async def accept(task: IngestTask) -> Accepted:
     Raises:
         GroundworkError: a service failed, or as `ingest_small`.
     """
-    task.is_whole = True  # until something is found that takes more
     accepted = await acceptance.accept(task)
-    if not (accepted.small and task.is_whole):
+    if not accepted.small or accepted.rights_changed:
         return accepted
     try:
         with SHARES.taken(sender_of(task.step.blob_name)):
             return accepted.model_copy(update={"done": await ingest_small(task)})
-    except GroundworkError as failed:
-        await task.update()  # what was noted: who may see the document, also if it failed
-        if isinstance(failed, NoPlaceFreeError):
-            return accepted
-        raise
+    except NoPlaceFreeError:
+        return accepted
 
 
 async def ingest_small(task: IngestTask) -> SmallDone:
-    """Everything from the content of a small document to the end of the claim.
+    """Everything from the content of a small document to the end of the claim, without results in between.
 
     Raises:
         BadDocumentError, PayloadTooLargeError, NotFoundError: the file cannot be ingested, and why.
         DependencyError: a service failed.
     """
-    task.is_whole = True
+    state = await task.look()
+    is_new = not (state.tried_hash or state.content_hash)
     parsed = await parse(task)
     result = IngestResult(outcome="current")
     async with task.counted_parse():
-        if not parsed.same_bytes:
-            await metadata.describe(task)
-            planned = await indexing.plan(task)
-            if planned.new_figure_count:
-                await captions.caption(task)
-            if planned.new_count:
-                await indexing.write_blocks(task)
-            else:
-                await task.update()  # who may read it may have changed, or the claim, while a model was asked
-            await indexing.finish(task)
-            result = IngestResult(outcome="ready", **planned.model_dump(include=BLOCK_COUNTS))
-        # An attempt that broke off within its last step leaves old rows, or newer rights that rows lack.
-        elif await task.exists(PARSED):
-            await indexing.finish(task)
-        elif task.known is None or task.known.wanted_rights != task.known.rights:
-            await apply_rights(task)
+        if parsed is None:
+            await end_unchanged(task)
+        else:
+            changes = await _write_small(task, parsed, is_new=is_new)
+            result = IngestResult(
+                outcome="ready", **planned(parsed, changes).model_dump(include=BLOCK_COUNTS)
+            )
     closed = await task.close(CloseRequest(step=task.step, status="ready"))
     return SmallDone(result=result, again=closed.again)
+
+
+async def _write_small(task: IngestTask, parsed: ParsedFile, *, is_new: bool) -> BlockChanges:
+    """Describe, caption, embed and write a version. `is_new`: nothing was ever written of the document."""
+    original = await find_original(task)
+    described, calls = await metadata.describe(task, parsed, original)
+    indexed = None if is_new else await index_rows.block_hashes(task.services.content_index, task.doc_id)
+    changes = await indexing.plan(task, parsed, described, indexed)
+    if figures := captions.new_figures(parsed, changes):
+        await captions.caption(task, figures, original)
+    version = await indexing.make_version(task, parsed, described)
+    await task.update(partial(_embedding, metadata_calls=calls))
+    await indexing.write_blocks(task, version, changes.new, original)
+    await indexing.finish(task, version, changes, original)
+    if not is_new or parsed.figures:
+        await indexing.clean_up(task)
+    return changes
+
+
+def _embedding(state: DocumentState, metadata_calls: int) -> DocumentState:
+    return with_status(with_model_calls(state, "parsing", metadata_calls), "embedding")
+
+
+async def end_unchanged(task: IngestTask) -> None:
+    """End the ingestion of a version that the indexes hold already.
+
+    An attempt that died in its last step may have left stale blocks, or rows with older rights.
+    """
+    await indexing.clean_up(task)
+    state = await task.look()
+    if state.wanted_rights != state.rights or state.rows_outdated:
+        await apply_rights(task)
+
+
+def planned(parsed: ParsedFile, changes: BlockChanges) -> Planned:
+    """Return how many blocks change."""
+    return Planned(
+        new_count=len(changes.new),
+        new_figure_count=len(captions.new_figures(parsed, changes)),
+        moved_count=len(changes.moved),
+        kept_count=len(changes.kept),
+        gone_count=len(changes.gone),
+    )
 
 
 async def close(task: IngestTask, request: CloseRequest) -> Closed:
@@ -156,7 +187,7 @@ async def remove(task: IngestTask) -> Closed:
     if state.corrections:
         await _hand_over(task, state)
     await _remove_rows(task)
-    await _remove_files(task)
+    await versions.remove_all(task.blobs, task.doc_id)
     return await task.forget()
 
 
@@ -187,16 +218,11 @@ async def _clear_up(task: IngestTask, state: DocumentState) -> None:
     Raises:
         GroundworkError: a service failed.
     """
-    current = pipeline(task.services.settings)
-    if not state.content_hash:
+    if state.version_key:
+        await indexing.clean_up(task)
+    else:
         await _remove_rows(task)
-        await task.blobs.delete_prefix(FIGURES, f"{task.doc_id}/")
-        await page_files.remove_all(task.blobs, state.doc_id)
-    elif (state.content_hash, state.pipeline) != (state.tried_hash, current):
-        task.content_hash = state.tried_hash
-        await _remove_new(task)
-        await page_files.keep_only(task.blobs, state.doc_id, state.content_hash)
-    await task.remove_files()
+        await versions.remove_all(task.blobs, task.doc_id)
 
 
 async def _remove_rows(task: IngestTask) -> None:
@@ -205,36 +231,11 @@ async def _remove_rows(task: IngestTask) -> None:
     await index_rows.remove_blocks(task.services.content_index, task.doc_id)
 
 
-async def _remove_files(task: IngestTask) -> None:
-    await task.blobs.delete_prefix(FIGURES, f"{task.doc_id}/")
-    await task.remove_files()
-    await metadata.remove_extracted(task.blobs, task.doc_id)
-    await page_files.remove_all(task.blobs, task.doc_id)
-
-
 async def _remove_late_files(task: IngestTask) -> None:
     """Remove the files of a deleted document that a step has stored after its removal."""
     try:
         state = await task.documents.get(task.doc_id)
         if state is None or state.is_deleted:
-            await _remove_files(task)
+            await versions.remove_all(task.blobs, task.doc_id)
     except GroundworkError as failed:
         get_logger().warning("ingestion.cleanup_failed", doc_id=task.doc_id, error_type=failed.code)
-
-
-async def _remove_new(task: IngestTask) -> None:
-    """Remove the new version's own blocks, and the pictures that no block of the old one shows."""
-    try:
-        parsed = await task.get(PARSED, ParsedFile)
-        changes = await task.get(CHANGES, BlockChanges)
-    except NotFoundError:
-        return  # it failed before anything was written
-    model = task.services.settings.models.embedding
-    known_captions = await figure_store.captions(task.blobs, task.doc_id)
-    new: set[str] = set()
-    for known in (known_captions, {}):  # a figure's block may have been written under either id
-        blocks = indexing.make_blocks(task.doc_id, parsed, known, model)
-        new |= {blocks[position].block_id for position in changes.new}
-    await task.services.content_index.delete(sorted(new))
-    shown = await index_rows.figure_keys(task.services.content_index, task.doc_id, without=new)
-    await figure_store.keep_only(task.blobs, task.doc_id, shown)

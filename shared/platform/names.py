@@ -1,10 +1,9 @@
 """Names of containers, tables and queues. The Bicep modules and the local launcher use the same."""
 
 DOCUMENTS = "documents"
-FIGURES = "figures"
 RUN_LOG = "run-log"
 WORK = "work"
-CONTAINERS = (DOCUMENTS, FIGURES, RUN_LOG, WORK)
+CONTAINERS = (DOCUMENTS, RUN_LOG, WORK)
 
 RUNS_TABLE = "runs"
 DOCUMENTS_TABLE = "documents"

@@ -11,10 +11,10 @@ from collections.abc import Collection, Iterable, Sequence
 from shared.access.models import UserContext
 from shared.documents.figures import readable_documents, signed_urls
 from shared.documents.services import DocumentServices
-from shared.evidence.figures import blob_name_of_path
+from shared.evidence.figures import name_of_path
 from shared.evidence.messages import messages_in
 from shared.evidence.models import AnswerFigure
-from shared.platform.blobs import BlobStore, SignedUrl
+from shared.platform.blobs import SignedUrl
 from shared.platform.errors import GroundworkError
 from shared.platform.telemetry import get_logger
 from shared.runs.models import RunAnswer, SubagentView
@@ -53,7 +53,7 @@ async def refresh_answers(
     if not doc_ids:
         return list(answers)
     readable = await _readable(doc_ids, user, services)
-    signed = await _signed_of(figures, readable, services.blobs)
+    signed = await _signed_of(figures, readable, services)
     return [
         answer.model_copy(
             update={
@@ -97,13 +97,13 @@ async def _readable(doc_ids: set[str], user: UserContext, services: DocumentServ
 
 
 async def _signed_of(
-    figures: Sequence[AnswerFigure], readable: frozenset[str], blobs: BlobStore
+    figures: Sequence[AnswerFigure], readable: frozenset[str], services: DocumentServices
 ) -> dict[str, SignedUrl]:
     """Signed addresses by the figures' paths."""
-    # The path names the blob, and only the document in that name counts.
-    blob_names = {figure.path: blob_name_of_path(figure.path) for figure in figures}
-    allowed = {path: name for path, name in blob_names.items() if name and name.partition("/")[0] in readable}
-    urls = await signed_urls(allowed.values(), blobs)
+    # Only the document in the path counts.
+    names = {figure.path: name_of_path(figure.path) for figure in figures}
+    allowed = {path: name for path, name in names.items() if name and name.partition("/")[0] in readable}
+    urls = await signed_urls(allowed.values(), services)
     return {path: urls[name] for path, name in allowed.items() if name in urls}
 
 

@@ -5,7 +5,7 @@ import re
 from shared.access.models import UserContext
 from shared.documents.figures import readable_documents, signed_urls
 from shared.documents.services import DocumentServices
-from shared.evidence.figures import blob_name_of_path
+from shared.evidence.figures import name_of_path
 from shared.platform.errors import GroundworkError
 from shared.platform.telemetry import get_logger
 
@@ -18,7 +18,7 @@ async def with_signed_pictures(text: str, user: UserContext, services: DocumentS
 
     Never raises for a service that doesn't answer.
     """
-    names = {path: name for path in _PICTURE.findall(text) if (name := blob_name_of_path(path))}
+    names = {path: name for path in _PICTURE.findall(text) if (name := name_of_path(path))}
     if not names:
         return text
     doc_ids = {name.partition("/")[0] for name in names.values()}
@@ -28,7 +28,7 @@ async def with_signed_pictures(text: str, user: UserContext, services: DocumentS
         get_logger().warning("figure.sign_failed", error_type=failed.code)
         return text
     allowed = {path: name for path, name in names.items() if name.partition("/")[0] in readable}
-    signed = await signed_urls(allowed.values(), services.blobs)
+    signed = await signed_urls(allowed.values(), services)
 
     def address(found: re.Match[str]) -> str:
         url = signed.get(allowed.get(found[0], ""))

@@ -41,13 +41,17 @@ class ReadableTable:
     """A table that the user may read, in its document's current version.
 
     For a database view, `doc_id` and `filename` name the database.
+
+    Attributes:
+        size_bytes, folder: of its SQLite file, and the version folder that holds the file.
     """
 
     doc_id: str
     filename: str
     content_hash: str
     table: Table
-    size_bytes: int = 0  # of its SQLite file
+    size_bytes: int = 0
+    folder: str = ""
 
     @property
     def table_id(self) -> str:
@@ -163,13 +167,13 @@ class TableLookup:
         state = await self._services.documents.get(doc_id)
         if state is None or not may_see(self._user, state):
             return []
-        catalog = await get_catalog(self._services.blobs, doc_id, state.content_hash)
+        catalog = await get_catalog(self._services.blobs, state.folder)
         filename = Path(state.filename).name
         if catalog is None:
             return []
         version = (doc_id, filename, state.content_hash)
         tables = with_names(doc_id, catalog.tables)
-        return [ReadableTable(*version, table, catalog.size_bytes) for table in tables]
+        return [ReadableTable(*version, table, catalog.size_bytes, state.folder) for table in tables]
 
     async def _of_database(self, doc_id: str) -> list[ReadableTable]:
         """Return the views of a database.

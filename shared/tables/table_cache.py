@@ -39,15 +39,15 @@ class TableCache:
         self._used: dict[str, tuple[float, int]] = {}  # last use and size by name, least recently used first
         self._lock = Lock()
 
-    async def fetch(self, blobs: BlobStore, doc_id: str, content_hash: str, target: Path) -> None:
-        """Place the version's file at `target`, from the cache if possible.
+    async def fetch(self, blobs: BlobStore, folder: str, target: Path) -> None:
+        """Place the file of a version's folder at `target`, from the cache if possible.
 
         Raises:
             NotFoundError: the version was deleted.
         """
-        name = digest(f"{doc_id}/{content_hash}")
+        name = digest(folder)
         if not await asyncio.to_thread(self._take, name, target):
-            await fetch_tables(blobs, doc_id, content_hash, target)
+            await fetch_tables(blobs, folder, target)
             await asyncio.to_thread(self._keep, name, target)
         asyncio.get_running_loop().call_later(self._kept_s + 1, self.sweep)
 

@@ -68,7 +68,7 @@ async def run_query(
     if any(is_database_id(table.doc_id) for table in named_in(sql, tables)):
         return await _of_database(sql, named_in(sql, tables), databases, worker)
     tables = [table for table in tables if not is_database_id(table.doc_id)]
-    versions = {(table.doc_id, table.content_hash): table.size_bytes for table in tables}
+    versions = {table.folder: table.size_bytes for table in tables}
     if len(versions) > MAX_FILES:
         raise InvalidQueryError(f"The tables are of {len(versions)} files.", f"Name those of {MAX_FILES}.")
     if (size_bytes := sum(versions.values())) > MAX_FILE_BYTES:
@@ -78,15 +78,13 @@ async def run_query(
         folder = Path(name)
         paths = {version: folder / f"{number}.sqlite" for number, version in enumerate(versions)}
         try:
-            await run_together(*(_cached.fetch(blobs, *version, path) for version, path in paths.items()))
+            await run_together(*(_cached.fetch(blobs, version, path) for version, path in paths.items()))
         except NotFoundError:
             raise DependencyError("A table was replaced meanwhile.", "Try again.") from None
         files = tuple(
             QueryFile(
                 path=path,
-                tables=tuple(
-                    table.queried for table in tables if (table.doc_id, table.content_hash) == version
-                ),
+                tables=tuple(table.queried for table in tables if table.folder == version),
             )
             for version, path in paths.items()
         )

@@ -229,7 +229,6 @@ def test_every_name_of_a_store_is_one_of_these_kinds() -> None:
     plain = {name for name, value in vars(names).items() if isinstance(value, str) and name.isupper()}
     assert {name for name in plain if not kinds.fullmatch(name)} == {
         "DOCUMENTS",
-        "FIGURES",
         "RUN_LOG",
         "WORK",
     }

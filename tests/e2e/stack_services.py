@@ -12,7 +12,7 @@ from local.run_all.stack import LocalStack
 from shared.documents.ids import document_id
 from shared.documents.index_rows import all_rows
 from shared.documents.state import DocumentState
-from shared.platform.names import DOCUMENTS, FIGURES, WORK
+from shared.platform.names import DOCUMENTS, WORK
 from shared.platform.odata import quote
 from shared.platform.search import IndexRow, SearchRequest
 from shared.platform.settings import load_settings
@@ -90,8 +90,7 @@ async def everything(services: Services) -> dict[str, object]:
             async for row in all_rows(services.documents_index, "doc_id", ())
         ],
         "states": sorted([_told(state) async for state in services.documents.all()], key=str),
-        "figures": [blob.name async for blob in services.blobs.list_blobs(FIGURES)],
-        "work": [blob.name async for blob in services.blobs.list_blobs(WORK, "ingest/")],
+        "versions": [blob.name async for blob in services.blobs.list_blobs(WORK, "versions/")],
     }
 
 

@@ -38,7 +38,7 @@ GOOD: Mapping[str, IngestReply] = {
     "accept_document": CHANGED,
     "check_holder": Closed(again=False),
     "ingest_small_document": SmallDone(result=IngestResult(outcome="ready", new_count=3), again=False),
-    "parse_document": Parsed(content_hash="abc"),
+    "parse_document": Parsed(version_key="abc"),
     "describe_document": Done(),
     "plan_document": Planned(new_count=3, moved_count=0, kept_count=0, gone_count=0),
     "caption_figures": Done(),
@@ -163,7 +163,7 @@ def test_narrower_rights_hold_before_the_content_is_read() -> None:
 
 
 def test_the_same_bytes_end_after_hashing() -> None:
-    run = ingest(parse_document=Parsed(content_hash="abc", same_bytes=True))
+    run = ingest(parse_document=Parsed(version_key="abc", same_bytes=True))
     assert names(run) == ["accept_document", "parse_document", "close_document"]
     assert run.output["outcome"] == "current"
 
@@ -246,7 +246,7 @@ def test_a_document_that_somebody_changes_is_looked_at_again_when_their_claim_en
 
 
 def test_waiting_for_others_is_no_failure_and_costs_no_try() -> None:
-    run = ingest(parse_document=failing(20, WAITS, Parsed(content_hash="abc")))
+    run = ingest(parse_document=failing(20, WAITS, Parsed(version_key="abc")))
     marks = [given["last_attempt"] for name, given in run.calls if name == "parse_document"]
     assert marks == [False] * 21
     assert run.output["outcome"] == "ready"

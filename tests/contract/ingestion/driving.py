@@ -14,12 +14,10 @@ from shared.documents.ids import document_id
 from shared.documents.state import DocumentState
 from shared.ingestion.acceptance import accept
 from shared.ingestion.claims import IngestTask
-from shared.ingestion.indexing import finish, plan, write_blocks
-from shared.ingestion.metadata import describe
+from shared.ingestion.large_files import describe, finish, parse, plan, write_blocks
 from shared.ingestion.models import IngestReply, IngestResult, IngestStep
-from shared.ingestion.parse_document import parse
 from shared.ingestion.steps import perform as perform_step
-from shared.platform.names import DOCUMENTS
+from shared.platform.names import DOCUMENTS, WORK
 from shared.platform.search import IndexRow, SearchRequest
 from shared.wiring import Services
 from tests.replay.harness import Script, simulate
@@ -108,6 +106,11 @@ async def perform(act: Act, step: IngestStep, services: Services) -> IngestReply
     return await perform_step(act, IngestTask(step, services))
 
 
+def after(step: IngestStep, reply: IngestReply) -> IngestStep:
+    """Return the input of the step that follows one with this reply."""
+    return step.model_copy(update={"version_key": getattr(reply, "version_key", step.version_key)})
+
+
 async def drop(
     services: Services, name: str, content: str | bytes = GUIDE, metadata: dict[str, str] | None = None
 ) -> None:
@@ -135,6 +138,17 @@ async def state_of(services: Services, blob_name: str) -> DocumentState:
     state = await services.documents.get(document_id(blob_name))
     assert state is not None
     return state
+
+
+async def version_files(services: Services, blob_name: str, folder: str = "") -> list[str]:
+    """Return the files of all versions of a document, or those of one folder in each, by their last name."""
+    files = services.blobs.list_blobs(WORK, f"versions/{document_id(blob_name)}/")
+    return [file.name.rpartition("/")[2] async for file in files if f"/{folder}" in file.name]
+
+
+async def step_results(services: Services, blob_name: str) -> list[str]:
+    """Return what the steps of an ingestion have left."""
+    return await version_files(services, blob_name, "steps/")
 
 
 async def blocks_of(services: Services, blob_name: str) -> list[IndexRow]:

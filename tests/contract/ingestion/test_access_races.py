@@ -20,6 +20,7 @@ from tests.contract.ingestion import driving
 from tests.contract.ingestion.driving import (
     STEPS,
     Instances,
+    after,
     blocks_of,
     documents_of,
     ingest,
@@ -116,7 +117,7 @@ async def test_a_narrower_list_holds_on_every_block_whenever_it_comes(
     for current in STEPS:
         reply = await perform(current, step, watched)
         assert reply.kind != "failed", reply
-        step = step.model_copy(update={"content_hash": getattr(reply, "content_hash", step.content_hash)})
+        step = after(step, reply)
         if current in STEPS[4:] and seen:
             # Not only in the end: the step in which it changed leaves no block that more people can read.
             assert await readers_of(services, name) == {("anna", "board")}

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
+from shared.documents.figure_store import picture_blob
 from shared.documents.ids import document_id
 from shared.documents.requests import AccessChange
 from shared.ingestion.changes import change_access, correct
 from shared.platform.errors import DependencyError, ModelFixableError
-from shared.platform.names import DOCUMENTS, FIGURES
+from shared.platform.names import DOCUMENTS, WORK
 from shared.platform.search import SearchPage, SearchRequest, VectorQuery
 from shared.wiring import Services
 from tests.contract.ingestion.driving import (
@@ -89,10 +90,12 @@ async def test_a_renamed_copy_costs_no_model_call_and_is_found_like_any_other(
 
     await removed(services, first)
     assert await blocks_of(services, second) == copies
-    pictures = [row["image_url"].removeprefix("figures/") for row in copies if row.get("image_url")]
+    folder = (await state_of(services, second)).folder
+    names = [row["image_url"].rpartition("/")[2] for row in copies if row.get("image_url")]
+    pictures = [picture_blob(folder, name) for name in names]
     assert len(pictures) == 2
     for picture in pictures:
-        assert (await services.blobs.read(FIGURES, picture)).startswith(b"\x89PNG")
+        assert (await services.blobs.read(WORK, picture)).startswith(b"\x89PNG")
     vector = VectorQuery(vector=(0.5,) * 8, field="content_vector", k=50)
     request = SearchRequest(vectors=(vector,), filter="access_control_list/any(a: a eq 'board')", top=50)
     found = {row["doc_id"] for row in (await services.content_index.search(request)).rows}

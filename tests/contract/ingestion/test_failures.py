@@ -5,12 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from shared.documents.ids import document_id
 from shared.documents.listing import view_of_state
 from shared.ingestion import claims
 from shared.ingestion.acceptance import accept, check_holder
 from shared.ingestion.claims import IngestTask, change_task
-from shared.ingestion.indexing import finish, plan
+from shared.ingestion.large_files import plan
 from shared.ingestion.models import Closed, CloseRequest, IngestFailure, IngestStep, Superseded
 from shared.ingestion.parser_process import parsers
 from shared.ingestion.steps import close, remove
@@ -22,12 +21,14 @@ from tests.contract.ingestion.driving import (
     STEPS,
     Act,
     Instances,
+    after,
     blocks_of,
     documents_of,
     ingest,
     perform,
     state_of,
     unique,
+    version_files,
 )
 from tests.contract.ingestion.models import CountingChatModel, CountingEmbedder
 from tests.unit.ingestion.pdf_files import PdfMaker
@@ -153,7 +154,7 @@ async def test_a_step_that_runs_twice_changes_nothing(services: Services, done: 
         for _ in range(2 if current == done else 1):
             reply = await perform(current, step, services)
             assert not isinstance(reply, IngestFailure), current
-            step = step.model_copy(update={"content_hash": getattr(reply, "content_hash", step.content_hash)})
+            step = after(step, reply)
     assert len(await blocks_of(services, name)) == 1
     assert (await state_of(services, name)).version == 1
 
@@ -208,19 +209,20 @@ async def test_a_change_whose_host_died_holds_the_document_no_longer_than_its_le
     assert (await ingest(services, name, "later")).outcome == "ready"
 
 
-async def test_what_a_dead_instance_wrote_goes_with_the_old_version(services: Services) -> None:
+async def test_what_a_dead_instance_wrote_goes_when_the_next_version_is_found(services: Services) -> None:
     name = unique(".txt")
     await drop(services, name)
     await ingest(services, name)
-    await drop(services, name, b"A new version.")
-    step = IngestStep(blob_name=name, instance_id="two", end=10)
+    await drop(services, name, b"Never to be found.")
+    step = IngestStep(blob_name=name, instance_id="dead", end=10)
     for current in STEPS[:-1]:
-        reply = await perform(current, step, services)
-        step = step.model_copy(update={"content_hash": getattr(reply, "content_hash", step.content_hash)})
-    stray = {"block_id": "stray", "doc_id": document_id(name), "content": "Of a dead instance."}
-    await services.content_index.upload([stray])
-    assert not isinstance(await perform(finish, step, services), IngestFailure)
+        step = after(step, await perform(current, step, services))
+    await drop(services, name, b"A new version.")
+    assert (await ingest(services, name, "other")).outcome == "noted"
+    assert (await ingest(services, name, "successor", Instances("dead"))).outcome == "ready"
     assert [block["content"] for block in await blocks_of(services, name)] == ["A new version."]
+    assert (await state_of(services, name)).version == 3, "the dead one's number is not used again"
+    assert (await version_files(services, name)).count("manifest.json") == 1
 
 
 async def test_a_note_is_followed_even_if_the_last_step_runs_twice(services: Services) -> None:

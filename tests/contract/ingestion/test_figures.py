@@ -4,15 +4,22 @@ from pathlib import Path
 
 import pytest
 
-from shared.documents.ids import document_id
+from shared.documents.figure_store import captions, picture_blob
 from shared.ingestion.audit import audit
 from shared.platform.errors import ConfigurationError, DependencyError, RateLimitError
 from shared.platform.language_models.models import CallLimits
-from shared.platform.names import DOCUMENTS, FIGURES, WORK
+from shared.platform.names import DOCUMENTS, WORK
 from shared.platform.search import IndexRow, SearchRequest, VectorQuery
 from shared.wiring import Services
 from tests.contract.ingestion import driving
-from tests.contract.ingestion.driving import blocks_of, documents_of, ingest, state_of
+from tests.contract.ingestion.driving import (
+    blocks_of,
+    documents_of,
+    ingest,
+    state_of,
+    step_results,
+    version_files,
+)
 from tests.contract.ingestion.models import CountingEmbedder, CountingVisionModel
 from tests.unit.ingestion.figure_files import TEXT, FigureMaker
 
@@ -48,9 +55,8 @@ async def images_of(services: Services, name: str) -> list[IndexRow]:
     return sorted(rows, key=lambda row: row["page_number"])
 
 
-async def stored(services: Services, name: str, container: str = FIGURES, prefix: str = "") -> list[str]:
-    folder = f"{prefix}{document_id(name)}/"
-    return [found.name async for found in services.blobs.list_blobs(container, folder)]
+async def stored(services: Services, name: str) -> list[str]:
+    return await version_files(services, name, "figures/")
 
 
 async def test_figures_become_image_blocks_with_picture_caption_and_vector(
@@ -63,9 +69,9 @@ async def test_figures_become_image_blocks_with_picture_caption_and_vector(
     assert (chart["page_number"], chart["heading_path"], chart.get("content")) == (1, "Pumps", None)
     assert (photo["page_number"], photo["heading_path"]) == (2, "Pump 4")
     assert photo["access_control_list"] == ["engineering", "u1"]
-    container, _, path = chart["image_url"].partition("/")
-    assert (await services.blobs.read(container, path)).startswith(b"\x89PNG")
-    found = await services.blobs.properties(container, path)
+    path = picture_blob((await state_of(services, name)).folder, chart["image_url"].rpartition("/")[2])
+    assert (await services.blobs.read(WORK, path)).startswith(b"\x89PNG")
+    found = await services.blobs.properties(WORK, path)
     assert found is not None
     assert found.content_type == "image/png"
 
@@ -81,7 +87,7 @@ async def test_figures_become_image_blocks_with_picture_caption_and_vector(
     assert [status for status, _ in phases] == [
         "queued", "parsing", "captioning", "embedding", "indexing", "ready"
     ]  # fmt: skip
-    assert await stored(services, name, WORK, "ingest/") == []
+    assert await step_results(services, name) == []
 
 
 async def test_a_figure_is_found_by_the_vector_of_its_caption(
@@ -111,7 +117,7 @@ async def test_unchanged_figures_cost_no_call_no_vector_and_no_write(
 ) -> None:
     await drop(services, name, report(tmp_path, 4))
     await ingest(services, name)
-    before = [await services.blobs.properties(FIGURES, found) for found in await stored(services, name)]
+    before = await captions(services.blobs, (await state_of(services, name)).folder)
     vision_model.prompts.clear()
     embedder.texts.clear()
     # Other bytes, same pages.
@@ -121,8 +127,9 @@ async def test_unchanged_figures_cost_no_call_no_vector_and_no_write(
     assert (result.outcome, result.new_count, result.gone_count) == ("ready", 0, 0)
     assert vision_model.prompts == []
     assert embedder.texts == []
-    after = [await services.blobs.properties(FIGURES, found) for found in await stored(services, name)]
+    after = await captions(services.blobs, (await state_of(services, name)).folder)
     assert after == before
+    assert len(after) == 2
 
 
 async def test_of_a_changed_document_only_new_figures_are_captioned_and_old_ones_go(
@@ -149,7 +156,7 @@ async def test_of_a_changed_document_only_new_figures_are_captioned_and_old_ones
     assert after[1] == moved
     assert old["block_id"] not in {row["block_id"] for row in after}
     assert sorted(await stored(services, name)) == sorted(
-        row["image_url"].removeprefix("figures/") for row in after
+        row["image_url"].rpartition("/")[2] for row in after
     )
 
 

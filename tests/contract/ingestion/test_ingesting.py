@@ -10,7 +10,7 @@ from functions.ingest import BlobReference
 from shared import wiring
 from shared.ingestion.claims import IngestTask
 from shared.ingestion.models import IngestStep
-from shared.platform.names import DOCUMENTS, WORK
+from shared.platform.names import DOCUMENTS
 from shared.wiring import Services
 from tests.contract.ingestion.driving import (
     GUIDE,
@@ -20,6 +20,7 @@ from tests.contract.ingestion.driving import (
     dropped,
     ingest,
     state_of,
+    step_results,
     unique,
 )
 from tests.contract.ingestion.models import CountingChatModel, CountingEmbedder
@@ -50,10 +51,7 @@ async def test_a_dropped_file_becomes_a_searchable_document(services: Services, 
     assert (state.status, state.holder, state.block_count) == ("ready", None, 3)
     phases = [phase.status for phase in state.phases]
     assert phases == ["queued", "parsing", "embedding", "indexing", "ready"]
-    assert (
-        await services.blobs.properties(WORK, f"ingest/{state.doc_id}/{state.content_hash}/parsed.json")
-        is None
-    )
+    assert await step_results(services, name) == []
 
 
 async def test_the_same_bytes_again_cost_no_model_call_and_no_index_write(

@@ -20,11 +20,20 @@ from shared.ingestion.inventory import WINDOW_BITS
 from shared.ingestion.reconciliation import reconcile
 from shared.ingestion.uploads import make_ticket, uploads_of
 from shared.platform.errors import ConfigurationError, DependencyError, ModelFixableError
-from shared.platform.names import DOCUMENTS, FIGURES, WORK
+from shared.platform.names import DOCUMENTS
 from shared.platform.search import IndexRow
 from shared.wiring import Services
 from tests.contract.ingestion import driving
-from tests.contract.ingestion.driving import GUIDE, blocks_of, documents_of, ingest, state_of, unique
+from tests.contract.ingestion.driving import (
+    GUIDE,
+    blocks_of,
+    documents_of,
+    ingest,
+    state_of,
+    step_results,
+    unique,
+    version_files,
+)
 from tests.contract.ingestion.models import CountingChatModel, CountingEmbedder
 from tests.contract.ingestion.test_figures import report
 from tests.fakes.replaced import Replaced
@@ -210,22 +219,17 @@ async def test_the_warning_of_bad_rights_stays_when_the_same_bytes_come_again(
     assert "not JSON" in " ".join((await state_of(services, name)).warnings)
 
 
-async def left_in_work(services: Services, name: str) -> list[str]:
-    prefix = f"ingest/{document_id(name)}/"
-    return [blob.name async for blob in services.blobs.list_blobs(WORK, prefix)]
-
-
 async def test_a_failed_ingestion_leaves_no_pictures_and_no_text_in_the_work_container(
     services: Services, tmp_path: Path, embedder: CountingEmbedder
 ) -> None:
     name = unique(".pdf")
     embedder.failures = [DependencyError("Down.")] * 40
     assert await dropped(services, name, report(tmp_path, 4)) == "failed"
-    assert await left_in_work(services, name) == []
+    assert await version_files(services, name) == []
     assert "work_left" not in await differences(services, name)
     embedder.failures = []
     assert (await ingest(services, name, "again")).outcome == "ready"
-    assert await left_in_work(services, name) == []
+    assert await step_results(services, name) == []
 
 
 @pytest.mark.parametrize("has_old_version", [True, False])
@@ -251,7 +255,7 @@ async def test_of_a_version_that_did_not_become_whole_nothing_is_found(
     assert await dropped(failing, name, content) == "failed"
     assert plain(await blocks_of(services, name)) == before
     assert len(await documents_of(services, name)) == int(has_old_version)
-    stored = [blob.name async for blob in services.blobs.list_blobs(FIGURES, f"{document_id(name)}/")]
+    stored = await version_files(services, name, "figures/")
     assert len(stored) == len([row for row in before if row.get("image_url")])
     assert await differences(services, name) == []
     assert (await ingest(services, name, "again")).outcome == "ready"

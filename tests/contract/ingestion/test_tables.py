@@ -31,7 +31,7 @@ async def cards(services: Services, user: str) -> list[str]:
 
 
 async def tables_of(services: Services, doc_id: str) -> list[str]:
-    found = services.blobs.list_blobs(WORK, f"views/{doc_id}/")
+    found = services.blobs.list_blobs(WORK, f"versions/{doc_id}/")
     return [blob.name.rpartition("/")[2] async for blob in found if "tables." in blob.name]
 
 
@@ -40,7 +40,7 @@ async def test_a_table_lives_as_long_as_its_version(services: Services) -> None:
     await drop(services, name, SALES, {"acl": "anna"})
     await ingest(services, name, "first")
     state = await state_of(services, name)
-    first = await get_catalog(services.blobs, state.doc_id, state.content_hash)
+    first = await get_catalog(services.blobs, state.folder)
     assert first is not None
     assert first.tables[0].row_count == 2
     assert await tables_of(services, state.doc_id) == ["tables.json", "tables.sqlite"]
@@ -48,7 +48,7 @@ async def test_a_table_lives_as_long_as_its_version(services: Services) -> None:
     await drop(services, name, f"{SALES}East,10\n", {"acl": "anna"})
     await ingest(services, name, "second")
     state = await state_of(services, name)
-    second = await get_catalog(services.blobs, state.doc_id, state.content_hash)
+    second = await get_catalog(services.blobs, state.folder)
     assert second is not None
     assert second.tables[0].row_count == 3
     assert await tables_of(services, state.doc_id) == ["tables.json", "tables.sqlite"]

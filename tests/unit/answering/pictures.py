@@ -3,10 +3,11 @@
 from datetime import UTC, datetime
 
 from shared.access.models import UserContext
+from shared.documents.figure_store import picture_blob
 from shared.documents.state import DocumentState, Rights
 from shared.evidence.figures import answer_figure
 from shared.evidence.models import AnswerFigure
-from shared.platform.names import FIGURES
+from shared.platform.names import WORK
 from shared.retrieval.models import Hit
 from shared.wiring import Services
 
@@ -49,6 +50,7 @@ async def add_pictures(
         filename=f"{doc_id}.pdf",
         blob_etag="e",
         content_hash="c",
+        version_key="v1",
         status="ready",
         rights=rights,
         wanted_rights=rights if wanted is None else Rights(acl=wanted),
@@ -59,7 +61,7 @@ async def add_pictures(
         await services.documents.create(state)
     else:
         await services.documents.replace(state.model_copy(update={"revision": known.revision}))
-    await services.blobs.write(FIGURES, f"{doc_id}/{1:064x}.png", PICTURE)
+    await services.blobs.write(WORK, picture_blob(state.folder, f"{1:064x}.png"), PICTURE)
 
 
 def reader(user_id: str, *groups: str) -> UserContext:

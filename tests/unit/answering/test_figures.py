@@ -7,21 +7,24 @@ from itertools import pairwise
 
 from PIL import Image
 
+from shared.documents.figure_store import picture_blob
+from shared.documents.ids import version_folder
 from shared.platform.language_models.chat_request import conversation_request
 from shared.platform.language_models.features import ALL_FEATURES
 from shared.platform.language_models.models import CallLimits, Message, ModelTurn, Picture, ToolCall
-from shared.platform.names import FIGURES
+from shared.platform.names import WORK
 from shared.runs.metering import PICTURE_TOKENS, MeteredChatModel, TokenMeter
 from shared.runs.models import RunView
 from shared.wiring import Services
 from tests.fakes.models import ScriptedChatModel
 from tests.fakes.services import fake_settings
-from tests.unit.answering.pictures import picture
+from tests.unit.answering.pictures import add_pictures, picture
 from tests.world import ask as run_question
 from tests.world import corpus_services, plan
 
 CAPTION = "Figure 1: Pressure of the pump, a curve"
 SHOWN = picture(image_caption=CAPTION)
+STORED = picture_blob(version_folder("manual", "v1"), f"{1:064x}.png")
 
 
 async def pictured(model: ScriptedChatModel, **settings: object) -> Services:
@@ -34,7 +37,8 @@ async def pictured(model: ScriptedChatModel, **settings: object) -> Services:
     await services.content_index.upload([row])
     content = io.BytesIO()
     Image.new("RGBA", (1600, 800), (0, 0, 0, 0)).save(content, "PNG")
-    await services.blobs.write(FIGURES, (SHOWN.image_url or "").removeprefix("figures/"), content.getvalue())
+    await add_pictures(services)
+    await services.blobs.write(WORK, STORED, content.getvalue())
     return services
 
 
@@ -87,7 +91,7 @@ async def test_a_picture_that_the_model_asks_for_follows_the_result_of_its_call(
 async def test_a_picture_that_is_none_costs_the_picture_and_not_the_answer() -> None:
     model = ScriptedChatModel(plan(), "<answer>15 bar.")
     services = await pictured(model)
-    await services.blobs.write(FIGURES, (SHOWN.image_url or "").removeprefix("figures/"), b"no picture")
+    await services.blobs.write(WORK, STORED, b"no picture")
     view = await ask(services)
     assert model.conversations[0][1].pictures == ()
     assert view.status == "completed"

@@ -4,11 +4,12 @@ from shared.documents.figures import image_urls
 from shared.platform.blobs import SignedUrl
 from shared.platform.errors import CallTimeoutError
 from shared.platform.language_models.models import CallLimits
+from shared.platform.names import WORK
 from shared.retrieval.models import Hit
 from shared.tools.registry import bound_tool
 from shared.wiring import Services
 from tests.fakes.blob_store import InMemoryBlobStore
-from tests.unit.answering.pictures import picture
+from tests.unit.answering.pictures import add_pictures, picture
 from tests.world import ANNA, corpus_services
 
 LIMITS = CallLimits(timeout_s=1)
@@ -25,6 +26,7 @@ class Unsigned(InMemoryBlobStore):
 
 async def with_pictures(*pictures: Hit, blobs: InMemoryBlobStore | None = None) -> Services:
     services = await corpus_services(blobs=blobs or InMemoryBlobStore())
+    await add_pictures(services)
     for hit in pictures:
         (vector,) = await services.embedder.embed([hit.image_caption or ""], LIMITS)
         row = hit.model_dump(exclude={"score", "content"})
@@ -41,7 +43,7 @@ async def pictures_of(services: Services) -> list[dict[str, object]]:
 
 async def test_a_picture_comes_with_a_signed_address_and_its_caption_and_no_content() -> None:
     (found,) = await pictures_of(await with_pictures(picture()))
-    assert str(found["image_url"]).startswith(f"memory://figures/manual/{1:064x}.png?")
+    assert str(found["image_url"]).startswith(f"memory://{WORK}/versions/manual/v1/figures/{1:064x}.png?")
     assert found["image_caption"] == "Figure 1: Pump curve of the pump"
     assert "content" not in found
 

@@ -11,10 +11,10 @@ from shared.evidence.figures import (
     FigurePlacer,
     alt_text,
     answer_figure,
-    blob_name_of_path,
-    figure_blob_name,
     figure_markdown,
+    figure_name,
     figure_path,
+    name_of_path,
 )
 from shared.retrieval.models import Hit
 
@@ -63,8 +63,8 @@ def test_what_is_no_figure_of_ours_has_no_address(path: str | None) -> None:
 def test_an_address_and_its_blob_name_each_other() -> None:
     path = figure_path(f"figures/d/{KEY}")
     assert path == f"/api/documents/d/figures/{KEY}"
-    assert blob_name_of_path(path) == figure_blob_name("d", KEY) == f"d/{KEY}"
-    assert figure_blob_name("../d", KEY) is None
+    assert name_of_path(path) == figure_name("d", KEY) == f"d/{KEY}"
+    assert figure_name("../d", KEY) is None
 
 
 def test_a_text_block_is_no_figure() -> None:

@@ -378,13 +378,14 @@ async def test_pieces_and_pictures_go_with_their_version_and_their_document(
 
     async def kept() -> list[str]:
         return [
-            blob.name.rpartition("/")[2] async for blob in services.blobs.list_blobs(WORK, f"views/{doc_id}/")
+            blob.name.rpartition("/")[2]
+            async for blob in services.blobs.list_blobs(WORK, f"versions/{doc_id}/")
         ]
 
-    assert await kept() == ["outline.json", "page-1.json", "page-1.png", "reading.json"]
+    assert await kept() == ["manifest.json", "outline.json", "page-1.json", "page-1.png", "reading.json"]
     made = PdfMaker().page().paragraph("A new version.")
     await ingested(user, durable, "birds.pdf", bytes(made.pdf.output()))
-    assert await kept() == ["outline.json", "reading.json"]
+    assert await kept() == ["manifest.json", "outline.json", "reading.json"]
     assert "A new version." in (await ben.get(f"/documents/{doc_id}/readable")).text
     assert (await user("anna").delete(f"/documents/{doc_id}")).status_code == 202
     await durable.run()
@@ -400,9 +401,8 @@ async def test_a_new_version_that_fails_leaves_the_old_one_to_be_read(
     state = await services.documents.get(doc_id)
     assert state is not None
     assert state.status == "failed"
-    kept = [blob.name async for blob in services.blobs.list_blobs(WORK, f"views/{doc_id}/")]
-    folder = f"views/{doc_id}/{state.content_hash}"
-    assert kept == [f"{folder}/outline.json", f"{folder}/reading.json"]
+    kept = [blob.name async for blob in services.blobs.list_blobs(WORK, f"versions/{doc_id}/")]
+    assert kept == [f"{state.folder}{name}" for name in ("manifest.json", "outline.json", "reading.json")]
     assert QUOTE in (await ben.get(f"/documents/{doc_id}/pages/2")).text
 
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from shared.platform.names import FIGURES
+from shared.documents.figure_store import picture_blob
+from shared.platform.names import WORK
 from shared.wiring import Services
 from tests.unit.functions.conftest import AsUser
 from tests.unit.functions.http_app import IngestingClient, problem_of
@@ -17,7 +18,9 @@ async def doc_id(services: Services, durable: IngestingClient, user: AsUser) -> 
     sent = await user("anna").post("/documents", files=files, data={"acl": "readers"})
     await durable.run()
     found: str = sent.json()["doc_id"]
-    await services.blobs.write(FIGURES, f"{found}/{NAME}", PICTURE)
+    state = await services.documents.get(found)
+    assert state is not None
+    await services.blobs.write(WORK, picture_blob(state.folder, NAME), PICTURE)
     return found
 
 

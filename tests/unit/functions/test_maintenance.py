@@ -14,7 +14,7 @@ from shared.ingestion.audit import audit
 from shared.ingestion.claims import IngestTask, now
 from shared.ingestion.models import AuditReport, IngestStep
 from shared.platform.errors import DependencyError
-from shared.platform.names import DOCUMENTS, FIGURES, WORK
+from shared.platform.names import DOCUMENTS, WORK
 from shared.platform.queues import PoisonMessage
 from shared.platform.telemetry import LOGGER_NAME
 from shared.wiring import Services
@@ -230,27 +230,30 @@ async def test_what_lies_in_the_poison_queues_is_told_whatever_becomes_of_the_co
 
 
 @pytest.mark.parametrize(
-    ("container", "name", "kind"),
+    ("place", "kind"),
     [
-        (FIGURES, f"{DOC_ID}/p1.png", "figures_orphaned"),
-        (FIGURES, "ghost/p1.png", "figures_orphaned"),
-        (WORK, f"ingest/{DOC_ID}/hash/parsed.json", "work_left"),
-        (WORK, "ingest/ghost/hash/parsed.json", "work_left"),
-        (WORK, "views/ghost/hash/reading.json", "work_left"),
+        ("{current}figures/p1.png", "figures_orphaned"),
+        ("{current}steps/parsed.json", "work_left"),
+        (f"versions/{DOC_ID}/other/manifest.json", "work_left"),
+        ("versions/ghost/hash/reading.json", "work_left"),
     ],
 )
-async def test_files_that_belong_to_nothing_are_found(
-    services: Services, container: str, name: str, kind: str
-) -> None:
-    await services.blobs.write(container, name, b"x")
+async def test_files_that_belong_to_nothing_are_found(services: Services, place: str, kind: str) -> None:
+    await services.blobs.write(WORK, place.format(current=await current_folder(services)), b"x")
     assert kinds(await audit(services)) == [kind]
+
+
+async def current_folder(services: Services) -> str:
+    state = await services.documents.get(DOC_ID)
+    assert state is not None
+    return state.folder
 
 
 async def test_a_picture_that_a_block_shows_must_be_there(services: Services) -> None:
     (block_id,) = block_ids(services)
-    await services.content_index.merge([{"block_id": block_id, "image_url": f"{FIGURES}/{DOC_ID}/p1.png"}])
+    await services.content_index.merge([{"block_id": block_id, "image_url": f"figures/{DOC_ID}/p1.png"}])
     assert kinds(await audit(services)) == ["figures_missing"]
-    await services.blobs.write(FIGURES, f"{DOC_ID}/p1.png", b"x")
+    await services.blobs.write(WORK, f"{await current_folder(services)}figures/p1.png", b"x")
     assert kinds(await audit(services)) == []
 
 

@@ -9,10 +9,10 @@ import pytest
 from shared.documents.models import Block, Chunk, DescribedFile, Figure, Original
 from shared.documents.state import Rights
 from shared.ingestion import indexing
-from shared.ingestion.claims import CHANGES, METADATA, ORIGINAL, PARSED, IngestTask, fresh_state
+from shared.ingestion.claims import IngestTask, fresh_state
 from shared.ingestion.fair_turns import FairTurns
-from shared.ingestion.indexing import make_blocks, plan_changes, write_blocks
-from shared.ingestion.models import BlockChanges, IngestStep, ParsedFile
+from shared.ingestion.indexing import make_blocks, make_version, plan_changes, write_blocks
+from shared.ingestion.models import IngestStep, ParsedFile
 from shared.platform.search import IndexRow
 from shared.wiring import Services
 from tests.fakes.search_index import InMemorySearchIndex
@@ -128,12 +128,10 @@ async def begin_writing(services: Services, owner: str, name: str, blocks: int) 
         update={"holder": "one", "wanted_rights": Rights(acl=(owner,), owner_id=owner)}
     )
     await services.documents.create(state)
-    task = IngestTask(IngestStep(blob_name=name, instance_id="one", content_hash="h"), services)
-    await task.put(PARSED, ParsedFile(chunks=tuple(chunk(f"{name} {number}") for number in range(blocks))))
-    await task.put(METADATA, DESCRIBED)
-    await task.put(CHANGES, BlockChanges(new=tuple(range(blocks))))
-    await task.put(ORIGINAL, Original())
-    return asyncio.create_task(write_blocks(task))
+    task = IngestTask(IngestStep(blob_name=name, instance_id="one", version_key="h-1"), services)
+    parsed = ParsedFile(chunks=tuple(chunk(f"{name} {number}") for number in range(blocks)))
+    version = await make_version(task, parsed, DESCRIBED)
+    return asyncio.create_task(write_blocks(task, version, range(blocks), Original()))
 
 
 async def test_writes_to_the_index_are_made_in_turns_of_people(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from datetime import UTC, date, datetime
 
 import pytest
 
+from shared.documents.models import DescribedFile
 from shared.documents.requests import MetadataCorrection
 from shared.ingestion.changes import corrections_of
 from shared.ingestion.metadata import (
@@ -94,8 +95,9 @@ def test_a_language_is_a_code_and_guessed_where_the_model_says_no_code(said: str
 def test_a_title_that_was_the_files_name_is_that_of_the_new_name(
     title: str, opening: str, expected: str
 ) -> None:
-    described = describe_by_rule("a.txt", title, None, opening)
-    assert under_another_name(described, "pump_manual.pdf", "guide_2.pdf", opening).title == expected
+    metadata = describe_by_rule("a.txt", title, None, opening)
+    described = DescribedFile(**metadata.model_dump(), described_as="pump_manual.pdf")
+    assert under_another_name(described, "guide_2.pdf", opening).title == expected
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from tests.fakes.services import fake_services, fake_settings
 from tests.unit.ingestion.pdf_files import PdfMaker
 
 PATH = "birds.pdf"
+VERSION = {"content_hash": "abc", "version_key": "abc-1"}
 ANNA = UserContext(user_id="anna")
 
 
@@ -39,7 +40,9 @@ async def test_pages_wait_without_their_file_and_not_too_many_of_them(
     await services.blobs.write(DOCUMENTS, PATH, file.read_bytes())
     stored = await services.blobs.properties(DOCUMENTS, PATH)
     assert stored is not None
-    state = fresh_state(PATH).model_copy(update={"blob_etag": stored.etag, "content_hash": "abc"})
+    state = fresh_state(PATH).model_copy(
+        update={"blob_etag": stored.etag, "content_hash": "abc", "version_key": "abc-1"}
+    )
     await services.documents.create(state)
     assert state.doc_id == document_id(PATH)
     download, fetched, go_on = services.blobs.download, 0, asyncio.Event()
@@ -71,7 +74,9 @@ async def test_a_page_that_cannot_be_drawn_is_not_tried_again_for_a_while(
     await services.blobs.write(DOCUMENTS, PATH, b"%PDF-1.7 and nothing else")
     stored = await services.blobs.properties(DOCUMENTS, PATH)
     assert stored is not None
-    state = fresh_state(PATH).model_copy(update={"blob_etag": stored.etag, "content_hash": "abc"})
+    state = fresh_state(PATH).model_copy(
+        update={"blob_etag": stored.etag, "content_hash": "abc", "version_key": "abc-1"}
+    )
     download, fetched = services.blobs.download, 0
 
     async def counting(container: str, name: str, target: Path) -> BlobProperties:
@@ -95,7 +100,9 @@ async def test_pages_beyond_the_days_limit_are_not_drawn(tmp_path: Path) -> None
     await services.blobs.write(DOCUMENTS, PATH, file.read_bytes())
     stored = await services.blobs.properties(DOCUMENTS, PATH)
     assert stored is not None
-    state = fresh_state(PATH).model_copy(update={"blob_etag": stored.etag, "content_hash": "abc"})
+    state = fresh_state(PATH).model_copy(
+        update={"blob_etag": stored.etag, "content_hash": "abc", "version_key": "abc-1"}
+    )
     await services.documents.create(state)
     for _ in range(2):  # what was drawn is shown as often as one likes
         assert await page_picture(state, 1, ANNA, services)

@@ -10,7 +10,7 @@ from typing import NoReturn
 import pytest
 
 from shared.documents.ids import document_id
-from shared.ingestion import parse_document
+from shared.ingestion import large_files, parse_document
 from shared.ingestion.claims import MAX_TRIES, IngestTask, is_quarantined
 from shared.ingestion.fair_turns import NoPlaceFreeError
 from shared.ingestion.models import CloseRequest, IngestFailure, IngestReply, IngestStep, Layout, Parsed
@@ -70,7 +70,7 @@ async def parsed(services: Services, name: str, content: bytes) -> IngestReply:
     await services.blobs.write(DOCUMENTS, name, content)
     step = IngestStep(blob_name=name, instance_id="one")
     await IngestTask(step, services).take()
-    return await perform(parse_document.parse, IngestTask(step, services))
+    return await perform(large_files.parse, IngestTask(step, services))
 
 
 async def test_a_short_text_waits_for_no_other_file(monkeypatch: pytest.MonkeyPatch) -> None:

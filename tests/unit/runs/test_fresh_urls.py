@@ -23,7 +23,7 @@ async def test_a_reader_gets_an_address_that_is_good_for_an_hour_from_now() -> N
     await add_pictures(services)
     (shown,) = (await refresh_answer(answer("manual"), ANNA, services)).figures
     assert shown.image_url is not None
-    assert f"manual/{1:064x}.png" in shown.image_url
+    assert f"/manual/v1/figures/{1:064x}.png" in shown.image_url
     assert shown.image_url_expires_at is not None
     assert shown.image_url_expires_at >= datetime.now(UTC) + timedelta(hours=1)
     assert shown.image_url not in repr(shown)

@@ -1,0 +1,67 @@
+"""Version folders: everything made of one version of a document, in the work container.
+
+`versions/{doc_id}/{content hash}-{pipeline}/` holds what people read, pictures, tables and the manifest, and
+during an ingestion the results of its steps. The document's row names the current version; its readers
+resolve every file in that folder. Removing a version is removing its folder.
+"""
+
+from collections.abc import Iterable
+
+from shared.documents.ids import VERSIONS
+from shared.documents.models import Manifest
+from shared.platform.blobs import BlobStore, find_model, write_model
+from shared.platform.names import WORK
+
+_MANIFEST = "manifest.json"
+_STEPS = "steps/"
+
+
+def step_file(folder: str, name: str) -> str:
+    """Return the name of a step's result, which lasts as long as the ingestion."""
+    return f"{folder}{_STEPS}{name}"
+
+
+def is_of_version(name: str, folder: str) -> bool:
+    """Whether a blob belongs to the version in `folder` once its ingestion has ended."""
+    return name.startswith(folder) and not name.startswith(folder + _STEPS)
+
+
+async def read_manifest(blobs: BlobStore, folder: str) -> Manifest | None:
+    """Return the manifest of a version, or None."""
+    return await find_model(blobs, WORK, folder + _MANIFEST, Manifest)
+
+
+async def write_manifest(blobs: BlobStore, folder: str, manifest: Manifest) -> None:
+    """Create or replace the manifest of a version."""
+    await write_model(blobs, WORK, folder + _MANIFEST, manifest)
+
+
+async def stored_folders(blobs: BlobStore, doc_id: str) -> set[str]:
+    """Return the folders of all versions of which any file is left."""
+    prefix = f"{VERSIONS}{doc_id}/"
+    names = [blob.name async for blob in blobs.list_blobs(WORK, prefix)]
+    return {f"{prefix}{name.removeprefix(prefix).partition('/')[0]}/" for name in names}
+
+
+async def listed_blocks(blobs: BlobStore, folders: Iterable[str]) -> set[str]:
+    """Return the ids of all blocks that the manifests of these versions list."""
+    listed: set[str] = set()
+    for folder in folders:
+        manifest = await read_manifest(blobs, folder)
+        listed |= set(manifest.block_ids) if manifest else set()
+    return listed
+
+
+async def remove_steps(blobs: BlobStore, folder: str) -> None:
+    """Delete the results of an ingestion's steps."""
+    await blobs.delete_prefix(WORK, folder + _STEPS)
+
+
+async def remove_folder(blobs: BlobStore, folder: str) -> None:
+    """Delete a version's folder. Delete its blocks first: without the manifest nothing lists them."""
+    await blobs.delete_prefix(WORK, folder)
+
+
+async def remove_all(blobs: BlobStore, doc_id: str) -> None:
+    """Delete the folders of every version of a document."""
+    await blobs.delete_prefix(WORK, f"{VERSIONS}{doc_id}/")

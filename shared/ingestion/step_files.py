@@ -1,0 +1,37 @@
+"""Results of an ingestion's steps, which the durable driver keeps between activities.
+
+They lie in the version's folder and are deleted when the ingestion ends.
+"""
+
+from typing import TypeVar
+
+from shared.documents.versions import step_file
+from shared.platform.blobs import BlobStore, find_model, read_model, write_model
+from shared.platform.models import Model
+from shared.platform.names import WORK
+
+PARSED = "parsed.json"
+DESCRIBED = "described.json"
+ORIGINAL = "original.json"
+CHANGES = "changes.json"
+StepResult = TypeVar("StepResult", bound=Model)
+
+
+class StepFiles:
+    """The results of one version's steps."""
+
+    def __init__(self, blobs: BlobStore, folder: str) -> None:
+        self._blobs = blobs
+        self._folder = folder
+
+    async def put(self, name: str, result: Model) -> None:
+        """Create or replace a result."""
+        await write_model(self._blobs, WORK, step_file(self._folder, name), result)
+
+    async def get(self, name: str, kind: type[StepResult]) -> StepResult:
+        """Return a result. NotFoundError if there is none."""
+        return await read_model(self._blobs, WORK, step_file(self._folder, name), kind)
+
+    async def find(self, name: str, kind: type[StepResult]) -> StepResult | None:
+        """Return a result, or None."""
+        return await find_model(self._blobs, WORK, step_file(self._folder, name), kind)

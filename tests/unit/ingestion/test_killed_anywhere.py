@@ -1,0 +1,202 @@
+"""The app is killed before and after every write of an ingestion or a change: what comes next repairs it."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from shared.access.models import UserContext
+from shared.documents.ids import document_id
+from shared.documents.requests import AccessChange
+from shared.ingestion import acceptance
+from shared.ingestion.audit import audit
+from shared.ingestion.changes import change_access, correct, delete
+from shared.ingestion.claims import CHANGE, now
+from shared.ingestion.reconciliation import reconcile
+from shared.platform.names import DOCUMENTS
+from shared.platform.search import SearchRequest
+from shared.retrieval.secured_index import SecuredIndex
+from shared.wiring import Services
+from tests.contract.ingestion import driving
+from tests.contract.ingestion.driving import GUIDE, Instances, state_of
+from tests.contract.ingestion.models import (
+    DIMENSIONS,
+    CountingChatModel,
+    CountingEmbedder,
+    CountingVisionModel,
+)
+from tests.fakes.replaced import Replaced
+from tests.fakes.services import fake_services, fake_settings
+from tests.servers import unique_name
+
+pytestmark = pytest.mark.e2e  # long: see `make e2e`
+NAME = "guide.md"
+NEW_GUIDE = "# Recall\n\nPumps are recalled.\n\n" + GUIDE.replace("16 bar", "20 bar")
+ANNA = UserContext(user_id="anna")
+WRITES = {
+    "documents": ("create", "replace", "delete"),
+    "blobs": ("write", "write_version", "delete", "delete_prefix"),
+    "content_index": ("upload", "merge", "delete"),
+    "documents_index": ("upload", "merge", "delete"),
+}
+
+
+class Killed(BaseException):
+    """The process ended here. No handler of errors sees it."""
+
+
+@dataclass
+class Killer:
+    """Ends the process before, or after, its write number `at`."""
+
+    at: int
+    after: bool
+    writes: int = 0
+
+    def watched(self, services: Services) -> Services:
+        parts: dict[str, Any] = {}
+        for part, methods in WRITES.items():
+            inner = getattr(services, part)
+            parts[part] = Replaced(inner, **{name: self._dangerous(inner, name) for name in methods})
+        return replace(services, **parts)
+
+    def _dangerous(self, inner: object, name: str) -> Callable[..., Awaitable[Any]]:
+        async def call(*args: Any, **named: Any) -> Any:
+            dies = self.writes == self.at
+            self.writes += 1
+            if dies and not self.after:
+                raise Killed
+            result = await getattr(inner, name)(*args, **named)
+            if dies:
+                raise Killed
+            return result
+
+        return call
+
+
+Act = Callable[[Services], Awaitable[object]]
+
+
+def services_of_test() -> Services:
+    return fake_services(
+        settings=fake_settings(subagents_enabled=False, embedding_dimensions=DIMENSIONS, max_block_tokens=60),
+        chat_model=CountingChatModel(),
+        vision_model=CountingVisionModel(),
+        embedder=CountingEmbedder(),
+    )
+
+
+async def put(services: Services, content: str) -> None:
+    await services.blobs.ensure_containers([DOCUMENTS])
+    await services.blobs.write(DOCUMENTS, NAME, content.encode(), metadata={"acl": "anna"})
+
+
+async def ingest(services: Services) -> None:
+    await driving.ingest(services, NAME, "killed")
+
+
+async def first_version(services: Services) -> None:
+    await ingest(services)
+
+
+async def second_version(services: Services) -> None:
+    await ingest(services)
+
+
+async def correction(services: Services) -> None:
+    await correct(await state_of(services, NAME), {"title": "Our pump"}, services)
+
+
+async def narrowing(services: Services) -> None:
+    await change_access(await state_of(services, NAME), AccessChange(acl=("anna", "ben")), services)
+
+
+async def deletion(services: Services) -> None:
+    await delete(await state_of(services, NAME), services)
+    await ingest(services)
+
+
+async def prepare(services: Services, act: Act) -> None:
+    """Bring the document to where the act begins."""
+    await put(services, GUIDE)
+    if act is not first_version:
+        assert (await driving.ingest(services, NAME, "before")).outcome == "ready"
+    if act is second_version:
+        await put(services, NEW_GUIDE)
+
+
+async def recover(services: Services) -> None:
+    """The app starts again: each event comes once more, and the timer runs after a change's lease."""
+    ended = Instances("killed")
+    async for state in services.documents.all():
+        if (state.holder or "").startswith(CHANGE):
+            await services.documents.replace(state.model_copy(update={"held_until": now()}))
+    await driving.ingest(services, NAME, unique_name("again"), ended)
+
+    async def start(blob_name: str, occasion: str) -> None:
+        await driving.ingest(services, blob_name, unique_name("timer"), ended)
+
+    await reconcile(services, start)
+
+
+async def contents(services: Services) -> str:
+    index = SecuredIndex(services.content_index, ANNA, services.documents)
+    rows = (await index.search(SearchRequest(top=100, order_by=("block_id",)))).rows
+    return " ".join(str(row["content"]) for row in rows)
+
+
+@pytest.fixture(autouse=True, params=["one step", "many steps"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.param == "many steps":
+        monkeypatch.setattr(acceptance, "MAX_SMALL_BYTES", -1)
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("act", [first_version, second_version, correction, narrowing, deletion])
+async def test_nothing_is_left_undone_or_left_over(act: Act, *, after: bool) -> None:
+    at = 0
+    while True:
+        services, killer = services_of_test(), Killer(at, after)
+        await prepare(services, act)
+        try:
+            await act(killer.watched(services))
+        except Killed:
+            await recover(services)
+        found = [f"{one.kind}: {one.detail}" for one in (await audit(services)).differences]
+        assert found == [], f"killed at write {at}"
+        assert await is_as_wanted(services, act), f"killed at write {at}"
+        if killer.writes <= at:
+            return
+        at += 1
+
+
+async def is_as_wanted(services: Services, act: Act) -> bool:
+    text = await contents(services)
+    state = await services.documents.get(document_id(NAME))
+    if act is deletion:
+        return text == "" or (state is not None and "16 bar" in text)  # killed before the file was deleted
+    assert state is not None
+    has_version = ("20 bar" in text) == (act is second_version) and ("16 bar" in text) != ("20 bar" in text)
+    return has_version and state.status == "ready"
+
+
+async def test_a_version_that_was_never_finished_leaves_its_number_and_no_block() -> None:
+    """Two versions broke off at every write, and the bytes of the first one came back."""
+    at = 0
+    while True:
+        services, killer = services_of_test(), Killer(at, after=True)
+        await prepare(services, second_version)
+        try:
+            await second_version(killer.watched(services))
+        except Killed:
+            await put(services, GUIDE)
+            await recover(services)
+        else:
+            return
+        assert (await audit(services)).differences == ()
+        assert "20 bar" not in await contents(services)
+        state = await state_of(services, NAME)
+        versions = {row["version"] for row in await driving.blocks_of(services, NAME)}
+        assert versions == {state.version}, f"killed at write {at}"
+        at += 1
