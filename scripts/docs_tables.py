@@ -1,24 +1,31 @@
 """Generated parts of docs/: `make docs` writes them, and a test fails if one is outdated.
 
-Each part is between two marks in its page.
+Each part is between two marks in its page that name it. Texts that the code lacks are in `scripts/catalogue`.
 """
 
 import json
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import get_args
 
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-import shared.runs.event_log
-import shared.runs.events  # noqa: F401  # they define errors, too
+import shared.runs.event_log  # noqa: F401  # it defines an error, too
+from scripts.catalogue.headers import REQUEST_HEADERS, RESPONSE_HEADERS, Header
+from scripts.catalogue.limits import LIMITS
+from scripts.catalogue.log_events import LOG_EVENTS
+from scripts.catalogue.run_events import COMMON_FIELDS, EVENTS, STATES, SentEvent
+from scripts.catalogue.stores import STORES
 from shared.platform.errors import GroundworkError
 from shared.platform.settings import SettingsGroup, settings_of
+from shared.runs.events import RunEvent
 from shared.tools.base import Tool
 from shared.tools.registry import TOOLS, all_setting_groups
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
-BEGIN, END = "<!-- begin: made by `make docs` -->", "<!-- end -->"
+_BLOCK = re.compile(r"(<!-- begin ([a-z-]+): made by `make docs` -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def render_settings() -> str:
@@ -63,11 +70,84 @@ def _tool(tool: type[Tool]) -> str:
     return "\n".join(lines)
 
 
-PAGES: dict[str, Callable[[], str]] = {
-    "settings.md": render_settings,
-    "events-and-errors.md": render_errors,
-    "extend.md": render_tools,
+def render_log_events() -> str:
+    """Return a table of the events of the app's log."""
+    rows = (f"| `{name}` | {event.level} | {event.text} |" for name, event in sorted(LOG_EVENTS.items()))
+    return "\n".join(["| line | level | what happened |", "|---|---|---|", *rows])
+
+
+def render_run_events() -> str:
+    """Return a table of the events of a run."""
+    lines = ["| event | when | data besides `step` |", "|---|---|---|"]
+    for model, sent in EVENTS.items():
+        lines.append(f"| `{model.name.lower()}` | {sent.when} | {_fields(model, sent)} |")
+    return "\n".join(lines)
+
+
+def render_states() -> str:
+    """Return a table of the states of a run's `status` events."""
+    lines = ["| `state` of a `status` | when | data |", "|---|---|---|"]
+    for model, sent in STATES.items():
+        states = ", ".join(f"`{state}`" for state in get_args(model.model_fields["state"].annotation))
+        lines.append(f"| {states} | {sent.when} | {_fields(model, sent)} |")
+    return "\n".join(lines)
+
+
+def _fields(model: type[RunEvent], sent: SentEvent) -> str:
+    names = [name for name in model.model_fields if name not in COMMON_FIELDS]
+    return ", ".join(f"`{name}`{f' ({sent.notes[name]})' if name in sent.notes else ''}" for name in names)
+
+
+def render_headers(headers: Mapping[str, Header]) -> str:
+    """Return a line for each header."""
+    return "\n".join(
+        f"- `{name}`{f' ({header.applies_to})' if header.applies_to else ''}: {header.text}"
+        for name, header in headers.items()
+    )
+
+
+def render_stores() -> str:
+    """Return a heading and a table for each kind of store."""
+    lines = []
+    for kind, stores in STORES.items():
+        lines += [
+            "",
+            f"## {kind}",
+            "",
+            "| store | what it holds of a person | erased | how |",
+            "|---|---|---|---|",
+        ]
+        lines += [f"| `{store.name}` | {store.content} | {store.erased} | {store.how} |" for store in stores]
+    return "\n".join(lines[1:])
+
+
+def render_limits() -> str:
+    """Return a table of the limits of the API."""
+    rows = (f"| {limit.subject} | {limit.value} | {limit.refusal} |" for limit in LIMITS)
+    return "\n".join(["| what | limit | refused with |", "|---|---|---|", *rows])
+
+
+BLOCKS: Mapping[str, Callable[[], str]] = {
+    "settings": render_settings,
+    "errors": render_errors,
+    "tools": render_tools,
+    "log-events": render_log_events,
+    "run-events": render_run_events,
+    "states": render_states,
+    "request-headers": lambda: render_headers(REQUEST_HEADERS),
+    "response-headers": lambda: render_headers(RESPONSE_HEADERS),
+    "stores": render_stores,
+    "limits": render_limits,
 }
+PAGES = (
+    "api.md",
+    "events-and-errors.md",
+    "extend.md",
+    "internals/headers.md",
+    "internals/stores.md",
+    "logs-and-traces.md",
+    "settings.md",
+)
 
 
 def current_page(name: str) -> str:
@@ -77,9 +157,12 @@ def current_page(name: str) -> str:
 
 def render_page(name: str) -> str:
     """Return a page as it should be."""
-    before, _, rest = current_page(name).partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n{PAGES[name]()}\n{END}{after}"
+    return _BLOCK.sub(lambda block: f"{block[1]}{BLOCKS[block[2]]()}\n{block[3]}", current_page(name))
+
+
+def blocks_of(name: str) -> list[str]:
+    """Return the names of the generated blocks of a page."""
+    return [block[2] for block in _BLOCK.finditer(current_page(name))]
 
 
 def _subclasses(kind: type[GroundworkError]) -> Iterator[type[GroundworkError]]:
