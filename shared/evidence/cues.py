@@ -24,9 +24,9 @@ def cues_of_part(cues: str, words: Sequence[str], part: Sequence[str], begin: in
         begin: index from which to search.
     """
     place = next(
-        (at for at in range(begin, len(words)) if list(words[at : at + len(part)]) == list(part)), -1
+        (at for at in range(begin, len(words)) if list(words[at : at + len(part)]) == list(part)), None
     )
-    if place < 0:
+    if place is None:
         return "", begin
     all_cues = _read(cues)
     part_cues = [(max(word - place, 0), seconds) for word, seconds in all_cues if word < place + len(part)]

@@ -40,6 +40,7 @@ _PERCENT = re.compile(
 )
 _TIMES = re.compile(r"[\s-]?(?:times\b|fold\b|x\b|×|mal\b|fach)", re.IGNORECASE)
 _FACTOR_OF = re.compile(r"\bfa[ck]tor (?:of |von )?\Z", re.IGNORECASE)
+_FACTOR_CHARS = 12  # "faktor von " and what precedes it
 _FALLS = re.compile(
     r"\b(?:fell|fall|falls|drop|decreas|declin|loss|lost|less|lower|fewer|below|behind|under|minus|negativ|down|"
     r"reduc|short|deficit|rückgang|verlust|gesunken|sank|sinkt|weniger|niedriger|geringer|unter|gefallen|abgenommen|"
@@ -118,7 +119,7 @@ def unproved_numbers(
 def _is_of_result(number: Number, result: TableResult, language: str, *, falls: bool) -> bool:
     counts = (len(result.tables), *(() if result.truncated else (result.row_count,)))
     is_count = not (number.exponent or number.is_percent or number.is_negative)
-    if is_count and (number.value in counts or (number.is_word and number.value <= max(counts))):
+    if is_count and number.value in (range(max(counts) + 1) if number.is_word else counts):
         return True
     cells = [cell for row in result.rows for cell in row]
     labels = " ".join((*result.columns, result.sql_in_words, *(table.filename for table in result.tables)))
@@ -198,7 +199,9 @@ def _stands_in(number: Number, text: str) -> bool:
 
 def _read(match: re.Match[str], language: str) -> Number:
     start, end = match.span()
-    is_factor = bool(_TIMES.match(match.string, end) or _FACTOR_OF.search(match.string, start - 12, start))
+    is_factor = bool(
+        _TIMES.match(match.string, end) or _FACTOR_OF.search(match.string, start - _FACTOR_CHARS, start)
+    )
     if word := match["word"]:
         scale, value = _exponent(match["scale"] or ""), Decimal(_WORDS[word.casefold()])
         return Number(match[0].strip(), value, exponent=scale, is_factor=is_factor, is_word=True)
@@ -209,7 +212,7 @@ def _read(match: re.Match[str], language: str) -> Number:
         match[0].strip(),
         value,
         places,
-        0 if is_percent else _exponent(rest),
+        _exponent(rest),
         is_negative=bool(match["sign"]),
         is_percent=is_percent,
         is_factor=is_factor,
@@ -235,9 +238,8 @@ def _value(digits: str, language: str) -> tuple[Decimal, int]:
 
 def _decimal_sign(plain: str, signs: Sequence[str], usual: str) -> str:
     """Return the decimal separator, or "" if all separators group thousands."""
-    if len(set(signs)) > 1:
-        return signs[-1]
+    is_mixed = len(set(signs)) > 1
     is_grouped = re.fullmatch(r"[1-9]\d{0,2}(?:[.,]\d{3})+", plain) is not None
-    if len(signs) > 1:
-        return "" if is_grouped else signs[-1]
-    return "" if is_grouped and signs[0] != usual else signs[0]
+    if is_grouped and not is_mixed and (len(signs) > 1 or signs[0] != usual):
+        return ""
+    return signs[-1]

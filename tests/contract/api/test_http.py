@@ -101,43 +101,6 @@ def test_a_run_of_somebody_else_is_not_there(anna: httpx.Client, ben: httpx.Clie
         assert_problem(ben.get(path), 404, "NotFoundError")
 
 
-def test_without_identity_nothing_is_told(nobody: httpx.Client) -> None:
-    for answer in (
-        nobody.post("/chat", json={"question": "x"}),
-        nobody.get("/runs/x"),
-        nobody.post("/search", json={"query": "x"}),
-        nobody.get("/documents"),
-        nobody.get("/documents/x/content"),
-    ):
-        assert_problem(answer, 401, "NotAuthenticatedError")
-        assert answer.headers["www-authenticate"].startswith("Bearer")
-
-
-@pytest.mark.parametrize(
-    ("body", "status", "code"),
-    [
-        (b"{", 400, "InvalidRequestError"),
-        (b"[]", 400, "InvalidRequestError"),
-        (b"", 400, "InvalidRequestError"),
-        (b'{"question": ""}', 400, "InvalidRequestError"),
-        (b'{"question": "   "}', 400, "InvalidRequestError"),
-        (b'{"question": "x", "user_id": "ben"}', 400, "InvalidRequestError"),
-        (b'{"question": "x", "thread_id": "../y"}', 400, "InvalidRequestError"),
-        (b'{"question": "' + b"x" * 9000 + b'"}', 413, "PayloadTooLargeError"),
-        (b'{"question": "' + b"x" * 3_000_000 + b'"}', 413, "PayloadTooLargeError"),
-    ],
-)
-def test_a_bad_body_gets_a_clear_error(anna: httpx.Client, body: bytes, status: int, code: str) -> None:
-    assert_problem(anna.post("/chat", content=body), status, code)
-
-
-@pytest.mark.parametrize(
-    "path", ["/runs/a%2Fb", "/runs/..%2F..%2Fdocuments", "/documents/a%2Fb", "/runs/%0a"]
-)
-def test_an_id_that_cannot_exist_is_not_found(anna: httpx.Client, path: str) -> None:
-    assert anna.get(path).status_code == 404
-
-
 @pytest.mark.parametrize("number", ["seven", "9" * 5000])
 def test_a_last_event_id_that_is_no_number_is_refused(anna: httpx.Client, number: str) -> None:
     run_id = anna.post("/chat", json={"question": "x", "stream": False}).json()["run_id"]
@@ -153,7 +116,6 @@ def test_documents_are_listed_and_filtered_within_rights(anna: httpx.Client, ben
     policies = ben.get("/documents", params={"document_type": "policy"}).json()
     assert [document["filename"] for document in policies["documents"]] == ["leave-policy.pdf"]
     assert anna.get("/documents", params={"limit": "1"}).json()["count"] == 1
-    assert_problem(anna.get("/documents", params={"limit": "many"}), 400, "InvalidRequestError")
 
 
 def test_a_document_and_its_file_are_for_its_readers(anna: httpx.Client, ben: httpx.Client) -> None:

@@ -14,19 +14,23 @@ CUES = cues_text([(0, 1.0), (3, 4.25), (8, 9.0)])
 
 
 def test_a_word_is_said_in_the_last_cue_that_begins_before_it() -> None:
-    assert CUES == "0:1 3:4.2 8:9"
+    assert cues_text([(0, 1.0), (3, 4.25), (8, 9.0)]) == CUES == "0:1 3:4.2 8:9"
     assert [seconds_at(CUES, TEXT, TEXT.index(word)) for word in ("Welcome", "start", "Then", "it.")] == [
         1.0,
         4.2,
         9.0,
         9.0,
     ]
+    assert seconds_at(CUES, TEXT, TEXT.index("all.") + 2) == 1.0
+    assert seconds_at(CUES, TEXT, TEXT.index("Today") + 2) == 4.2
     assert seconds_at("", TEXT, 0) is None
 
 
 def test_a_part_begins_in_the_cue_that_says_its_first_word() -> None:
     words = TEXT.split()
     assert cues_of_part(CUES, words, words[5:10]) == ("0:4.2 3:9", 5)
+    assert cues_of_part(CUES, words, words[5:8]) == ("0:4.2", 5)
+    assert cues_of_part("3:4.2", words, words[:6]) == ("3:4.2", 0)
     assert cues_of_part(CUES, words, ["other", "words"]) == ("", 0)
 
 

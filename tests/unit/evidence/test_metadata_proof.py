@@ -41,6 +41,16 @@ def test_anything_else_is_not(quote: str) -> None:
     assert prove_metadata(quote, RECORD) is None
 
 
+def test_a_name_of_four_letters_speaks_for_itself_and_one_of_three_does_not() -> None:
+    for author, proof in (("Ahab", "author: Ahab"), ("Ann", None)):
+        assert prove_metadata(author, RECORD.model_copy(update={"author": author})) == proof
+
+
+def test_a_number_of_pages_is_proved_where_it_is_known() -> None:
+    assert prove_metadata("pages: 12", RECORD.model_copy(update={"page_count": 12})) == "page count: 12"
+    assert prove_metadata("pages: None", RECORD) is None
+
+
 def test_it_is_cited_as_metadata_and_not_as_words_of_the_document() -> None:
     book = CitationBook((), records={"m1": RECORD})
     proof = book.prove("m1", "author: Jane Doe")

@@ -65,6 +65,68 @@ def test_other_numbers_are_wrong(language: str, statement: str, wrong: list[str]
     assert found == wrong
 
 
+@pytest.mark.parametrize(
+    ("cell", "language", "statement", "wrong"),
+    [
+        (0.0, "en", "It made 0.", []),
+        (0.0, "en", "It fell by -0.", ["-0"]),
+        (0.5, "en", "It fell by -0.5.", ["-0.5"]),
+        (9.6, "en", "Some 10.", []),
+        (1234, "de-AT", "1.234", []),
+        (1234.567, "en", "1,234.567", []),
+        (1_234_567, "en", "1.234.567", []),
+        (1_234_567, "en", "12.34.567", ["12.34.567"]),
+    ],
+)
+def test_a_number_is_read_and_rounded_as_it_is_written(
+    cell: float, language: str, statement: str, wrong: list[str]
+) -> None:
+    assert unproved_numbers(statement, [result(("North", cell))], (), language) == wrong
+
+
+def test_a_number_of_three_parts_is_no_group_of_thousands() -> None:
+    (number,) = numbers_of("1.2.3", "en")
+    assert (str(number.value), number.places) == ("12.3", 1)
+
+
+@pytest.mark.parametrize(
+    ("statement", "wrong"),
+    [
+        ("There are 4.", []),
+        ("All four.", []),
+        ("Of five.", ["five"]),
+        ("It has 4 %.", ["4 %"]),
+        ("It has 4 million.", ["4 million"]),
+        ("It has -4.", ["-4"]),
+    ],
+)
+def test_the_number_of_rows_counts_things(statement: str, wrong: list[str]) -> None:
+    assert unproved_numbers(statement, [SALES], (), "en") == wrong
+
+
+def test_the_number_of_rows_that_were_fetched_of_more_says_nothing() -> None:
+    cut = SALES.model_copy(update={"truncated": True})
+    assert unproved_numbers("There are 4.", [cut], (), "en") == ["4"]
+
+
+def test_numbers_inside_names_are_known_without_a_sign_and_up_to_a_length() -> None:
+    names = ("q3_2019", "A1234567890123456789", "B12345678901234567890")
+    named = result(("North", 9.5), columns=names)
+    assert unproved_numbers("In 2019, of 1234567890123456789.", [named], (), "en") == []
+    assert unproved_numbers("It is -2019, of 12345678901234567890.", [named], (), "en") == [
+        "-2019",
+        "12345678901234567890",
+    ]
+
+
+def test_a_share_is_stored_as_a_fraction_or_a_percentage() -> None:
+    for share in (0.125, 12.5):
+        assert (
+            unproved_numbers("It has 12.5 %.", [result(("West", share), columns=("a", "share"))], (), "en")
+            == []
+        )
+
+
 def test_a_column_in_millions_says_so() -> None:
     in_millions = result(("North", 5.2), columns=("region", "revenue_eur_million"))
     assert unproved_numbers("It is 5.2 million euros.", [in_millions], (), "en") == []
@@ -84,6 +146,8 @@ def test_a_percentage_may_be_told_by_its_distance_from_the_whole(spent: tuple[fl
     assert unproved_numbers(right, [budgets], (), "en") == []
     wrong = "The North spent 17.5 % more than planned, the South 16.9 %."
     assert unproved_numbers(wrong, [budgets], (), "en") == ["17.5 %", "16.9 %"]
+    near = result(("North", 100.175), columns=("region", "percent_of_budget"))
+    assert unproved_numbers("It exceeded its budget by 17.5 %.", [near], (), "en") == ["17.5 %"]
     plain = result(("North", spent[0]), columns=("region", "total"))
     assert unproved_numbers("It spent 17.5 % less.", [plain], (), "en") == ["17.5 %"]
 
@@ -137,6 +201,7 @@ def test_a_fraction_of_the_sql_is_a_percentage(limit: str) -> None:
 def test_a_place_in_a_list_is_no_number() -> None:
     assert without_rank("| 1 | North | 120 |", 3) == "| North | 120 |"
     assert without_rank("2. South: 80", 3) == " South: 80"
+    assert without_rank("3. West: 8", 3) == " West: 8"
     assert [one.text for one in numbers_of(without_rank("**9.** North | 3", 3), "en")] == ["9", "3"]
 
 

@@ -151,6 +151,12 @@ async def test_a_part_of_the_same_version_is_given(user: AsUser, address: str) -
     assert (answered.status_code, answered.content) == (206, CONTENT[:8])
 
 
+async def test_the_first_and_the_last_bytes_make_the_whole(user: AsUser, address: str) -> None:
+    parts = [await get(user("anna"), address, span) for span in ("bytes=0-9", "bytes=10-")]
+    assert [part.status_code for part in parts] == [206, 206]
+    assert b"".join(part.content for part in parts) == CONTENT
+
+
 async def test_whoever_may_not_read_it_does_not_get_it(user: AsUser, address: str) -> None:
     assert problem_of(await get(user("ben"), address)) == (404, "DocumentNotFoundError")
 
