@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl, urlencode
 from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
+from opentelemetry.trace import INVALID_SPAN
 from pydantic_core import from_json
 
 from functions.http.bodies import MAX_BODY_BYTES, read_body
@@ -35,7 +36,7 @@ class ApiRoute(APIRoute):
         handle = super().get_route_handler()
 
         async def checked(request: Request) -> Response:
-            with tracing.inside(request.scope.get(SPAN, tracing.NO_SPAN)):
+            with tracing.inside(request.scope.get(SPAN, INVALID_SPAN)):
                 if self.dependant.query_params:
                     _drop_blank_parameters(request)
                 if self.body_field is not None:

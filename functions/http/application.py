@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
+from opentelemetry.trace import INVALID_SPAN, Span
 from pydantic.warnings import UnsupportedFieldAttributeWarning
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
@@ -87,13 +88,13 @@ class RequestScope:
                 await self._serve(request, route, receive, sender)
             except BaseException as error:
                 if sender.has_begun or not isinstance(error, Exception):
-                    span.fail_by(error)  # the connection is gone, or the host ends
+                    tracing.fail_by(span, error)  # the connection is gone, or the host ends
                     raise
                 get_logger().exception("http.defect", function=route.name if route else "")
                 defect = DefectError("Something went wrong on our side.", "Try again later.")
                 await _refusal(request, defect)(scope, receive, sender)
             finally:
-                span.end()
+                tracing.end(span)
 
     async def _serve(
         self, request: Request, route: APIRoute | None, receive: Receive, sender: "_Sender"
@@ -119,7 +120,7 @@ class _Sender:
     """Adds headers to the response, records its status, and drops the body of a HEAD."""
 
     def __init__(
-        self, send: Send, request: Request, span: tracing.Span, fields: dict[str, str], *, is_head: bool
+        self, send: Send, request: Request, span: Span, fields: dict[str, str], *, is_head: bool
     ) -> None:
         self.has_begun = False
         self._send = send
@@ -217,9 +218,9 @@ def _fields(request: Request, parts: MutableMapping[str, Any]) -> dict[str, str]
     return {"request_id": request_id, **{name: str(parts.get(name, ""))[:64] for name in _LOGGED_PARTS}}
 
 
-def _server_span(request: Request, route: APIRoute | None) -> tracing.Span:
+def _server_span(request: Request, route: APIRoute | None) -> Span:
     if not tracing.is_on():
-        return tracing.NO_SPAN
+        return INVALID_SPAN
     template = route.path_format if route else "/{path}"
     attributes: tracing.Attributes = {
         "http.request.method": request.method,
@@ -231,18 +232,19 @@ def _server_span(request: Request, route: APIRoute | None) -> tracing.Span:
     return tracing.begin(f"{request.method} {template}", attributes, "server", parent=parent)
 
 
-def _describe(span: tracing.Span, status: int, fields: dict[str, str]) -> None:
+def _describe(span: Span, status: int, fields: dict[str, str]) -> None:
     user_id = fields.get("user_id")
-    span.set(
+    tracing.set_attributes(
+        span,
         {
             "http.response.status_code": status,
             "request_id": fields["request_id"],
             "run_id": fields.get("run_id"),
             "thread_id": fields.get("thread_id"),
             "user_id": pseudonym(user_id) if user_id else None,
-        }
+        },
     )
     if status >= 500:
-        span.fail(fields.get("error_type") or str(status))
+        tracing.fail(span, fields.get("error_type") or str(status))
     elif status >= 400:
-        span.set({"error.type": fields.get("error_type") or str(status)})
+        tracing.set_attributes(span, {"error.type": fields.get("error_type") or str(status)})

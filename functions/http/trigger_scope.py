@@ -15,7 +15,7 @@ async def trigger_scope(name: str, **fields: str) -> AsyncIterator[None]:
     `fields` are attributes of the span, and of every line that is logged inside.
     """
     await start_telemetry()
-    goes_on = tracing.current().traceparent
+    goes_on = tracing.traceparent()
     begun = tracing.span(name, fields) if goes_on else tracing.root(name, "consumer", attributes=fields)
     with log_scope(**fields), begun:
         yield

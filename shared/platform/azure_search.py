@@ -7,6 +7,8 @@ from contextlib import AbstractContextManager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from opentelemetry.trace import Span
+
 from shared.platform.calls import ask
 from shared.platform.connections import Connection
 from shared.platform.errors import (
@@ -18,7 +20,7 @@ from shared.platform.errors import (
 )
 from shared.platform.search import FacetValue, IndexRow, SearchIndex, SearchPage, SearchRequest
 from shared.platform.telemetry import get_logger
-from shared.platform.tracing import Attributes, Span, outgoing, span
+from shared.platform.tracing import Attributes, outgoing, set_attributes, span
 
 if TYPE_CHECKING:
     from azure.search.documents.aio import SearchClient
@@ -68,7 +70,7 @@ class AzureSearchIndex(SearchIndex):
                 self._read_status,
                 timeout_s=self._timeout_s,
             )
-            asked.set({"result_count": len(page.rows)})
+            set_attributes(asked, {"result_count": len(page.rows)})
         get_logger().info(
             "search.answered",
             azure_operation="search",

@@ -12,6 +12,8 @@ from contextlib import AbstractContextManager, asynccontextmanager, contextmanag
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
+from opentelemetry.trace import Span
+
 from shared.platform.connections import Connection, SdkClient
 from shared.platform.errors import (
     AuthenticationError,
@@ -25,7 +27,7 @@ from shared.platform.errors import (
 )
 from shared.platform.settings import Settings
 from shared.platform.telemetry import redact
-from shared.platform.tracing import Attributes, Span, begin, span
+from shared.platform.tracing import Attributes, begin, end, fail_by, set_attributes, span
 
 if TYPE_CHECKING:
     from azure.core.exceptions import AzureError, HttpResponseError
@@ -367,11 +369,11 @@ async def listed(items: AsyncIterator[Item], dependency: Dependency, operation: 
             count += 1
             yield item
     except GroundworkError as failed:
-        begun.fail_by(failed)
+        fail_by(begun, failed)
         raise
     finally:
-        begun.set({"result_count": count})
-        begun.end()
+        set_attributes(begun, {"result_count": count})
+        end(begun)
 
 
 class PieceClock:

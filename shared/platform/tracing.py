@@ -1,6 +1,6 @@
-"""Spans: what was done, for how long, below what. The only module that knows opentelemetry's traces.
+"""Spans of opentelemetry's API: what was done, for how long, below what.
 
-Nothing is imported and nothing recorded until `start` is called, which wiring does if a setting asks for it.
+Nothing is recorded, and no SDK imported, until `start` is called, which wiring does if a setting asks for it.
 A span begins below another one, or where a trace begins or continues: `root`. Elsewhere there is
 none, so that background work (polling, getting ready) leaves no traces.
 
@@ -10,22 +10,31 @@ and write is another matter: `content`, which a deployment has to ask for.
 
 import hashlib
 import json
-import re
 from asyncio import CancelledError
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
+
+from opentelemetry import trace
+from opentelemetry.context import Context
+from opentelemetry.trace import (
+    INVALID_SPAN,
+    NonRecordingSpan,
+    Span,
+    SpanContext,
+    SpanKind,
+    StatusCode,
+    TraceFlags,
+    Tracer,
+    TracerProvider,
+)
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from shared.platform.errors import CallerError, GroundworkError
 from shared.platform.models import Model
 from shared.platform.telemetry import add_log_source, redact
-
-if TYPE_CHECKING:
-    from opentelemetry.context import Context
-    from opentelemetry.trace import Span as RecordedSpan
-    from opentelemetry.trace import Tracer, TracerProvider
 
 
 class TraceLink(Model):
@@ -42,32 +51,24 @@ class TraceLink(Model):
     started_at: datetime
 
 
-_TRACEPARENT = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?")
+_PROPAGATOR = TraceContextTextMapPropagator()
 
 
-def read_traceparent(header: str | None) -> tuple[int, int, int] | None:
-    """Trace id, span id and flags; None when it is no trace context, which is then as if there were none."""
-    found = _TRACEPARENT.fullmatch((header or "").strip())
-    if found is None or found[1] == "ff" or (found[1] == "00" and found[5]):
-        return None
-    trace_id, span_id = int(found[2], 16), int(found[3], 16)
-    return (trace_id, span_id, int(found[4], 16)) if trace_id and span_id else None
-
-
-def write_traceparent(trace_id: int, span_id: int, flags: int) -> str:
-    """The header's text; of the flags only `sampled` is ours to pass on."""
-    return f"00-{trace_id:032x}-{span_id:016x}-{flags & 1:02x}"
+def context_of(traceparent: str) -> SpanContext:
+    """Return the span that a `traceparent` names; an invalid one if the header is malformed."""
+    return trace.get_current_span(_context_below(traceparent)).get_span_context()
 
 
 def link_below(parent: str, instance_id: str, started_at: datetime) -> TraceLink | None:
-    """The place of an orchestration that `parent` starts; None when that is no trace context."""
-    read = read_traceparent(parent)
-    if read is None:
+    """Return the place of an orchestration that `parent` starts; None if that is no trace context."""
+    above = context_of(parent)
+    if not above.is_valid:
         return None
-    trace_id, _, flags = read
     digest = hashlib.sha256(f"{parent} {instance_id}".encode()).digest()
     span_id = int.from_bytes(digest[:8], "big") or 1
-    return TraceLink(parent=parent, own=write_traceparent(trace_id, span_id, flags), started_at=started_at)
+    flags = TraceFlags(above.trace_flags & TraceFlags.SAMPLED)
+    own = NonRecordingSpan(SpanContext(above.trace_id, span_id, is_remote=False, trace_flags=flags))
+    return TraceLink(parent=parent, own=traceparent(own), started_at=started_at)
 
 
 Value = str | int | float | bool | Sequence[str] | None
@@ -77,65 +78,55 @@ NAME = "groundwork"
 MAX_VALUE_CHARS = 256  # of an attribute: names and ids are shorter
 MAX_CONTENT_CHARS = 20_000  # of one event with content; receivers cut at 32 to 64 KB
 CONTENT_EVENT = "gen_ai.client.inference.operation.details"
-_tracer: "Tracer | None" = None
+_tracer: Tracer | None = None
 _with_content = False
 _is_quiet: ContextVar[bool] = ContextVar("spans_quiet", default=False)
 next_span_id: ContextVar[int | None] = ContextVar("next_span_id", default=None)
 """The id that the next span gets; read by the provider's generator of ids."""
 
 
-class Span:
-    """A piece of work; where nothing is recorded all of this does nothing."""
-
-    def __init__(self, recorded: "RecordedSpan | None" = None) -> None:
-        self.recorded = recorded
-
-    def set(self, attributes: Attributes) -> None:
-        """Add attributes; those that are None are left out."""
-        if self.recorded is not None:
-            for name, value in attributes.items():
-                if value is not None:
-                    self.recorded.set_attribute(name, _short(value))
-
-    def fail_by(self, error: BaseException) -> None:
-        """What ended it. That something is not there, or not wanted any more, is no failure of the work."""
-        if isinstance(error, CallerError | CancelledError | GeneratorExit):
-            self.set({"error.type": error_type_of(error)})
-        else:
-            self.fail(error_type_of(error))
-
-    def fail(self, error_type: str) -> None:
-        """Mark it as failed. The type of the error alone: its text can hold anything."""
-        if self.recorded is not None:
-            from opentelemetry.trace import StatusCode
-
-            self.recorded.set_attribute("error.type", error_type)
-            self.recorded.set_status(StatusCode.ERROR)
-
-    def content(self, said: Mapping[str, str]) -> None:
-        """A model's input and output; recorded only where a deployment asks for content."""
-        if self.recorded is not None and _with_content:
-            cut = {name: redact(text)[:MAX_CONTENT_CHARS] for name, text in said.items() if text}
-            self.recorded.add_event(CONTENT_EVENT, cut)
-
-    def end(self) -> None:
-        """It is over; a second time changes nothing."""
-        if self.recorded is not None and self.recorded.is_recording():
-            self.recorded.end()
-
-    @property
-    def traceparent(self) -> str:
-        """Its trace context, to be handed on; empty without one."""
-        context = self.recorded.get_span_context() if self.recorded is not None else None
-        if context is None or not context.is_valid:
-            return ""
-        return write_traceparent(context.trace_id, context.span_id, context.trace_flags)
+def set_attributes(span: Span, attributes: Attributes) -> None:
+    """Add attributes, shortened and without secrets; those that are None are left out."""
+    if span.is_recording():
+        span.set_attributes({name: _short(value) for name, value in attributes.items() if value is not None})
 
 
-NO_SPAN = Span()
+def fail(span: Span, error_type: str) -> None:
+    """Mark a span as failed, with the error's type alone: its text can hold anything."""
+    if span.is_recording():
+        span.set_attribute("error.type", error_type)
+        span.set_status(StatusCode.ERROR)
 
 
-def start(provider: "TracerProvider", *, with_content: bool = False) -> None:
+def fail_by(span: Span, error: BaseException) -> None:
+    """Note the exception that ended a span. A caller's error or a cancellation is no failure of the work."""
+    if isinstance(error, CallerError | CancelledError | GeneratorExit):
+        set_attributes(span, {"error.type": error_type_of(error)})
+    else:
+        fail(span, error_type_of(error))
+
+
+def add_content(span: Span, texts: Mapping[str, str]) -> None:
+    """Record a model's input and output, if the deployment asks for content."""
+    if _with_content and span.is_recording():
+        cut = {name: redact(text)[:MAX_CONTENT_CHARS] for name, text in texts.items() if text}
+        span.add_event(CONTENT_EVENT, cut)
+
+
+def end(span: Span) -> None:
+    """End a span. A second call is ignored."""
+    if span.is_recording():
+        span.end()
+
+
+def traceparent(span: Span | None = None) -> str:
+    """Return the trace context of a span, by default the current one; empty if it has none."""
+    carrier: dict[str, str] = {}
+    _PROPAGATOR.inject(carrier, trace.set_span_in_context(span or current(), Context()))
+    return carrier.get("traceparent", "")
+
+
+def start(provider: TracerProvider, *, with_content: bool = False) -> None:
     """Record from now on."""
     global _tracer, _with_content  # a process has one
     _tracer, _with_content = provider.get_tracer(NAME), with_content
@@ -167,13 +158,11 @@ def begin(
         parent: trace context of the span above it; empty = a trace begins with it. None = the span at work
             here, and no span where there is none.
     """
-    if _tracer is None or (parent is None and (_is_quiet.get() or not current().traceparent)):
-        return NO_SPAN
-    from opentelemetry.trace import SpanKind
-
-    context = None if parent is None else _context_of(parent)
-    begun = Span(_tracer.start_span(name, context, SpanKind[kind.upper()]))
-    begun.set(attributes or {})
+    if _tracer is None or (parent is None and (_is_quiet.get() or not traceparent())):
+        return INVALID_SPAN
+    below = None if parent is None else _context_below(parent)
+    begun = _tracer.start_span(name, below, SpanKind[kind.upper()])
+    set_attributes(begun, attributes or {})
     return begun
 
 
@@ -187,10 +176,10 @@ def span(
         with inside(begun):
             yield begun
     except BaseException as error:
-        begun.fail_by(error)
+        fail_by(begun, error)
         raise
     finally:
-        begun.end()
+        end(begun)
 
 
 def root(
@@ -200,20 +189,11 @@ def root(
     return span(name, attributes, kind, parent=parent)
 
 
-@contextmanager
-def inside(begun: Span) -> Iterator[None]:
-    """Do something below a span that `begin` gave."""
-    if begun.recorded is None:
-        yield
-        return
-    from opentelemetry import context
-    from opentelemetry.trace import set_span_in_context
-
-    token = context.attach(set_span_in_context(begun.recorded))
-    try:
-        yield
-    finally:
-        context.detach(token)
+def inside(begun: Span) -> AbstractContextManager[object]:
+    """Make a span that `begin` returned the current one."""
+    if not begun.get_span_context().is_valid:
+        return nullcontext()
+    return trace.use_span(begun, record_exception=False, set_status_on_exception=False)
 
 
 @contextmanager
@@ -234,54 +214,48 @@ def record(
 
     Done twice, as after a crash, it is the same span again: receivers keep one of them, or show both.
     """
-    own = read_traceparent(link.own)
-    if _tracer is None or own is None:
+    own = context_of(link.own)
+    if _tracer is None or not own.is_valid:
         return
-    token = next_span_id.set(own[1])
+    token = next_span_id.set(own.span_id)
     try:
-        begun = Span(
-            _tracer.start_span(name, _context_of(link.parent), start_time=_nanoseconds(link.started_at))
+        begun = _tracer.start_span(
+            name, _context_below(link.parent), start_time=_nanoseconds(link.started_at)
         )
     finally:
         next_span_id.reset(token)
-    begun.set(attributes or {})
+    set_attributes(begun, attributes or {})
     if error_type:
-        begun.fail(error_type)
-    if begun.recorded is not None:
-        begun.recorded.end(_nanoseconds(max(ended_at or datetime.now(UTC), link.started_at)))
+        fail(begun, error_type)
+    begun.end(_nanoseconds(max(ended_at or datetime.now(UTC), link.started_at)))
 
 
 def current() -> Span:
-    """The span at work here."""
-    if _tracer is None:
-        return NO_SPAN
-    from opentelemetry.trace import get_current_span
-
-    return Span(get_current_span())
+    """Return the span at work here; an invalid one if nothing is recorded."""
+    return INVALID_SPAN if _tracer is None else trace.get_current_span()
 
 
 def link_to(instance_id: str) -> dict[str, object]:
     """What the input of an orchestration holds so that it continues with this trace: nothing, or `trace`."""
     if _tracer is None:
         return {}
-    link = link_below(current().traceparent, instance_id, datetime.now(UTC))
+    link = link_below(traceparent(), instance_id, datetime.now(UTC))
     return {} if link is None else {"trace": link.model_dump(mode="json")}
 
 
 def note_usage(input_tokens: int | None, output_tokens: int | None, ending: str | None) -> None:
     """What a model's call took and how it ended, for the span of the call at work here."""
-    current().set(
-        {
-            "gen_ai.usage.input_tokens": input_tokens,
-            "gen_ai.usage.output_tokens": output_tokens,
-            "gen_ai.response.finish_reasons": [ending] if ending else None,
-        }
-    )
+    usage: Attributes = {
+        "gen_ai.usage.input_tokens": input_tokens,
+        "gen_ai.usage.output_tokens": output_tokens,
+        "gen_ai.response.finish_reasons": [ending] if ending else None,
+    }
+    set_attributes(current(), usage)
 
 
 def outgoing() -> dict[str, str]:
     """Headers for a service of ours, which can continue with the trace."""
-    here = current().traceparent
+    here = traceparent()
     return {"traceparent": here} if here else {}
 
 
@@ -296,16 +270,13 @@ def messages_text(messages: Sequence[tuple[str, str]]) -> str:
     return json.dumps(parts, ensure_ascii=False)
 
 
-def _context_of(parent: str) -> "Context":
-    """Where a span below `parent` belongs; a fresh one for a trace that begins."""
-    from opentelemetry.context import Context
-    from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
-
-    return TraceContextTextMapPropagator().extract({"traceparent": parent}, Context())
+def _context_below(parent: str) -> Context:
+    """Return the context of a span below `parent`; an empty one, where a trace begins, if it is malformed."""
+    return _PROPAGATOR.extract({"traceparent": parent}, Context())
 
 
 def _log_fields() -> dict[str, str]:
-    here = current().traceparent.split("-")
+    here = traceparent().split("-")
     return {"trace_id": here[1], "span_id": here[2]} if len(here) == 4 else {}
 
 

@@ -14,7 +14,7 @@ from shared.platform.errors import DefectError, GroundworkError, InvalidQueryErr
 from shared.platform.language_models.models import ToolDefinition
 from shared.platform.settings import Settings, SettingsGroup
 from shared.platform.telemetry import get_logger, log_scope
-from shared.platform.tracing import span
+from shared.platform.tracing import fail, span
 from shared.retrieval.models import DocumentRecord, Hit
 from shared.tools.models import WebHit
 
@@ -137,7 +137,7 @@ class Tool(ABC):
         with log_scope(tool=self.name), span(f"execute_tool {self.name}", traced) as executed:
             result = await self._result(kwargs)
             if not result["success"]:
-                executed.fail(result["type"])
+                fail(executed, result["type"])
             return result
 
     async def _result(self, kwargs: dict[str, Any]) -> ToolResult:

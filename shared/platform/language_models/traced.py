@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing, contextmanager
 from typing import TypeVar
 
+from opentelemetry.trace import Span
 from pydantic import BaseModel
 
 from shared.platform.calls import Dependency
@@ -22,7 +23,18 @@ from shared.platform.language_models.models import (
     StructuredOutput,
     ToolDefinition,
 )
-from shared.platform.tracing import Attributes, Span, begin, inside, messages_text, span, wants_content
+from shared.platform.tracing import (
+    Attributes,
+    add_content,
+    begin,
+    end,
+    fail_by,
+    inside,
+    messages_text,
+    set_attributes,
+    span,
+    wants_content,
+)
 
 Piece = TypeVar("Piece", str, str | ModelUsage, str | ModelTurn)
 
@@ -144,13 +156,13 @@ class _Call:
             with inside(self.span):
                 yield
         except BaseException as error:
-            self.span.fail_by(error)
+            fail_by(self.span, error)
             self.end()
             raise
 
     def note_tools(self, turn: ModelTurn) -> None:
         """The tools that the model asks for."""
-        self.span.set({"groundwork.tool_calls": [asked.name for asked in turn.tool_calls]})
+        set_attributes(self.span, {"groundwork.tool_calls": [asked.name for asked in turn.tool_calls]})
 
     def hear(self, text: str) -> None:
         """Something the model said."""
@@ -161,8 +173,8 @@ class _Call:
         """It is over; with what was said, where content is wanted. A second time changes nothing."""
         if wants_content():
             answered = messages_text([("assistant", "".join(self._heard))])
-            self.span.content({_INPUT: messages_text(self._sent), _OUTPUT: answered})
-        self.span.end()
+            add_content(self.span, {_INPUT: messages_text(self._sent), _OUTPUT: answered})
+        end(self.span)
 
 
 async def _observed(

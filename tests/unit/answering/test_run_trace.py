@@ -33,7 +33,7 @@ class UnreachableRuns(InMemoryRunStore):
 
 def link_of(run_id: str) -> TraceLink:
     """The place of a run below the span at work."""
-    link = link_below(tracing.current().traceparent, run_id, datetime.now(UTC))
+    link = link_below(tracing.traceparent(), run_id, datetime.now(UTC))
     assert link is not None
     return link
 

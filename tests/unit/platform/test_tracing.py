@@ -13,7 +13,7 @@ from opentelemetry.trace import StatusCode
 from shared.platform import tracing
 from shared.platform.errors import DependencyError, NotFoundError
 from shared.platform.telemetry import LOGGER_NAME, get_logger, log_scope
-from shared.platform.tracing import link_below, read_traceparent, write_traceparent
+from shared.platform.tracing import context_of, link_below
 from tests.tracing_fixture import Recorded, StartRecording, recorded, start_recording
 
 __all__ = ["recorded", "start_recording"]
@@ -29,23 +29,26 @@ PARENT = f"00-{TRACE}-{SPAN}-01"
      (f"cc-{TRACE}-{SPAN}-01-what-comes-later", 1), (f"01-{TRACE}-{SPAN}-01", 1)],
 )  # fmt: skip
 def test_a_trace_context_is_read(header: str, flags: int) -> None:
-    assert read_traceparent(header) == (int(TRACE, 16), int(SPAN, 16), flags)
+    span = context_of(header)
+    assert (span.trace_id, span.span_id, span.trace_flags) == (int(TRACE, 16), int(SPAN, 16), flags)
 
 
 @pytest.mark.parametrize(
     "header",
-    [None, "", "00", f"ff-{TRACE}-{SPAN}-01", f"00-{'0' * 32}-{SPAN}-01", f"00-{TRACE}-{'0' * 16}-01",
+    ["", "00", f"ff-{TRACE}-{SPAN}-01", f"00-{'0' * 32}-{SPAN}-01", f"00-{TRACE}-{'0' * 16}-01",
      f"00-{TRACE.upper()}-{SPAN}-01", f"00-{TRACE}-{SPAN}-01-more", f"00-{TRACE}-{SPAN}",
      f"00-{TRACE[1:]}-{SPAN}-01",     f"{PARENT}, {PARENT}", "<script>"],
 )  # fmt: skip
-def test_what_is_none_is_as_if_it_were_not_there(header: str | None) -> None:
-    assert read_traceparent(header) is None
-    assert link_below(header or "", "instance", NOW) is None
+def test_what_is_none_is_as_if_it_were_not_there(header: str) -> None:
+    assert not context_of(header).is_valid
+    assert link_below(header, "instance", NOW) is None
 
 
 def test_only_sampled_is_passed_on_of_the_flags() -> None:
-    assert write_traceparent(1, 2, 3) == f"00-{1:032x}-{2:016x}-01"
-    assert write_traceparent(1, 2, 2).endswith("-00")
+    for flags, own in (("03", "-01"), ("02", "-00")):
+        link = link_below(f"00-{TRACE}-{SPAN}-{flags}", "run-1", NOW)
+        assert link is not None
+        assert link.own.endswith(own)
 
 
 def test_an_orchestration_has_the_same_id_in_each_replay_and_another_than_its_siblings() -> None:
@@ -66,12 +69,14 @@ def test_what_nobody_records_is_recorded_nowhere_below() -> None:
     assert link.own.endswith("-00")
 
 
-def test_nothing_is_recorded_or_imported_until_it_is_asked_for() -> None:
+def test_nothing_is_recorded_and_no_sdk_imported_until_it_is_asked_for() -> None:
     code = (
         "import sys; from shared.platform import tracing as spans; from datetime import datetime, UTC\n"
-        "with spans.root('a', 'server'), spans.span('b') as b, spans.span('c'): b.set({'x': 1})\n"
+        f"with spans.root('a', 'server', '{PARENT}'), spans.span('b') as b, spans.span('c'):\n"
+        "    spans.set_attributes(b, {'x': 1})\n"
+        "    assert spans.outgoing() == {}\n"
         "assert not spans.is_on() and spans.link_to('i') == {} and spans.outgoing() == {}\n"
-        "print([name for name in sys.modules if name.startswith('opentelemetry')])"
+        "print([name for name in sys.modules if name.startswith('opentelemetry.sdk')])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
@@ -93,7 +98,7 @@ def test_a_span_is_below_the_one_at_work(recorded: Recorded) -> None:
 
 def test_where_no_trace_begins_there_is_no_span(recorded: Recorded) -> None:
     with tracing.span("alone") as alone, tracing.span("activity"):
-        alone.set({"a": 1})
+        tracing.set_attributes(alone, {"a": 1})
     assert recorded.names == []
 
 
@@ -115,7 +120,7 @@ def test_what_is_asked_again_and_again_leaves_no_spans(recorded: Recorded) -> No
 
 def test_an_orchestration_is_recorded_under_the_id_that_its_parts_know(recorded: Recorded) -> None:
     with tracing.root("request", "server"):
-        parent = tracing.current().traceparent
+        parent = tracing.traceparent()
     link = link_below(parent, "run-1", NOW)
     assert link is not None
     with tracing.span("activity", parent=link.own):
@@ -195,7 +200,9 @@ def test_content_is_recorded_only_where_it_is_asked_for(
 ) -> None:
     recorded = start_recording(with_content=with_content)
     with tracing.root("call", "client") as call:
-        call.content({"gen_ai.input.messages": "What is it? api-key: 0123456789abcdef", "empty": ""})
+        tracing.add_content(
+            call, {"gen_ai.input.messages": "What is it? api-key: 0123456789abcdef", "empty": ""}
+        )
     events = recorded.one("call").events
     assert len(events) == with_content
     for event in events:
@@ -207,7 +214,7 @@ def test_lines_of_the_log_name_the_trace(recorded: Recorded, caplog: pytest.LogC
     caplog.set_level(logging.INFO, LOGGER_NAME)
     with tracing.root("request", "server", PARENT), log_scope(request_id="r1"):
         get_logger().info("search.answered", result_count=1)
-        span_id = tracing.current().traceparent.split("-")[2]
+        span_id = tracing.traceparent().split("-")[2]
     get_logger().info("outside.any")
     inside, outside = (json.loads(record.getMessage()) for record in caplog.records)
     assert (inside["trace_id"], inside["span_id"], inside["request_id"]) == (
