@@ -1,4 +1,4 @@
-"""An answer's Markdown as chat clients show it. Pure, incremental; the same whatever the cuts.
+"""An answer's Markdown as chat clients show it. Pure: finished lines in, what they become out.
 
 Chat clients show no tables, and no picture or link of an address without a host. So outside fenced code:
 
@@ -12,21 +12,17 @@ Everything else stays as it is: `ReaderText` has made a model's words safe befor
 """
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from itertools import takewhile
 
 from shared.teams.models import ShownTable
 
-_MAX_HELD = 700  # characters: a picture has 200 for its caption and some 250 for its address
 _OPENS_FENCE = re.compile(r" {0,3}(?:(`{3,})[^`]*|(~{3,}).*)")
 _CLOSES_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*")
-_UNDECIDED = re.compile(r" {0,3}(?:\|.*|`{0,2}|~{0,2}|(?:`{3,}|~{3,}).*)|[ ]*(?:[-*+]|\d{1,3}[.)]?)?")
 _ITEM = re.compile(r" *(?:[-*+]|\d{1,3}[.)]) ")
-_PICTURE = re.compile(r"!\[([^\[\]\n]*)\]\(/api/documents/[^()\s]*\)")
-_OWN_LINK = re.compile(r"\[([^\[\]\n]+)\]\(/api/documents/[^()\s]*\)")
-_MAY_BECOME_ONE = re.compile(r"!?(?:\[[^\[\]\n]*(?:\](?:\([^()\s]*)?)?)?")
-_SIGN = re.compile(r"!?\[|!\Z")
+_OWN_ADDRESS = re.compile(
+    r"(?:!\[(?P<caption>[^\[\]\n]*)\]|\[(?P<text>[^\[\]\n]+)\])\(/api/documents/[^()\s]*\)"
+)
 _ROW = re.compile(r" {0,3}\|")
 _DELIMITER = re.compile(r" {0,3}\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*")
 _BORDER = re.compile(r"(?<!\\)\|")
@@ -35,118 +31,83 @@ _SOURCE = re.compile(r" ?\(Source: (?:[^()\n]|\([^()\n]*\))*\)(?=\[\d+\])")
 _CITED = re.compile(r"\[\d{1,3}\]")
 
 
-@dataclass
-class ChannelText:
-    """Feed it the tokens of a run.
-
-    Attributes:
-        tables: those that were passed, for channels that can draw them. Their cells keep only the number of a
-            source.
-    """
-
-    tables: list[ShownTable] = field(default_factory=list)
-    _held: str = ""
-    _in_line: bool = False
-    _in_list: bool = False  # the line before belongs to an item of a list
-    _fence: str = ""
-    _header: str | None = None  # a line that heads a table if the next one is a table's second
-    _table: list[tuple[str, ...]] = field(default_factory=list)
-
-    def feed(self, text: str) -> str:
-        """What can be shown for certain."""
-        self._held += text
-        return self._read(at_end=False)
-
-    def finish(self) -> str:
-        """What is left when the text has ended."""
-        return self._read(at_end=True) + self._close_table()
-
-    def _read(self, *, at_end: bool) -> str:
-        parts: list[str] = []
-        while self._held:
-            shown = self._rest_of_line(at_end=at_end) if self._in_line else self._line(at_end=at_end)
-            if shown is None:
-                break
-            parts.append(shown)
-        return "".join(parts)
-
-    def _line(self, *, at_end: bool) -> str | None:
-        """What is shown for a line from its start; None when it must be seen whole before."""
-        line, line_break, rest = self._held.partition("\n")
-        is_whole = bool(line_break) or at_end
-        if not is_whole and (self._fence or _UNDECIDED.fullmatch(line)):
-            return None
-        opening = None if self._fence else _OPENS_FENCE.fullmatch(line)
-        if self._fence or opening:
-            self._held = rest
-            self._fence = opening[1] or opening[2] if opening else self._fence_after(line)
-            return self._close_table() + line + line_break
-        if is_whole and _ROW.match(line):
-            self._held = rest
-            return self._row(line)
-        self._in_line = True
-        return self._close_table() + self._parted(line)
-
-    def _parted(self, line: str) -> str:
-        """The blank line before an item that follows another one."""
-        is_item = _ITEM.match(line) is not None
-        before, self._in_list = self._in_list, bool(line.strip()) and (is_item or self._in_list)
-        return "\n" if is_item and before else ""
-
-    def _fence_after(self, line: str) -> str:
-        """The fence that the text is in after a line of code."""
-        closing = _CLOSES_FENCE.fullmatch(line)
-        return "" if closing and closing[1].startswith(self._fence) else self._fence
-
-    def _rest_of_line(self, *, at_end: bool) -> str | None:
-        """What is shown up to the next sign of a link, or to the end of the line; None = more must come."""
-        line, line_break, rest = self._held.partition("\n")
-        sign = _SIGN.search(line)
-        if sign is None:
-            self._held, self._in_line = rest, not line_break
-            return line + line_break
-        start = sign.start()
-        shown, window = line[:start], line[start : start + _MAX_HELD]
-        found = _PICTURE.match(window) or _OWN_LINK.match(window)
-        if found:
-            label = f"*{found[1].strip()}*" if window.startswith("!") and found[1].strip() else found[1]
-            self._held = self._held[start + found.end() :]
-            return shown + label
-        may_grow = not at_end and not line_break and len(window) < _MAX_HELD
-        if may_grow and _MAY_BECOME_ONE.fullmatch(window):
-            self._held = self._held[start:]
-            return shown or None
-        self._held = self._held[start + 1 :]
-        return shown + window[0]
-
-    def _row(self, line: str) -> str:
-        """What is shown for a line that begins with a border."""
-        if self._table:
-            row = _as_wide(_cells(line), len(self._table[0]))
-            self._table.append(row)
-            return _as_line(self._table[0], row)
-        header, self._header = self._header, None
-        if header is not None and _DELIMITER.fullmatch(line) and len(_cells(header)) == len(_cells(line)):
-            self._table.append(_cells(header))
-            return ""
-        self._header = line
-        return _plain_row(header)
-
-    def _close_table(self) -> str:
-        """Remember the table that has ended; what is shown for a line that turned out to head none."""
-        header, self._header = self._header, None
-        rows, self._table = self._table, []
-        if len(rows) > 1:
-            short = [tuple(_SOURCE.sub("", _BREAK.sub(" ", cell)) for cell in row) for row in rows]
-            self.tables.append(ShownTable(header=short[0], rows=tuple(short[1:])))
-        return _plain_row(header)
-
-
 def for_channel(text: str) -> tuple[str, tuple[ShownTable, ...]]:
-    """A whole text, and its tables."""
-    reader = ChannelText()
-    shown = reader.feed(text) + reader.finish()
-    return _with_lone_items_freed(shown.strip("\n")), tuple(reader.tables)
+    """Return a whole text as chat clients show it, and its tables.
+
+    Cells of the tables, for channels that can draw them, keep only the number of a source.
+    """
+    shown, found = _rendered(text.split("\n"))
+    tables = tuple(_with_short_sources(table) for table in found if len(table) > 1)
+    return _with_lone_items_freed("\n".join(shown).strip("\n")), tables
+
+
+def finished_lines(text: str) -> str:
+    """Return what the finished lines of a growing text become. More text only adds to it."""
+    lines = text.split("\n")[:-1]
+    shown, _ = _rendered(lines, may_grow=True)
+    return "".join(f"{line}\n" for line in shown)
+
+
+_Row = tuple[str, ...]
+
+
+def _rendered(lines: Sequence[str], *, may_grow: bool = False) -> tuple[list[str], list[list[_Row]]]:
+    """Return what lines become, and the tables among them as rows, the header first.
+
+    Args:
+        may_grow: whether lines follow: a last row that may be the header of a table is left out.
+    """
+    shown: list[str] = []
+    tables: list[list[_Row]] = []
+    is_code = _code_lines(lines)
+    at, in_list = 0, False
+    while at < len(lines):
+        line = lines[at]
+        if is_code[at]:
+            shown.append(line)
+        elif table := _table_at(lines, at):
+            tables.append(table)
+            shown += [shown_row for row in table[1:] if (shown_row := _as_line(table[0], row))]
+            at += len(table)  # and the delimiter, below
+        elif not _ROW.match(line):
+            is_item = _ITEM.match(line) is not None
+            shown += ["", _inline(line)] if is_item and in_list else [_inline(line)]
+            in_list = bool(line.strip()) and (is_item or in_list)
+        elif not may_grow or at + 1 < len(lines):
+            shown.append(_inline(line))
+        at += 1
+    return shown, tables
+
+
+def _code_lines(lines: Sequence[str]) -> list[bool]:
+    """Return whether each line belongs to fenced code, its fences included."""
+    is_code: list[bool] = []
+    fence = ""
+    for line in lines:
+        opening = None if fence else _OPENS_FENCE.fullmatch(line)
+        closing = _CLOSES_FENCE.fullmatch(line) if fence else None
+        is_code.append(bool(fence or opening))
+        if opening:
+            fence = opening[1] or opening[2]
+        elif closing and closing[1].startswith(fence):
+            fence = ""
+    return is_code
+
+
+def _table_at(lines: Sequence[str], start: int) -> list[_Row]:
+    """Return the rows of the table that begins at a line, each as wide as the header; empty without one."""
+    rows = list(takewhile(_ROW.match, lines[start:]))
+    if len(rows) < 2 or not _DELIMITER.fullmatch(rows[1]):
+        return []
+    header = _cells(rows[0])
+    if len(_cells(rows[1])) != len(header):
+        return []
+    return [header, *(_as_wide(_cells(row), len(header)) for row in rows[2:])]
+
+
+def _with_short_sources(table: Sequence[_Row]) -> ShownTable:
+    short = [tuple(_SOURCE.sub("", _BREAK.sub(" ", cell)) for cell in row) for row in table]
+    return ShownTable(header=short[0], rows=tuple(short[1:]))
 
 
 def cut(text: str, most_chars: int) -> str:
@@ -170,7 +131,7 @@ def _lone_items(lines: list[str]) -> list[int]:
     found: list[int] = []
     items: list[int] = []
     is_plain, before = True, ""
-    for index, (line, is_code) in enumerate((*_with_code(lines), ("", False))):
+    for index, (line, is_code) in enumerate(zip([*lines, ""], [*_code_lines(lines), False], strict=True)):
         after_blank = not before.strip()
         is_new = after_blank and line[:1] not in ("", " ") and not _ITEM.match(line) and not is_code
         if is_new or index == len(lines):
@@ -185,21 +146,8 @@ def _lone_items(lines: list[str]) -> list[int]:
     return found
 
 
-def _with_code(lines: list[str]) -> Iterator[tuple[str, bool]]:
-    """The lines, and whether each belongs to fenced code."""
-    reader = ChannelText()
-    for line in lines:
-        was_code = bool(reader._fence)
-        reader.feed(f"{line}\n")
-        yield line, was_code or bool(reader._fence)
-
-
 def _paragraph(lines: list[str], first: int) -> str:
     return "\n".join(takewhile(str.strip, lines[first:]))
-
-
-def _plain_row(line: str | None) -> str:
-    return "" if line is None else _inline(line) + "\n"
 
 
 def _cells(line: str) -> tuple[str, ...]:
@@ -221,7 +169,7 @@ def _as_line(header: tuple[str, ...], row: tuple[str, ...]) -> str:
         f"{name}: {cell}" if name else cell for name, cell in zip(header[1:], row[1:], strict=True) if cell
     ]
     parts = [part for part in (first, *named) if part]
-    return f"- {_BREAK.sub(', ', ' · '.join(parts))}\n\n" if parts else ""
+    return f"- {_BREAK.sub(', ', ' · '.join(parts))}\n" if parts else ""
 
 
 def _bold(cell: str) -> str:
@@ -231,5 +179,12 @@ def _bold(cell: str) -> str:
 
 
 def _inline(text: str) -> str:
-    text = _PICTURE.sub(lambda found: f"*{found[1].strip()}*" if found[1].strip() else "", text)
-    return _OWN_LINK.sub(r"\1", text)
+    """Replace pictures by their captions, and links to our API by their texts."""
+
+    def label(found: re.Match[str]) -> str:
+        caption = found["caption"]
+        if caption is None:
+            return found["text"]
+        return f"*{caption.strip()}*" if caption.strip() else caption
+
+    return _OWN_ADDRESS.sub(label, text)

@@ -41,7 +41,7 @@ from shared.runs.run_log import RunLog, next_piece
 from shared.runs.working_memory import WorkingMemory
 from shared.teams import messages
 from shared.teams.context import ReplyDependencies, remember
-from shared.teams.markdown import ChannelText
+from shared.teams.markdown import finished_lines
 from shared.teams.models import (
     BotReply,
     BotSender,
@@ -267,12 +267,11 @@ async def _note_answered(
 
 
 class LiveText:
-    """Turns a run's events into text that can be appended to a streamed message."""
+    """Turns a run's events into finished lines that can be appended to a streamed message."""
 
     def __init__(self) -> None:
-        self._converting = ChannelText()
         self._step: int | None = None
-        self._now = ""
+        self._text = ""
         self._shown = ""
 
     async def take(self, event: RunEvent, write: Callable[[str], Awaitable[None]]) -> None:
@@ -283,14 +282,15 @@ class LiveText:
         elif isinstance(event, TokenEvent):
             if event.step != self._step:
                 self._begin(event.step)
-            self._now += self._converting.feed(event.text)
-            if len(self._now) > len(self._shown) and self._now.startswith(self._shown):
-                added = self._now[len(self._shown) :]
-                self._shown = self._now
+            self._text += event.text
+            now = finished_lines(self._text) if "\n" in event.text else ""
+            if len(now) > len(self._shown) and now.startswith(self._shown):
+                added = now[len(self._shown) :]
+                self._shown = now
                 await write(added)
 
     def _begin(self, step: int | None) -> None:
-        self._converting, self._now, self._step = ChannelText(), "", step
+        self._text, self._step = "", step
 
 
 async def _events(

@@ -25,11 +25,14 @@ async def test_a_question_is_answered_with_its_source() -> None:
 
 
 async def test_people_see_the_steps_of_the_plan_and_then_the_text_as_it_grows() -> None:
-    bot = await chat()
+    cited = 'It runs at 15 bar. <cite doc_id="manual" quote="The pump runs at 15 bar."/>'
+    bot = await chat(Model(plan(), answer=f"{cited}\n\nSo it says.\n\nNothing else is known."))
     (said,) = await bot.write(QUESTION)
     assert said.lines[:2] == ["Reading your question …", "Step 1 of 2: Known"]
-    assert ANSWERED in "".join(said.pieces)
-    assert len(said.pieces) > 1
+    grown = "".join(said.pieces)
+    assert grown.startswith(ANSWERED)
+    assert "So it says.\n" in grown
+    assert "Nothing else" not in grown  # this line is not finished before the answer is
 
 
 async def test_an_activity_that_is_delivered_again_is_answered_once() -> None:

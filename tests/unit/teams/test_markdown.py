@@ -2,12 +2,13 @@
 
 import random
 import re
+from itertools import pairwise
 
 import pytest
 
 from shared.evidence.reader_text import readable
 from shared.evidence.untrusted_text import markdown_text
-from shared.teams.markdown import ChannelText, for_channel
+from shared.teams.markdown import finished_lines, for_channel
 from shared.teams.models import ShownTable
 from shared.teams.outgoing import without_markdown
 
@@ -65,29 +66,27 @@ def test_pictures_links_and_tables_become_what_a_chat_client_shows() -> None:
     )
 
 
-@pytest.mark.parametrize("seed", range(30))
-def test_the_cuts_of_the_stream_change_nothing(seed: int) -> None:
-    chance, reader, shown, position = random.Random(seed), ChannelText(), [], 0
-    while position < len(_ANSWER):
-        length = chance.choice((1, 1, 2, 5, 40))
-        shown.append(reader.feed(_ANSWER[position : position + length]))
-        position += length
-    assert "".join(shown) + reader.finish() == _SHOWN
-    assert tuple(reader.tables) == for_channel(_ANSWER)[1]
+def prefixes_of(text: str) -> list[str]:
+    """What is shown of a text as it grows, by one character at a time."""
+    return [finished_lines(text[:end]) for end in range(len(text) + 1)]
 
 
-def test_plain_words_are_shown_at_once() -> None:
-    reader = ChannelText()
-    assert reader.feed("The valve opens") == "The valve opens"
-    assert reader.feed(" at 6 bar [1") == " at 6 bar "
-    assert reader.feed("]. And") == "[1]. And"
+def test_what_is_shown_of_a_growing_text_only_grows() -> None:
+    shown = prefixes_of(f"{_ANSWER}\n\n")
+    assert all(after.startswith(before) for before, after in pairwise(shown))
+    assert shown[-1].strip("\n") == _SHOWN
+
+
+def test_lines_are_shown_once_they_are_finished() -> None:
+    assert finished_lines("The valve opens") == ""
+    assert finished_lines("The valve opens at 6 bar [1].\nAnd") == "The valve opens at 6 bar [1].\n"
 
 
 def test_a_row_of_a_table_is_shown_once_it_is_whole() -> None:
-    reader = ChannelText()
-    assert reader.feed("| A | B |\n|---|---|\n| x | ") == ""
-    assert reader.feed("1 |\n| y") == "- **x** · B: 1\n\n"
-    assert reader.finish() == "- **y**\n\n"
+    assert finished_lines("| A | B |\n") == ""
+    assert finished_lines("| A | B |\n|---|---|\n| x | ") == ""
+    assert finished_lines("| A | B |\n|---|---|\n| x | 1 |\n| y") == "- **x** · B: 1\n\n"
+    assert for_channel("| A | B |\n|---|---|\n| x | 1 |\n| y")[0] == "- **x** · B: 1\n\n- **y**"
 
 
 @pytest.mark.parametrize(
@@ -101,8 +100,7 @@ def test_a_row_of_a_table_is_shown_once_it_is_whole() -> None:
 )
 def test_items_of_lists_are_parted(written: str, shown: str) -> None:
     assert for_channel(written)[0] == shown
-    reader = ChannelText()
-    assert "".join(reader.feed(sign) for sign in written) + reader.finish() == shown
+    assert finished_lines(f"{written}\n") == f"{shown}\n"
 
 
 @pytest.mark.parametrize(
@@ -120,12 +118,6 @@ def test_items_of_lists_are_parted(written: str, shown: str) -> None:
 )
 def test_what_is_no_table_and_no_link_of_ours_stays(text: str) -> None:
     assert for_channel(text)[0] == text.strip("\n")
-
-
-def test_a_long_line_of_brackets_is_not_held_back_for_ever() -> None:
-    reader = ChannelText()
-    text = "[" + "x" * 2000
-    assert reader.feed(text) == text
 
 
 def test_a_picture_without_a_caption_leaves_nothing() -> None:
@@ -201,14 +193,7 @@ def test_what_a_model_writes_becomes_no_link_however_it_is_put_together(seed: in
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_nor_do_the_cuts_change_anything_in_odd_texts(seed: int) -> None:
+def test_odd_texts_only_grow_either(seed: int) -> None:
     chance = random.Random(seed)
     text = "".join(chance.choice((*_PIECES, *_CODE)) for _ in range(80))
-    reader, shown, position = ChannelText(), [], 0
-    while position < len(text):
-        length = chance.choice((1, 2, 3, 10))
-        shown.append(reader.feed(text[position : position + length]))
-        position += length
-    whole = ChannelText()
-    assert "".join(shown) + reader.finish() == whole.feed(text) + whole.finish()
-    assert reader.tables == whole.tables
+    assert all(after.startswith(before) for before, after in pairwise(prefixes_of(text)))

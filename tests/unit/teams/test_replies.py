@@ -150,12 +150,12 @@ async def test_text_that_was_withdrawn_is_shown_again_only_from_where_it_goes_on
         bot,
         step,
         [
-            ("TOKEN", {"step": 3, "text": "One two "}),
+            ("TOKEN", {"step": 3, "text": "One\ntwo\n"}),
             ("STATUS", {"step": 3, "state": "restarted", "attempt": "2"}),
-            ("TOKEN", {"step": 3, "text": "One "}),
-            ("TOKEN", {"step": 3, "text": "two three. "}),
+            ("TOKEN", {"step": 3, "text": "One\n"}),
+            ("TOKEN", {"step": 3, "text": "two\nthree.\n"}),
             ("STATUS", {"step": 3, "state": "discarded"}),
-            ("TOKEN", {"step": 5, "text": "Something else. "}),
+            ("TOKEN", {"step": 5, "text": "Something else.\n"}),
         ],
     )
     await perform_reply(step, bot.deps)
