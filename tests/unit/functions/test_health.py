@@ -32,3 +32,22 @@ async def test_strangers_share_one_look_at_the_stores_and_only_known_callers_lea
     assert [one.json()["failed"] for one in anonymous] == [{}, {}, {}]
     assert known.json()["failed"] == {"storage": DependencyError.code}
     assert looked == 2, "once for all who are not signed in, and again for the one who is"
+
+
+class Unreachable:
+    """The connection of a tool whose service does not answer."""
+
+    async def check(self) -> None:
+        raise DependencyError("GitHub is out of reach.")
+
+    async def close(self) -> None: ...
+
+
+async def test_a_tool_that_fails_is_named_and_the_app_stays_ready(monkeypatch: pytest.MonkeyPatch) -> None:
+    services = fake_services(settings=settings_of_tests(), tool_clients={"github": Unreachable()})
+    monkeypatch.setattr(health, "_LAST", health._Check())
+    connect(monkeypatch, services)
+    monkeypatch.setattr("shared.wiring.get_services", lambda: services)
+    known = await as_user(make_app(IngestingClient(services)), "anna").get("/health/ready")
+    assert known.status_code == 200
+    assert known.json() == {"status": "ok", "failed": {"github": DependencyError.code}}
