@@ -130,13 +130,13 @@ async def all_rows(
 async def merge_rights(
     content_index: SearchIndex, documents_index: SearchIndex, doc_id: str, rights: Rights
 ) -> int:
-    """Write rights into every row of the document that there is; the number of its blocks."""
+    """Write rights into the document's record, then into its blocks; return the number of blocks."""
     fields = rights_fields(rights)
-    keys = await block_hashes(content_index, doc_id)
-    await content_index.merge([{"block_id": key, **fields} for key in keys])
     if await document_record(documents_index, doc_id) is not None:
         owner = rights.model_dump(include={"owner_id", "source_url", "published_by"})
         await documents_index.merge([{"doc_id": doc_id, **owner, **fields}])
+    keys = await block_hashes(content_index, doc_id)
+    await content_index.merge([{"block_id": key, **fields} for key in keys])
     return len(keys)
 
 

@@ -385,8 +385,13 @@ def _view_of_record(record: DocumentRecord) -> DocumentView:
     return DocumentView.model_validate(record.model_dump(include=_SHOWN))
 
 
+ACCESS_LAGS = "Access is being applied: people who were added find the document once that is done."
+
+
 def _detail(view: DocumentView, state: DocumentState, user: UserContext) -> DocumentDetail:
     changeable = may_change(user, state)
+    if state.rows_outdated and state.content_hash:
+        view = view.model_copy(update={"warnings": (*view.warnings, ACCESS_LAGS)})
     return DocumentDetail(
         **dict(view),
         edited_fields=tuple(sorted(state.corrections)),

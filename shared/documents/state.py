@@ -56,7 +56,7 @@ class DocumentState(Model):
         holder, held_until: the instance that works on the document, and until when it is believed alive.
         pending: an event came while the document was held; the holder looks again before it ends.
         phases: statuses of the last ingestion in order.
-        rows_outdated: what rows copy of the document changed while it was held; the last step writes it.
+        rows_outdated: the indexes' copies of its rights or metadata lag behind this row.
         sidecar_etag: of the file with rights that was read last; empty when there was none.
         hints_etag: of the file with hints about its tables, likewise.
         upload_date: when the bytes of the version that is shown were first published; None before.

@@ -204,7 +204,9 @@ def _compare_content(seen: SeenDocument, state: DocumentState, pipeline: str) ->
     if state.hints_etag != seen.hints_etag:
         return seen.difference("outdated", "The hints about its tables changed.")
     is_indexed = state.content_hash != ""
-    if state.sidecar_etag != seen.sidecar_etag or (is_indexed and state.rights != state.wanted_rights):
+    if state.sidecar_etag != seen.sidecar_etag or (
+        is_indexed and (state.rights != state.wanted_rights or state.rows_outdated)
+    ):
         return seen.difference("rights_differ", "Its access list changed and was not applied.")
     return None
 

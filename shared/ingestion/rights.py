@@ -1,7 +1,8 @@
 """A document's rights: from its sidecar, its blob's metadata or the default; and in the rows of the indexes.
 
 Fails closed: whatever cannot be understood opens the document to its owner alone; no owner, and nobody reads
-it. Rights that changed hold in the rows even while another instance works on the document.
+it. A change holds once it is in the document's row, also while another instance works on the document; the
+copies in the indexes follow (`rows_outdated` until they have), and only narrow searches.
 """
 
 import json
@@ -114,18 +115,26 @@ async def read_rights(properties: BlobProperties, services: IngestionServices) -
 
 
 async def apply_rights(task: IngestTask) -> Done:
-    """Write the wanted rights into every row of the document; content and vectors stay as they are."""
-    services, state = task.services, await task.update()
+    """Make the wanted rights hold: in the document's row, then in the indexes' copies of them."""
+    services = task.services
     while True:  # until those that were written are those that are wanted: they may change meanwhile
-        written = state.wanted_rights
-        await merge_rights(services.content_index, services.documents_index, state.doc_id, written)
+        written = (await task.update(_in_row)).rights
+        await merge_rights(services.content_index, services.documents_index, task.doc_id, written)
         state = await task.update(partial(with_rights, written=written))
         if state.wanted_rights == written:
             return Done()
 
 
+def _in_row(state: DocumentState) -> DocumentState:
+    """Return the state with the wanted rights in force, which the indexes don't have yet."""
+    return with_rights(state, state.wanted_rights).model_copy(update={"rows_outdated": True})
+
+
 async def note_newest(blob_name: str, services: IngestionServices) -> None:
-    """Make the present rights of a document hold in the existing rows while somebody else works on it.
+    """Make the present rights of a document hold while somebody else works on it.
+
+    They are written into its row, and then into the rows of the indexes that there are; the holder writes
+    them into all others. Rights of a version that is still being ingested only narrow until it is published.
 
     Raises:
         DependencyError: a service failed, or too many change the document at once.
@@ -147,17 +156,15 @@ async def note_newest(blob_name: str, services: IngestionServices) -> None:
                 "rows_outdated": True,
                 "pending": True,
             }
+            if properties.etag == state.blob_etag:
+                noted["rights"] = rights
             try:
                 await documents.replace(state.model_copy(update=noted))
             except ConflictError:
                 continue
-        # Noted rights are written here, too: the holder may write them much later.
-        while True:
-            await merge_rights(services.content_index, services.documents_index, state.doc_id, rights)
-            newest = await documents.get(state.doc_id)
-            if newest is None or newest.wanted_rights == rights:
-                return
-            rights = newest.wanted_rights
+        # The holder may write them much later, and people who were added wait for it.
+        await merge_rights(services.content_index, services.documents_index, state.doc_id, rights)
+        return
     raise contended()
 
 

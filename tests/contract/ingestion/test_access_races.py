@@ -153,6 +153,9 @@ async def test_of_two_changes_at_once_the_newest_holds(services: Services, name:
     slow = replace(services, content_index=late)
     assert await change_access(await state_of(services, name), first, slow) is False
     assert changes == []
+    assert (await state_of(services, name)).wanted_rights.acl == ("anna", "board")
+    # The row holds the newest list; the copies in the index have it when the ingestion ends.
+    assert (await ingest(services, name, "writer")).outcome in ("ready", "current", "rights")
     assert await readers_of(services, name) == {("anna", "board")}
 
 

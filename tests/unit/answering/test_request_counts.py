@@ -15,12 +15,13 @@ from shared.runs.models import ChatRequest
 from shared.runs.run_store import RunStore
 from shared.subagents.control import ControlStore
 from shared.subagents.metrics import MetricStore
+from shared.tools.registry import block_search
 from shared.wiring import Services
 from tests.fakes.dying import Death, Mortal
 from tests.fakes.models import ScriptedChatModel
 from tests.fakes.services import fake_settings
 from tests.scripts import next_action, observe, start, tokens_of
-from tests.world import ANNA, corpus_services, plan
+from tests.world import ANNA, World, corpus_services, plan
 
 
 @dataclass
@@ -29,6 +30,7 @@ class Counts:
 
     storage: Death = field(default_factory=lambda: Death(at=1_000_000))
     searches: Death = field(default_factory=lambda: Death(at=1_000_000))
+    rows: Death = field(default_factory=lambda: Death(at=1_000_000))
 
     def over(self, services: Services) -> Services:
         """The same services, counted. The log's appends and reads are the stream's."""
@@ -39,6 +41,7 @@ class Counts:
         made: dict[str, Any] = {
             "content_index": Mortal(services.content_index, (), self.searches),
             "documents_index": Mortal(services.documents_index, (), self.searches),
+            "documents": Mortal(services.documents, (), self.rows),
             "blobs": counted(services.blobs),
             "queues": counted(services.queues),
             "run_log": Mortal(services.run_log, ("create",), self.storage),
@@ -68,5 +71,24 @@ async def test_a_fact_takes_three_activities_two_model_calls_and_few_requests() 
     assert activities == 3
     assert len(model.prompts) == 2
     assert len(counts.searches.calls) <= 6, counts.searches.calls
+    # The one document that is shown, in each of the steps that search or show it.
+    assert len(counts.rows.calls) <= 3, counts.rows.calls
     # Four of them charge the two model calls: each is charged when it begins and settled when it ends.
     assert len(counts.storage.calls) <= 28, Counter(counts.storage.calls)
+
+
+async def test_a_first_search_takes_at_most_eight_requests_and_reads_only_rows_of_what_it_shows() -> None:
+    world = World(engine=True)
+    for number in range(60):  # more than a ranking holds, so that each kind of request is needed
+        texts = [f"Pump {number} runs at {number + part} bar in part {part}." for part in range(4)]
+        await world.add(f"pump-{number}", *texts, title=f"Pump {number}")
+    searches, rows = Death(at=1_000_000), Death(at=1_000_000)
+    counted: dict[str, Any] = {
+        "content_index": Mortal(world.services.content_index, (), searches),
+        "documents_index": Mortal(world.services.documents_index, (), searches),
+        "documents": Mortal(world.services.documents, (), rows),
+    }
+    services = replace(world.services, **counted)
+    hits = await block_search(services, ANNA).search(["At what pressure does pump 7 run?"], 10, {})
+    assert len(searches.calls) <= 8, Counter(searches.calls)
+    assert len(rows.calls) == len({hit.doc_id for hit in hits})

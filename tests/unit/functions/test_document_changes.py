@@ -1,5 +1,6 @@
 """Changes by HTTP: who may make them, what they cost, and that they hold."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import httpx
@@ -7,7 +8,9 @@ import pytest
 
 from shared.ingestion.claims import IngestTask
 from shared.ingestion.models import IngestStep
+from shared.platform.errors import DependencyError
 from shared.platform.names import DOCUMENTS
+from shared.platform.search import IndexRow
 from shared.wiring import Services
 from tests.contract.ingestion.driving import blocks_of
 from tests.contract.ingestion.models import CountingChatModel, CountingEmbedder
@@ -79,6 +82,26 @@ async def test_access_changes_cost_no_parsing_and_no_model_call(
     await durable.start_new("ingest_document", "event", {"blob_name": await blob_name_of(services, document)})
     assert await durable.run() == ["current"]
     assert (len(chat_model.prompts), len(embedder.texts)) == before
+
+
+async def test_a_closed_document_is_closed_although_the_indexes_refuse_the_new_list(
+    services: Services, user: AsUser, document: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    member = user("ben", groups=["hr"])
+    assert len((await member.get("/documents")).json()["documents"]) == 1
+
+    async def refuse(rows: Sequence[IndexRow]) -> None:
+        raise DependencyError("The search service is not reached.", "Try again.")
+
+    monkeypatch.setattr(services.content_index, "merge", refuse)
+    monkeypatch.setattr(services.documents_index, "merge", refuse)
+    anna = user("anna")
+    assert (await anna.put(f"{address(document)}/access", json={"acl": []})).status_code == 503
+    assert (await member.get(address(document))).status_code == 404
+    assert (await member.get("/documents")).json()["documents"] == []
+    assert (await member.post("/search", json={"query": "pump"})).json()["results"] == []
+    warnings = (await anna.get(address(document))).json()["warnings"]
+    assert "Access is being applied: people who were added find the document once that is done." in warnings
 
 
 async def test_while_a_document_is_worked_on_its_rows_are_closed_all_the_same(
