@@ -85,7 +85,9 @@ async def _compared(task: IngestTask, state: DocumentState, properties: BlobProp
     is_current = has_rows and state.blob_etag == properties.etag and has_ended
     content_changed = not is_current and not is_refused
     # Also if the rows are those of other settings: a narrower list holds before they are replaced.
-    rights_changed = state.content_hash != "" and state.rights != rights
+    # Copies that lag behind the row are written again; an ingestion writes them by itself.
+    copies_lag = state.rows_outdated and not content_changed
+    rights_changed = state.content_hash != "" and (state.rights != rights or copies_lag)
     is_changed = content_changed or rights_changed
     small = content_changed and is_small(blob_name, properties.size_bytes)
     task.blob = properties
