@@ -16,6 +16,7 @@ _START = re.compile(rf"</?(?:{'|'.join(_NAMES)})(?![\w-])", re.IGNORECASE)
 _START_SURELY = re.compile(rf"</?(?:{'|'.join(_NAMES)})(?=[^\w-])", re.IGNORECASE)
 _MAX_TAG_CHARS = 4000  # a longer "tag" was never closed
 _MAX_START_CHARS = max(map(len, _TAG_STARTS))
+_MIN_START_CHARS = min(map(len, _TAG_STARTS))
 
 # A quotation mark inside a value is the model's slip; the value ends at one that is followed by
 # another attribute or the end of the tag. Quantifiers are possessive: nothing is ever tried twice.
@@ -117,12 +118,12 @@ def _may_start_tag(text: str, position: int, *, at_end: bool) -> bool:
 def _tag_at(text: str, position: int, *, at_end: bool) -> tuple[list[Piece], int] | None:
     """Parse the tag at `position`. Return its pieces and its end, or None if more input is needed.
 
-    The end equals `position` if it is no tag. Looks ahead at most `_MAX_TAG_CHARS`, so that the result
+    The end is at most `position` if it is no tag. Looks ahead at most `_MAX_TAG_CHARS`, so that the result
     doesn't depend on how much input has arrived.
     """
     limit = position + _MAX_TAG_CHARS
     tag = _TAG.match(text, position, limit)
-    next_start = _START_SURELY.search(text, position + 1, limit)
+    next_start = _START_SURELY.search(text, position + _MIN_START_CHARS, limit)
     if tag is not None and (next_start is None or tag.end() <= next_start.start()):
         return _read_tag(tag), tag.end()
     if next_start is not None:
@@ -131,7 +132,7 @@ def _tag_at(text: str, position: int, *, at_end: bool) -> tuple[list[Piece], int
         return _read_broken_tag(text[position:]), len(text)
     if len(text) >= limit:
         closed = text.find(">", position, limit)
-        return ([], position) if closed < 0 else (_read_broken_tag(text[position : closed + 1]), closed + 1)
+        return _read_broken_tag(text[position : closed + 1]), closed + 1
     return None
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.evidence.cite_parser import CiteParser, CiteTag, GapTag, Piece, Text
+from shared.evidence.cite_parser import CiteParser, CiteTag, FigureTag, GapTag, Piece, Text
 
 ANSWER = (
     'It runs at 15 bar <cite doc_id="d1" quote="runs at 15 bar"/>. If a < b, see '
@@ -122,6 +122,21 @@ def test_attributes_come_in_any_order() -> None:
     assert parse('<cite quote="q 1" doc_id="d" />', []) == [CiteTag("d", "q 1")]
 
 
+def test_tags_that_meet_are_two_tags() -> None:
+    text = '<cite doc_id="d" quote="at > 15"/><cite doc_id="e" quote="x"/>'
+    assert parse(text, []) == [CiteTag("d", "at > 15"), CiteTag("e", "x")]
+
+
+def test_a_value_without_quotation_marks_may_end_with_the_tag() -> None:
+    assert parse("<cite doc_id=/d/>", []) == [CiteTag("/d", "")]
+
+
+@pytest.mark.parametrize("end", ['"/>', "", "/>"])
+def test_figures_and_gaps_are_read_also_without_their_end(end: str) -> None:
+    assert parse(f'<figure block_id="b1{end}', []) == [FigureTag("b1")]
+    assert parse(f'<Gap missing="m{end}', []) == [GapTag("m", "")]
+
+
 def test_a_tag_without_attributes_proves_nothing() -> None:
     assert parse("<cite>x</cite>", []) == [CiteTag("", ""), Text("x")]
 
@@ -139,9 +154,16 @@ def test_a_lone_bracket_at_the_end_is_shown() -> None:
     assert shown(parse("a <", [])) == "a <"
 
 
-def test_an_endless_tag_is_given_up_as_text() -> None:
-    text = '<cite doc_id="' + "x" * 5000
+@pytest.mark.parametrize("chars", [4000, 4001, 5000])
+@pytest.mark.parametrize("before", ["", "So: "])
+def test_an_endless_tag_is_given_up_as_text(before: str, chars: int) -> None:
+    text = before + '<cite doc_id="'.ljust(chars, "x")
     assert shown(parse(text, [10])) == text
+
+
+def test_an_endless_tag_ends_at_its_first_bracket() -> None:
+    text = f'<cite doc_id="a" quote="x> and > {"y" * 5000}'
+    assert parse_joined(text, []) == [CiteTag("a", "x"), Text(f" and > {'y' * 5000}")]
 
 
 @given(
