@@ -14,7 +14,7 @@ from local.model_server.embedding.service import EmbeddingService
 from local.model_server.prompt_reader import element_text
 from local.model_server.protocol.requests import ChatRequest
 from local.model_server.text.passages import is_table_line, split_sentences, spread
-from local.model_server.text.words import content_words, detect_language, stem, words_of
+from local.model_server.text.words import STOP_WORDS, content_words, detect_language, stem, words_of
 
 MAX_TITLE_LENGTH = 120
 LINES_SEARCHED = 40
@@ -22,12 +22,18 @@ TOP_CHARACTERS = 4_000  # later text is about something else
 BRIEF_SENTENCES = 3
 STANDARD_SENTENCES = 8
 MAX_TAGS = 8
+MIN_SMALL_WORDS = 3
 _HEADING = re.compile(r"^#{1,2}\s+(.+)$", re.MULTILINE)
 _AUTHOR = (
     r"(?:\b(?:authors?|autor(?:in)?|verfasser(?:in)?)\s*:|^\W*(?:written|prepared) by:?)\s*([^\n|;,]{2,60})"
 )
 _DEPARTMENT = r"\b(?:department|abteilung)\s*:\s*([^\n|;.,]{2,40})"
 _TYPE = re.compile(r"price list|manual|handbook|policy|report|guide|contract|minutes|bericht", re.IGNORECASE)
+# Letterheads and kinds of documents, which many documents print larger than their own names.
+_KIND = re.compile(
+    r"securities and exchange commission|\bform \d|cookies?\b|\A\W*(?:invoice|rechnung|contents|inhalt)\W*\Z",
+    re.IGNORECASE,
+)
 _DATES = (
     (r"\b(?:19|20)\d\d-\d\d-\d\d\b", "%Y-%m-%d"),
     (r"\b\d{1,2}\.\d{1,2}\.(?:19|20)\d\d\b", "%d.%m.%Y"),
@@ -48,11 +54,17 @@ def extract_metadata(request: ChatRequest, _: EmbeddingService) -> dict[str, Jso
         "document_type": _find_type(title, filename, top),
         "department": _labelled(_DEPARTMENT, top),
         "date": _find_date(top, filename),
-        "language": detect_language(text),
+        "language": _find_language(text),
         "tags": list[JsonValue](find_tags(f"{title}\n{text}")),
         "summary_brief": _summarise(text, BRIEF_SENTENCES) or title,
         "summary_standard": _summarise(text, STANDARD_SENTENCES) or title,
     }
+
+
+def _find_language(text: str) -> str:
+    """The language whose small words show; "und" for a table, which has next to none."""
+    language = detect_language(text)
+    return language if len(STOP_WORDS[language] & set(words_of(text))) >= MIN_SMALL_WORDS else "und"
 
 
 def find_tags(text: str) -> list[str]:
@@ -73,7 +85,7 @@ def _find_title(text: str, filename: str) -> str:
     lines = text.split("\n")[:LINES_SEARCHED]
     heading = _HEADING.search("\n".join(lines))
     candidates = [heading[1]] if heading else [line for line in lines if _looks_like_title(line.strip())]
-    if candidates:
+    if candidates and not _KIND.search(candidates[0]):
         return re.sub(r"[*_`]{1,3}", "", " ".join(candidates[0].split())).strip(" #")[:MAX_TITLE_LENGTH]
     return re.sub(r"[_-]+", " ", PurePosixPath(filename).stem).strip() or "Untitled"
 

@@ -22,7 +22,9 @@ from shared.ingestion.models import ParsedFile
 from shared.platform.blobs import BlobStore
 from shared.platform.errors import GroundworkError, ModelFixableError
 from shared.platform.language_models.models import CallLimits, Prompt
+from shared.platform.odata import all_of, quote
 from shared.platform.prompts import element, load
+from shared.platform.search import SearchRequest
 from shared.platform.telemetry import get_logger
 from shared.retrieval.models import DocumentMetadata, DocumentRecord
 
@@ -45,6 +47,13 @@ _STANDARD_SENTENCES = 8
 _BRIEF_CHARS = 400
 _STANDARD_CHARS = 1500
 _TITLE_CHARS = 200
+_MANY_NAMESAKES, _NAMESAKES_READ = 2, 50  # others with the title: one may be an earlier edition
+_HEADING_MARK = re.compile(r"^#+ ", re.MULTILINE)
+_BOILERPLATE = re.compile(
+    r"check ?mark|securities and exchange commission|commission file number|all rights reserved|cookies?\b"
+    r"|forward-looking|alle rechte vorbehalten",
+    re.IGNORECASE,
+)
 
 
 class Description(NamedTuple):
@@ -72,6 +81,9 @@ async def describe(task: IngestTask, parsed: ParsedFile, original: Original) -> 
     by_model = metadata is not None
     if metadata is None:
         metadata = describe_by_rule(state.filename, parsed.title, parsed.first_heading, parsed.opening)
+    if await _is_shared_title(task, state, metadata.title):
+        own = (_stem(state.filename) or state.filename)[:_TITLE_CHARS]
+        metadata = metadata.model_copy(update={"title": own})
     metadata = _with_readable_summaries(with_language_code(metadata, parsed.opening))
     described = DescribedFile(**metadata.model_dump(), by_model=by_model, described_as=state.filename)
     return Description(described, calls)
@@ -83,6 +95,29 @@ def _with_readable_summaries(metadata: DocumentMetadata) -> DocumentMetadata:
         "summary_standard": readable(metadata.summary_standard),
     }
     return DocumentMetadata.model_validate({**metadata.model_dump(), **summaries})
+
+
+async def _is_shared_title(task: IngestTask, state: DocumentState, title: str) -> bool:
+    """Whether several other documents of the project have the title: it names their kind, not one of them."""
+    words = " ".join(_WORD.findall(title))
+    if not words:
+        return False
+    project_id = state.wanted_rights.project_id
+    others = all_of(
+        f"doc_id ne {quote(state.doc_id)}",
+        f"project_id eq {quote(project_id) if project_id else 'null'}",
+    )
+    request = SearchRequest(
+        text=words,
+        search_fields=("title",),
+        search_mode="all",
+        filter=others,
+        select=("doc_id", "title"),
+        top=_NAMESAKES_READ,
+    )
+    rows = (await task.services.documents_index.search(request)).rows
+    same = [row for row in rows if str(row.get("title") or "").casefold() == title.casefold()]
+    return len(same) >= _MANY_NAMESAKES
 
 
 async def _by_earlier(
@@ -139,7 +174,12 @@ def describe_by_rule(
 ) -> DocumentMetadata:
     """Title from the file's properties, its first heading or its name; summaries from its first sentences."""
     stem = _stem(filename)
-    sentences = [sentence for sentence in split_sentences(opening) if len(sentence.split()) > 3]
+    text = _HEADING_MARK.sub("", opening)
+    sentences = [
+        sentence
+        for sentence in split_sentences(text)
+        if len(sentence.split()) > 3 and not _BOILERPLATE.search(sentence)
+    ]
     return DocumentMetadata(
         title=(own_title or heading or stem or filename)[:_TITLE_CHARS],
         author=None,

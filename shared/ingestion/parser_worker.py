@@ -238,11 +238,20 @@ def parse_file(job: ParseJob) -> ParsedFile:
         title=document.title,
         author=document.author,
         first_heading=_first_heading(elements),
-        opening="\n\n".join(one.text for one in elements[:OPENING_CHARS])[:OPENING_CHARS].strip(),
+        opening=_opening(elements),
         unread_pages=tuple(pages.unread) if pages is not None else (),
         unreadable_pages=document.unreadable_pages,
         warnings=_bounded(warnings),
     )
+
+
+def _opening(elements: Sequence[Element]) -> str:
+    """The first characters of the text, headings marked by their level: how large they are set."""
+    marked = (
+        f"{'#' * (one.level or 1)} {one.text}" if one.kind == "heading" else one.text
+        for one in elements[:OPENING_CHARS]
+    )
+    return "\n\n".join(marked)[:OPENING_CHARS].strip()
 
 
 def _parse(known: Format, job: ParseJob, context: ParseContext) -> ParsedDocument:

@@ -36,6 +36,18 @@ _UNNESTED = frozenset(
     "meta nobr optgroup option p param path polygon polyline rect rp rt source stop tbody td tfoot th thead "
     "tr track use wbr".split()
 )
+# What surrounds the text of a page, by the names that its parts bear: exact ones, and words for consent.
+_SURROUNDINGS = frozenset(
+    "footer site-footer page-footer global-footer nav navbar navigation site-nav main-nav main-menu mainmenu "
+    "topbar breadcrumb breadcrumbs share-buttons share-bar social-links social-share related-articles "
+    "related-posts newsletter newsletter-signup skip-link skip-to-content site-header sidebar-nav "
+    "toc-sidebar advert advertisement mw-portlet vector-dropdown vector-menu".split()
+)
+_CONSENT = re.compile(r"cookie|consent|gdpr|onetrust", re.IGNORECASE)
+_SURROUNDING_ROLES = frozenset(("contentinfo", "search", "banner", "dialog", "alertdialog"))
+_SURROUNDING_TAGS = frozenset(("footer", "header", "aside", "dialog"))
+_TEXT_PARTS = frozenset(("main", "article"))
+_MOST_SURROUNDING = 0.5  # of a page's text: more is the text itself
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 # Elements within a line; the words in those of the first kind are joined to the words around them.
 _JOINED = frozenset(
@@ -51,12 +63,14 @@ _DATA_URI = re.compile(r"\s*data:image/[\w.+-]+;base64,(.+)", re.DOTALL | re.IGN
 
 
 def parse_html(path: Path, context: ParseContext | None = None) -> ParsedDocument:
-    """Headings, paragraphs, list items, tables and code; without navigation, scripts and what is hidden.
+    """Headings, paragraphs, list items, tables and code; without scripts and what is hidden.
+
+    Of what surrounds a page's text, navigation, cookie banners, site headers and footers are left out.
 
     Raises:
         BadDocumentError: the content is binary.
     """
-    return parse_html_text(declared_text(path), context)
+    return parse_html_text(declared_text(path), context, is_page=True)
 
 
 def declared_text(path: Path, charset: str | None = None) -> str:
@@ -68,15 +82,22 @@ def declared_text(path: Path, charset: str | None = None) -> str:
     return read_text(path, _known_encoding(charset) or _declared_encoding(path))
 
 
-def parse_html_text(text: str, context: ParseContext | None = None) -> ParsedDocument:
-    """The same for HTML that is already text, such as the body of a mail."""
+def parse_html_text(
+    text: str, context: ParseContext | None = None, *, is_page: bool = False
+) -> ParsedDocument:
+    """The same for HTML that is already text, such as the body of a mail.
+
+    Args:
+        is_page: leave out what surrounds the text of a page.
+    """
     from selectolax.lexbor import LexborHTMLParser
 
     tree = LexborHTMLParser(flattened(text))
     title = tree.css_first("head > title")
     author = tree.css_first('head > meta[name="author" i]')
+    walk = _Walk(context or ParseContext(), is_page=is_page)
     return ParsedDocument(
-        elements=tuple(_Walk(context or ParseContext()).read(tree.body) if tree.body is not None else ()),
+        elements=tuple(walk.read(tree.body) if tree.body is not None else ()),
         title=meaningful_title(title.text() if title is not None else None),
         author=meaningful_author(author.attributes.get("content") if author is not None else None),
     )
@@ -207,8 +228,12 @@ def _span(cell: "LexborNode", name: str, most: int) -> int:
 class _Walk:
     """Collects running text until a block ends."""
 
-    def __init__(self, context: ParseContext) -> None:
+    def __init__(self, context: ParseContext, *, is_page: bool) -> None:
         self.elements: list[Element] = []
+        self._surrounding_chars = 0.0  # at most, of a part that surrounds the text; 0 = all is text
+        self._is_page = is_page
+        self._has_text_part = False
+        self._text_parts = 0  # that are open
         self._context = context
         self._running: list[str] = []
         self._lists: list[_OpenList] = []
@@ -216,6 +241,9 @@ class _Walk:
 
     def read(self, body: "LexborNode") -> list[Element]:
         """The elements of a page's body, in order; pictures are those that stand in the page itself."""
+        if self._is_page:
+            self._surrounding_chars = _MOST_SURROUNDING * len(body.text())
+            self._has_text_part = body.css_first("main, article") is not None
         self._enter(body, depth=0)
         self._end_block()
         return self.elements
@@ -251,7 +279,8 @@ class _Walk:
             self._enter(node, depth + 1)
         else:
             self._end_block()
-            self._block(node, tag, depth + 1)
+            if not self._surrounds(node, tag):
+                self._block(node, tag, depth + 1)
             self._end_block()
 
     def _block(self, node: "LexborNode", tag: str, depth: int) -> None:
@@ -273,7 +302,28 @@ class _Walk:
         else:
             if tag in ("li", "dt", "dd") and self._lists:
                 self._lists[-1].next_item(is_detail=tag == "dd")
+            self._text_parts += tag in _TEXT_PARTS
             self._enter(node, depth)
+            self._text_parts -= tag in _TEXT_PARTS
+
+    def _surrounds(self, node: "LexborNode", tag: str) -> bool:
+        """Whether a part of a page only surrounds its text, by tag, role or name; a title never does."""
+        if not self._surrounding_chars:
+            return False
+        attributes = node.attributes
+        names = f"{attributes.get('class') or ''} {attributes.get('id') or ''}"
+        is_outside = not self._text_parts and (tag != "aside" or self._has_text_part)
+        is_named = (
+            not _SURROUNDINGS.isdisjoint(names.lower().split())
+            or _CONSENT.search(f"{names} {attributes.get('aria-label') or ''}") is not None
+            or attributes.get("role") in _SURROUNDING_ROLES
+            or (tag in _SURROUNDING_TAGS and is_outside)
+        )
+        return (
+            is_named
+            and node.css_first("h1, main, article") is None
+            and len(node.text()) < self._surrounding_chars
+        )
 
     def _table(self, table: "LexborNode") -> None:
         caption = table.css_first("caption")

@@ -88,3 +88,32 @@ def test_a_declared_encoding_is_used_where_it_is_needed(parse: Parse) -> None:
 def test_title_and_author_come_from_the_head() -> None:
     document = parse_html_text("<head><title> Pump\nmanual</title><meta name=Author content=Ada></head><p>x")
     assert (document.title, document.author) == ("Pump manual", "Ada")
+
+
+SURROUNDED = """
+<div id="cookie-banner" role="dialog"><p>We use cookies. Accept all?</p></div>
+<header class="site-header"><p>Harbour Group</p><nav><a href="/">Home</a></nav></header>
+<div class="navbar"><ul><li>Support portal</li></ul></div>
+<main><article><header><h1>Pump in winter</h1><p>By Ina Brandt</p></header>
+<p>Before frost the tank is drained, the valve is closed and the filter is stored in a dry place.</p>
+<aside><p>Note: frost warnings are issued from November on.</p></aside>
+<footer><p>Ina Brandt writes about pumps.</p></footer></article></main>
+<aside><p>Nine recipes with kale</p></aside>
+<div class="footer"><p>Copyright 2026</p></div><footer><p>Imprint</p></footer>
+"""
+
+
+def test_a_saved_page_is_read_without_what_surrounds_its_text(parse: Parse) -> None:
+    texts = [element.text for element in parse(SURROUNDED.encode(), ".html").elements]
+    assert texts == [
+        "Pump in winter",
+        "By Ina Brandt",
+        "Before frost the tank is drained, the valve is closed and the filter is stored in a dry place.",
+        "Note: frost warnings are issued from November on.",
+        "Ina Brandt writes about pumps.",
+    ]
+
+
+def test_a_part_that_holds_most_of_a_page_is_its_text_whatever_it_is_called(parse: Parse) -> None:
+    page = "<p>Short.</p><div class='footer'><p>All of the text of this page stands in its footer.</p></div>"
+    assert len(parse(page.encode(), ".html").elements) == 2

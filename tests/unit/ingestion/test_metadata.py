@@ -125,3 +125,12 @@ def test_a_corrected_date_survives() -> None:
     )
     emptied = corrections_of(MetadataCorrection(document_date=None))
     assert with_corrections(record("Extracted"), emptied).document_date is None
+
+
+def test_boilerplate_is_no_summary() -> None:
+    opening = (
+        "# FORM 10-K\n\nIndicate by check mark whether the registrant is a shell company. "
+        "The company makes tapes and filters. It employs 90,000 people."
+    )
+    described = describe_by_rule("a.pdf", None, None, opening)
+    assert described.summary_brief == "The company makes tapes and filters. It employs 90,000 people."

@@ -61,3 +61,19 @@ def test_an_empty_document_is_named_after_its_file(embedder: EmbeddingService) -
 )
 def test_printed_dates_become_iso_dates(embedder: EmbeddingService, text: str, date: str | None) -> None:
     assert extract_metadata(request(f"<document>{text}</document>"), embedder)["date"] == date
+
+
+@pytest.mark.parametrize(
+    "heading", ["UNITED STATES SECURITIES AND EXCHANGE COMMISSION", "Invoice", "We use cookies"]
+)
+def test_a_letterhead_is_no_title(heading: str, embedder: EmbeddingService) -> None:
+    message = f"<filename>3M_2018_10K.pdf</filename><document># {heading}\n\nNet sales rose.</document>"
+    assert extract_metadata(request(message), embedder)["title"] == "3M 2018 10K"
+
+
+def test_an_english_table_is_not_french(embedder: EmbeddingService) -> None:
+    table = (
+        "| Region | Product | Plus |\n| --- | --- | --- |\n| Les Ulis | Pump | 5 |\n| La Paz | Valve | 4 |"
+    )
+    message = f"<filename>sales.csv</filename><document>{table}</document>"
+    assert extract_metadata(request(message), embedder)["language"] == "und"
