@@ -14,7 +14,7 @@ from local.model_server.embedding.service import EmbeddingService
 from local.model_server.prompt_reader import element_text
 from local.model_server.protocol.requests import ChatRequest
 from local.model_server.text.passages import is_table_line, split_sentences, spread
-from local.model_server.text.words import STOP_WORDS, content_words, detect_language, stem, words_of
+from local.model_server.text.words import content_words, detect_language, stem, words_of
 
 MAX_TITLE_LENGTH = 120
 LINES_SEARCHED = 40
@@ -22,7 +22,6 @@ TOP_CHARACTERS = 4_000  # later text is about something else
 BRIEF_SENTENCES = 3
 STANDARD_SENTENCES = 8
 MAX_TAGS = 8
-MIN_SMALL_WORDS = 3
 _HEADING = re.compile(r"^#{1,2}\s+(.+)$", re.MULTILINE)
 _AUTHOR = (
     r"(?:\b(?:authors?|autor(?:in)?|verfasser(?:in)?)\s*:|^\W*(?:written|prepared) by:?)\s*([^\n|;,]{2,60})"
@@ -62,9 +61,9 @@ def extract_metadata(request: ChatRequest, _: EmbeddingService) -> dict[str, Jso
 
 
 def _find_language(text: str) -> str:
-    """The language whose small words show; "und" for a table, which has next to none."""
-    language = detect_language(text)
-    return language if len(STOP_WORDS[language] & set(words_of(text))) >= MIN_SMALL_WORDS else "und"
+    """The language of the text outside tables; "und" where there is none: names in a table show nothing."""
+    prose = "\n".join(line for line in text.split("\n") if not is_table_line(line))
+    return detect_language(prose) if words_of(prose) else "und"
 
 
 def find_tags(text: str) -> list[str]:
