@@ -1,53 +1,82 @@
 """The only place that builds clients: settings in, services out. Built once per process, on first use."""
 
-# For annotations alone: the start of the app need not build every model.
-from __future__ import annotations
-
 import asyncio
 import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import TYPE_CHECKING
 
+from azure.search.documents.aio import SearchClient
+
+from shared.access.audit_trail import AuditTrail
+from shared.access.directory import (
+    CachedDirectory,
+    GraphDirectory,
+    GroupDirectory,
+    connect_graph,
+    graph_token,
+)
+from shared.access.idempotency import IdempotencyStore
+from shared.access.listed_directory import ListedDirectory
+from shared.access.user_limit_store import UserLimitStore
+from shared.conversations.thread_store import ThreadStore
+from shared.documents.state_store import DocumentStore
+from shared.ingestion.docling import Docling, connect_docling
+from shared.ingestion.document_intelligence import DocumentIntelligence, connect_document_intelligence
+from shared.ingestion.parser_services import ParserServices
+from shared.platform import names
+from shared.platform.azure_search import AzureSearchIndex
+from shared.platform.blobs import BlobStore
+from shared.platform.calls import model_endpoint
+from shared.platform.connections import (
+    Closable,
+    Connection,
+    Credentials,
+    connect_admin,
+    connect_blobs,
+    connect_index,
+    connect_queues,
+    connect_tables,
+)
 from shared.platform.errors import ConfigurationError
+from shared.platform.language_models.chat_model import OpenAIChatModel
+from shared.platform.language_models.embeddings import OpenAIEmbedder
+from shared.platform.language_models.endpoint import connect_model
+from shared.platform.language_models.features import FeatureMemory
+from shared.platform.language_models.models import ChatModel, Embedder
+from shared.platform.language_models.traced import TracedChatModel, TracedEmbedder, provider_of
+from shared.platform.names import CONTAINERS, QUEUES
+from shared.platform.queues import PoisonQueues, TaskQueues
+from shared.platform.search import SearchAdmin, SearchIndex
 from shared.platform.settings import Settings, get_settings
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-
-    from azure.search.documents.aio import SearchClient
-
-    from shared.access.audit_trail import AuditTrail
-    from shared.access.directory import GroupDirectory
-    from shared.access.idempotency import IdempotencyStore
-    from shared.access.user_limit_store import UserLimitStore
-    from shared.conversations.thread_store import ThreadStore
-    from shared.documents.state_store import DocumentStore
-    from shared.ingestion.parser_services import ParserServices
-    from shared.platform.blobs import BlobStore
-    from shared.platform.connections import Closable, Connection
-    from shared.platform.language_models.models import ChatModel, Embedder
-    from shared.platform.queues import PoisonQueues, TaskQueues
-    from shared.platform.search import SearchAdmin, SearchIndex
-    from shared.platform.web_pages import WebPages
-    from shared.quality.store import QualityStore
-    from shared.retrieval.index_comparison import OnPage
-    from shared.retrieval.migration import IndexMigration
-    from shared.retrieval.mirrored_index import OpensIndex
-    from shared.runs.run_log import RunLog
-    from shared.runs.run_store import RunStore
-    from shared.sharepoint.client import SharePointClient
-    from shared.sharepoint.state import LibraryStore
-    from shared.subagents.control import ControlStore
-    from shared.subagents.metrics import MetricStore
-    from shared.tables.databases import Databases
-    from shared.teams.files import ChannelFiles
-    from shared.teams.inbox import ChannelInbox
-    from shared.teams.outbox import BotOutbox
-    from shared.teams.store import BotTurnStore
-    from shared.tools.base import Tool, ToolClient
-    from shared.tools.web_search import WebSearch
+from shared.platform.tables import Table
+from shared.platform.trace_export import start_export
+from shared.platform.web_pages import WebPages, connect_web_pages
+from shared.quality.store import QualityStore
+from shared.retrieval.index_admin import AzureSearchAdmin
+from shared.retrieval.index_comparison import OnPage
+from shared.retrieval.migration import IndexMigration
+from shared.retrieval.mirrored_index import MirroredIndex, OpensIndex, WriteTargets
+from shared.retrieval.schema import INDEX_VERSIONS, content_index, documents_index, memory_index
+from shared.runs.blob_run_log import BlobRunLog
+from shared.runs.run_log import RunLog
+from shared.runs.run_store import RunStore
+from shared.sharepoint.client import SharePointClient, connect_sharepoint, sharepoint_token
+from shared.sharepoint.libraries import origin_of
+from shared.sharepoint.state import LibraryStore
+from shared.subagents.control import ControlStore
+from shared.subagents.metrics import MetricStore
+from shared.tables.databases import Databases
+from shared.tables.postgres import PostgresEngine, database_token
+from shared.teams.files import ChannelFiles, bot_token
+from shared.teams.inbox import ChannelInbox
+from shared.teams.outbox import BotOutbox
+from shared.teams.store import BotTurnStore
+from shared.teams.tokens import CLOUDS, ChannelTokens, SigningKeys, connect_bot
+from shared.tools.base import Tool, ToolClient
+from shared.tools.registry import enabled_tools
+from shared.tools.web_search import BraveWebSearch, SearxngWebSearch, WebSearch, connect_web_search
 
 
 @dataclass(eq=False)  # not frozen: a Protocol with plain attributes asks for ones that can be set
@@ -99,7 +128,7 @@ class Services:
         run_log: RunLog | None = None,
         settings: Settings | None = None,
         own_tools: Mapping[str, Tool] | None = None,
-    ) -> Services:
+    ) -> "Services":
         """The same with other parts."""
         return replace(
             self,
@@ -115,8 +144,6 @@ class Services:
 
     async def prepare(self) -> None:
         """Create the containers, tables, queues and indexes that are missing, and new index fields."""
-        from shared.platform.names import CONTAINERS, QUEUES
-        from shared.retrieval.schema import content_index, documents_index, memory_index
 
         settings, dimensions = self.settings, self.settings.models.embedding_dimensions
         await self.blobs.ensure_containers(CONTAINERS)
@@ -149,22 +176,6 @@ class Connections:
 
     def __init__(self, settings: Settings) -> None:
         # Imported when used: a worker that starts does not wait for it.
-        from shared.access.directory import connect_graph, graph_token
-        from shared.ingestion.docling import connect_docling
-        from shared.ingestion.document_intelligence import connect_document_intelligence
-        from shared.platform.connections import (
-            Credentials,
-            connect_admin,
-            connect_blobs,
-            connect_queues,
-            connect_tables,
-        )
-        from shared.platform.language_models.endpoint import connect_model
-        from shared.platform.web_pages import connect_web_pages
-        from shared.tables.postgres import database_token
-        from shared.teams.files import bot_token
-        from shared.teams.tokens import connect_bot
-        from shared.tools.web_search import connect_web_search
 
         self._settings = settings
         self.credentials = Credentials(settings)
@@ -186,7 +197,6 @@ class Connections:
 
     def search_index(self, name: str) -> Connection[SearchClient]:
         """The connection to one index."""
-        from shared.platform.connections import connect_index
 
         if name not in self._indexes:
             self._indexes[name] = connect_index(self._settings, self.credentials, name)
@@ -210,7 +220,6 @@ _KEY_FIELDS = {"content": "block_id", "documents": "doc_id", "memory": "memory_i
 
 def _opener(to: Connections, settings: Settings, which: str) -> OpensIndex:
     """Opens indexes that hold "content", "documents" or "memory" by their own names."""
-    from shared.platform.azure_search import AzureSearchIndex
 
     def opens(physical: str, absent_ok: bool = False) -> AzureSearchIndex:
         return AzureSearchIndex(
@@ -267,8 +276,6 @@ async def start_telemetry() -> None:
 def _start_export() -> None:
     with _TELEMETRY.starting:
         if not _TELEMETRY.is_tried:
-            from shared.platform.trace_export import start_export
-
             start_export(get_settings())
             _TELEMETRY.is_tried = True
 
@@ -279,21 +286,6 @@ def build_services(settings: Settings) -> Services:
     The async clients behind them belong to the event loop of that call. A program that ends the loop before
     the process (a test, `asyncio.run`) calls `await services.close()` first.
     """
-    from shared.access.audit_trail import AuditTrail
-    from shared.access.idempotency import IdempotencyStore
-    from shared.access.user_limit_store import UserLimitStore
-    from shared.conversations.thread_store import ThreadStore
-    from shared.documents.state_store import DocumentStore
-    from shared.platform import names
-    from shared.platform.blobs import BlobStore
-    from shared.platform.queues import PoisonQueues, TaskQueues
-    from shared.platform.tables import Table
-    from shared.quality.store import QualityStore
-    from shared.retrieval.index_admin import AzureSearchAdmin
-    from shared.runs.blob_run_log import BlobRunLog
-    from shared.runs.run_store import RunStore
-    from shared.subagents.control import ControlStore
-    from shared.subagents.metrics import MetricStore
 
     to = Connections(settings)
     models = settings.models
@@ -335,12 +327,6 @@ def build_services(settings: Settings) -> Services:
 
 
 def _add_sharepoint(services: Services, to: Connections) -> None:
-    from shared.platform import names
-    from shared.platform.tables import Table
-    from shared.sharepoint.client import SharePointClient, connect_sharepoint, sharepoint_token
-    from shared.sharepoint.libraries import origin_of
-    from shared.sharepoint.state import LibraryStore
-
     settings = services.settings
     connection = connect_sharepoint()
     services.sharepoint = SharePointClient(
@@ -357,8 +343,6 @@ def _add_sharepoint(services: Services, to: Connections) -> None:
 
 def _indexes(to: Connections, settings: Settings) -> tuple[SearchIndex, SearchIndex, SearchIndex]:
     """Those of blocks, documents and memories."""
-    from shared.retrieval.mirrored_index import MirroredIndex, WriteTargets
-
     targets = WriteTargets(to.search_admin, timeout_s=settings.search.timeout_s)
 
     def index(name: str, which: str) -> MirroredIndex:
@@ -374,17 +358,12 @@ def _indexes(to: Connections, settings: Settings) -> tuple[SearchIndex, SearchIn
 
 
 def _add_tools(services: Services, to: Connections) -> None:
-    from shared.platform.web_pages import WebPages
-    from shared.tools.web_search import BraveWebSearch, SearxngWebSearch
-
     settings = services.settings
     services.web_pages = WebPages(to.web_pages)
     if url := settings.web_search.url:
         kind = BraveWebSearch if settings.web_search.engine == "brave" else SearxngWebSearch
         services.web_search = kind(to.web_search, url)
     if settings.answering.enabled_tools:
-        from shared.tools.registry import enabled_tools
-
         made = ((tool.name, tool.connect(settings)) for tool in enabled_tools(settings))
         clients = {name: client for name, client in made if client is not None}
         services.tool_clients = clients
@@ -392,14 +371,6 @@ def _add_tools(services: Services, to: Connections) -> None:
 
 
 def _add_channels(services: Services, to: Connections) -> None:
-    from shared.platform import names
-    from shared.platform.tables import Table
-    from shared.teams.files import ChannelFiles
-    from shared.teams.inbox import ChannelInbox
-    from shared.teams.outbox import BotOutbox
-    from shared.teams.store import BotTurnStore
-    from shared.teams.tokens import CLOUDS, ChannelTokens, SigningKeys
-
     settings = services.settings
     app_id, cloud = settings.bot.app_id, CLOUDS[settings.bot.cloud]
     tokens = ChannelTokens(SigningKeys(to.bot, cloud.keys_url), app_id, cloud.issuer) if app_id else None
@@ -412,30 +383,18 @@ def _add_channels(services: Services, to: Connections) -> None:
 
 
 def _directory(to: Connections, settings: Settings) -> GroupDirectory:
-    from shared.access.directory import CachedDirectory, GraphDirectory
-
     identity = settings.identity
     if identity.local_directory and not settings.host.in_azure:
-        from shared.access.listed_directory import ListedDirectory
-
         return ListedDirectory(identity.people)
     graph = GraphDirectory(to.graph, to.graph_token, identity.graph_endpoint, identity.graph_timeout_s)
     return CachedDirectory(graph, identity.group_cache_s)
 
 
 def _databases(to: Connections, settings: Settings) -> Databases:
-    from shared.tables.databases import Databases
-    from shared.tables.postgres import PostgresEngine
-
     return Databases(settings.databases.sources, lambda source: PostgresEngine(source, to.database_token))
 
 
 def _chat_model(to: Connections, settings: Settings, model: str, setting: str) -> ChatModel:
-    from shared.platform.calls import model_endpoint
-    from shared.platform.language_models.chat_model import OpenAIChatModel
-    from shared.platform.language_models.features import FeatureMemory
-    from shared.platform.language_models.traced import TracedChatModel, provider_of
-
     endpoint = model_endpoint(settings)
     memory = FeatureMemory(settings.models.known_features)  # one per model: models of one endpoint differ
     chat_model = OpenAIChatModel(
@@ -454,11 +413,6 @@ def _chat_model(to: Connections, settings: Settings, model: str, setting: str) -
 
 
 def _embedder(to: Connections, settings: Settings) -> Embedder:
-    from shared.platform.calls import model_endpoint
-    from shared.platform.language_models.embeddings import OpenAIEmbedder
-    from shared.platform.language_models.features import FeatureMemory
-    from shared.platform.language_models.traced import TracedEmbedder, provider_of
-
     endpoint, model = model_endpoint(settings), settings.models.embedding
     memory = FeatureMemory(settings.models.known_features)
     embedder = OpenAIEmbedder(to.model, model, settings.models.embedding_dimensions, endpoint, memory=memory)
@@ -466,10 +420,6 @@ def _embedder(to: Connections, settings: Settings) -> Embedder:
 
 
 def _parser_services(to: Connections, settings: Settings) -> ParserServices:
-    from shared.ingestion.docling import Docling
-    from shared.ingestion.document_intelligence import DocumentIntelligence
-    from shared.ingestion.parser_services import ParserServices
-
     layouts = {
         "docling": Docling(to.docling),
         "document_intelligence": DocumentIntelligence(to.document_intelligence),
@@ -486,9 +436,6 @@ async def opened_index_migration(
     settings: Settings, which: str, on_page: OnPage
 ) -> AsyncIterator[IndexMigration]:
     """Moves "content", "documents" or "memory" to a new index; `on_page` is called after each page."""
-    from shared.retrieval.migration import IndexMigration
-    from shared.retrieval.schema import INDEX_VERSIONS, content_index, documents_index, memory_index
-
     dimensions = settings.models.embedding_dimensions
     definitions = {
         "content": content_index(settings.search.content_index, dimensions),

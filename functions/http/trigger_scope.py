@@ -5,7 +5,6 @@ from contextlib import asynccontextmanager
 
 from shared.platform import tracing
 from shared.platform.telemetry import log_scope
-from shared.wiring import start_telemetry
 
 
 @asynccontextmanager
@@ -14,6 +13,8 @@ async def trigger_scope(name: str, **fields: str) -> AsyncIterator[None]:
 
     `fields` are attributes of the span, and of every line that is logged inside.
     """
+    from shared.wiring import start_telemetry  # `functions.ingest` registers itself with this
+
     await start_telemetry()
     goes_on = tracing.traceparent()
     begun = tracing.span(name, fields) if goes_on else tracing.root(name, "consumer", attributes=fields)

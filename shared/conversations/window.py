@@ -3,15 +3,12 @@
 import re
 from collections.abc import Sequence
 from html import escape
-from typing import TYPE_CHECKING
 
 from shared.conversations.models import MAX_TITLE_CHARS, Thread, ThreadTurn
 from shared.evidence.messages import ENGLISH, GERMAN, OTHER_LANGUAGE
+from shared.evidence.models import AnswerFigure, Citation
 from shared.platform.prompts import element
 from shared.runs.models import Conversation, RunAnswer, Turn
-
-if TYPE_CHECKING:
-    from shared.evidence.models import AnswerFigure, Citation
 
 QUESTION_CHARS = 4000  # of a stored turn; the whole question lies with its run
 ANSWER_CHARS = 2000  # of a stored turn: some 500 tokens, an answer's usual length

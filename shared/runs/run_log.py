@@ -3,14 +3,12 @@
 import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from shared.platform.errors import NotFoundError
 from shared.platform.tracing import unrecorded
+from shared.runs.events import RunEvent
 from shared.runs.log_lines import LogSlice
-
-if TYPE_CHECKING:  # a worker that starts needs the names of the events, and not yet their models
-    from shared.runs.events import RunEvent
 
 KEPT_CHARS = 64 * 1024
 """Of lines, per run that is followed: some 30 s of a fast model. Who is further behind reads from storage."""
@@ -85,7 +83,7 @@ class RunLog(Protocol):
     async def create(self, run_id: str) -> None:
         """Start the log; one that exists is left as it is."""
 
-    async def append(self, run_id: str, events: "Sequence[RunEvent]", *, at_offset: int | None = None) -> int:
+    async def append(self, run_id: str, events: Sequence[RunEvent], *, at_offset: int | None = None) -> int:
         """Append atomically: readers see all of these events or none, in order. Returns the new end.
 
         Raises:

