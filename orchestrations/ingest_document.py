@@ -142,7 +142,7 @@ def _end_early(
         reason=reply.reason,
         hint=reply.hint or None,
         failure=reply.failure,
-        waited=reply.waits,
+        may_pass=reply.retryable,
     )
     (closed,) = yield from _call_all(context, "close_document", [request])
     again = isinstance(closed, Closed) and closed.again

@@ -141,8 +141,9 @@ class IngestTask:
         def ended(state: DocumentState) -> DocumentState:
             # Quarantined stays quarantined, though its rights may have changed: it has failed all the same.
             if request.status == "failed" or (request.status == "ready" and not is_quarantined(state)):
-                # Waiting for a worker is no try: the reconciliation starts it again, as often as it takes.
-                tries = state.failed_tries + (not request.waited) if request.status == "failed" else 0
+                # A wait for a worker, or a service that is down or busy, says nothing about the file: the
+                # reconciliation starts it again, as often as it takes.
+                tries = state.failed_tries + (not request.may_pass) if request.status == "failed" else 0
                 if state.begun_parses > MAX_TRIES:
                     tries = MAX_TRIES
                 outcome = request.model_dump(include={"reason", "hint", "failure"})

@@ -159,14 +159,18 @@ class IngestReplyEnvelope(Model):
 
 
 class CloseRequest(Model):
-    """Input of the last activity: how the state ends; None = as it is. `waited`: no try, it had no turn."""
+    """Input of the last activity: how the state ends.
+
+    Attributes:
+        may_pass: the failure doesn't count as a try of these bytes: it had no turn, or a service failed.
+    """
 
     step: IngestStep
     status: Literal["ready", "failed"] | None
     reason: str | None = None
     hint: str | None = None
     failure: FileFailure | None = None
-    waited: bool = False
+    may_pass: bool = False
 
 
 class ParsedFile(Model):

@@ -259,13 +259,19 @@ def test_a_document_whose_turn_never_comes_ends_all_the_same(monkeypatch: pytest
     run = ingest(parse_document=WAITS)
     assert names(run).count("parse_document") == 1 + 5 + len(PAUSES_S)
     assert run.output["outcome"] == "failed"
-    assert run.calls[-1][1]["waited"]  # and so no try of its bytes
+    assert run.calls[-1][1]["may_pass"]  # and so no try of its bytes
+
+
+def test_a_service_that_stays_busy_is_no_try_of_the_bytes() -> None:
+    run = ingest(plan_document=BUSY)
+    assert run.output["outcome"] == "failed"
+    assert run.calls[-1][1]["may_pass"]
 
 
 def test_a_document_that_failed_after_waiting_has_failed() -> None:
     run = ingest(parse_document=failing(3, WAITS, BROKEN))
     assert names(run)[-1] == "close_document"
-    assert not run.calls[-1][1]["waited"]
+    assert not run.calls[-1][1]["may_pass"]
 
 
 def test_a_step_that_is_lost_again_and_again_leaves_the_document_to_its_next_holder() -> None:

@@ -100,7 +100,7 @@ async def test_a_search_service_that_is_down_while_old_rows_are_removed_is_no_fa
     await dropped(services, name)
     await drop(services, name, NEW_GUIDE)
     assert (await ingest(failing(services, "content_index", "delete"), name)).outcome == "failed"
-    assert (await state_of(services, name)).failed_tries == 1
+    assert (await state_of(services, name)).failed_tries == 0
 
 
 async def test_the_owner_sees_a_file_that_could_not_be_fetched(services: Services, name: str) -> None:

@@ -8,11 +8,13 @@ from shared.ingestion.models import CloseRequest, IngestStep
 from tests.fakes.services import fake_services
 
 
-@pytest.mark.parametrize(("waited", "tries"), [(True, 0), (False, MAX_TRIES)])
-async def test_bytes_whose_turn_never_came_are_not_quarantined_for_it(waited: bool, tries: int) -> None:
+@pytest.mark.parametrize(("may_pass", "tries"), [(True, 0), (False, MAX_TRIES)])
+async def test_bytes_are_not_quarantined_for_a_failure_that_may_pass(may_pass: bool, tries: int) -> None:
     services = fake_services()
     step = IngestStep(blob_name="scan.pdf", instance_id="one")
-    request = CloseRequest(step=step, status="failed", reason="Other files are being read.", waited=waited)
+    request = CloseRequest(
+        step=step, status="failed", reason="Other files are being read.", may_pass=may_pass
+    )
     for _ in range(MAX_TRIES):
         claim = IngestTask(step, services)
         assert await claim.take() is not None
@@ -20,4 +22,4 @@ async def test_bytes_whose_turn_never_came_are_not_quarantined_for_it(waited: bo
     state = await services.documents.get(document_id(step.blob_name))
     assert state is not None
     assert (state.status, state.reason) == ("failed", request.reason)
-    assert (state.failed_tries, is_quarantined(state)) == (tries, not waited)
+    assert (state.failed_tries, is_quarantined(state)) == (tries, not may_pass)
