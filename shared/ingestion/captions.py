@@ -6,7 +6,6 @@ A caption is stored with its picture as soon as it is made: a step that runs twi
 import asyncio
 import base64
 from collections.abc import Sequence
-from functools import partial
 
 from shared.access.daily_use import Usage
 from shared.documents import figure_store
@@ -14,7 +13,7 @@ from shared.documents.models import Caption, Figure, Original
 from shared.evidence.reader_text import readable_line
 from shared.ingestion import copies
 from shared.ingestion.chunking import caption_by_rule
-from shared.ingestion.claims import IngestTask, with_model_calls
+from shared.ingestion.claims import IngestTask
 from shared.ingestion.models import BlockChanges, ParsedFile
 from shared.platform.errors import GroundworkError, OutputCutError
 from shared.platform.language_models.models import CallLimits, Prompt
@@ -56,7 +55,8 @@ async def caption(task: IngestTask, figures: Sequence[Figure], original: Origina
     ]
     calls = sum(reply.by_model for reply in made)
     task.used = task.used.plus(Usage(captions=calls))
-    await task.update(partial(with_model_calls, status="captioning", calls=calls))
+    task.model_calls["captioning"] += calls
+    await task.update()
     for reply in replies:
         if isinstance(reply, BaseException):
             raise reply

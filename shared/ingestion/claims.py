@@ -7,7 +7,8 @@ and no change is lost.
 """
 
 import uuid
-from collections.abc import AsyncIterator, Callable
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -48,6 +49,7 @@ class IngestTask:
     Attributes:
         version_key: of the version that is being made; set once the file was read.
         used: what this step has used up for the document's owner.
+        model_calls: answers of models by phase, counted in the row by the next update.
         blob: the file's properties, as far as this activity has asked for them.
     """
 
@@ -60,6 +62,7 @@ class IngestTask:
         self.known: DocumentState | None = None
         self.version_key = step.version_key
         self.used = Usage()
+        self.model_calls: Counter[DocumentStatus] = Counter()
         self.blob: BlobProperties | None = None
 
     @property
@@ -117,9 +120,11 @@ class IngestTask:
             state = await self.look()
             self.known = None
             try:
-                self.known = await self.documents.replace(touched(change(state).model_copy(update=fields)))
+                changed = with_model_calls(change(state), self.model_calls).model_copy(update=fields)
+                self.known = await self.documents.replace(touched(changed))
             except ConflictError:
                 continue
+            self.model_calls.clear()
             return self.known
         raise contended()
 
@@ -255,12 +260,10 @@ def with_status(state: DocumentState, status: DocumentStatus, at: datetime | Non
     return state.model_copy(update={"status": status, "phases": phases})
 
 
-def with_model_calls(state: DocumentState, status: DocumentStatus, calls: int) -> DocumentState:
-    """The state with `calls` more model answers counted for its phase `status`."""
+def with_model_calls(state: DocumentState, calls: Mapping[DocumentStatus, int]) -> DocumentState:
+    """Return the state with more model answers counted for each of these phases."""
     phases = tuple(
-        phase.model_copy(update={"model_calls": phase.model_calls + calls})
-        if phase.status == status
-        else phase
+        phase.model_copy(update={"model_calls": phase.model_calls + calls.get(phase.status, 0)})
         for phase in state.phases
     )
     return state.model_copy(update={"phases": phases})

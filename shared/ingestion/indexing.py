@@ -21,7 +21,7 @@ from shared.documents.state import DocumentState, Rights
 from shared.ingestion import copies, rights
 from shared.ingestion.acceptance import number_of, pipeline
 from shared.ingestion.chunking import embedded_text, figure_text
-from shared.ingestion.claims import ClaimLostError, IngestTask, now, with_model_calls, with_status
+from shared.ingestion.claims import ClaimLostError, IngestTask, now, with_status
 from shared.ingestion.fair_turns import EmbeddingPace, FairTurns
 from shared.ingestion.metadata import first_instant, with_corrections
 from shared.ingestion.models import BlockChanges, ParsedFile
@@ -51,7 +51,7 @@ class Version:
 
 
 async def make_version(task: IngestTask, parsed: ParsedFile, described: DescribedFile) -> Version:
-    """Return the version that is being made, with the captions that its figures have by now."""
+    """Return the version in the making, with the captions stored so far."""
     captions = await figure_store.captions(task.blobs, task.folder) if parsed.figures else {}
     model = task.services.settings.models.embedding
     return Version(parsed, described, captions, make_blocks(task.doc_id, parsed, captions, model))
@@ -76,7 +76,7 @@ async def plan(
     if earlier is not None:
         others |= {*earlier.other_ids, *earlier.block_ids}
         if task.version_key == (await task.look()).version_key:
-            owned |= {*earlier.block_ids}  # they are being found, also if this ingestion fails
+            owned |= {*earlier.block_ids}  # served until this ingestion succeeds, and after it fails
     await versions.write_manifest(task.blobs, task.folder, _manifest(owned, others, described))
     return changes
 
@@ -90,8 +90,8 @@ def _manifest(owned: Set[str], others: Set[str], described: DescribedFile) -> Ma
 async def write_blocks(
     task: IngestTask, version: Version, positions: Sequence[int], original: Original
 ) -> None:
-    """Embed and write the blocks at these positions; twice does no harm."""
-    await task.look()  # whose turn it is
+    """Embed and write the blocks at these positions. Idempotent."""
+    await task.look()  # for the owner, whose turn it is
     while positions:
         size = min(EMBED_BATCH, _PACE.texts)
         batch, positions = positions[:size], positions[size:]
@@ -100,7 +100,8 @@ async def write_blocks(
         async with _turn(_WRITING, task, len(batch)):
             # Embedding may take minutes: an instance that lost the document meanwhile must not write into it
             # any more, and rights that changed meanwhile hold in what is written from now on.
-            state = await task.update(partial(with_model_calls, status="embedding", calls=calls))
+            task.model_calls["embedding"] += calls
+            state = await task.enter("embedding")
             record = _record(task, state, version)
             rows = [
                 index_rows.block_row(version.blocks[position], record, vector)
@@ -118,7 +119,7 @@ def _turn(
 
 
 async def unwritten(task: IngestTask, version: Version, positions: Sequence[int]) -> Sequence[int]:
-    """Return those of the blocks that no earlier attempt has written: embedding is what costs."""
+    """Return the positions of blocks that no earlier attempt wrote, so that none is embedded twice."""
     wanted = {version.blocks[position].block_id: position for position in positions}
     ids = list(wanted)
     written: dict[str, str] = {}
@@ -133,7 +134,7 @@ async def unwritten(task: IngestTask, version: Version, positions: Sequence[int]
 
 
 async def finish(task: IngestTask, version: Version, changes: BlockChanges, original: Original) -> None:
-    """Make the new version the one that is found. Call `clean_up` afterwards."""
+    """Publish the version. Call `clean_up` afterwards to delete the old one."""
     services = task.services
     await copies.take_corrections(task, original)
     state = await task.look()
@@ -160,7 +161,7 @@ async def finish(task: IngestTask, version: Version, changes: BlockChanges, orig
 
 
 async def _settle_manifest(task: IngestTask, version: Version) -> None:
-    """Make the manifest say which of the blocks that it lists belong to the version after all."""
+    """Rewrite the manifest once it is known which of the listed blocks the version owns."""
     written = await versions.read_manifest(task.blobs, task.folder)
     owned = {block.block_id for block in version.blocks}
     if written is not None and owned != {*written.block_ids}:
@@ -169,10 +170,9 @@ async def _settle_manifest(task: IngestTask, version: Version) -> None:
 
 
 async def clean_up(task: IngestTask) -> None:
-    """Delete blocks that a manifest of the document lists and the current version doesn't own, then their
-    versions; and the results of steps.
+    """Delete all other versions: the blocks that only their manifests list, then their folders.
 
-    A crash in between leaves a manifest for the next call. Twice does no harm.
+    Deletes the results of steps, too. Idempotent: after a crash, the manifests that are left are enough.
     """
     state = await task.look()
     current = await versions.read_manifest(task.blobs, state.folder)

@@ -1,4 +1,4 @@
-"""The steps of a large file, each in an activity of its own: reads what earlier steps made, and stores more.
+"""Steps of a large file, each in its own activity: load the results of earlier steps, store their own.
 
 `shared.ingestion.steps.ingest_small` composes the same functions for a small file, without storing anything.
 """
@@ -6,7 +6,7 @@
 from shared.documents import index_rows
 from shared.documents.models import DescribedFile, Original
 from shared.ingestion import captions, indexing, metadata, parse_document
-from shared.ingestion.claims import IngestTask, with_model_calls
+from shared.ingestion.claims import IngestTask
 from shared.ingestion.copies import find_original
 from shared.ingestion.indexing import Version, make_version
 from shared.ingestion.models import BlockChanges, Done, Parsed, ParsedFile, Planned
@@ -31,12 +31,12 @@ async def describe(task: IngestTask) -> Done:
     files = _files(task)
     described = await files.find(DESCRIBED, DescribedFile)
     if described is not None and described.by_model:
-        return Done()  # an earlier attempt; one that had to do without the model is repeated
+        return Done()  # by an earlier attempt; one that used rules is repeated
     original = await find_original(task)
     await files.put(ORIGINAL, original)
-    described, calls = await metadata.describe(task, await files.get(PARSED, ParsedFile), original)
+    described = await metadata.describe(task, await files.get(PARSED, ParsedFile), original)
     await files.put(DESCRIBED, described)
-    await task.update(lambda state: with_model_calls(state, "parsing", calls))
+    await task.update()
     return Done()
 
 

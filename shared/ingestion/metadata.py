@@ -9,7 +9,6 @@ from collections import Counter
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
 from textwrap import shorten
-from typing import NamedTuple
 
 from shared.documents.models import Corrections, DescribedFile, Original
 from shared.documents.requests import MetadataCorrection
@@ -56,14 +55,7 @@ _BOILERPLATE = re.compile(
 )
 
 
-class Description(NamedTuple):
-    """Metadata, and how often a model answered for them."""
-
-    described: DescribedFile
-    calls: int
-
-
-async def describe(task: IngestTask, parsed: ParsedFile, original: Original) -> Description:
+async def describe(task: IngestTask, parsed: ParsedFile, original: Original) -> DescribedFile:
     """Return metadata made from the document's first 6,000 characters.
 
     What a model said of the same bytes before is used again: of a copy, or of this document before a repair.
@@ -72,12 +64,12 @@ async def describe(task: IngestTask, parsed: ParsedFile, original: Original) -> 
         DependencyError: the model is out of reach. On the last attempt the rule takes over instead.
     """
     state = await task.look()
-    earlier, calls = await _by_earlier(task, state, original, parsed.opening), 0
-    if earlier is not None:
-        return Description(earlier, calls)
+    if earlier := await _by_earlier(task, state, original, parsed.opening):
+        return earlier
     metadata = None
     if parsed.opening:
         metadata, calls = await _by_model(task, state, parsed)
+        task.model_calls["parsing"] += calls
     by_model = metadata is not None
     if metadata is None:
         metadata = describe_by_rule(state.filename, parsed.title, parsed.first_heading, parsed.opening)
@@ -85,8 +77,7 @@ async def describe(task: IngestTask, parsed: ParsedFile, original: Original) -> 
         own = (_stem(state.filename) or state.filename)[:_TITLE_CHARS]
         metadata = metadata.model_copy(update={"title": own})
     metadata = _with_readable_summaries(with_language_code(metadata, parsed.opening))
-    described = DescribedFile(**metadata.model_dump(), by_model=by_model, described_as=state.filename)
-    return Description(described, calls)
+    return DescribedFile(**metadata.model_dump(), by_model=by_model, described_as=state.filename)
 
 
 def _with_readable_summaries(metadata: DocumentMetadata) -> DocumentMetadata:
@@ -123,11 +114,11 @@ async def _is_shared_title(task: IngestTask, state: DocumentState, title: str) -
 async def _by_earlier(
     task: IngestTask, state: DocumentState, original: Original, opening: str
 ) -> DescribedFile | None:
-    """Return what the model said of these bytes before."""
+    """Return the model's earlier description of these bytes, of this document or its original."""
     for folder in filter(None, (task.folder if state.version_key else "", original.folder)):
         manifest = await read_manifest(task.blobs, folder)
         described = manifest.described if manifest else None
-        # Not what a rule said; and none is left when somebody asked for another try.
+        # A description by rules is tried again. None is left after a request to ingest again.
         if described is not None and described.by_model:
             return under_another_name(described, state.filename, opening)
     return None

@@ -2,7 +2,6 @@
 
 from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
-from functools import partial
 
 from shared.access.daily_use import Usage
 from shared.access.limits import charge
@@ -11,7 +10,7 @@ from shared.documents.ids import sender_of
 from shared.documents.state import DocumentState
 from shared.ingestion import acceptance, captions, indexing, metadata
 from shared.ingestion.changes import correct
-from shared.ingestion.claims import ClaimLostError, IngestTask, now, with_model_calls, with_status
+from shared.ingestion.claims import ClaimLostError, IngestTask, now
 from shared.ingestion.copies import find_original, is_new_name, same_bytes
 from shared.ingestion.fair_turns import SHARES, NoPlaceFreeError
 from shared.ingestion.models import (
@@ -128,22 +127,20 @@ async def ingest_small(task: IngestTask) -> SmallDone:
 async def _write_small(task: IngestTask, parsed: ParsedFile, *, is_new: bool) -> BlockChanges:
     """Describe, caption, embed and write a version. `is_new`: nothing was ever written of the document."""
     original = await find_original(task)
-    described, calls = await metadata.describe(task, parsed, original)
+    described = await metadata.describe(task, parsed, original)
     indexed = None if is_new else await index_rows.block_hashes(task.services.content_index, task.doc_id)
     changes = await indexing.plan(task, parsed, described, indexed)
     if figures := captions.new_figures(parsed, changes):
         await captions.caption(task, figures, original)
     version = await indexing.make_version(task, parsed, described)
-    await task.update(partial(_embedding, metadata_calls=calls))
-    await indexing.write_blocks(task, version, changes.new, original)
+    if changes.new:
+        await indexing.write_blocks(task, version, changes.new, original)
+    else:
+        await task.update()  # who may read it, or the claim, may have changed while a model was asked
     await indexing.finish(task, version, changes, original)
     if not is_new or parsed.figures:
         await indexing.clean_up(task)
     return changes
-
-
-def _embedding(state: DocumentState, metadata_calls: int) -> DocumentState:
-    return with_status(with_model_calls(state, "parsing", metadata_calls), "embedding")
 
 
 async def end_unchanged(task: IngestTask) -> None:
