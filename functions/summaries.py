@@ -3,7 +3,6 @@
 import asyncio
 import math
 import re
-import uuid
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Annotated
@@ -14,7 +13,7 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from functions.http import models as http
 from functions.http.api_route import ApiRoute
 from functions.http.contracts import Reply, contract, json_reply
-from functions.http.idempotency import Key, idempotent
+from functions.http.idempotency import Key, idempotent, new_id
 from functions.http.models import ListQuery
 from functions.http.requests import (
     Caller,
@@ -204,7 +203,7 @@ async def _begin(wanted: _Order) -> SummaryRequest:
         NotFoundError: that one was deleted since.
     """
     services = wanted.services
-    key = Key(wanted.request, wanted.order, wanted.user, services, resource_id=uuid.uuid4().hex)
+    key = Key(wanted.request, wanted.order, wanted.user, services, resource_id=new_id(wanted.user, services))
 
     async def find(claimed: Claimed) -> SummaryRequest | None:
         try:

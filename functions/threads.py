@@ -1,6 +1,5 @@
 """Threads over HTTP: begin, list, rename, read, clear, delete. Each is its owner's alone."""
 
-import uuid
 from collections.abc import Callable
 from typing import Annotated
 
@@ -10,7 +9,7 @@ from functions.http import models as http
 from functions.http.api_route import ApiRoute
 from functions.http.conditions import etag_of, require_match
 from functions.http.contracts import Reply, contract, json_reply
-from functions.http.idempotency import Key, idempotent
+from functions.http.idempotency import Key, idempotent, new_id
 from functions.http.models import MessagesQuery, ThreadsQuery
 from functions.http.requests import (
     Caller,
@@ -50,7 +49,7 @@ router = APIRouter(tags=["Threads"], route_class=ApiRoute)
 )
 async def create_thread(req: Request, body: NewThread, user: Caller, services: Ready) -> Response:
     """Begin a thread, or a branch of one."""
-    key = Key(req, body, user, services, resource_id=uuid.uuid4().hex)
+    key = Key(req, body, user, services, resource_id=new_id(user, services))
 
     async def find(claimed: Claimed) -> ThreadView | None:
         if not claimed.claim.is_done:

@@ -11,6 +11,10 @@ patch() {
     az rest --method PATCH --uri "$applications/$1" --headers Content-Type=application/json --body "$2" >/dev/null
 }
 
+# Made once and never changed: erasing a person finds what is theirs by ids that are made from it.
+key=$(azd env get-value OWNER_ID_KEY 2>/dev/null) || key=
+[ -n "$key" ] || azd env set OWNER_ID_KEY "$(od -An -N32 -tx1 /dev/urandom | tr -d ' \n')"
+
 app_id=$(azd env get-value AUTH_CLIENT_ID 2>/dev/null) || app_id=
 if [ -z "$app_id" ]; then
     app_id=$(az ad app create --display-name Groundwork --sign-in-audience AzureADMyOrg --query appId --output tsv)

@@ -39,6 +39,7 @@ AGENT_SETTINGS = {
     "CHAT_MODEL": "unused",
     "EMBEDDING_MODEL": "unused",
     "EMBEDDING_DIMENSIONS": "384",
+    "OWNER_ID_KEY": "unused, 0123456789 and some letters",
 }
 
 WARM_REPETITIONS = 200

@@ -32,6 +32,7 @@ _UNUSED = {  # which the app needs to start, and questions do not
     "CHAT_MODEL": "unused",
     "EMBEDDING_MODEL": "unused",
     "EMBEDDING_DIMENSIONS": "8",
+    "OWNER_ID_KEY": "unused, 0123456789 and some letters",
 }
 ATTACKS = Path("tests/unit/tables/test_attacks.py")
 

@@ -5,6 +5,7 @@ that it is a replay. What counts as made, and may be noted with `finish` or `beg
 """
 
 import re
+import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import timedelta
@@ -16,6 +17,7 @@ from functions.http.requests import admitted
 from functions.http.responses import add_headers
 from shared.access.idempotency import LIFETIME, Claimed, claim_key, digest_of
 from shared.access.models import UserContext
+from shared.access.owner_ids import owned_id
 from shared.platform.errors import CallerError, NotFoundError
 from shared.platform.models import Model
 from shared.wiring import Services
@@ -63,6 +65,11 @@ class Key:
             resource_id=self.resource_id,
             holds=self.holds,
         )
+
+
+def new_id(user: UserContext, services: Services) -> str:
+    """Return an id for something that a person makes."""
+    return owned_id(user.user_id, services.settings.identity.owner_id_key, uuid.uuid4().hex)
 
 
 async def idempotent(

@@ -3,7 +3,6 @@
 A question that is sent again under its key finds its run, and follows that one instead.
 """
 
-import uuid
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ import azure.durable_functions as df
 from fastapi import Request
 
 from functions.http.event_stream import NamedFrame, closer, follow_named
-from functions.http.idempotency import Key, idempotent
+from functions.http.idempotency import Key, idempotent, new_id
 from functions.http.requests import admitted, client_address
 from shared.access.idempotency import LIFETIME, Claimed, beginning
 from shared.access.limits import is_expected, release, slot_of_run
@@ -92,7 +91,7 @@ async def _begin(question: Question) -> tuple[str, LogSlice | None]:
         question.chat,
         question.user,
         services,
-        resource_id=uuid.uuid4().hex,
+        resource_id=new_id(question.user, services),
         value=question.key,
         holds=question.key_holds,
     )

@@ -63,6 +63,11 @@ param principalType string = 'User'
 @minLength(1)
 param authClientId string
 
+@description('Required. Secret from which the ids of questions and conversations are made. It must never change; docs/deploy.md says why.')
+@minLength(32)
+@secure()
+param ownerIdKey string
+
 @description('Optional. Tenant whose people may sign in.')
 param authTenantId string = tenant().tenantId
 
@@ -693,6 +698,7 @@ module functionApp 'modules/function-app.bicep' = {
       settings
     )
     hostSettings: durableScheduler.?outputs.hostSettings ?? {}
+    ownerIdKey: ownerIdKey
     traceSampleRatio: traceSampleRatio
     pythonVersion: pythonVersion
     instanceMemoryMB: instanceMemoryMB

@@ -99,6 +99,7 @@ def app_settings(
         "DocumentsStorage": storage_connection_string,
         "AZURE_SEARCH_ENDPOINT": f"http://{HOST}:{ports.search}",
         "AZURE_SEARCH_API_KEY": secrets.search_key,
+        "OWNER_ID_KEY": secrets.owner_id_key,
         "DEV_TOKEN_SECRET": secrets.token_secret,
         "LOCAL_DIRECTORY": environment.get("LOCAL_DIRECTORY") or local_directory(),
         "AGENTS_FOLDER": environment.get("AGENTS_FOLDER", "samples/agents"),

@@ -4,7 +4,7 @@ import json
 import os
 import secrets
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 import jwt
@@ -22,15 +22,18 @@ class StackSecrets:
     search_key: str
     model_key: str
     token_secret: str
+    owner_id_key: str
 
 
 def load_or_make_secrets(data: Path) -> StackSecrets:
-    """Return the folder's secrets, so that tokens and keys survive restarts."""
+    """Return the folder's secrets, which survive restarts. Missing ones are generated."""
     path = data / FILE_NAME
-    if path.exists():
-        return StackSecrets(**json.loads(path.read_text(encoding="utf-8")))
-    made = StackSecrets(*(secrets.token_hex(32) for _ in range(3)))
-    _write_private(path, json.dumps(asdict(made)))
+    stored = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    made = StackSecrets(
+        **{field.name: stored.get(field.name) or secrets.token_hex(32) for field in fields(StackSecrets)}
+    )
+    if asdict(made) != stored:
+        _write_private(path, json.dumps(asdict(made)))
     return made
 
 

@@ -14,6 +14,7 @@ from typing import Literal
 from pydantic import ValidationError
 
 from shared.access.models import UserContext
+from shared.access.owner_ids import owned_id
 from shared.access.security_filter import principals
 from shared.answering.agent_files import read_agent
 from shared.answering.clarification import read_answer
@@ -238,7 +239,7 @@ async def _answer_message(
     waiting = await session.waiting()
     if waiting is None:
         request = RunRequest(
-            run_id=uuid.uuid4().hex,
+            run_id=owned_id(user.user_id, services.settings.identity.owner_id_key, uuid.uuid4().hex),
             thread_id=session.session_id,
             user=agent.narrowed(user) if agent else user,
             question=user_message,

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 from shared.access.limits import hold, slot_of_run
 from shared.access.models import UserContext
+from shared.access.owner_ids import owned_id
 from shared.answering.agent_files import agent_for
 from shared.answering.clarification_steps import pending_clarification
 from shared.answering.run_end import report_failure
@@ -67,11 +68,12 @@ async def begin_run(
             f"The question has {len(chat.question)} characters; at most {limit} are taken.",
             "Shorten it, or upload the material as a document and ask about that.",
         )
-    run_id = run_id or uuid.uuid4().hex
+    owner_id, key = user.user_id, services.settings.identity.owner_id_key
+    run_id = run_id or owned_id(owner_id, key, uuid.uuid4().hex)
     agent = agent_for(chat.agent, user, services.settings, channel) if chat.agent else None
     request = RunRequest(
         run_id=run_id,
-        thread_id=chat.thread_id or digest("thread", run_id)[:32],  # a repeat begins the same thread
+        thread_id=chat.thread_id or thread_of_run(run_id, owner_id, key),
         user=agent.narrowed(user) if agent else user,
         agent=agent,
         question=chat.question,
@@ -106,6 +108,11 @@ async def renew_run(
     request = await memory.request()
     await memory.put_request(request.with_rights_of(user).model_copy(update={"created_at": arrived_at}))
     await hold(user.user_id, slot_of_run(run_id, services.settings), services.settings, services.user_limits)
+
+
+def thread_of_run(run_id: str, owner_id: str, key: str) -> str:
+    """Return the id of the thread that a run begins: the same when the request is repeated."""
+    return owned_id(owner_id, key, digest("thread", run_id))
 
 
 def begun_log(request: RunRequest, settings: Settings) -> LogSlice:

@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-import uuid
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -63,16 +62,16 @@ _TRIES = 8  # of a write that somebody else's came before
 
 
 async def new_thread(
-    title: str | None, user: UserContext, threads: ThreadStore, thread_id: str | None = None
+    title: str | None, user: UserContext, threads: ThreadStore, thread_id: str
 ) -> ThreadView:
-    """Begin a thread. Without a title its first question becomes it.
+    """Begin a thread, or return the one that was begun with this id before.
 
     Args:
-        thread_id: of a thread that may have been begun already; None = a new one.
+        title: None = its first question becomes its title.
     """
     now = datetime.now(UTC)
     thread = Thread(
-        thread_id=thread_id or uuid.uuid4().hex,
+        thread_id=thread_id,
         owner_id=user.user_id,
         title=title or "",
         created_at=now,

@@ -956,6 +956,13 @@ class IdentitySettings(SettingsGroup):
         le=3650,
         description="Days after which entries of the audit trail are deleted.",
     )
+    owner_id_key: _Secret = Field(
+        min_length=32,
+        description="Secret from which the ids of a person's questions and conversations are made, 32 random "
+        "characters or more. Never change it: erasing a person would no longer find what is older.",
+        examples=["the output of: openssl rand -hex 32"],
+        repr=False,
+    )
     dev_token_secret: _Secret | None = Field(
         default=None,
         min_length=32,

@@ -8,6 +8,7 @@ from typing import get_args
 
 from shared.access.limits import hold, release, slot_of_summary
 from shared.access.models import UserContext
+from shared.access.owner_ids import owned_id
 from shared.access.user_limit_store import UserLimitStore
 from shared.platform.blobs import BlobStore
 from shared.platform.concurrency import run_together
@@ -208,7 +209,7 @@ def _request(
         seconds=min(1.5 * settings.summaries.call_timeout_s, _RESERVE * settings.summaries.timeout_s)
     )
     return SummaryRequest(
-        summary_id=summary_id or uuid.uuid4().hex,
+        summary_id=summary_id or owned_id(user.user_id, settings.identity.owner_id_key, uuid.uuid4().hex),
         user=user,
         order=order,
         created_at=now,

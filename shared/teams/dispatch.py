@@ -11,12 +11,11 @@ from shared.access.models import UserContext
 from shared.answering.agent_files import agents_for, asked_agent
 from shared.answering.clarification import event_name
 from shared.answering.clarification_steps import answer_clarification, pending_clarification
-from shared.answering.runs import begin_run, view_run
+from shared.answering.runs import begin_run, thread_of_run, view_run
 from shared.conversations.memory import forget_all
 from shared.conversations.threads import delete_thread, new_thread
 from shared.evidence.untrusted_text import markdown_text
 from shared.platform.errors import CallerError, GroundworkError, NotFoundError, TooManyRequestsError
-from shared.platform.hashing import digest
 from shared.platform.tracing import link_to
 from shared.runs.events import AskUserEvent, events_of
 from shared.runs.models import ChatRequest, Clarification, ClarificationAnswer, RunRecord
@@ -235,7 +234,7 @@ async def _leave_clarification(incoming: IncomingMessage) -> None:
 async def _begin(incoming: IncomingMessage, user: UserContext, doc_ids: tuple[str, ...]) -> None:
     """Store the question in the conversation's thread, or in a new one if that was deleted."""
     services, run_id = incoming.deps.services, incoming.step.reply_key
-    own = digest("thread", run_id)[:32]
+    own = thread_of_run(run_id, user.user_id, services.settings.identity.owner_id_key)
     turn = await incoming.turn()
     if turn is None or turn.thread_id is None:
         turn = await incoming.remember(lambda now: {"thread_id": now.thread_id or own})

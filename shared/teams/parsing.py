@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 
+from shared.access.owner_ids import owned_id
 from shared.answering.clarification import read_answer
 from shared.platform.hashing import digest
 from shared.runs.models import Choice, ClarificationAnswer, ClarificationOption
@@ -69,15 +70,18 @@ def conversation_key(conversation: BotConversation) -> str:
     return digest("conversation", *where)[:32]
 
 
-def reply_key(activity: BotActivity) -> str:
-    """The same for the same activity, however often it is delivered. Also the run's id, if it is a question.
+def reply_key(activity: BotActivity, owner_id_key: str) -> str:
+    """Return the same key for the same activity, however often it is delivered.
+
+    It is also the run's id, if the activity is a question; so it begins as the ids of its owner do.
 
     Raises:
         ValueError: an activity that asks nothing.
     """
     if isinstance(activity, BotIgnored):
         raise ValueError("nothing is said to this")
-    return digest("activity", conversation_key(activity.conversation), activity.activity_id)[:32]
+    unique = digest("activity", conversation_key(activity.conversation), activity.activity_id)
+    return owned_id(owner_of(activity.conversation, activity.sender), owner_id_key, unique)
 
 
 def owner_of(conversation: BotConversation, sender: BotSender) -> str:

@@ -38,7 +38,7 @@ async def handle(activity: BotActivity, services: TeamsServices, starter: Instan
     if isinstance(activity, BotFeedback):
         await _rate(activity, services.runs, services.quality, turns)
         return {}
-    key, day = reply_key(activity), today()
+    key, day = reply_key(activity, services.settings.identity.owner_id_key), today()
     await take_down(activity, key, day, services.blobs)
     instance_id = instance_of(key)
     await starter.start(ORCHESTRATION, instance_id, {"reply_key": key, "day": day, **link_to(instance_id)})

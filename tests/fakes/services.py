@@ -25,6 +25,8 @@ from tests.fakes.stores_requests import InMemoryIdempotencyStore, InMemoryUserLi
 from tests.fakes.stores_subagents import InMemoryControlStore, InMemoryMetricStore
 from tests.fakes.table import InMemoryTable
 
+OWNER_ID_KEY = "the key of tests for ids, 0123456789"
+
 
 def fake_settings(**changes: Any) -> Settings:
     """Settings that reach nothing, whatever the environment says."""
@@ -36,6 +38,7 @@ def fake_settings(**changes: Any) -> Settings:
         "chat_model": "chat",
         "embedding_model": "embedding",
         "embedding_dimensions": 64,
+        "owner_id_key": OWNER_ID_KEY,
         "web_consent": "allow",  # tests of consent ask for it
         "budget_preset": "tight",  # the cases of the policy are made for the requirements' budgets
     }

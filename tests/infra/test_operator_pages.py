@@ -39,7 +39,7 @@ def section(page: str, heading: str) -> str:
 
 def test_every_parameter_without_a_default_is_in_the_table() -> None:
     required = re.findall(r"^param (\w+) \w+$", MAIN, re.MULTILINE)
-    assert len(required) == 4
+    assert len(required) == 5
     assert [
         name for name in required if not re.search(rf"`{name}` \| required", section("deploy", "Deploy"))
     ] == []

@@ -81,6 +81,15 @@ def bodies(calls: list[list[str]], part: str) -> list[dict[str, Any]]:
 Run = Callable[[dict[str, str]], tuple[str, list[list[str]]]]
 
 
+def test_key_of_ids_is_made_once(run: Run) -> None:
+    made = [call for call in run({})[1] if call[:4] == ["azd", "env", "set", "OWNER_ID_KEY"]]
+    assert len(made) == 1
+    assert re.fullmatch(r"[0-9a-f]{64}", made[0][4])
+    assert made != [call for call in run({})[1] if call[:4] == ["azd", "env", "set", "OWNER_ID_KEY"]]
+    _, calls = run({**DEPLOYED, "OWNER_ID_KEY": "kept"})
+    assert not [call for call in calls if call[:3] == ["azd", "env", "set"]]
+
+
 def test_before_the_deployment_the_app_is_registered(run: Run) -> None:
     said, calls = run({})
     assert ["azd", "env", "set", "AUTH_CLIENT_ID", "app-new"] in calls

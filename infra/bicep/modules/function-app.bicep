@@ -1,4 +1,4 @@
-metadata description = 'The app on Flex Consumption: its plan, its scale, and every setting that it reads. No keys.'
+metadata description = 'The app on Flex Consumption: its plan, its scale, and every setting that it reads. No keys of services.'
 
 @description('Required. Name of the app; its host is NAME.azurewebsites.net.')
 param name string
@@ -41,6 +41,10 @@ param insightsConnectionString string
 
 @description('Required. Settings of the app.')
 param appSettings { *: string }
+
+@description('Required. Secret from which ids are made. It must never change.')
+@secure()
+param ownerIdKey string
 
 @description('Optional. Settings of the host that depend on the durable back end.')
 param hostSettings { *: string } = {}
@@ -194,7 +198,10 @@ resource app 'Microsoft.Web/sites@2025-03-01' = {
 resource settings 'Microsoft.Web/sites/config@2025-03-01' = {
   parent: app
   name: 'appsettings'
-  properties: union(appSettings, platformSettings, indexing, hostSettings, { APPLICATIONINSIGHTS_CONNECTION_STRING: insightsConnectionString })
+  properties: union(appSettings, platformSettings, indexing, hostSettings, {
+    APPLICATIONINSIGHTS_CONNECTION_STRING: insightsConnectionString
+    OWNER_ID_KEY: ownerIdKey
+  })
 }
 
 // One after another: the platform refuses two changes of one app at the same time.

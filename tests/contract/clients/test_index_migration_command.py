@@ -37,6 +37,7 @@ def environment(world: World, search_server: SearchServer, monkeypatch: pytest.M
         "CHAT_MODEL": "chat",
         "EMBEDDING_MODEL": "embedding",
         "EMBEDDING_DIMENSIONS": "64",
+        "OWNER_ID_KEY": "unused, 0123456789 and some letters",
     }
     for name, value in values.items():
         monkeypatch.setenv(name, value)

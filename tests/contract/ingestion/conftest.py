@@ -16,6 +16,7 @@ from tests.contract.ingestion.models import (
     CountingEmbedder,
     CountingVisionModel,
 )
+from tests.fakes.services import OWNER_ID_KEY
 from tests.servers import Azurite, SearchServer, unique_name
 
 
@@ -63,6 +64,7 @@ async def services(
     settings = Settings.of(
         azure_search_endpoint=search_server.endpoint,
         azure_search_api_key=search_server.api_key,
+        owner_id_key=OWNER_ID_KEY,
         azure_search_content_index=unique_name("blocks"),
         azure_search_documents_index=unique_name("documents"),
         DocumentsStorage=azurite.connection_string,

@@ -28,6 +28,7 @@ SETTINGS = {
     "CHAT_MODEL": "chat",
     "EMBEDDING_MODEL": "embedding",
     "EMBEDDING_DIMENSIONS": "64",
+    "OWNER_ID_KEY": "unused, 0123456789 and some letters",
 }
 
 

@@ -1,6 +1,7 @@
 """Threads over fakes: turns in order, a conversation for the next question, and nobody else's business."""
 
 import asyncio
+import uuid
 from typing import Any
 
 import pytest
@@ -91,8 +92,8 @@ async def test_only_the_newest_turn_is_replaced() -> None:
 
 async def test_a_thread_with_a_title_of_its_own_keeps_it() -> None:
     services = await corpus_services()
-    named = await new_thread("Pumps", ANNA, services.threads)
-    unnamed = await new_thread(None, ANNA, services.threads)
+    named = await new_thread("Pumps", ANNA, services.threads, uuid.uuid4().hex)
+    unnamed = await new_thread(None, ANNA, services.threads, uuid.uuid4().hex)
     for thread in (named, unnamed):
         await ask(services, "How much?", thread.thread_id)
     assert [one.title for one in (await list_threads(ANNA, services.threads, 10)).threads] == [
@@ -105,7 +106,7 @@ async def test_a_thread_with_a_title_of_its_own_keeps_it() -> None:
 
 async def test_threads_come_in_pages_the_last_one_used_first() -> None:
     services = await corpus_services()
-    made = [await new_thread(f"t{number}", ANNA, services.threads) for number in range(5)]
+    made = [await new_thread(f"t{number}", ANNA, services.threads, uuid.uuid4().hex) for number in range(5)]
     await begin(services, "again", made[0].thread_id)
     seen: list[str] = []
     cursor = None
@@ -122,7 +123,7 @@ async def test_threads_come_in_pages_the_last_one_used_first() -> None:
 
 async def test_threads_are_found_by_words_of_title_and_questions_that_stand() -> None:
     services = await corpus_services()
-    pumps = await new_thread("Pumps", ANNA, services.threads)
+    pumps = await new_thread("Pumps", ANNA, services.threads, uuid.uuid4().hex)
     await ask(services, "How much does the Heron weigh?", pumps.thread_id)
     await ask(services, "Who services it?", pumps.thread_id)
     leave = await ask(services, "How long is parental leave?")
@@ -140,7 +141,7 @@ async def test_threads_are_found_by_words_of_title_and_questions_that_stand() ->
 
 async def test_questions_at_once_get_numbers_of_their_own() -> None:
     services = await corpus_services()
-    thread = await new_thread(None, ANNA, services.threads)
+    thread = await new_thread(None, ANNA, services.threads, uuid.uuid4().hex)
     await asyncio.gather(*(begin(services, f"q{number}", thread.thread_id) for number in range(5)))
     assert (await owned_thread(thread.thread_id, ANNA, services.threads)).turn_count == 5
     assert sorted(await questions_of(services, thread.thread_id)) == [f"q{number}" for number in range(5)]
@@ -148,7 +149,7 @@ async def test_questions_at_once_get_numbers_of_their_own() -> None:
 
 async def test_messages_come_from_the_newest_page_on_and_in_order() -> None:
     services = await corpus_services()
-    thread = await new_thread(None, ANNA, services.threads)
+    thread = await new_thread(None, ANNA, services.threads, uuid.uuid4().hex)
     for number in range(5):
         await ask(services, f"q{number}", thread.thread_id)
     newest = await read_messages(thread.thread_id, ANNA, services, 2)
@@ -216,7 +217,7 @@ async def test_a_deleted_thread_is_gone_at_once_and_deleting_again_is_no_error()
 
 async def test_a_conversation_is_bounded() -> None:
     services = await corpus_services()
-    thread = await new_thread(None, ANNA, services.threads)
+    thread = await new_thread(None, ANNA, services.threads, uuid.uuid4().hex)
     for number in range(8):
         await begin(services, f"{number} " + "word " * 1500, thread.thread_id)
     conversation = conversation_from(*await thread_and_turns(thread.thread_id, ANNA, services.threads))

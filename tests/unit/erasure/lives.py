@@ -152,7 +152,7 @@ async def _chat(words: str, told: RunRequest, user: UserContext, services: Servi
     )
     sender = BotSender(channel_user_id=f"29:{user.user_id}", object_id=user.user_id, name=user.name)
     message = BotMessage(activity_id="1", conversation=place, sender=sender, text=words)
-    key = reply_key(message)
+    key = reply_key(message, services.settings.identity.owner_id_key)
     await take_down(message, key, today(), services.blobs)
     assert services.bot_turns is not None
     turn = BotTurn(conversation=place, owner_id=user.user_id, updated_at=datetime.now(UTC))

@@ -1,6 +1,7 @@
 """Requests that are sent again under their key, one after the other or at once."""
 
 import asyncio
+import uuid
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -11,6 +12,7 @@ from starlette.types import ASGIApp
 
 from shared.access.idempotency import LIFETIME, purge_old_requests
 from shared.access.limits import release
+from shared.access.owner_ids import owner_prefix
 from shared.access.user_limit_store import Slot
 from shared.conversations.threads import list_threads, new_thread, read_messages
 from shared.platform.errors import NotFoundError
@@ -54,6 +56,17 @@ def app(durable: AskingClient) -> ASGIApp:
     return make_app(durable)
 
 
+async def test_ids_of_what_a_person_makes_begin_with_their_prefix(services: Services, app: ASGIApp) -> None:
+    prefix = owner_prefix(ANNA.user_id, services.settings.identity.owner_id_key)
+    async with as_user(app, "anna", groups=["engineering"]) as http:
+        for headers in ({}, KEY):
+            asked = (await http.post("/chat", json={**QUESTION, "stream": False}, headers=headers)).json()
+            made = (await http.post("/threads", json={}, headers=headers and {"Idempotency-Key": "t"})).json()
+            ids = (asked["run_id"], asked["thread_id"], made["thread_id"])
+            assert [one[: len(prefix)] for one in ids] == [prefix] * 3
+            assert len(set(ids)) == 3
+
+
 def slots_of(services: Services) -> list[str]:
     assert isinstance(services.user_limits, InMemoryUserLimitStore)
     return [slot.work_id for slot in services.user_limits.rows["anna"].slots]
@@ -67,7 +80,7 @@ async def test_wherever_the_process_dies_a_repeat_makes_one_run(
 ) -> None:
     body: dict[str, Any] = dict(QUESTION)
     if in_thread:
-        body["thread_id"] = (await new_thread(None, ANNA, services.threads)).thread_id
+        body["thread_id"] = (await new_thread(None, ANNA, services.threads, uuid.uuid4().hex)).thread_id
     durable, death = AskingClient(services), Death(at, is_behind=is_behind)
     durable.holds, durable.death = True, death
     anna = as_user(make_app(durable), "anna", groups=["engineering"])

@@ -19,6 +19,7 @@ COMPLETE = {
     "CHAT_MODEL": "chat",
     "EMBEDDING_MODEL": "embedding",
     "EMBEDDING_DIMENSIONS": "384",
+    "OWNER_ID_KEY": "ids of people, 0123456789 and letters",
 }
 
 

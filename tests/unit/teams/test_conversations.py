@@ -9,7 +9,7 @@ from shared.teams.turns import handle
 from shared.wiring import Services
 from tests.fakes.directory import InMemoryDirectory
 from tests.fakes.models import ScriptedChatModel
-from tests.fakes.services import fake_services
+from tests.fakes.services import OWNER_ID_KEY, fake_services
 from tests.unit.teams.chat import ANNA, ANSWERED, BEN, GROUP, PERSONAL, QUESTION, chat
 from tests.world import Model, plan
 
@@ -41,7 +41,7 @@ async def test_an_activity_that_is_delivered_again_is_answered_once() -> None:
     assert len(await bot.send(message)) == 1
     assert await bot.send(message) == []
     # Even if the orchestration is forgotten: the message is marked as answered.
-    bot.orchestrations.started.pop(f"{reply_key(message)}-reply")
+    bot.orchestrations.started.pop(f"{reply_key(message, OWNER_ID_KEY)}-reply")
     assert await bot.send(message) == []
     assert len(bot.outbox.said) == 1
 
@@ -153,7 +153,7 @@ async def test_a_thumb_is_stored_with_the_run() -> None:
     message = bot.message(QUESTION)
     await bot.send(message)
     assert await bot.rate("message-1", "down") == {}
-    record = await bot.services.runs.get(reply_key(message))
+    record = await bot.services.runs.get(reply_key(message, OWNER_ID_KEY))
     assert record is not None
     assert record.feedback is not None
     assert record.feedback.thumb == "down"
@@ -164,7 +164,7 @@ async def test_a_thumb_without_a_message_is_on_the_last_answer() -> None:
     message = bot.message(QUESTION)
     await bot.send(message)
     await bot.rate("", "up")
-    record = await bot.services.runs.get(reply_key(message))
+    record = await bot.services.runs.get(reply_key(message, OWNER_ID_KEY))
     assert record is not None
     assert record.feedback is not None
 
@@ -177,7 +177,7 @@ async def test_a_thumb_of_somebody_else_or_on_something_else_changes_nothing(
     message = bot.message(QUESTION)
     await bot.send(message)
     assert await bot.rate(message_id, "down", sender) == {}
-    record = await bot.services.runs.get(reply_key(message))
+    record = await bot.services.runs.get(reply_key(message, OWNER_ID_KEY))
     assert record is not None
     assert record.feedback is None
 
@@ -213,7 +213,7 @@ async def test_a_defect_is_told_with_a_reference_alone() -> None:
     bot = await chat()
     message = bot.message(QUESTION)
     await handle(message, bot.services, bot.orchestrations)
-    key = reply_key(message)
+    key = reply_key(message, OWNER_ID_KEY)
     step = await bot.reply(sorry(first_step(key), "InternalError"))
     assert step.kind == "end"
     assert key[:8] in bot.last.reply.text

@@ -4,6 +4,7 @@ import pytest
 
 from shared.access.admission import plain_user
 from shared.access.models import UserContext
+from shared.access.owner_ids import owner_prefix
 from shared.access.security_filter import may_read, principals
 from shared.platform.errors import CallerError, NotAuthenticatedError
 from shared.runs.events import TodoListStatus
@@ -22,6 +23,7 @@ from shared.teams.parsing import (
     reply_key,
 )
 from tests.fakes.run_log import run_event
+from tests.fakes.services import OWNER_ID_KEY
 
 PLACE = BotConversation(
     channel="msteams", service_url="https://smba.example/", conversation_id="a:1", bot_id="28:bot"
@@ -145,10 +147,13 @@ def test_the_same_activity_has_the_same_key_and_no_other_has() -> None:
         message.model_copy(update={"conversation": PLACE.model_copy(update={"conversation_id": "b"})}),
         message.model_copy(update={"conversation": PLACE.model_copy(update={"channel": "webchat"})}),
     ]
-    assert reply_key(message) == reply_key(again)
-    assert len({reply_key(one) for one in (message, *others)}) == 4
+    assert reply_key(message, OWNER_ID_KEY) == reply_key(again, OWNER_ID_KEY)
+    assert len({reply_key(one, OWNER_ID_KEY) for one in (message, *others)}) == 4
+    for one in (message, *others):
+        owner = owner_of(one.conversation, one.sender)
+        assert reply_key(one, OWNER_ID_KEY).startswith(owner_prefix(owner, OWNER_ID_KEY))
     with pytest.raises(ValueError, match="nothing is said"):
-        reply_key(BotIgnored(activity_type="typing"))
+        reply_key(BotIgnored(activity_type="typing"), OWNER_ID_KEY)
 
 
 def test_a_person_is_who_they_are_elsewhere_and_a_group_is_nobody() -> None:

@@ -21,6 +21,7 @@ from shared.teams.turns import handle
 from tests.fakes.blob_store import InMemoryBlobStore
 from tests.fakes.dying import Death, Died, Mortal
 from tests.fakes.run_log import run_event
+from tests.fakes.services import OWNER_ID_KEY
 from tests.unit.teams.chat import ANSWERED, GROUP, QUESTION, Chat, chat, first_step
 
 DOWN = DependencyError("The channel is out of reach.")
@@ -34,8 +35,8 @@ async def taken(text: str = QUESTION, *, stream_s: float = 0.3, **fields: Any) -
     bot.runs_are_run = False
     message = bot.message(text, **fields)
     await handle(message, bot.services, bot.orchestrations)
-    step = await perform_reply(first_step(reply_key(message)), bot.deps)
-    assert (step.kind, step.run_id) == ("follow", reply_key(message))
+    step = await perform_reply(first_step(reply_key(message, OWNER_ID_KEY)), bot.deps)
+    assert (step.kind, step.run_id) == ("follow", reply_key(message, OWNER_ID_KEY))
     return bot, step
 
 
@@ -370,7 +371,7 @@ async def replied(bot: Chat, death: Death, message: BotMessage) -> None:
         await handle(message, mortal.services, bot.orchestrations)
     except (Died, BaseExceptionGroup):
         await handle(message, bot.services, bot.orchestrations)
-    step = first_step(reply_key(message))
+    step = first_step(reply_key(message, OWNER_ID_KEY))
     while step.kind != "end":
         step = await _performed(step, bot, mortal)
         await bot.run_runs()
@@ -392,13 +393,13 @@ async def test_wherever_the_process_dies_one_run_is_begun_and_its_answer_told(*,
         await replied(bot, death, message)
         assert len(death.calls) == at + 1, death.calls
         runs = [key for key, (name, _) in bot.orchestrations.started.items() if name == "answer_question"]
-        assert runs == [reply_key(message)]
+        assert runs == [reply_key(message, OWNER_ID_KEY)]
         thread = await bot.services.threads.get("anna", (await bot.turn()).thread_id or "")
         assert thread is not None
         assert thread.turn_count == 1
         whole = [text for text in bot.outbox.texts if ANSWERED in text]
         assert len(whole) == 1, death.calls
-        assert (await bot.turn()).last_run_id == reply_key(message)
+        assert (await bot.turn()).last_run_id == reply_key(message, OWNER_ID_KEY)
 
 
 async def test_the_writes_are_counted() -> None:

@@ -15,7 +15,7 @@ def test_the_address_comes_first_and_no_secret_is_printed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     stack = LocalStack(StackSettings(Ports(), tmp_path))
-    stack.secrets = StackSecrets("search-key", "model-key", "x" * 32)
+    stack.secrets = StackSecrets("search-key", "model-key", "x" * 32, "y" * 32)
     _print_addresses(stack)
     text = capsys.readouterr().out
     assert text.split()[:2] == ["Open", "http://127.0.0.1:7071/"]

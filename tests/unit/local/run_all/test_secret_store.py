@@ -22,6 +22,17 @@ def test_secrets_of_a_folder_stay_the_same(tmp_path: Path) -> None:
     assert load_or_make_secrets(tmp_path) == load_or_make_secrets(tmp_path)
 
 
+def test_missing_secret_is_added_to_those_of_a_folder(tmp_path: Path) -> None:
+    made = load_or_make_secrets(tmp_path)
+    stored = json.loads((tmp_path / FILE_NAME).read_text())
+    del stored["owner_id_key"]
+    (tmp_path / FILE_NAME).write_text(json.dumps(stored))
+    again = load_or_make_secrets(tmp_path)
+    assert again.token_secret == made.token_secret
+    assert len(again.owner_id_key) == 64
+    assert load_or_make_secrets(tmp_path) == again
+
+
 def test_two_folders_have_different_secrets(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
@@ -45,6 +56,7 @@ async def test_the_app_believes_the_tokens_of_the_launcher(tmp_path: Path) -> No
         chat_model="m",
         embedding_model="m",
         embedding_dimensions=8,
+        owner_id_key=secret,
         dev_token_secret=secret,
     )
     for user in (ANNA, BEN):
