@@ -30,6 +30,7 @@ def settings(**changes: Any) -> Settings:
         "chat_model": "m",
         "embedding_model": "e",
         "embedding_dimensions": 8,
+        "owner_id_key": "ids of people, 0123456789 and letters",
         **changes,
     }
     return Settings.of(values)
