@@ -19,7 +19,7 @@ from shared.platform.errors import ConfigurationError
 from shared.platform.tables import Table
 from shared.runs.blob_run_log import KEPT_CLIENTS, BlobRunLog
 from shared.wiring import Connections
-from tests.fakes.services import fake_settings
+from tests.fakes.services import OWNER_ID_KEY, fake_settings
 
 SDKS = [
     "openai",
@@ -104,7 +104,7 @@ asyncio.run(main(json.loads(sys.argv[1])))
 NOWHERE = "127.0.0.1:9"  # the discard port: nothing listens
 
 
-MODELS = {"chat_model": "c", "embedding_model": "e", "embedding_dimensions": 3}
+MODELS = {"chat_model": "c", "embedding_model": "e", "embedding_dimensions": 3, "owner_id_key": OWNER_ID_KEY}
 
 
 BY_KEY = {

@@ -18,6 +18,7 @@ build_services(Settings.of(
     azure_search_endpoint="https://x.search.windows.net", azure_search_api_key="k",
     DocumentsStorage="UseDevelopmentStorage=true", openai_base_url="http://127.0.0.1:1/v1",
     chat_model="c", embedding_model="e", embedding_dimensions=3,
+    owner_id_key="ids of people, 0123456789 and letters",
 ))
 print(*sorted(sys.modules), sep="\\n")
 """
