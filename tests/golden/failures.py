@@ -5,6 +5,7 @@ from tests.golden.answers import PRESSURE, PROVED
 from tests.golden.scenario import plan, scenario
 from tests.golden.scripted_model import Hang
 from tests.golden.stage import Stage
+from tests.golden.streams import ESTIMATED
 
 DOWN = "The model is out of reach."
 SECOND_S = 1.0
@@ -13,6 +14,7 @@ SECOND_S = 1.0
 @scenario(inline=True)
 async def unreadable_plan(stage: Stage) -> None:
     """Go on without a plan."""
+    stage.hide(ESTIMATED)
     stage.model.script(plan=[ModelFixableError("garbage")], answer=[PROVED])
     await stage.ask(PRESSURE)
 
@@ -36,6 +38,7 @@ async def model_failure(stage: Stage) -> None:
 @scenario(inline=True)
 async def refused_answer(stage: Stage) -> None:
     """End with an error when the content filter stops the model."""
+    stage.hide(ESTIMATED)
     stage.model.script(plan=[plan()], answer=[ModelFixableError("The content filter stopped the model.")] * 2)
     await stage.ask(PRESSURE)
 

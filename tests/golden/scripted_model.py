@@ -23,6 +23,7 @@ from shared.platform.telemetry import tell_usage
 PIECE_CHARS = 7  # splits words and tags anywhere
 # Every call reports the same usage, so that prompts can change without changing the tokens of an answer.
 USAGE = ModelUsage(input_tokens=900, output_tokens=100)
+TOKENS = USAGE.input_tokens + USAGE.output_tokens
 
 
 class Hang:
@@ -67,7 +68,7 @@ class RoleModel(ChatModel):
     ) -> StructuredOutput:
         """Return the role's next reply as `output`."""
         reply = output.model_validate(await self._next(prompt.name, prompt.user))
-        tell_usage(USAGE.input_tokens + USAGE.output_tokens)
+        tell_usage(TOKENS)
         return reply
 
     async def stream(self, prompt: Prompt, limits: CallLimits) -> AsyncGenerator[str, None]:
@@ -83,13 +84,16 @@ class RoleModel(ChatModel):
         text = output.model_validate(reply).model_dump_json() if isinstance(reply, dict) else str(reply)
         for piece in _pieces(text):
             yield piece
+        tell_usage(TOKENS)
         yield USAGE
 
     async def converse(
         self, messages: Sequence[Message], tools: Sequence[ToolDefinition], limits: CallLimits
     ) -> ModelTurn:
         """Return the next turn of the agent whose messages these are."""
-        return _turn(await self._next(*_role_of(messages)))
+        turn = _turn(await self._next(*_role_of(messages)))
+        tell_usage(TOKENS)
+        return turn
 
     async def stream_turn(
         self,
@@ -103,6 +107,7 @@ class RoleModel(ChatModel):
         turn = _turn(await self._next(*_role_of(messages)))
         for piece in _pieces(turn.text):
             yield piece
+        tell_usage(TOKENS)
         yield turn
 
     async def _next(self, role: str, text: str) -> str | dict[str, Any] | ModelTurn:
@@ -128,7 +133,7 @@ def _role_of(messages: Sequence[Message]) -> tuple[str, str]:
 
 def _turn(reply: str | dict[str, Any] | ModelTurn) -> ModelTurn:
     turn = reply if isinstance(reply, ModelTurn) else ModelTurn(text=str(reply))
-    return turn.model_copy(update={"usage": USAGE, "tokens": USAGE.input_tokens + USAGE.output_tokens})
+    return turn.model_copy(update={"usage": USAGE, "tokens": TOKENS})
 
 
 def _pieces(text: str) -> list[str]:
