@@ -1,6 +1,6 @@
 """The app is killed before and after every write of an ingestion or a change: what comes next repairs it."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from shared.ingestion import acceptance
 from shared.ingestion.audit import audit
 from shared.ingestion.changes import change_access, correct, delete
 from shared.ingestion.claims import CHANGE, now
+from shared.ingestion.parser_process import parsers
 from shared.ingestion.reconciliation import reconcile
 from shared.platform.names import DOCUMENTS
 from shared.platform.search import SearchRequest
@@ -144,6 +145,12 @@ async def contents(services: Services) -> str:
     index = SecuredIndex(services.content_index, ANNA, services.documents)
     rows = (await index.search(SearchRequest(top=100, order_by=("block_id",)))).rows
     return " ".join(str(row["content"]) for row in rows)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def workers_end() -> Iterator[None]:
+    yield
+    parsers(2048).close()
 
 
 @pytest.fixture(autouse=True, params=["one step", "many steps"])
