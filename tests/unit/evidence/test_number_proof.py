@@ -93,7 +93,8 @@ def test_a_number_of_three_parts_is_no_group_of_thousands() -> None:
     ("statement", "wrong"),
     [
         ("There are 4.", []),
-        ("All four.", []),
+        ("Of 3.", ["3"]),
+        ("All four, three of them large.", []),
         ("Of five.", ["five"]),
         ("It has 4 %.", ["4 %"]),
         ("It has 4 million.", ["4 million"]),
