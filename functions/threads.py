@@ -30,7 +30,6 @@ from shared.conversations.threads import (
     read_messages,
     rename_thread,
     view_of,
-    with_active_runs,
 )
 from shared.platform.errors import ConflictError, NotFoundError
 
@@ -81,8 +80,7 @@ async def get_threads(page: Annotated[ThreadsQuery, Query()], user: Caller, serv
     """The caller's threads, a page at a time."""
     if page.q:
         return json_response(await find_threads(page.q, user, services.threads, page.limit))
-    found = await list_threads(user, services.threads, page.limit, page.cursor or None)
-    return json_response(await with_active_runs(found, user, services.threads, services.runs))
+    return json_response(await list_threads(user, services.threads, page.limit, page.cursor or None))
 
 
 @router.get(

@@ -8,6 +8,7 @@ from shared.answering.attempt import StepAttempt
 from shared.answering.clarification import chosen_doc_ids, read_answer
 from shared.answering.services import AnsweringServices
 from shared.answering.steps import TakeAnswer
+from shared.conversations.threads import show_run
 from shared.evidence.messages import messages_in
 from shared.evidence.untrusted_text import shown_name
 from shared.platform.blobs import BlobStore
@@ -26,7 +27,6 @@ from shared.runs.models import (
     RunStatus,
     asker_after_wait,
 )
-from shared.runs.run_store import RunStore
 from shared.runs.working_memory import WorkingMemory
 
 
@@ -89,7 +89,7 @@ async def ask_user(
     """
     memory, services, step = attempt.memory, attempt.services, attempt.action.step
     asked = await memory.put(step, asked, "asked")
-    await _set_status(memory.run_id, "waiting", step, services.runs)
+    await _set_status(memory.run_id, "waiting", step, services)
     await event_log.write(
         AskUserEvent(question=asked.question, options=asked.options, expires_at=asked.expires_at)
     )
@@ -109,7 +109,7 @@ async def resume(attempt: StepAttempt, ask_step: int) -> tuple[Choice, datetime]
     choice = await memory.put(ask_step, Choice(), "answered")
     request = await memory.request()
     await run_together(
-        _set_status(memory.run_id, "running", ask_step, services.runs),
+        _set_status(memory.run_id, "running", ask_step, services),
         hold(
             request.user.user_id,
             slot_of_run(memory.run_id, services.settings),
@@ -187,7 +187,8 @@ def _thought(stored: StoredPlan, choice: Choice) -> ThoughtEvent:
     return ThoughtEvent(text=text, code="unanswered", documents=count)
 
 
-async def _set_status(run_id: str, status: RunStatus, asked: int, runs: RunStore) -> None:
-    record = await runs.get(run_id)
+async def _set_status(run_id: str, status: RunStatus, asked: int, services: AnsweringServices) -> None:
+    record = await services.runs.get(run_id)
     if record is not None and record.status in ("running", "waiting"):
-        await runs.replace(record.model_copy(update={"status": status, "ask_step": asked}))
+        changed = record.model_copy(update={"status": status, "ask_step": asked})
+        await run_together(services.runs.replace(changed), show_run(changed, services.threads))

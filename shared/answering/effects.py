@@ -86,7 +86,7 @@ async def perform(
     except RunClosedError:
         # Somebody ended the run meanwhile; what this step wrote about it elsewhere must not say otherwise.
         with suppress(GroundworkError):
-            await keep_cancelled(step_input.run_id, services.run_log, services.runs)
+            await keep_cancelled(step_input.run_id, services)
         return RunClosed()
     except StaleAttemptError:
         return await _result_of_later_attempt(attempt)

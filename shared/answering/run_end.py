@@ -15,7 +15,7 @@ from shared.answering.shown_answer import shown_text
 from shared.answering.shown_documents import ShownDocuments, record_unanswered
 from shared.answering.steps import CommitAnswer, ReportFailure, RunClosed
 from shared.conversations.thread_store import ThreadStore
-from shared.conversations.threads import ask_to_remember, close_turn
+from shared.conversations.threads import ask_to_remember, close_turn, show_run
 from shared.platform.blobs import BlobStore
 from shared.platform.concurrency import run_in_background, run_together
 from shared.platform.errors import ConflictError, NotFoundError, RunCancelledError
@@ -25,7 +25,6 @@ from shared.runs.event_log import EventLog, RunClosedError, StaleAttemptError, o
 from shared.runs.events import CompleteEvent, ErrorEvent, events_of, is_terminal
 from shared.runs.models import RunAnswer, RunRecord
 from shared.runs.plan import TodoItem
-from shared.runs.run_log import RunLog
 from shared.runs.run_store import RunStore
 from shared.runs.working_memory import WorkingMemory, answer_path, committed_answer
 
@@ -109,7 +108,7 @@ async def report_failure(
             "error_type": action.error_type,
         }
         record = record.model_copy(update=ended)
-        await services.runs.replace(record)
+        await run_together(services.runs.replace(record), show_run(record, services.threads))
     told = event_log.write(ErrorEvent(type=action.error_type, message=action.message, hints=action.hints))
     if record is None:
         await told
@@ -138,7 +137,7 @@ async def cancel_run(run_id: str, services: AnsweringServices) -> RunRecord:
         if ended is not None and ended.status == "cancelled":
             return ended
         raise ConflictError(*_HAS_ENDED) from None
-    record = await keep_cancelled(run_id, services.run_log, services.runs)
+    record = await keep_cancelled(run_id, services)
     if record is None:
         raise ConflictError(*_HAS_ENDED)
     await run_together(
@@ -149,13 +148,16 @@ async def cancel_run(run_id: str, services: AnsweringServices) -> RunRecord:
     return record
 
 
-async def keep_cancelled(run_id: str, run_log: RunLog, runs: RunStore) -> RunRecord | None:
-    """Make the record say what the log says, if that is that the run was cancelled; None if it is not."""
-    last = next(filter(is_terminal, events_of(await run_log.read(run_id))), None)
+async def keep_cancelled(run_id: str, services: AnsweringServices) -> RunRecord | None:
+    """Make record and thread say what the log says, if that is that the run was cancelled; else None."""
+    last = next(filter(is_terminal, events_of(await services.run_log.read(run_id))), None)
     if not isinstance(last, ErrorEvent) or last.type != RunCancelledError.code:
         return None
-    record = await runs.get(run_id)
-    if record is None or record.status == "cancelled":
+    record = await services.runs.get(run_id)
+    if record is None:
+        return None
+    if record.status == "cancelled":
+        await show_run(record, services.threads)  # an earlier attempt may have died before this
         return record
     ended = record.model_copy(
         update={
@@ -165,7 +167,7 @@ async def keep_cancelled(run_id: str, run_log: RunLog, runs: RunStore) -> RunRec
             "error_type": RunCancelledError.code,
         }
     )
-    await runs.replace(ended)
+    await run_together(services.runs.replace(ended), show_run(ended, services.threads))
     return ended
 
 

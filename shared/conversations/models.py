@@ -12,6 +12,13 @@ MAX_TITLE_CHARS = 120  # what a list shows in one line
 Title = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_TITLE_CHARS)]
 
 
+class ActiveRun(Model):
+    """A run that works, or waits for its owner to choose."""
+
+    run_id: str = Field(description="The run.")
+    status: Literal["running", "waiting"] = Field(description="How far it is.")
+
+
 class Thread(Model):
     """A thread as it is stored. Turns are counted from 1; the numbers of cleared ones are not used again.
 
@@ -23,6 +30,7 @@ class Thread(Model):
         summary: what the turns from `cleared_count` up to `summarised_count` were about.
         family: the same in threads that share turns, by branching; empty = it shares none.
         web_allowed: whether its questions may use the web, as its owner answered; None = never asked.
+        active_run: its newest run, while that works or waits for a reply.
         is_deleted: nobody sees it; it stays until everything of it is gone.
         revision: changes with every write; None before the first.
     """
@@ -39,6 +47,7 @@ class Thread(Model):
     summarised_count: int = 0
     family: str = ""
     web_allowed: bool | None = None
+    active_run: ActiveRun | None = None
     is_deleted: bool = False
     revision: str | None = None
 
@@ -95,13 +104,6 @@ class ThreadRename(Model):
     """Body of PATCH /api/threads/{thread_id}."""
 
     title: Title = Field(description="Title.")
-
-
-class ActiveRun(Model):
-    """A run that works, or waits for its owner to choose."""
-
-    run_id: str = Field(description="The run.")
-    status: Literal["running", "waiting"] = Field(description="How far it is.")
 
 
 class ThreadView(Model):

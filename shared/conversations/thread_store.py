@@ -56,7 +56,7 @@ class ThreadStore:
         return None if entity is None else _thread(entity)
 
     async def replace(self, old: Thread, new: Thread, turn: ThreadTurn | None = None) -> Thread:
-        """Overwrite, if it is still as `old` was read; add a turn in the same step.
+        """Overwrite, if it is still as `old` was read; add or replace a turn in the same step.
 
         ConflictError when it changed, NotFoundError when it is gone.
         """
@@ -68,7 +68,8 @@ class ThreadStore:
             if not new.is_deleted:
                 changes.append(Change("insert", _place_row(new)))
         if turn is not None:
-            changes.append(Change("insert", _turn_row(new.owner_id, turn)))
+            row = _turn_row(new.owner_id, turn)
+            changes.append(Change("replace", row, turn.revision) if turn.revision else Change("insert", row))
         revision, *_ = await self._table.change(changes)
         return new.model_copy(update={"revision": revision})
 

@@ -99,29 +99,17 @@ async def list_threads(
         CallerError: the cursor is invalid.
     """
     page = await threads.page(user.user_id, limit, cursor)
-    shown = tuple(view_of(thread) for thread in page.threads)
+    shown = tuple(_listed(thread) for thread in page.threads)
     return ThreadList(threads=shown, count=len(shown), cursor=page.cursor)
 
 
-async def with_active_runs(
-    found: ThreadList, user: UserContext, threads: ThreadStore, runs: RunStore
-) -> ThreadList:
-    """The same, with the runs that are at work. Costs two reads for each thread of the last days."""
-    shown = await run_together(*(_with_active_run(view, user, threads, runs) for view in found.threads))
-    return found.model_copy(update={"threads": tuple(shown)})
+def _listed(thread: Thread) -> ThreadView:
+    """Return the thread as a list shows it: with its active run.
 
-
-async def _with_active_run(
-    view: ThreadView, user: UserContext, threads: ThreadStore, runs: RunStore
-) -> ThreadView:
-    if not view.turn_count or datetime.now(UTC) - view.updated_at > _LONGEST_RUN:
-        return view
-    turns = await threads.turns(user.user_id, view.thread_id, 1)
-    record = await runs.get(turns[0].run_id) if turns and turns[0].status == "asked" else None
-    if record is None or record.status not in ("running", "waiting"):
-        return view
-    active = ActiveRun(run_id=record.run_id, status=record.status)
-    return view.model_copy(update={"active_run": active})
+    A run that can't be active any more, because its worker died before the row was changed, is left out.
+    """
+    is_stale = datetime.now(UTC) - thread.updated_at > _LONGEST_RUN
+    return view_of(thread).model_copy(update={"active_run": None if is_stale else thread.active_run})
 
 
 async def find_threads(words: str, user: UserContext, threads: ThreadStore, limit: int) -> ThreadList:
@@ -202,7 +190,13 @@ async def clear_thread(thread_id: str, user: UserContext, services: Conversation
     def cleared(thread: Thread) -> Thread:
         count = thread.turn_count
         return thread.model_copy(
-            update={"cleared_count": count, "summary": "", "summarised_count": count, "web_allowed": None}
+            update={
+                "cleared_count": count,
+                "summary": "",
+                "summarised_count": count,
+                "web_allowed": None,
+                "active_run": None,
+            }
         )
 
     thread = await change_thread(thread_id, user, services.threads, cleared)
@@ -291,7 +285,9 @@ async def thread_and_turns(
 
 def view_of(thread: Thread) -> ThreadView:
     """The thread as its owner sees it."""
-    seen = thread.model_copy(update={"turn_count": thread.turn_count - thread.cleared_count})
+    seen = thread.model_copy(
+        update={"turn_count": thread.turn_count - thread.cleared_count, "active_run": None}
+    )
     return ThreadView.model_validate(seen, from_attributes=True)
 
 
@@ -338,6 +334,7 @@ async def open_turn(request: RunRequest, threads: ThreadStore, *, is_new: bool) 
                 "turn_count": number,
                 "updated_at": max(request.created_at, thread.updated_at),
                 "title": thread.title or title_of(request.question),
+                "active_run": ActiveRun(run_id=request.run_id, status="running"),
             }
         )
         try:
@@ -352,7 +349,9 @@ async def open_turn(request: RunRequest, threads: ThreadStore, *, is_new: bool) 
 
 
 async def close_turn(record: RunRecord, answer: RunAnswer, threads: ThreadStore) -> None:
-    """Keep in the thread what later questions need of the answer. Doing it twice changes nothing.
+    """Keep in the thread what later questions need of the answer; its run is active no more.
+
+    Doing it twice changes nothing.
 
     Raises:
         RunClosedError: the thread was cleared or deleted meanwhile; the answer belongs nowhere.
@@ -360,18 +359,46 @@ async def close_turn(record: RunRecord, answer: RunAnswer, threads: ThreadStore)
     if not record.turn:
         return
     for _ in range(_TRIES):
-        turn = await threads.turn(record.owner_id, record.thread_id, record.turn)
-        if turn is None or turn.status == "erased":
+        turn, thread = await run_together(
+            threads.turn(record.owner_id, record.thread_id, record.turn),
+            threads.get(record.owner_id, record.thread_id),
+        )
+        if turn is None or turn.status == "erased" or thread is None or thread.is_deleted:
             raise RunClosedError("The run's thread was cleared or deleted.")
         if turn.status == "answered":
             return
         try:
-            await threads.replace_turn(record.owner_id, answered(turn, answer))
+            await threads.replace(thread, _with_run(thread, record), answered(turn, answer))
         except (ConflictError, NotFoundError):
             continue  # it was erased, or another attempt was quicker: the next look tells
         else:
             return
     raise ConflictError("The turn is being changed by another request.", "Try again.")
+
+
+async def show_run(record: RunRecord, threads: ThreadStore) -> None:
+    """Make the thread's row name the run while it is active, and no longer once it has ended.
+
+    Doing it twice changes nothing. A thread that is gone, or has a newer question, stays as it is.
+
+    Raises:
+        ConflictError: others changed the thread all the time.
+    """
+    if record.turn:
+        owner = UserContext(user_id=record.owner_id)
+        with suppress(NotFoundError):
+            await change_thread(record.thread_id, owner, threads, lambda thread: _with_run(thread, record))
+
+
+def _with_run(thread: Thread, record: RunRecord) -> Thread:
+    if thread.active_run is None or thread.active_run.run_id != record.run_id:
+        return thread
+    active = (
+        ActiveRun(run_id=record.run_id, status=record.status)
+        if record.status in ("running", "waiting")
+        else None
+    )
+    return thread.model_copy(update={"active_run": active})
 
 
 async def ask_to_remember(record: RunRecord, queues: TaskQueues) -> None:
@@ -394,6 +421,7 @@ async def _begin_thread(request: RunRequest, threads: ThreadStore) -> OpenedTurn
         created_at=request.created_at,
         updated_at=request.created_at,
         turn_count=1,
+        active_run=ActiveRun(run_id=request.run_id, status="running"),
     )
     try:
         await threads.create(thread, [_asked(request, 1)])

@@ -1,5 +1,6 @@
 """Threads and memory over HTTP: bodies, pages and refusals; two people on every route."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -7,11 +8,18 @@ import httpx
 import pytest
 from starlette.types import ASGIApp
 
+from shared.answering.inline import run_to_end
 from shared.answering.retention import purge_old_runs
+from shared.answering.run_end import cancel_run
+from shared.answering.runs import begin_run, close_dead_run
 from shared.conversations.memory import MemorySearch, remember
 from shared.conversations.models import RememberTask
+from shared.conversations.thread_store import ThreadStore
 from shared.platform.names import TURNS_QUEUE
+from shared.runs.models import ChatRequest
+from shared.runs.run_store import RunStore
 from shared.wiring import Services
+from tests.fakes.dying import Death, Mortal
 from tests.fakes.stores import InMemoryTaskQueues
 from tests.unit.conversations.test_threads import ask
 from tests.unit.functions.http_app import (
@@ -22,7 +30,7 @@ from tests.unit.functions.http_app import (
     problem_of,
     settings_of_tests,
 )
-from tests.world import ANNA, corpus_services
+from tests.world import ANNA, Model, corpus_services, plan
 
 QUESTION = "At what pressure does the pump run?"
 
@@ -247,3 +255,67 @@ async def test_no_browser_takes_an_answer_for_something_else_than_it_says(
 ) -> None:
     answer = await as_user(app, ANNA.user_id).get("/threads/none")
     assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+def counted(services: Services) -> tuple[Services, Death]:
+    """Return the services with tables that count what is read and written."""
+    count = Death(at=1_000_000)
+    threads: Any = Mortal(services.threads._table, (), count)
+    runs: Any = Mortal(services.runs._table, (), count)
+    return replace(services, threads=ThreadStore(threads), runs=RunStore(runs)), count
+
+
+async def test_listing_threads_reads_nothing_per_thread(
+    anna: httpx.AsyncClient, services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(5):
+        await begin_run(ChatRequest(question=QUESTION), ANNA, services)
+    counting, count = counted(services)
+    connect(monkeypatch, counting)
+    listed = (await anna.get("/threads")).json()["threads"]
+    assert [one["active_run"]["status"] for one in listed] == ["running"] * 5
+    assert [call for call in count.calls if call != "ensure"] == ["first"]  # tables are created once
+
+
+async def test_thread_names_its_newest_run_while_that_is_active(
+    anna: httpx.AsyncClient, services: Services
+) -> None:
+    async def active() -> Any:
+        (listed,) = (await anna.get("/threads")).json()["threads"]
+        return listed["active_run"]
+
+    first = await begin_run(ChatRequest(question=QUESTION), ANNA, services)
+    assert await active() == {"run_id": first.run_id, "status": "running"}
+    thread_id = first.thread_id
+    second = await begin_run(ChatRequest(question="And why?", thread_id=thread_id), ANNA, services)
+    await run_to_end(first.run_id, services)
+    assert await active() == {"run_id": second.run_id, "status": "running"}
+    await run_to_end(second.run_id, services)
+    assert await active() is None
+    third = await begin_run(ChatRequest(question="Since when?", thread_id=thread_id), ANNA, services)
+    await cancel_run(third.run_id, services)
+    assert await active() is None
+    fourth = await begin_run(ChatRequest(question="Until when?", thread_id=thread_id), ANNA, services)
+    await close_dead_run(fourth.run_id, "It died.", services)
+    assert await active() is None
+
+
+async def test_thread_shows_that_its_run_waits(
+    anna: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asks = Model(plan(document_references=("report",)))
+    services = await corpus_services(asks, settings=settings_of_tests())
+    connect(monkeypatch, services)
+    run = await begin_run(ChatRequest(question="What was the revenue in the report?"), ANNA, services)
+    await run_to_end(run.run_id, services)
+    (listed,) = (await anna.get("/threads")).json()["threads"]
+    assert listed["active_run"] == {"run_id": run.run_id, "status": "waiting"}
+
+
+async def test_run_that_cannot_be_active_any_more_is_not_shown(
+    anna: httpx.AsyncClient, services: Services
+) -> None:
+    long_ago = datetime.now(UTC) - timedelta(days=5)
+    await begin_run(ChatRequest(question=QUESTION), ANNA, services, long_ago)
+    (listed,) = (await anna.get("/threads")).json()["threads"]
+    assert listed["active_run"] is None
