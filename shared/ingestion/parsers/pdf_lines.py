@@ -2,8 +2,6 @@
 
 A line end is kept where the next line's first word would have fitted: addresses, lists, rows of a table. It
 is dropped where the typesetter wrapped the text.
-
-Over 500 lines: where a line ends and where a paragraph ends are decided by the same measurements.
 """
 
 import re
