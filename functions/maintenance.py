@@ -9,6 +9,7 @@ from functions.http.contracts import contract, json_reply
 from functions.http.requests import Administrator, Durable, Ready
 from functions.http.responses import json_response
 from functions.reconciliation import reconcile
+from shared.ingestion.audit import audit
 from shared.ingestion.models import AuditReport, ReconcileReport
 from shared.platform.queues import PoisonList
 
@@ -37,8 +38,6 @@ async def reconcile_now(administrator: Administrator, client: Durable) -> Respon
 )
 async def get_audit(administrator: Administrator, services: Ready) -> Response:
     """Whether files, states, rows, blocks and figures agree, for administrators; names what does not."""
-    from shared.ingestion.audit import audit  # imported when used: much of ingestion comes with it
-
     return json_response(await audit(services, int(time.time())))
 
 
