@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.nightly, pytest.mark.timeout(900)]  #
 
 CHANGE = marked_blocks("docs/extend.md")["route"]
 TESTS = (
-    "tests/architecture/test_pages.py",
+    "tests/architecture/test_docs.py",
     "tests/unit/functions/test_openapi.py",
     "tests/e2e/access/test_routes.py::test_a_route_gives_what_the_oracle_says[GET memory/switch]",
 )
