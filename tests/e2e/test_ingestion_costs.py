@@ -149,7 +149,10 @@ async def test_a_new_access_list_costs_nothing_and_holds_for_the_next_query(
     with counted(stack) as counts:
         await services.blobs.write(DOCUMENTS, f"{name}.acl.json", f'["{ANNA.user_id}"]'.encode())
         closed = await until(
-            services, state.doc_id, "the new list", lambda one: one.rights.acl == (ANNA.user_id,)
+            services,
+            state.doc_id,
+            "the new list, also in the indexes",
+            lambda one: one.rights.acl == (ANNA.user_id,) and one.holder is None,
         )
     assert (counts.chats, counts.embeddings) == (0, 0)
     assert counts.writes == {"content-blocks": {"merge": 1}, "documents-metadata": {"merge": 1}}
