@@ -34,7 +34,7 @@ STORES: Mapping[Kind, Sequence[Store]] = {
             "runs",
             "owner's id, question, rating and comment",
             "yes",
-            "looked for by owner, so also without a thread",
+            "found by the beginning of their ids, also without a thread",
         ),
         Store(
             "idempotency",
@@ -114,13 +114,16 @@ STORES: Mapping[Kind, Sequence[Store]] = {
             "work",
             "below `runs/`",
             "yes",
-            ("questions with their asker, results of steps; looked for by asker, so also without a record"),
+            (
+                "questions with their asker, results of steps; found by the beginning of their ids, also "
+                "without a record"
+            ),
         ),
         Store(
             "work",
             "below `summaries/`",
             "yes",
-            "summaries of documents, looked for by who asked",
+            "summaries of documents, found by the beginning of their ids",
         ),
         Store(
             "work",

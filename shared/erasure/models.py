@@ -90,8 +90,6 @@ class ErasureRecord(Model):
         threads, runs, summaries, instances: what the last pass looks for again, and takes off as it is
             done; `instances` are orchestrations.
         deleting: documents, and access lists of uploads, that are counted: they may take longer than a pass.
-        looked_to: the last blob of everybody's working memory that this pass has looked at.
-        working: those up to there that are the person's.
         is_finishing: a pass has found nothing new, and the last traces are going.
     """
 
@@ -111,8 +109,6 @@ class ErasureRecord(Model):
     summaries: tuple[str, ...] = ()
     instances: tuple[str, ...] = ()
     deleting: tuple[str, ...] = ()
-    looked_to: str = ""
-    working: tuple[str, ...] = ()
     is_finishing: bool = False
 
 

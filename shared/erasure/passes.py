@@ -1,7 +1,8 @@
 """Erases a person in passes, 15 minutes apart, until a pass finds nothing new.
 
 Each store is searched for the person's id, never by way of another record. So a pass also finds what a crash,
-a bug or an earlier deletion left without its thread or record.
+a bug or an earlier deletion left without its thread or record. Ids of runs, threads and summaries begin with
+a digest of their owner (`owner_ids`), so nobody else's runs and summaries are listed or read.
 
 A step that runs while the first pass erases may write again, and a person whose token is still valid may
 ask again: a later pass finds that. Findings are stored and counted before anything is deleted, so a pass
@@ -17,6 +18,7 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from shared.access.models import UserContext
+from shared.access.owner_ids import owner_prefix
 from shared.answering.agent import WaitingRun
 from shared.conversations.memory import Memories, forget_all
 from shared.conversations.models import Thread
@@ -167,11 +169,6 @@ async def _advance(record: ErasureRecord, services: ErasureServices, deps: Erase
     if record.is_finishing:
         await _finish(record, services, deps)
         return
-    async for looked in _look_on(record, services.blobs):
-        record = looked
-        if deps.is_late:
-            await keep_record(services.blobs, record)
-            raise _TimeIsUpError
     found = await _find(record, services)
     record = await _noted(record, found, services.blobs)
     if found.is_empty and record.passes:
@@ -187,7 +184,7 @@ async def _advance(record: ErasureRecord, services: ErasureServices, deps: Erase
     now = datetime.now(UTC)
     due = now + timedelta(seconds=LAST_PASS_AFTER_S)
     made = {"passes": record.passes + 1, "counts": counts, "not_before": due}
-    record = await _keep(record, services.blobs, **made, looked_to="", working=())
+    record = await _keep(record, services.blobs, **made)
     await send_on(record, services.queues)
 
 
@@ -300,9 +297,9 @@ async def _end(record: ErasureRecord, status: str, blobs: BlobStore) -> None:
     """Keep only the report: the person's id and everything that leads to their data is removed."""
     subject = pseudonym(record.user_id)
     ended = {"status": status, "finished_at": datetime.now(UTC), "user_id": ""}
-    lists = ("threads", "runs", "summaries", "instances", "deleting", "working")
+    lists = ("threads", "runs", "summaries", "instances", "deleting")
     emptied: dict[str, object] = dict.fromkeys(lists, ())
-    await keep_record(blobs, record.model_copy(update={**ended, **emptied, "looked_to": ""}))
+    await keep_record(blobs, record.model_copy(update={**ended, **emptied}))
     counts = record.counts.model_dump()
     get_logger().info(
         "user_erasure.ended", subject=subject, status=status, documents=record.documents, erased=counts
@@ -323,35 +320,22 @@ async def _forget_rows(user_id: str, services: ErasureServices) -> ErasedCounts:
     )
 
 
-async def _look_on(record: ErasureRecord, blobs: BlobStore) -> AsyncIterator[ErasureRecord]:
-    """Go on through everybody's working memory, which may be more than one message has time for.
-
-    Yields the record after every handful, with how far it came. Questions without a row are found here alone.
-    """
-    user_id = record.user_id
-    listed = [one.name async for one in blobs.list_blobs(WORK, _RUNS) if one.name.endswith(_REQUEST)]
-    names = sorted(name for name in listed if name > record.looked_to)
-    for start in range(0, len(names), _READ_AT_ONCE):
-        part = names[start : start + _READ_AT_ONCE]
-        theirs = await _theirs_of(blobs, part, RunRequest, lambda one: one.user.user_id == user_id)
-        working = (*record.working, *(name for name, _ in theirs))
-        record = record.model_copy(update={"looked_to": part[-1], "working": working})
-        yield record
-
-
 async def _find(record: ErasureRecord, services: ErasureServices) -> ErasureFindings:
-    """Look through every store but working memory, which `_look_on` has gone through."""
+    """Look through every store. Of runs and summaries nothing of anybody else is listed or read."""
     user_id, blobs = record.user_id, services.blobs
+    prefix = owner_prefix(user_id, services.settings.identity.owner_id_key)
     is_repeated = record.counted > record.passes  # it may have broken off before it came to them
     done = frozenset(() if is_repeated else record.threads)
     threads = [one async for one in services.threads.of_owner(user_id) if one.thread_id not in done]
-    records = [one async for one in services.runs.of_owner(user_id)]
-    # Read again: an earlier try of this pass may have erased them.
-    requests = await _theirs_of(blobs, record.working, RunRequest, lambda one: one.user.user_id == user_id)
+    records = [one async for one in services.runs.of_owner(user_id, prefix)]
+    # Some runs have working memory and no record.
+    requests = await _theirs(
+        blobs, _RUNS + prefix, RunRequest, lambda one: one.user.user_id == user_id, ending=_REQUEST
+    )
     runs = {one.run_id: one.created_at for one in records}
     runs.update((one.run_id, one.created_at) for _, one in requests)
     summaries = await _theirs(
-        blobs, SUMMARIES, SummaryRequest, lambda one: one.user.user_id == user_id, ending=_REQUEST
+        blobs, SUMMARIES + prefix, SummaryRequest, lambda one: one.user.user_id == user_id, ending=_REQUEST
     )
     messages = await _theirs(blobs, TAKEN_FOLDER, TakenActivity, lambda one: _wrote(one, user_id))
     own_memories = Memories(services.memory_index, UserContext(user_id=user_id))
@@ -387,14 +371,13 @@ def _wrote(taken: TakenActivity, user_id: str) -> bool:
 async def _theirs(
     blobs: BlobStore, folder: str, kind: type[Stored], is_theirs: Callable[[Stored], bool], ending: str = ""
 ) -> list[tuple[str, Stored]]:
-    """Blobs of the work container, with what they hold, that are the person's. All of the folder are read."""
+    """Return blobs of the work container that are the person's, with what they hold.
+
+    Args:
+        folder: begins the names of all blobs that are read.
+        ending: ends them.
+    """
     names = [one.name async for one in blobs.list_blobs(WORK, folder) if one.name.endswith(ending)]
-    return await _theirs_of(blobs, names, kind, is_theirs)
-
-
-async def _theirs_of(
-    blobs: BlobStore, names: Sequence[str], kind: type[Stored], is_theirs: Callable[[Stored], bool]
-) -> list[tuple[str, Stored]]:
     found: list[tuple[str, Stored]] = []
     for start in range(0, len(names), _READ_AT_ONCE):
         part = names[start : start + _READ_AT_ONCE]

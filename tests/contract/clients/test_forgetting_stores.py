@@ -24,11 +24,16 @@ async def test_all_runs_of_a_person_are_found(table: Table) -> None:
     runs = RunStore(table)
     for number, owner_id in enumerate((ODD, "ben", ODD)):
         record = RunRecord(
-            run_id=f"r{number}", thread_id="t", owner_id=owner_id, question="Why?", created_at=NOW
+            run_id=f"{'ab'[owner_id == 'ben']}{number}",
+            thread_id="t",
+            owner_id=owner_id,
+            question="Why?",
+            created_at=NOW,
         )
         await runs.create(record)
-    assert {one.run_id async for one in runs.of_owner(ODD)} == {"r0", "r2"}
-    assert [one.run_id async for one in runs.of_owner("nobody")] == []
+    assert {one.run_id async for one in runs.of_owner(ODD, "a")} == {"a0", "a2"}
+    assert [one.run_id async for one in runs.of_owner("nobody", "a")] == []
+    assert [one.run_id async for one in runs.of_owner(ODD, "b")] == []
 
 
 async def test_threads_of_a_person_are_found_and_every_row_goes(table: Table) -> None:

@@ -9,12 +9,14 @@ from datetime import UTC, datetime, timedelta
 from shared.access.idempotency import claim_key
 from shared.access.limits import admit
 from shared.access.models import UserContext
+from shared.access.owner_ids import owned_id
 from shared.answering.agent import WaitingRun
 from shared.answering.inline import run_to_end
 from shared.answering.runs import begin_run
 from shared.conversations.memory import remember
 from shared.conversations.models import RememberTask
 from shared.platform.errors import ModelFixableError
+from shared.platform.hashing import digest
 from shared.platform.language_models.models import CallLimits, Prompt
 from shared.platform.names import WORK
 from shared.quality.models import OpeningRecord
@@ -132,7 +134,8 @@ async def _rate(request: RunRequest, words: str, user: UserContext, services: Se
 
 async def _wait_in_a_program(words: str, user: UserContext, services: Services) -> str:
     """A question of a program that uses the agents as a library; nothing but working memory knows of it."""
-    run_id = f"waiting{abs(hash(words)):x}"
+    key = services.settings.identity.owner_id_key
+    run_id = owned_id(user.user_id, key, digest("waiting", words))
     now = datetime.now(UTC)
     request = RunRequest(run_id=run_id, thread_id="session", user=user, question=words, created_at=now)
     await WorkingMemory(services.blobs, run_id).put_request(request)

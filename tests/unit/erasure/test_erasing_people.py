@@ -1,9 +1,12 @@
 """Erasing a person, on fakes: nothing of theirs stays anywhere, all of the others' does, whatever happens."""
 
+from collections.abc import AsyncIterator, Mapping
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
+from shared.access.owner_ids import owner_prefix
 from shared.answering.runs import begin_run
 from shared.documents.state import DocumentState, Rights
 from shared.erasure import passes, threads
@@ -11,6 +14,7 @@ from shared.erasure.models import ErasedCounts
 from shared.erasure.policy import MAX_PASSES
 from shared.erasure.requests import ask_for_erasure, erasure_of, resume_user_erasures
 from shared.ingestion.uploads import uploads_of
+from shared.platform.blobs import BlobProperties
 from shared.platform.errors import ConflictError, NotFoundError
 from shared.platform.names import DOCUMENTS, ERASURES_QUEUE, WORK
 from shared.runs.models import ChatRequest
@@ -91,6 +95,39 @@ async def test_an_erasure_that_is_killed_anywhere_goes_on_and_counts_nothing_twi
 
 
 _COUNTED_AS_DELETED = {"conversations", "quality_records", "idempotency_keys", "limits", "queue_messages"}
+
+
+async def test_an_erasure_reads_no_run_and_no_summary_of_anybody_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    services, anna, ben = await two_lives()
+    touched: list[str] = []
+    read, listed, rows = services.blobs.read, services.blobs.list_blobs, services.runs._table.query
+
+    async def noting(container: str, name: str) -> bytes:
+        touched.append(name)
+        return await read(container, name)
+
+    async def noting_names(container: str, prefix: str = "") -> AsyncIterator[BlobProperties]:
+        async for blob in listed(container, prefix):
+            touched.append(blob.name)
+            yield blob
+
+    async def noting_rows(condition: str = "", **page: Any) -> AsyncIterator[Mapping[str, Any]]:
+        async for row in rows(condition, **page):
+            touched.append(str(row["PartitionKey"]))
+            yield row
+
+    monkeypatch.setattr(services.blobs, "read", noting)
+    monkeypatch.setattr(services.blobs, "list_blobs", noting_names)
+    monkeypatch.setattr(services.runs._table, "query", noting_rows)
+    await erase("anna-leaves", services, Orchestrations())
+    key = services.settings.identity.owner_id_key
+    mine, others = (owner_prefix(one.user.user_id, key) for one in (anna, ben))
+    assert any(mine in name for name in touched)
+    assert [name for name in touched if others in name and name.startswith(("runs/", "summaries/"))] == []
+    assert not {name for name in touched if name.startswith(others)}
+    assert traces(services, anna.marks) == []
 
 
 async def test_a_pass_that_comes_early_or_twice_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
