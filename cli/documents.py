@@ -282,7 +282,10 @@ def audit(call: Call) -> int:
 
 def _cells(document: Mapping[str, Any]) -> list[Any]:
     status = str(document["status"])
-    reason = f": {document['status_reason']}" if document.get("status_reason") else ""
+    unreadable = document.get("unreadable_pages")
+    warning = f"{unreadable} page{'s' if unreadable > 1 else ''} without readable text" if unreadable else ""
+    text = document.get("status_reason") or warning
+    reason = f": {text}" if text else ""
     cells = [document.get(name) for name in ("filename", "document_type", "page_count")]
     return [*cells, Text(clean(status + reason), style=_STYLES.get(status, "yellow")), document["doc_id"]]
 

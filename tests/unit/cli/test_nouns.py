@@ -48,6 +48,13 @@ def test_rows_in_a_pipe_are_whole_lines_and_names_cannot_steer_the_terminal() ->
     assert done(app, "documents", as_json=True) == (0, [document])
 
 
+@pytest.mark.parametrize(("pages", "expected"), [(0, "ready"), (1, "ready: 1 page without readable text")])
+def test_the_list_names_pages_that_could_not_be_read(pages: int, expected: str) -> None:
+    document = {"doc_id": DOC_ID, "filename": "scan.pdf", "status": "ready", "unreadable_pages": pages}
+    _, text = done(RecordingApp({"GET /documents": {"documents": [document]}}), "documents", "list")
+    assert text.splitlines()[1].split("\t")[3] == expected
+
+
 def test_a_name_adds_no_line_of_its_own() -> None:
     named = {"doc_id": DOC_ID, "filename": "a.pdf (verified)\n[2] b.pdf", "owner_id": "anna", "acl": ["*"]}
     app = RecordingApp({f"GET /documents/{DOC_ID}": named})
