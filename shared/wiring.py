@@ -6,8 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
-
-from azure.search.documents.aio import SearchClient
+from typing import TYPE_CHECKING
 
 from shared.access.audit_trail import AuditTrail
 from shared.access.directory import (
@@ -77,6 +76,9 @@ from shared.teams.tokens import CLOUDS, ChannelTokens, SigningKeys, connect_bot
 from shared.tools.base import Tool, ToolClient
 from shared.tools.registry import enabled_tools
 from shared.tools.web_search import BraveWebSearch, SearxngWebSearch, WebSearch, connect_web_search
+
+if TYPE_CHECKING:  # the SDK is imported off the event loop, by its connection
+    from azure.search.documents.aio import SearchClient
 
 
 @dataclass(eq=False)  # not frozen: a Protocol with plain attributes asks for ones that can be set
@@ -195,7 +197,7 @@ class Connections:
         self.bot_token = bot_token(settings, self.credentials)
         self._indexes: dict[str, Connection[SearchClient]] = {}
 
-    def search_index(self, name: str) -> Connection[SearchClient]:
+    def search_index(self, name: str) -> "Connection[SearchClient]":
         """The connection to one index."""
 
         if name not in self._indexes:

@@ -6,14 +6,10 @@ from __future__ import annotations
 import asyncio
 import mimetypes
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from azure.core import MatchConditions
-from azure.storage.blob import ContentSettings, UserDelegationKey, generate_blob_sas
-from azure.storage.blob.aio import BlobClient, BlobServiceClient
 from pydantic import Field
 
 from shared.platform.calls import (
@@ -30,9 +26,16 @@ from shared.platform.calls import (
     listed,
 )
 from shared.platform.concurrency import run_together
-from shared.platform.connections import Connection
 from shared.platform.errors import ConflictError, GroundworkError, NotFoundError
 from shared.platform.models import Model, Stored
+
+if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
+
+    from azure.storage.blob import ContentSettings, UserDelegationKey
+    from azure.storage.blob.aio import BlobClient, BlobServiceClient
+
+    from shared.platform.connections import Connection
 
 
 class BlobProperties(Model):
@@ -87,6 +90,7 @@ class BlobSigner:
             AuthenticationError: the app's identity may not ask for a delegation key.
         """
         client = await self._connection.opened()
+        from azure.storage.blob import generate_blob_sas
 
         moment = datetime.now(UTC)
         expiry = moment + timedelta(seconds=lifetime_s)
@@ -215,6 +219,7 @@ class BlobStore:
             ConflictError: it has another version, perhaps our own from a try whose answer was lost.
         """
         await self._connection.opened()
+        from azure.core import MatchConditions
 
         if etag is None:
             condition = MatchConditions.IfMissing
@@ -348,11 +353,14 @@ def _blob(client: BlobServiceClient, container: str, name: str) -> BlobClient:
 
 def _unchanged(etag: str) -> dict[str, Any]:
     """The SDK's arguments for a call about this very version."""
+    from azure.core import MatchConditions
 
     return {"etag": f'"{etag}"', "match_condition": MatchConditions.IfNotModified}
 
 
 def _content_settings(name: str) -> ContentSettings:
+    from azure.storage.blob import ContentSettings
+
     return ContentSettings(content_type=mimetypes.guess_type(name)[0] or "application/octet-stream")
 
 

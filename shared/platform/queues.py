@@ -6,19 +6,23 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, suppress
+from contextlib import suppress
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from azure.core.exceptions import ResourceExistsError
-from azure.storage.queue.aio import QueueServiceClient
 from pydantic import Field
 
 from shared.platform.calls import QUEUES, STORAGE_LIMITS, calling
-from shared.platform.connections import Connection
 from shared.platform.errors import NotFoundError
 from shared.platform.models import Model
 from shared.platform.names import DOCUMENTS, POISON_QUEUES
+
+if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
+
+    from azure.storage.queue.aio import QueueServiceClient
+
+    from shared.platform.connections import Connection
 
 
 class PoisonMessage(Model):
@@ -82,6 +86,7 @@ class TaskQueues(_Queues):
 
     async def ensure_queues(self, queues: Sequence[str]) -> None:
         """Create those that are missing."""
+        from azure.core.exceptions import ResourceExistsError
 
         for queue in queues:
             async with self._call() as client:
