@@ -55,7 +55,9 @@ def test_without_a_vector_search_the_keywords_alone_decide() -> None:
 
 
 def test_keyword_scores_of_zero_say_nothing() -> None:
-    assert fuse_scores({"a": 0.0}, {"a": 0.4}) == [("a", pytest.approx(0.3))]
+    ((block_id, score),) = fuse_scores({"a": 0.0}, {"a": 0.4})
+    assert block_id == "a"
+    assert score == pytest.approx(0.3)
 
 
 @pytest.mark.parametrize(("cosine", "score"), [(-0.7, 0.0), (1.2, 0.75)])
