@@ -1,4 +1,4 @@
-"""A run's log as server-sent events: numbered by line, resumable, byte-identical on replay.
+"""A run's log as server-sent events: numbered, resumable, byte-identical on replay.
 
 If a run executes in the process that serves its readers, they get its events from memory. A run elsewhere is
 polled, once per process for all its readers. A reader holds one piece of the log at a time and reads nothing
@@ -130,7 +130,7 @@ async def _frames(
     number = 0
     started = spoke = time.monotonic()
     async for written in slices:
-        for line in written.lines:
+        for line in written.public:
             number += 1
             name, frame = _frame(number, line)
             if number > after:
@@ -168,11 +168,12 @@ def is_at_the_end(written: LogSlice, after: int) -> bool:
     Raises:
         CallerError: there is no such event yet, so nobody can have seen it.
     """
-    if after > len(written.lines):
+    lines = written.public
+    if after > len(lines):
         raise CallerError(
             f"This run has no event {after} yet.", "Send the id of the last event received of this run."
         )
-    return after == len(written.lines) and json.loads(written.lines[-1])["name"] in TERMINAL_EVENTS
+    return after == len(lines) and json.loads(lines[-1])["name"] in TERMINAL_EVENTS
 
 
 def _frame(number: int, line: str) -> tuple[EventName, bytes]:

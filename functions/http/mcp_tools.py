@@ -329,7 +329,7 @@ class Reply(McpTool):
         await deliver_answer(record, answer, call.user, services, call.client)
         if begun is not None:
             revive = closer(call.client, run_id, services)
-            after = len(begun.lines)
+            after = len(begun.public)
             events = follow_named(services.run_log, run_id, after, ANSWER_WITHIN_S, revive, begun=begun)
             async for name, _ in _told(events, call.progress):
                 if name == "ASK_USER":

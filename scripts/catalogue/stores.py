@@ -106,7 +106,7 @@ STORES: Mapping[Kind, Sequence[Store]] = {
         ),
         Store(
             "run-log",
-            "events and answers of runs",
+            "journals and answers of runs",
             "yes",
             "by the run",
         ),
@@ -115,8 +115,8 @@ STORES: Mapping[Kind, Sequence[Store]] = {
             "below `runs/`",
             "yes",
             (
-                "questions with their asker, results of steps; found by the beginning of their ids, also "
-                "without a record"
+                "questions with their asker, large values of journals, states of sub-agents; "
+                "found by the beginning of their ids, also without a record"
             ),
         ),
         Store(

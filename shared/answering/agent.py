@@ -30,6 +30,7 @@ from shared.platform.models import Model
 from shared.platform.names import RUN_LOG, WORK
 from shared.runs.agents import AgentDefinition, AgentLimits
 from shared.runs.events import AskUserEvent, CompleteEvent, RunEvent
+from shared.runs.journal import clarification_of, keep_reply, read_journal
 from shared.runs.log_lines import EventName
 from shared.runs.memory_run_log import MemoryRunLog
 from shared.runs.models import (
@@ -41,7 +42,7 @@ from shared.runs.models import (
     RunRequest,
     Turn,
 )
-from shared.runs.working_memory import WorkingMemory, answer_path
+from shared.runs.run_files import RunFiles, answer_path
 from shared.tools.base import Tool
 from shared.tools.registry import block_search, check_tools, tools_of
 
@@ -211,11 +212,13 @@ class WaitingRun(Model):
     """A run that waits for the next message of its session.
 
     Attributes:
+        journal: the lines of its journal.
         results: of its commands so far; the script continues behind them.
         ask_step: the step that asked.
     """
 
     run_id: str
+    journal: tuple[str, ...]
     results: Results
     ask_step: int
     asked: Clarification
@@ -247,8 +250,9 @@ async def _answer_message(
             conversation=sessions.of(session_id),
             agent=agent,
         )
-        await WorkingMemory(services.blobs, request.run_id).put_request(request)
-        run_id = request.run_id
+        await RunFiles(services.blobs, request.run_id).put_request(request)
+        run_id, log = request.run_id, MemoryRunLog()
+        await log.create(run_id)
         results: Results = ()
     else:
         try:
@@ -257,15 +261,15 @@ async def _answer_message(
         except CallerError as unknown:
             yield _asked_again(waiting, unknown)
             return
-        memory = WorkingMemory(services.blobs, waiting.run_id)
-        await memory.put(waiting.ask_step, choice, "answered")
-        asking = await memory.find(waiting.ask_step, AskingTurn, "turn")
+        run_id, log = waiting.run_id, MemoryRunLog({waiting.run_id: waiting.journal})
+        await keep_reply(log, run_id, waiting.ask_step, choice, datetime.now(UTC))
+        journal = await read_journal(log, services.blobs, run_id)
+        asking = await journal.find(waiting.ask_step, AskingTurn, "turn")
         if asking is not None and asking.asks_consent:
             sessions.keep_web_consent(session.session_id, allowed=is_granted(choice))
         await session.forget()
-        run_id = waiting.run_id
         results = (*waiting.results, StepResult(observation=AnswerArrived()))
-    events = _events(services.using(run_log=MemoryRunLog()), run_id, results, session)
+    events = _events(services.using(run_log=log), run_id, results, session)
     async with aclosing(events):
         async for event in events:
             yield event
@@ -276,17 +280,17 @@ async def _events(
 ) -> AsyncGenerator[RunEvent]:
     log = services.run_log
     assert isinstance(log, MemoryRunLog)  # noqa: S101  # made by the caller above
-    await log.create(run_id)
+    position = (await log.read(run_id)).next_offset
 
     async def run_and_keep() -> bool:
         ended = await run_to_end(run_id, services, results)
         if is_kept := waits(ended):
-            await session.keep(run_id, ended)
+            await session.keep(run_id, ended, log)
         return is_kept
 
     run = asyncio.create_task(run_and_keep())
     try:
-        async for event in log.follow(run_id, run):
+        async for event in log.follow(run_id, run, position):
             if event.name == "ASK_USER":
                 await asyncio.wait({run})  # people who see the options can answer at once
             yield event
@@ -300,7 +304,7 @@ async def _events(
 async def _forget(run_id: str, blobs: BlobStore) -> None:
     """Delete what a run has stored; its answer is with its reader."""
     with suppress(GroundworkError):
-        await WorkingMemory(blobs, run_id).erase()
+        await RunFiles(blobs, run_id).erase()
         await blobs.delete(RUN_LOG, answer_path(run_id))
 
 
@@ -333,11 +337,18 @@ class _Session:
         await self.forget()
         return None
 
-    async def keep(self, run_id: str, results: Results) -> None:
+    async def keep(self, run_id: str, results: Results, log: MemoryRunLog) -> None:
         command = next_command(results)
         assert isinstance(command, Reply)  # noqa: S101  # the caller has checked that the run waits
-        asked = await WorkingMemory(self._blobs, run_id).get(command.ask_step, Clarification, "asked")
-        waiting = WaitingRun(run_id=run_id, results=results, ask_step=command.ask_step, asked=asked)
+        asked, _ = await clarification_of(run_id, command.ask_step, log)
+        assert asked is not None  # noqa: S101  # by the step that the run waits after
+        waiting = WaitingRun(
+            run_id=run_id,
+            journal=(await log.read(run_id)).lines,
+            results=results,
+            ask_step=command.ask_step,
+            asked=asked,
+        )
         await write_model(self._blobs, WORK, self._path, waiting)
 
     async def forget(self) -> None:

@@ -129,7 +129,7 @@ class AnswerWriter:
             await self._flush()
 
     async def finish(self, *notes: str, goes_on: bool = False) -> None:
-        """The model has ended: send what is left.
+        """The model has ended: have the rest sent with the next events of the step.
 
         Args:
             notes: paragraphs of our own for the end of the answer.
@@ -143,7 +143,7 @@ class AnswerWriter:
             self._show_figures()
         else:
             self._close(*notes)
-        await self._flush()
+        self.event_log.stage(*await self._take_waiting())
 
     def break_off(self, *notes: str) -> None:
         """The model was ended: keep whole sentences, and say so in `notes`. Sends nothing.
@@ -363,15 +363,20 @@ class AnswerWriter:
             self._pending = ""
 
     async def _flush(self) -> None:
-        self._move_pending()
-        if self._waiting:
-            waiting, self._waiting = self._waiting, []
-            cited = [event.doc_id for event in waiting if isinstance(event, CitationEvent)]
-            await self.record([*cited, *(figure.doc_id for figure in self.figures.placed)])
+        if waiting := await self._take_waiting():
             await self.event_log.write(*waiting)
         # Counted from the end of the append: where appends are slow, what the model writes meanwhile goes
         # into one, and is not held up by one for each word.
         self._flushed_at = time.monotonic()
+
+    async def _take_waiting(self) -> list[RunEvent]:
+        """Take the events that readers don't have yet, after recording the documents that they show."""
+        self._move_pending()
+        waiting, self._waiting = self._waiting, []
+        if waiting:
+            cited = [event.doc_id for event in waiting if isinstance(event, CitationEvent)]
+            await self.record([*cited, *(figure.doc_id for figure in self.figures.placed)])
+        return waiting
 
 
 def nothing_found(words: Messages, evidence: Evidence) -> Gap:

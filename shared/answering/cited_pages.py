@@ -19,8 +19,8 @@ from shared.retrieval.blocks import BlockLookup
 from shared.retrieval.secured_index import SecuredIndex
 from shared.runs.events import events_of
 from shared.runs.models import ID_PATTERN, RunRecord
+from shared.runs.run_files import committed_answer
 from shared.runs.run_log import RunLog
-from shared.runs.working_memory import committed_answer
 from shared.tables.models import RAW, ROW
 from shared.tools.registry import Binding, run_query_of
 

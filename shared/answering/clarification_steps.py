@@ -4,20 +4,19 @@ from datetime import UTC, datetime, timedelta
 
 from shared.access.limits import admit, hold, release, slot_of_run
 from shared.access.models import UserContext
-from shared.answering.attempt import StepAttempt
 from shared.answering.clarification import chosen_doc_ids, read_answer
 from shared.answering.services import AnsweringServices
+from shared.answering.step_context import Observed, StepContext
 from shared.answering.steps import TakeAnswer
 from shared.conversations.threads import show_run
 from shared.evidence.messages import messages_in
 from shared.evidence.untrusted_text import shown_name
-from shared.platform.blobs import BlobStore
 from shared.platform.concurrency import run_together
-from shared.platform.errors import ConflictError
-from shared.platform.models import Model
-from shared.runs.event_log import EventLog
-from shared.runs.events import AnsweredStatus, AskUserEvent, ThoughtEvent, warning_events
+from shared.platform.errors import ConflictError, NotFoundError
+from shared.runs.event_log import EventLog, RunClosedError
+from shared.runs.events import AnsweredStatus, AskUserEvent, ReplyLine, ThoughtEvent, warning_events
 from shared.runs.evidence import StoredPlan
+from shared.runs.journal import clarification_of, keep_reply
 from shared.runs.models import (
     Choice,
     Clarification,
@@ -27,23 +26,17 @@ from shared.runs.models import (
     RunStatus,
     asker_after_wait,
 )
-from shared.runs.working_memory import WorkingMemory
-
-
-class Resumed(Model):
-    """When a run first went on after its wait, with zone."""
-
-    at: datetime
-
+from shared.runs.run_log import RunLog
 
 _ENDED = ("completed", "failed", "cancelled")
 
 
-async def pending_clarification(record: RunRecord, blobs: BlobStore) -> Clarification | None:
-    """The question that a run waits on; None if it waits on none."""
+async def pending_clarification(record: RunRecord, run_log: RunLog) -> Clarification | None:
+    """Return the clarification that a run waits for, or None if it waits for none."""
     if record.status != "waiting":
         return None
-    return await WorkingMemory(blobs, record.run_id).get(record.ask_step, Clarification, "asked")
+    asked, _ = await clarification_of(record.run_id, record.ask_step, run_log)
+    return asked
 
 
 async def answer_clarification(
@@ -65,76 +58,88 @@ async def answer_clarification(
         raise ConflictError(
             "The run has no open clarifying question.", "Read its events to see what it does."
         )
-    memory = WorkingMemory(services.blobs, record.run_id)
-    asked = await memory.get(record.ask_step, Clarification, "asked")
+    asked, reply = await clarification_of(record.run_id, record.ask_step, services.run_log)
+    if asked is None:
+        raise ConflictError("The run is about to ask its clarifying question.", "Send the answer again.")
     choice = read_answer(answer, asked.options).model_copy(update={"asker": user})
     if record.status == "waiting":
         slot = slot_of_run(record.run_id, services.settings)
         await admit(user, services.settings, services.user_limits, slot=slot)
-    if record.status in _ENDED:
-        kept = await memory.find(record.ask_step, Choice, "answered")
-    else:
-        kept = await memory.put(record.ask_step, choice, "answered")
+    if reply is None and record.status not in _ENDED:
+        reply = await _reply(record, choice, services)
+    kept = reply.choice if reply else None
     if kept is None or (kept.numbers, kept.extra_words) != (choice.numbers, choice.extra_words):
         raise ConflictError("The clarifying question was already answered, or has expired.", "Ask again.")
     return record.status == "waiting"
 
 
+async def _reply(record: RunRecord, choice: Choice, services: AnsweringServices) -> ReplyLine | None:
+    """Append an answer; return the reply that counts, or None if the run ended meanwhile."""
+    try:
+        now = datetime.now(UTC)
+        return await keep_reply(services.run_log, record.run_id, record.ask_step, choice, now)
+    except RunClosedError:
+        return None
+
+
 async def ask_user(
-    attempt: StepAttempt, request: RunRequest, asked: Clarification, event_log: EventLog
-) -> None:
-    """Store a question, mark the run as waiting, then show it with its options.
+    context: StepContext, request: RunRequest, asked: Clarification, observed: Observed
+) -> Observed:
+    """Mark the run as waiting, then complete the step with the clarification and its options.
 
     In this order, so that people who see the options can answer. Waiting runs don't count against a limit.
     """
-    memory, services, step = attempt.memory, attempt.services, attempt.action.step
-    asked = await memory.put(step, asked, "asked")
-    await _set_status(memory.run_id, "waiting", step, services)
-    await event_log.write(
-        AskUserEvent(question=asked.question, options=asked.options, expires_at=asked.expires_at)
-    )
-    await release(request.user.user_id, memory.run_id, services.settings, services.user_limits)
+    services, run_id = context.services, context.run_id
+    await _set_status(run_id, "waiting", context.action.step, services)
+    event = AskUserEvent(question=asked.question, options=asked.options, expires_at=asked.expires_at)
+    await context.complete(observed, event)
+    await release(request.user.user_id, run_id, services.settings, services.user_limits)
+    return observed
 
 
-def expires_at(attempt: StepAttempt) -> datetime:
+def expires_at(context: StepContext) -> datetime:
     """Until when the answer to a question that is put now is waited for."""
-    waits_s = attempt.services.settings.answering.clarification_timeout_s
+    waits_s = context.services.settings.answering.clarification_timeout_s
     return datetime.now(UTC) + timedelta(seconds=waits_s)
 
 
-async def resume(attempt: StepAttempt, ask_step: int) -> tuple[Choice, datetime]:
-    """The answer to a question, empty when none came, and when the run went on; the same for all attempts."""
-    memory, services = attempt.memory, attempt.services
-    # The first to be stored counts: an answer that came at the last moment, or that none came.
-    choice = await memory.put(ask_step, Choice(), "answered")
-    request = await memory.request()
+async def resume(context: StepContext, ask_step: int) -> tuple[Choice, datetime]:
+    """Continue after a clarification; return the person's choice, empty if none came in time, and when.
+
+    All attempts get the same: the first reply in the journal counts, an answer or that none came.
+    """
+    services, run_id = context.services, context.run_id
+    reply = context.journal.reply(ask_step)
+    if reply is None:
+        now = datetime.now(UTC)
+        reply = await keep_reply(services.run_log, run_id, ask_step, Choice(), now)
+    request = await context.request()
     await run_together(
-        _set_status(memory.run_id, "running", ask_step, services),
+        _set_status(run_id, "running", ask_step, services),
         hold(
             request.user.user_id,
-            slot_of_run(memory.run_id, services.settings),
+            slot_of_run(run_id, services.settings),
             services.settings,
             services.user_limits,
         ),
     )
-    # One time for all attempts: the run's time counts from it.
-    resumed = await memory.put(ask_step, Resumed(at=datetime.now(UTC)), "resumed")
-    return choice, resumed.at
+    return reply.choice, reply.at
 
 
-async def resumed_before(attempt: StepAttempt, ask_step: int) -> tuple[Choice, datetime]:
-    """The same, of a question that an earlier step went on from."""
-    choice = await attempt.memory.find(ask_step, Choice, "answered")
-    resumed = await attempt.memory.get(ask_step, Resumed, "resumed")
-    return choice or Choice(), resumed.at
+def resumed_before(context: StepContext, ask_step: int) -> tuple[Choice, datetime]:
+    """Return the choice of a clarification after which an earlier step continued, and when."""
+    reply = context.journal.reply(ask_step)
+    if reply is None:
+        raise NotFoundError("The run has no reply to its clarification.")
+    return reply.choice, reply.at
 
 
 async def with_choice(
-    attempt: StepAttempt, action: TakeAnswer, stored: StoredPlan, event_log: EventLog
+    context: StepContext, action: TakeAnswer, stored: StoredPlan, event_log: EventLog
 ) -> StoredPlan:
     """The plan with the documents chosen; with all of them when no answer came, or one in other words."""
-    choice, resumed_at = await resume(attempt, action.ask_step)
-    request = await attempt.memory.request()
+    choice, resumed_at = await resume(context, action.ask_step)
+    request = await context.request()
     taken = with_rights(_with_choice(stored, choice), request, choice, resumed_at)
     await event_log.write(
         _thought(stored, choice),

@@ -27,7 +27,7 @@ async def run_to_end(
     results: Results = (),
     children: RunChildren | None = None,
 ) -> Results:
-    """Run a question until its run is closed or waits for an answer. Its request is in working memory.
+    """Run a question until its run is closed or waits for an answer. Its request is stored.
 
     A run that waits (`waits(results)`) continues when this is called again with its results and one more,
     `AnswerArrived` or `AnswerTimedOut`.

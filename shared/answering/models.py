@@ -1,4 +1,4 @@
-"""What the steps of a run leave in its working memory for later steps. Pure."""
+"""Values that the steps of a run keep for later steps. Pure."""
 
 from shared.evidence.models import TableResult, WebPage
 from shared.platform.language_models.models import Message

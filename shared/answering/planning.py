@@ -12,6 +12,7 @@ from shared.platform.errors import DefectError, GroundworkError, ModelFixableErr
 from shared.platform.language_models.models import CallLimits, ChatModel, Prompt
 from shared.platform.prompts import element, load
 from shared.platform.telemetry import get_logger
+from shared.runs.event_log import RunClosedError, StaleAttemptError
 from shared.runs.evidence import StoredPlan
 from shared.runs.models import Conversation, RunRequest
 from shared.runs.plan import QuestionPlan, TodoItem
@@ -41,7 +42,7 @@ async def plan_or_default(
         plan = await plan_question(
             chat_model, request.question, limits, request.conversation, today=request.today
         )
-    except DefectError:
+    except (DefectError, RunClosedError, StaleAttemptError):  # the last two: of the token reservation
         raise
     except GroundworkError as failed:
         observed = step_failed(failed, time.left.remaining_s)

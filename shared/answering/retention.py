@@ -1,4 +1,4 @@
-"""What is kept how long: old runs lose their log and working memory, and erasures that stopped continue.
+"""Retention: old runs lose their journal and files, and interrupted erasures continue.
 
 A run's answer and record stay as long as its thread, so a thread can be read however old it is.
 """
@@ -14,9 +14,9 @@ from shared.platform.errors import NotFoundError
 from shared.platform.instances import StopRun
 from shared.platform.queues import TaskQueues
 from shared.runs.models import RunRecord
+from shared.runs.run_files import RunFiles
 from shared.runs.run_log import RunLog
 from shared.runs.run_store import RunStore
-from shared.runs.working_memory import WorkingMemory
 from shared.subagents.artifacts import child_ids
 
 MOST_AT_ONCE = 1000  # per call: some minutes at most; the next call continues
@@ -53,7 +53,7 @@ async def _purge(
     await run_together(
         *(forget(instance_id) for instance_id in (record.run_id, *children)),
         run_log.delete(record.run_id),
-        WorkingMemory(blobs, record.run_id).erase(),
+        RunFiles(blobs, record.run_id).erase(),
     )
     # Read again: it may have been rated since the first of all these were listed.
     record = await runs.get(record.run_id) or record

@@ -16,10 +16,10 @@ from shared.platform.instances import Instances, is_at_work
 from shared.platform.telemetry import get_logger
 from shared.runs.event_log import is_closed
 from shared.runs.events import ResumedStatus
-from shared.runs.models import Choice, RunRecord
+from shared.runs.journal import clarification_of
+from shared.runs.models import RunRecord
 from shared.runs.run_log import RunLog
 from shared.runs.run_store import RunStore
-from shared.runs.working_memory import WorkingMemory
 from shared.subagents.artifacts import child_ids
 
 Fate = Literal["goes_on", "closed"]
@@ -81,9 +81,8 @@ async def _restart(
         return
     await instances.restart(run_id)
     get_logger().warning("run.restarted", run_id=run_id)
-    if record.ask_step and await WorkingMemory(services.blobs, run_id).find(
-        record.ask_step, Choice, "answered"
-    ):
+    _, reply = await clarification_of(run_id, record.ask_step, services.run_log)
+    if reply is not None:
         await instances.tell(run_id, event_name(record.ask_step))  # the event went with the history
 
 

@@ -8,11 +8,10 @@ from collections.abc import Coroutine, Sequence
 from datetime import UTC, datetime
 
 from shared.access.limits import release
-from shared.answering.attempt import StepAttempt
 from shared.answering.models import Turn
 from shared.answering.services import AnsweringServices
-from shared.answering.shown_answer import shown_text
 from shared.answering.shown_documents import ShownDocuments, record_unanswered
+from shared.answering.step_context import StepContext
 from shared.answering.steps import CommitAnswer, ReportFailure, RunClosed
 from shared.conversations.thread_store import ThreadStore
 from shared.conversations.threads import ask_to_remember, close_turn, show_run
@@ -25,30 +24,26 @@ from shared.runs.event_log import EventLog, RunClosedError, StaleAttemptError, o
 from shared.runs.events import CompleteEvent, ErrorEvent, events_of, is_terminal
 from shared.runs.models import RunAnswer, RunRecord
 from shared.runs.plan import TodoItem
+from shared.runs.run_files import RunFiles, answer_path, committed_answer
 from shared.runs.run_store import RunStore
-from shared.runs.working_memory import WorkingMemory, answer_path, committed_answer
 
 _CANCELLING_STEP = 9998  # beyond any run's steps
 _MESSAGE = "The run was cancelled by its owner."
 _HAS_ENDED = ("The run has ended already.", "Read its answer, or ask again.")
 
 
-async def commit_step(attempt: StepAttempt, action: CommitAnswer) -> RunClosed:
+async def commit_step(context: StepContext, action: CommitAnswer) -> RunClosed:
     """Store the answer, then send COMPLETE."""
-    turn = await attempt.memory.get(action.answer_step, Turn, "turn")
-    event_log = await attempt.open()
-    # That nobody wrote between the reading of the log and the mark of this attempt, the mark's append proves.
-    shown = attempt.written and shown_text(events_of(attempt.written))
-    if event_log.met_others or shown != turn.answer.text:
-        await attempt.show_stored(turn.answer, action.answer_step)
-    answer = turn.answer.model_copy(update={"tokens": attempt.tokens})
-    await commit_answer(answer, action, attempt.services, event_log, attempt.shown)
+    turn = await context.journal.get(action.answer_step, Turn, "turn")
+    event_log = await context.open()
+    answer = turn.answer.model_copy(update={"tokens": context.tokens})
+    await commit_answer(answer, action, context.services, event_log, context.shown)
     return RunClosed()
 
 
-async def report_step(attempt: StepAttempt, action: ReportFailure) -> RunClosed:
+async def report_step(context: StepContext, action: ReportFailure) -> RunClosed:
     """Store the failure, then send ERROR."""
-    await report_failure(attempt.run_id, action, attempt.services, await attempt.open())
+    await report_failure(context.run_id, action, context.services, await context.open())
     return RunClosed()
 
 
@@ -62,7 +57,7 @@ async def commit_answer(
     """Store the answer and the run's record, then send COMPLETE. Doing it twice changes nothing."""
     content = answer.model_dump_json().encode()
     request, (record, _) = await run_together(
-        WorkingMemory(services.blobs, answer.run_id).request(),
+        RunFiles(services.blobs, answer.run_id).request(),
         run_together(
             services.runs.get(answer.run_id),
             services.blobs.write(RUN_LOG, answer_path(answer.run_id), content),

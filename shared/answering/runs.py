@@ -25,8 +25,8 @@ from shared.runs.events import AcceptedStatus, DelegationStatus, RunEvent, event
 from shared.runs.fresh_urls import refresh_answer, refresh_views, without_unreadable
 from shared.runs.log_lines import LogSlice
 from shared.runs.models import ChatRequest, RunAnswer, RunRecord, RunRequest, RunView, SubagentView
+from shared.runs.run_files import RunFiles, committed_answer
 from shared.runs.run_store import RunStore
-from shared.runs.working_memory import WorkingMemory, committed_answer
 from shared.subagents.views import live_views
 
 Admit = Callable[[], Awaitable[None]]
@@ -89,7 +89,7 @@ async def begin_run(
     turn = await _open(request, services, admit, is_new=chat.thread_id is None)
     if chat.thread_id is not None:
         request = request.model_copy(update={"conversation": turn.conversation})
-        keeping = WorkingMemory(services.blobs, request.run_id).keep_request(request)
+        keeping = RunFiles(services.blobs, request.run_id).keep_request(request)
         request, _ = await run_together(keeping, _create(request, turn.number, services.runs))
         return request
     # The record comes last: a run that can be looked up has its log, in which it can be closed.
@@ -104,9 +104,9 @@ async def renew_run(
 
     The same key may come a day later: by then its time would be over, and its asker may have other rights.
     """
-    memory = WorkingMemory(services.blobs, run_id)
-    request = await memory.request()
-    await memory.put_request(request.with_rights_of(user).model_copy(update={"created_at": arrived_at}))
+    files = RunFiles(services.blobs, run_id)
+    request = await files.request()
+    await files.put_request(request.with_rights_of(user).model_copy(update={"created_at": arrived_at}))
     await hold(user.user_id, slot_of_run(run_id, services.settings), services.settings, services.user_limits)
 
 
@@ -148,7 +148,7 @@ async def view_run(
         todo=record.todo or latest_todo(events),
         answer=answer,
         sub_agents=answer.sub_agents if answer else await _sub_agents(record, events, services, reader),
-        clarification=await pending_clarification(record, services.blobs),
+        clarification=await pending_clarification(record, services.run_log),
         feedback=record.feedback,
         events_url=f"/api/runs/{record.run_id}/events",
     )
@@ -176,10 +176,10 @@ async def _open(
 
     In a new thread nothing was said before, so the request is whole, and is stored at the same time.
     """
-    memory = WorkingMemory(services.blobs, request.run_id)
+    files = RunFiles(services.blobs, request.run_id)
     writes: list[Coroutine[None, None, object]] = [_first_event(request, services)]
     if is_new:
-        writes.append(memory.keep_request(request))
+        writes.append(files.keep_request(request))
 
     async def open_when_admitted() -> OpenedTurn:
         if admit is not None:
@@ -192,7 +192,7 @@ async def _open(
     if isinstance(opened, BaseException):
         # Then no repeat of it can have come further; after other errors it may, and needs them.
         if isinstance(opened, NotFoundError | TooManyRequestsError):
-            await run_together(services.run_log.delete(request.run_id), memory.erase())
+            await run_together(services.run_log.delete(request.run_id), files.erase())
         raise opened
     if isinstance(written, BaseException):
         raise written

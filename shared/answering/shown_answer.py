@@ -1,57 +1,34 @@
-"""Keeping readers and storage in step: what stands in the log as an answer is the answer that is stored.
-
-Two attempts at one step may both write an answer, and the first to store its own wins. An attempt that
-finds, after storing or before using an answer, that readers have seen another one, withdraws that and shows
-the right one, all in one append.
-"""
+"""The answer as readers have it, according to the events of a run. Pure."""
 
 import uuid
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from shared.evidence.models import Citation
-from shared.platform.errors import ConflictError
-from shared.runs.event_log import RunClosedError
 from shared.runs.events import (
     CitationEvent,
     DiscardedStatus,
     RunEvent,
     StepStatus,
     TokenEvent,
-    events_of,
-    is_terminal,
     withdraws_step,
 )
 from shared.runs.models import RunAnswer
-from shared.runs.run_log import RunLog
 
 RecordDocuments = Callable[[Iterable[str]], Awaitable[None]]
 """Records the ids of documents in the audit trail. Never raises for a failing trail."""
 
 
-async def show_stored(log: RunLog, answer: RunAnswer, step: int, record: RecordDocuments) -> None:
-    """Make what readers have of the answer equal the stored one; what differs is shown again by `step`.
+def correction(events: Sequence[RunEvent], answer: RunAnswer, step: int) -> list[RunEvent]:
+    """Return the events after which readers have an answer's text; none if they have it.
 
     Args:
-        record: called with the ids of the cited documents before they are shown.
-
-    Raises:
-        RunClosedError: the run has ended.
+        events: the journal so far.
+        step: the step that shows the answer. The text of all other steps is withdrawn.
     """
-    while True:
-        written = await log.read(answer.run_id)
-        events = events_of(written)
-        if any(map(is_terminal, events)):
-            raise RunClosedError("The run has ended.")
-        if shown_text(events) == answer.text:
-            return
-        await record(citation.doc_id for citation in answer.citations)
-        others = [other for other, text in _texts(events).items() if text and other != step]
-        try:
-            announced = _announcement(answer, step, others)
-            await log.append(answer.run_id, announced, at_offset=written.next_offset)
-        except ConflictError:
-            continue  # somebody wrote meanwhile: look again
-        return
+    if shown_text(events) == answer.text:
+        return []
+    others = [other for other, text in _texts(events).items() if text and other != step]
+    return _announcement(answer, step, others)
 
 
 def shown_text(events: Iterable[RunEvent]) -> str:

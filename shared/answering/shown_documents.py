@@ -12,9 +12,10 @@ from shared.access.models import AuditAction, AuditEntry
 from shared.answering.models import Preparation, TurnResults
 from shared.answering.services import AnsweringServices
 from shared.platform.errors import GroundworkError
-from shared.runs.events import CitationEvent, RunEvent, TokenEvent, events_of
+from shared.runs.events import CitationEvent, RunEvent, TokenEvent
+from shared.runs.journal import Journal, read_journal
 from shared.runs.models import RunAnswer, RunRecord, RunRequest
-from shared.runs.working_memory import WorkingMemory
+from shared.runs.run_files import RunFiles
 
 
 class ShownDocuments:
@@ -23,9 +24,9 @@ class ShownDocuments:
     A document that an earlier step cited isn't recorded again.
     """
 
-    def __init__(self, services: AnsweringServices, memory: WorkingMemory) -> None:
+    def __init__(self, services: AnsweringServices, files: RunFiles) -> None:
         self._trail = services.audit
-        self._memory = memory
+        self._files = files
         self._recorded: set[str] = set()
 
     def add_recorded(self, events: Iterable[RunEvent]) -> None:
@@ -46,7 +47,7 @@ class ShownDocuments:
             await self._write(sorted(new))
 
     async def _write(self, doc_ids: Sequence[str]) -> None:
-        request = await self._memory.request()
+        request = await self._files.request()
         self._recorded.update(doc_ids)
         await record_act(self._trail, _entry(request, "answer", doc_ids, request.created_at))
 
@@ -63,31 +64,29 @@ async def record_unanswered(record: RunRecord, action: AuditAction, services: An
     Text that was streamed may repeat any document that the model had read, cited or not. A run that streamed
     no text is recorded without documents. Never raises.
     """
-    memory = WorkingMemory(services.blobs, record.run_id)
     try:
-        request = await memory.request()
-        events = events_of(await services.run_log.read(record.run_id))
-        has_text = any(isinstance(event, TokenEvent) for event in events)
-        doc_ids = await _read_documents(memory, {event.step for event in events}) if has_text else ()
+        journal = await read_journal(services.run_log, services.blobs, record.run_id)
+        request = await journal.files.request()
+        has_text = any(isinstance(event, TokenEvent) for event in journal.events)
+        doc_ids = await _read_documents(journal) if has_text else ()
     except GroundworkError:
         return  # the run was erased meanwhile, and its documents with it
     at = record.finished_at or request.created_at  # the same for every repetition, which adds no entry
     await record_act(services.audit, _entry(request, action, doc_ids, at))
 
 
-async def _read_documents(memory: WorkingMemory, steps: Iterable[int]) -> tuple[str, ...]:
-    """Return the ids of the documents that the model was given in these steps."""
+async def _read_documents(journal: Journal) -> tuple[str, ...]:
+    """Return the ids of the documents that the model was given."""
     doc_ids: set[str] = set()
-    for step in steps:
-        prepared = await memory.find(step, Preparation)
-        if prepared is not None and prepared.evidence is not None:
-            evidence = prepared.evidence
+    for line in journal.value_lines("preparation"):
+        evidence = (await journal.value(line, Preparation)).evidence
+        if evidence is not None:
             doc_ids.update(hit.doc_id for hit in evidence.blocks)
             doc_ids.update(record.doc_id for record in evidence.records)
-        results = await memory.find(step, TurnResults, "results")
-        if results is not None:
-            doc_ids.update(hit.doc_id for hit in (*results.hits, *results.figures))
-            doc_ids.update((*(record.doc_id for record in results.records), *results.table_doc_ids))
+    for line in journal.value_lines("results"):
+        results = await journal.value(line, TurnResults)
+        doc_ids.update(hit.doc_id for hit in (*results.hits, *results.figures))
+        doc_ids.update((*(record.doc_id for record in results.records), *results.table_doc_ids))
     return tuple(sorted(doc_ids))
 
 

@@ -1,7 +1,7 @@
 """The steps of a run: the actions that the script decides on, and the observations that they return.
 
-Both cross durable boundaries, so they hold counts and step numbers, never content: a step's result is in the
-run's working memory, in the blob that its number names.
+Both cross durable boundaries, so they hold counts and step numbers, never content: that is in the run's
+journal, where steps keep it under their numbers.
 """
 
 from datetime import datetime
@@ -19,7 +19,7 @@ class StepFields(Model):
     """The fields of every step.
 
     Attributes:
-        step: its number, counted from 1; names its place in working memory.
+        step: its number, counted from 1.
         todo: the todo list to send when the step begins; empty if readers have it.
         tries: failed tries of the step before this one.
     """
@@ -131,7 +131,7 @@ class UserAsked(StepObservation):
 
 
 class AnswerArrived(StepObservation):
-    """The person answered; the answer lies in working memory."""
+    """The person answered; the answer is in the journal."""
 
     kind: Literal["answer_arrived"] = "answer_arrived"
 

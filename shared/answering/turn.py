@@ -15,12 +15,12 @@ from shared.answering.answer_writer import (
     answer_without_model,
     nothing_found,
 )
-from shared.answering.attempt import StepAttempt
 from shared.answering.lookups import look_up, recomputed
 from shared.answering.models import HeldResult, Turn
 from shared.answering.number_gate import NumberGate
 from shared.answering.prompt import DOCUMENT_QUESTIONS, documents_xml, first_messages
 from shared.answering.script import retry_delay_s
+from shared.answering.step_context import StepContext
 from shared.answering.steps import (
     TakeTurn,
     step_failed,
@@ -40,11 +40,10 @@ from shared.conversations.window import conversation_element
 from shared.documents.figures import seen_pictures
 from shared.evidence.citations import CitationBook
 from shared.evidence.reader_text import readable
-from shared.platform.concurrency import run_together
 from shared.platform.errors import BudgetExceededError, CallTimeoutError, GroundworkError, ModelFixableError
 from shared.platform.language_models.models import CallLimits, Message, ModelTurn, Picture
 from shared.platform.telemetry import get_logger
-from shared.quality.run_quality import keep_facts, writing_facts
+from shared.quality.run_quality import writing_facts
 from shared.retrieval.models import Hit
 from shared.runs.event_log import EventLog
 from shared.runs.events import (
@@ -73,11 +72,10 @@ class TurnAttempt:
     """One attempt at one turn."""
 
     def __init__(
-        self, attempt: StepAttempt, action: TakeTurn, question: TurnQuestion, time: StepTime
+        self, context: StepContext, action: TakeTurn, question: TurnQuestion, time: StepTime
     ) -> None:
-        self._attempt = attempt
-        self._services = attempt.services
-        self._memory = attempt.memory
+        self._context = context
+        self._services = context.services
         self._action = action
         self._question = question
         self._time = time
@@ -86,8 +84,11 @@ class TurnAttempt:
         self._may_call = action.may_call and bool(question.tools) and not time.left.is_short
         self._may_look = action.may_look and self._may_call and SemanticSearch.name in question.tools
 
-    async def take(self, first: Sequence[RunEvent], advice: str) -> tuple[Turn, EventLog]:
-        """Make the earlier calls, let the model speak, store its turn.
+    async def take(self, first: Sequence[RunEvent], advice: str) -> Turn:
+        """Make the earlier calls, let the model speak, keep its turn.
+
+        The end of the text, and the turn, are written with the step's completion. A turn with a call that the
+        script carries out is kept at once, so that the call is carried out once.
 
         Args:
             advice: of the delegation policy before the first turn.
@@ -99,25 +100,22 @@ class TurnAttempt:
             opening += warning_events(self._question.collected.warnings)
             if SemanticSearch.name in self._question.tools:
                 opening.append(_thought(self._question.collected.evidence))
-        event_log = await self._attempt.open(*opening)
+        event_log = await self._context.open(*opening)
         await self._look_up(event_log)
         writer = self._writer(event_log, await self._shared_names())
         try:
             turn = await self._speak(writer)
-            is_shown = True
         except ModelFailedError as broken:
-            turn, is_shown = await self._without_model(writer, broken.failed), False
+            turn = await self._without_model(writer, broken.failed)
         turn = turn.model_copy(update={"advice": self._advice})
         sent = {*self._question.warnings, *(turns[-1].answer.warnings if turns else ())}
-        if new := [warning for warning in turn.answer.warnings if warning not in sent]:
-            await event_log.write(*warning_events(new))
-        kept, _ = await run_together(
-            self._memory.put(self._action.step, turn, "turn"), self._keep_facts(event_log)
-        )
-        # The first to be stored is what this attempt has shown; should another show its own, it repairs it.
-        if kept is not turn or not is_shown:
-            await self._attempt.show_stored(kept.answer, self._action.step)
-        return kept, event_log
+        event_log.stage(*warning_events(warning for warning in turn.answer.warnings if warning not in sent))
+        await self._context.show(turn.answer)
+        await self._context.keep(turn, "turn")
+        await self._keep_facts(event_log)
+        if turn.asks_consent or held_call(turn) is not None:
+            await event_log.write()
+        return turn
 
     async def _look_up(self, event_log: EventLog) -> None:
         """Make the calls of the turns that have no results yet: those of the last one."""
@@ -133,7 +131,7 @@ class TurnAttempt:
                 event_log=event_log,
                 held=await self._held_results(step, turn, event_log),
             )
-            before.results.append(await self._memory.put(step, found, "results"))
+            before.results.append(await self._context.keep(found, "results", of=step))
 
     def _outside(self) -> Outside:
         """How the calls of this turn may use the web: nothing of what the model has read may get there."""
@@ -174,11 +172,11 @@ class TurnAttempt:
         call_id, said = held[0].call.call_id, held[1]
         if isinstance(said, AskUserParameters):
             return {call_id: answer_result(said, self._before.choice)}
-        refused = await self._memory.find(step, HeldResult, "refused")
+        refused = await self._context.journal.find(step, HeldResult, "refused")
         if refused is not None:
             return {call_id: refused}
         shown = self._question.shown
-        collected = await collected_once(self._attempt, step, shown)
+        collected = await collected_once(self._context, step, shown)
         self._question.join(collected)
         if collected.warnings:
             await event_log.write(*warning_events(collected.warnings))
@@ -202,7 +200,7 @@ class TurnAttempt:
         """Return the names of shown files that other documents have, too; all of them if that is unknown."""
         names = {hit.filename for hit in (*self._question.shown.blocks, *self._question.collected.proofs)}
         names -= set(self._question.collected.evidence.unique_names)
-        documents = self._attempt.searches.documents(self._question.request)
+        documents = self._context.searches.documents(self._question.request)
         try:
             async with asyncio.timeout(_SHARED_NAMES_S):
                 return await documents.shared_names(names)
@@ -215,7 +213,7 @@ class TurnAttempt:
         evidence = question.shown
         writer = AnswerWriter(
             event_log=event_log,
-            record=self._attempt.shown.record,
+            record=self._context.shown.record,
             book=CitationBook(
                 hits=(*evidence.blocks, *question.collected.proofs),
                 records={record.doc_id: record for record in evidence.records},
@@ -223,7 +221,7 @@ class TurnAttempt:
                 source_urls={
                     record.doc_id: record.source_url for record in evidence.records if record.source_url
                 },
-                run_id=self._attempt.run_id,
+                run_id=self._context.run_id,
                 shared_names=shared_names,
             ),
             repairer=QuoteRepairer(self._services.chat_model, self._repair_limits, question.text),
@@ -372,7 +370,7 @@ class TurnAttempt:
     ) -> RunAnswer:
         gap = writer.gaps[0] if writer.gaps else None
         return RunAnswer(
-            run_id=self._attempt.run_id,
+            run_id=self._context.run_id,
             text=writer.text,
             language=self._question.stored.plan.language,
             citations=tuple(writer.book.citations),
@@ -395,7 +393,7 @@ class TurnAttempt:
         observed = step_failed(failed, self._time.left.remaining_s)
         if retry_delay_s("turn", self._action.tries, observed) is not None:
             raise failed
-        get_logger().warning("answer.degraded", run_id=self._attempt.run_id, error_type=failed.code)
+        get_logger().warning("answer.degraded", run_id=self._context.run_id, error_type=failed.code)
         question, words, evidence = self._question, self._question.words, self._question.shown
         before = self._before.turns[-1] if self._before.turns else None
         if question.request.agent and not (evidence.blocks or evidence.records or writer.text):
@@ -417,7 +415,7 @@ class TurnAttempt:
         book = CitationBook(
             writer.book.hits,
             writer.book.source_urls,
-            self._attempt.run_id,
+            self._context.run_id,
             writer.book.records,
             shared_names=writer.book.shared_names,
         )
@@ -433,7 +431,7 @@ class TurnAttempt:
     async def _keep_facts(self, event_log: EventLog) -> None:
         """Those of the first turn that wrote something hold for the answer."""
         for step in self._action.earlier:
-            facts = await self._memory.find(step, WritingFacts, "facts")
+            facts = await self._context.journal.find(step, WritingFacts, "facts")
             if facts is not None and facts.first_token_ms is not None:
                 break
         else:
@@ -441,7 +439,7 @@ class TurnAttempt:
             facts = writing_facts(event_log, since, 0)
         pictures = sum(hit.block_type == "image" for hit in self._question.shown.blocks)
         facts = WritingFacts(first_token_ms=facts.first_token_ms, figures_available=pictures)
-        await keep_facts(self._memory, self._action.step, facts)
+        await self._context.keep(facts, "facts")
 
 
 def _thought(evidence: Evidence) -> ThoughtEvent:

@@ -6,6 +6,7 @@ from contextlib import aclosing
 
 from shared.platform.errors import CallTimeoutError, DefectError, GroundworkError
 from shared.platform.language_models.models import CallLimits, ChatModel, Message, ModelTurn, ToolDefinition
+from shared.runs.event_log import RunClosedError, StaleAttemptError
 from shared.runs.metering import MOST_CHARS_PER_TOKEN
 
 
@@ -54,7 +55,7 @@ async def _next(pieces: AsyncGenerator[str | ModelTurn, None], until: float) -> 
             return await anext(pieces, None)
     except TimeoutError as passed:
         raise ModelFailedError(late) from passed
-    except DefectError:
+    except (DefectError, RunClosedError, StaleAttemptError):  # the last two: of the token reservation
         raise
     except GroundworkError as failed:
         raise ModelFailedError(failed) from failed

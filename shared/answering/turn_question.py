@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from pydantic import ValidationError
 
-from shared.answering.attempt import StepAttempt
 from shared.answering.models import HeldResult, Turn, TurnResults
+from shared.answering.step_context import StepContext
 from shared.answering.steps import TakeTurn
 from shared.answering.web_consent import await_consent, is_granted
 from shared.documents.figures import readable_documents
@@ -35,13 +35,13 @@ _NOBODY_ANSWERED = "Nobody answered in time. State what you assume, and go on."
 HeldArguments = AskUserParameters | DelegateParameters
 
 
-async def collected_once(attempt: StepAttempt, step: int, evidence: Evidence) -> Collected:
-    """What the sub-agents of a step brought, the same for all turns; asked of them, and counted, once."""
-    memory = attempt.memory
-    kept = await memory.find(step, Collected, "collected")
+async def collected_once(context: StepContext, step: int, evidence: Evidence) -> Collected:
+    """Return the results of a step's sub-agents, the same for all turns. They are collected once."""
+    kept = await context.journal.find(step, Collected, "collected")
     if kept is not None:
         return kept
-    return await memory.put(step, await collect(memory, step, evidence, attempt.services), "collected")
+    collected = await collect(context.run_id, step, evidence, context.services)
+    return await context.keep(collected, "collected", of=step)
 
 
 @dataclass
@@ -66,14 +66,14 @@ class Before:
     collected: list[Collected] = field(default_factory=list)
 
     @classmethod
-    async def read(cls, attempt: StepAttempt, action: TakeTurn) -> "Before":
-        """From working memory."""
-        memory = attempt.memory
-        turns = [await memory.get(step, Turn, "turn") for step in action.earlier]
-        results = [await memory.find(step, TurnResults, "results") for step in action.earlier]
+    async def read(cls, context: StepContext, action: TakeTurn) -> "Before":
+        """Load the turns before a step, with their results, from the journal."""
+        journal = context.journal
+        turns = [await journal.get(step, Turn, "turn") for step in action.earlier]
+        results = [await journal.find(step, TurnResults, "results") for step in action.earlier]
         numbered = list(zip(action.earlier, turns, strict=True))
         brought = [
-            await memory.find(step, Collected, "collected") for step, turn in numbered if delegation_of(turn)
+            await journal.find(step, Collected, "collected") for step, turn in numbered if delegation_of(turn)
         ]
         return cls(
             turns,
@@ -157,25 +157,25 @@ class TurnQuestion:
         told = (*self.stored.warnings, *self.collected.evidence.warnings, *self.collected.warnings)
         return tuple(dict.fromkeys(told))
 
-    async def join_earlier(self, attempt: StepAttempt) -> None:
+    async def join_earlier(self, context: StepContext) -> None:
         """Add what sub-agents of earlier turns brought; leave out what may not be read any more."""
         for more in self.before.collected:
             self.join(more)
         if self.before.asked_steps:
-            await self._withdraw(attempt)
+            await self._withdraw(context)
 
-    async def _withdraw(self, attempt: StepAttempt) -> None:
+    async def _withdraw(self, context: StepContext) -> None:
         """Leave out what may not be read any more: while the person was asked, rights may have changed."""
         before, collected, user = self.before, self.collected, self.request.user
         own = collected.evidence
         of_first = (*own.blocks, *collected.proofs)
         ids = [hit.block_id for hit in of_first]
         ids += [hit.block_id for found in before.results for hit in (*found.hits, *found.figures)]
-        index = SecuredIndex(attempt.services.content_index, user, attempt.services.documents)
+        index = SecuredIndex(context.services.content_index, user, context.services.documents)
         allowed = {hit.block_id for hit in await BlockLookup(index).get_many(ids)}
         named = {table.doc_id for table in own.tables} | {record.doc_id for record in own.records}
         named = named.union(*(found.doc_ids_without_hits for found in before.results))
-        readable = await readable_documents(named, user, attempt.services) if named else ()
+        readable = await readable_documents(named, user, context.services) if named else ()
         before.results = [
             found
             if all(hit.block_id in allowed for hit in (*found.hits, *found.figures))

@@ -7,6 +7,7 @@ from shared.documents.services import DocumentServices
 from shared.platform.language_models.models import ChatModel, Embedder
 from shared.platform.queues import TaskQueues
 from shared.platform.search import SearchIndex
+from shared.runs.run_log import RunLog
 from shared.runs.run_store import RunStore
 
 
@@ -16,6 +17,7 @@ class ConversationServices(DocumentServices, Protocol):
     memory_index: SearchIndex
     chat_model: ChatModel
     embedder: Embedder
+    run_log: RunLog
     runs: RunStore
     threads: ThreadStore
     queues: TaskQueues

@@ -39,17 +39,16 @@ from shared.platform.queues import TaskQueues
 from shared.platform.telemetry import get_logger
 from shared.runs.event_log import RunClosedError
 from shared.runs.fresh_urls import refresh_answers
+from shared.runs.journal import clarification_of
 from shared.runs.models import (
     ID_PATTERN,
-    Choice,
-    Clarification,
     Conversation,
     RunAnswer,
     RunRecord,
     RunRequest,
 )
-from shared.runs.run_store import RunStore
-from shared.runs.working_memory import WorkingMemory, committed_answer
+from shared.runs.run_files import committed_answer
+from shared.runs.run_log import RunLog
 
 TURNS_READ = 30  # for a question: more than the constant `turns` lets be left unsummarised
 Check = Callable[[ThreadView], None]
@@ -454,9 +453,7 @@ async def read_messages(
     thread = await owned_thread(thread_id, user, services.threads)
     found = await services.threads.turns(user.user_id, thread_id, limit + 1, before)
     shown = [turn for turn in found[:limit] if is_shown(turn, thread)]
-    messages = await run_together(
-        *(_message(turn, user, services.blobs, services.runs) for turn in reversed(shown))
-    )
+    messages = await run_together(*(_message(turn, user, services) for turn in reversed(shown)))
     present = await _refreshed([message for message in messages if message is not None], user, services)
     has_more = len(shown) == limit and len(found) > limit and is_shown(found[limit], thread)
     return MessageList(
@@ -473,29 +470,28 @@ def is_shown(turn: ThreadTurn, thread: Thread) -> bool:
 
 
 async def _message(
-    turn: ThreadTurn, user: UserContext, blobs: BlobStore, runs: RunStore
+    turn: ThreadTurn, user: UserContext, services: ConversationServices
 ) -> ThreadMessage | None:
     """None for a question whose run was never stored, because the process ended in between."""
-    record = await runs.get(turn.run_id)
+    record = await services.runs.get(turn.run_id)
     if record is None or record.owner_id != user.user_id:
         return None
     known = record.model_dump(include=set(ThreadMessage.model_fields))
-    answer, clarification = await run_together(_answer(record, blobs), _clarification(record, blobs))
+    answer, clarification = await run_together(
+        _answer(record, services.blobs), _clarification(record, services.run_log)
+    )
     return ThreadMessage(
         **known, number=turn.number, answer=answer, clarification=clarification, replaces=turn.replaces
     )
 
 
-async def _clarification(record: RunRecord, blobs: BlobStore) -> AnsweredClarification | None:
+async def _clarification(record: RunRecord, run_log: RunLog) -> AnsweredClarification | None:
     if not record.ask_step or not record.has_log:
         return None  # most runs: no read
-    memory = WorkingMemory(blobs, record.run_id)
-    asked, choice = await run_together(
-        memory.find(record.ask_step, Clarification, "asked"),
-        memory.find(record.ask_step, Choice, "answered"),
-    )
-    if asked is None or choice is None:
+    asked, reply = await clarification_of(record.run_id, record.ask_step, run_log)
+    if asked is None or reply is None:
         return None
+    choice = reply.choice
     labels = [option.label for option in asked.options if option.number in choice.numbers]
     return AnsweredClarification(question=asked.question, answer=", ".join(labels) or choice.said)
 

@@ -56,7 +56,7 @@ _WORKING_S = 300.0  # of one message; the platform ends a function after 600 s, 
 _AT_ONCE = 8  # runs that are erased at the same time (unmeasured; each takes some ten calls)
 _READ_AT_ONCE = 16  # blobs (unmeasured; each is a call of some milliseconds)
 _EARLY_S = 5.0  # by which queues and clocks may differ
-_RUNS = "runs/"  # as WorkingMemory and SummaryStore name their blobs
+_RUNS = "runs/"  # as RunFiles and SummaryStore name their blobs
 _REQUEST = "/request.json"
 _SESSIONS = "sessions/"  # as answering/agent.py does
 
@@ -67,7 +67,7 @@ class ErasureFindings:
 
     Attributes:
         threads: those that no earlier pass took out of sight.
-        runs: by their records, and by working memory without one.
+        runs: by their records, or by their stored question if they have none.
         at_work: how many of the runs.
         messages: blobs of chat messages that wait for their answer.
         sessions: blobs of questions that wait in a program.

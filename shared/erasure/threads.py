@@ -20,8 +20,8 @@ from shared.platform.instances import StopRun
 from shared.platform.names import ERASURES_QUEUE, RUN_LOG
 from shared.runs.event_log import RunClosedError, StaleAttemptError, open_event_log
 from shared.runs.events import ErrorEvent
+from shared.runs.run_files import RunFiles
 from shared.runs.run_log import RunLog
-from shared.runs.working_memory import WorkingMemory
 from shared.subagents.artifacts import child_ids, remember_ids
 
 # The platform ends a function after ten minutes (host.json, functionTimeout); no step outlives that.
@@ -80,7 +80,7 @@ async def erase_turns(
 
 
 async def erase_run(run_id: str, services: ErasureServices, stop: StopRun, *, is_last: bool) -> None:
-    """Take a run's log, answer, working memory (its sub-agents' too), record and memory away.
+    """Delete a run's journal, answer, files (also of its sub-agents), record and memory.
 
     Until the last pass the names of its sub-agents stay, by which their histories are found then.
     """
@@ -97,7 +97,7 @@ async def erase_run(run_id: str, services: ErasureServices, stop: StopRun, *, is
     await run_together(
         services.run_log.delete(run_id),
         services.blobs.delete_prefix(RUN_LOG, f"{run_id}/"),
-        WorkingMemory(services.blobs, run_id).erase(),
+        RunFiles(services.blobs, run_id).erase(),
         services.memory_index.delete([run_id]),
     )
     if not is_last:

@@ -530,7 +530,7 @@ class ConversationSettings(SettingsGroup):
     run_retention_days: int = Field(
         default=30,
         ge=1,
-        description="Days after which runs' events, working memory and summaries of documents are "
+        description="Days after which runs' journals, files and summaries of documents are "
         "deleted; answers stay as long as their thread.",
     )
 

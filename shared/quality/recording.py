@@ -18,9 +18,9 @@ from shared.quality.services import QualityServices
 from shared.quality.store import QualityStore
 from shared.runs.events import CitationEvent, events_of
 from shared.runs.models import Feedback, FeedbackBody, RunRecord
+from shared.runs.run_files import committed_answer
 from shared.runs.run_log import RunLog
 from shared.runs.run_store import RunStore, owned_run
-from shared.runs.working_memory import committed_answer
 
 METER = "groundwork.quality"
 

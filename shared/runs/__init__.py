@@ -1,4 +1,4 @@
-"""A run: its record, event log, working memory and deadline, and the agent that was asked.
+"""A run: its record, journal, files and deadline, and the agent that was asked.
 
 Pure: agents, events, evidence, log_lines, revivals.
 """

@@ -31,7 +31,7 @@ from shared.platform.errors import (
     RateLimitError,
 )
 from shared.platform.names import RUN_LOG
-from shared.runs.events import RunEvent
+from shared.runs.events import RunEvent, StepStatus, is_terminal
 from shared.runs.log_lines import LogSlice
 from shared.runs.run_log import LogTail, RunLog
 
@@ -43,6 +43,9 @@ if TYPE_CHECKING:
 BUSY_RETRIES = 4
 KEPT_CLIENTS = 64  # of runs that were written or read last; making one costs half as much as an append
 PIECE_BYTES = 256 * 1024  # all that a reader who has fallen behind holds of a log
+MAX_APPEND_BYTES = 1_000_000  # values are in blobs of their own: more is a defect
+# The service takes 50,000 appends a blob. The last ones are kept for the run's end, and for those who try it.
+MAX_APPENDS = 45_000
 _SEND_ONCE: dict[str, Any] = {"retry_total": 0}
 
 
@@ -62,6 +65,7 @@ class BlobRunLog(RunLog):
         self._readers: Counter[str] = Counter()
         self._made_by: BlobServiceClient | None = None
         self._blobs: dict[str, BlobClient] = {}
+        self._appends: dict[str, int] = {}  # of runs with a client, as the service counted them
 
     @contextmanager
     def watch(self, run_id: str) -> Iterator[LogTail]:
@@ -88,17 +92,22 @@ class BlobRunLog(RunLog):
 
         Raises:
             ConflictError: the log does not end at `at_offset`.
-            PayloadTooLargeError: the log is full (50,000 appends), or this one is too large.
+            PayloadTooLargeError: the log is full, so that only the run's end is taken, or this append is too
+                large.
         """
         dumped = [event.to_line() for event in events]
         lines = "".join(f"{line}\n" for line in dumped).encode()
+        is_end = any(is_terminal(event) or isinstance(event, StepStatus) for event in events)
+        if len(lines) > MAX_APPEND_BYTES or (self._appends.get(run_id, 0) >= MAX_APPENDS and not is_end):
+            raise PayloadTooLargeError("The log of this run is full.")
         deadline = Deadline(self._limits.call_s)
 
         async def attempt() -> int:
             blob = self._blob(await self._connection.opened(), run_id)
             with call_span(BLOBS, "append"), azure_errors(BLOBS, _append_status):
                 async with asyncio.timeout_at(deadline.at):
-                    return await _append(blob, lines, at_offset)
+                    end, self._appends[run_id] = await _append(blob, lines, at_offset)
+                    return end
 
         # "Busy" is said before anything is done: the one answer after which trying again is safe.
         end = await call_within(deadline, BUSY_RETRIES, attempt, retry_on=RateLimitError)
@@ -147,7 +156,9 @@ class BlobRunLog(RunLog):
             blob = client.get_blob_client(self._container, f"{run_id}/events.jsonl")
         self._blobs[run_id] = blob  # the last one used stands last
         if len(self._blobs) > KEPT_CLIENTS:
-            del self._blobs[next(iter(self._blobs))]
+            oldest = next(iter(self._blobs))
+            del self._blobs[oldest]
+            self._appends.pop(oldest, None)
         return blob
 
 
@@ -157,10 +168,11 @@ def _whole_lines(content: bytes, offset: int) -> LogSlice:
     return LogSlice(lines=tuple(lines), next_offset=offset + end)
 
 
-async def _append(blob: "BlobClient", lines: bytes, at_offset: int | None) -> int:
+async def _append(blob: "BlobClient", lines: bytes, at_offset: int | None) -> tuple[int, int]:
+    """Append; return the new end in bytes, and the number of appends so far."""
     condition: dict[str, Any] = {} if at_offset is None else {"appendpos_condition": at_offset}
     done = await blob.append_block(lines, length=len(lines), **condition, **_SEND_ONCE)
-    return int(str(done["blob_append_offset"])) + len(lines)
+    return int(str(done["blob_append_offset"])) + len(lines), int(str(done["blob_committed_block_count"]))
 
 
 def _log_status(status: int, message: str) -> GroundworkError | None:

@@ -1,10 +1,10 @@
-"""Writing events of one step into the run log, so that a step that runs twice is seen once.
+"""Writing the lines of one step into the journal, so that a step that runs twice is seen once.
 
-Every event carries its step. A second attempt of a step that already sent something first appends a
-`restarted` status: readers drop the tokens and citations of that step that they have. An attempt that finds
-such a mark of a later attempt behind its own stops: two attempts never mix. A sub-agent's events carry its
-index and profile besides the step that started it, and begin no attempt at that step. Nothing follows a
-run's last event.
+Every line carries its step. A second attempt at a step first appends a `restarted` status: readers drop the
+tokens and citations of that step that they have. An attempt that finds the mark of a later attempt, or the
+step's completion, behind its own lines stops for good: two attempts never mix, and nothing of a step follows
+its completion. A sub-agent's events carry its index and profile besides the step that started it, and begin
+no attempt at that step. Nothing follows a run's last event.
 """
 
 import uuid
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from shared.platform.errors import ConflictError
-from shared.runs.events import RunEvent, StepStatus, TimedEvent, TokenEvent, events_of, is_terminal
+from shared.runs.events import DoneLine, RunEvent, StepStatus, TimedEvent, TokenEvent, events_of, is_terminal
 from shared.runs.log_lines import LogSlice
 from shared.runs.models import ProfileName
 from shared.runs.run_log import RunLog
@@ -28,6 +28,10 @@ class RunClosedError(ConflictError):
     """Internal: the run has its last event."""
 
     code = "RunClosedError"
+
+
+KnownLines = tuple[Sequence[RunEvent], int]
+"""All lines of a journal that were read, and the offset where they end."""
 
 
 class EventLog:
@@ -50,23 +54,33 @@ class EventLog:
         self._offset = offset
         self._child = child
         self._profile = profile
+        self.staged: list[RunEvent] = []
+        self._stopped: ConflictError | None = None
         self.first_token_at: datetime | None = None  # when readers first had text of this attempt
-        self.met_others = False  # whether another writer wrote after this attempt began
+        self.written: list[RunEvent] = []
+
+    def stage(self, *events: RunEvent) -> None:
+        """Have events written at the beginning of the next append."""
+        self.staged += [self._marked(event) for event in events]
+        self._note_tokens(events)
 
     async def write(self, *events: RunEvent) -> None:
-        """Append events at once: readers see all or none. An event without a step gets this one.
+        """Append events, staged ones first: all or none. An event without a step gets this one.
 
         Raises:
-            StaleAttemptError: a later attempt of this step has begun.
+            StaleAttemptError: a later attempt at this step has begun, or the step is complete.
             RunClosedError: the run has ended.
         """
+        if self._stopped is not None:
+            raise self._stopped
         now = datetime.now(UTC)
         batch: list[RunEvent] = []
-        for event in events:
-            # An event may name another step, of which it withdraws what was sent.
-            marks = {"step": event.step or self._step, "child": self._child, "profile": self._profile}
+        staged, self.staged = self.staged, []
+        for event in (*staged, *map(self._marked, events)):
             is_undated = isinstance(event, TimedEvent) and event.at is None
-            batch.append(event.model_copy(update={**marks, "at": now} if is_undated else marks))
+            batch.append(event.model_copy(update={"at": now}) if is_undated else event)
+        if not batch:
+            return
         while True:
             try:
                 self._offset = await self._log.append(self._run_id, batch, at_offset=self._offset)
@@ -75,6 +89,15 @@ class EventLog:
                     break
             else:
                 break
+        self.written += batch
+        self._note_tokens(batch)
+
+    def _marked(self, event: RunEvent) -> RunEvent:
+        """Return the event with its step. It may name another step, of which it withdraws what was sent."""
+        marks = {"step": event.step or self._step, "child": self._child, "profile": self._profile}
+        return event.model_copy(update=marks)
+
+    def _note_tokens(self, events: Sequence[RunEvent]) -> None:
         if self.first_token_at is None and any(isinstance(event, TokenEvent) for event in events):
             self.first_token_at = datetime.now(UTC)
 
@@ -88,31 +111,36 @@ class EventLog:
         self._offset = added.next_offset
         is_ours = list(added.lines[: len(batch)]) == [event.to_line() for event in batch]
         others = events_of(added)[len(batch) if is_ours else 0 :]
-        self.met_others = self.met_others or bool(others)
-        if self._child is None and any(
-            isinstance(event, StepStatus) and event.step == self._step for event in others
-        ):
-            raise StaleAttemptError("A later attempt of this step has taken over.")
-        _refuse_closed(others)
+        try:
+            _refuse_closed(others)
+            if self._child is None and any(
+                isinstance(event, StepStatus | DoneLine) and event.step == self._step for event in others
+            ):
+                raise StaleAttemptError("A later attempt at this step has taken over.")
+        except ConflictError as stopped:
+            self._stopped = stopped
+            raise
         return is_ours
 
 
 async def open_event_log(
-    log: RunLog, run_id: str, step: int, written: LogSlice | None = None, then: Sequence[RunEvent] = ()
+    log: RunLog, run_id: str, step: int, then: Sequence[RunEvent] = (), known: KnownLines | None = None
 ) -> EventLog:
     """Begin an attempt at a step: mark it in the log, as `started` or as `restarted`.
 
     Args:
-        written: the whole log as it was read before; what came since is found when writing. None = read it.
         then: the attempt's first events, sent with the mark in one append.
+        known: the log as it was read before; what came since is found when writing. None = read it.
 
     Raises:
         RunClosedError: the run has ended.
     """
-    written = written or await log.read(run_id)
-    events = events_of(written)
+    if known is None:
+        written = await log.read(run_id)
+        known = events_of(written), written.next_offset
+    events, offset = known
     _refuse_closed(events)
-    event_log = EventLog(log, run_id, step, written.next_offset)
+    event_log = EventLog(log, run_id, step, offset)
     is_repeated = any(event.step == step for event in events)
     attempt = uuid.uuid4().hex[:8]
     state = "restarted" if is_repeated else "started"

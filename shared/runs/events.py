@@ -1,8 +1,8 @@
 """The events of a run: one model per event, and the line that the run log stores of each. Pure.
 
 A line is `{"name":"TOKEN","data":{"step":3,"text":"..."}}`. Names of public events are upper case; a name in
-lower case is internal to the app and is never sent to readers. The event log that writes an event sets
-`step`, `child` and `profile`. docs/events-and-errors.md is for their readers.
+lower case is internal to the app, never sent to readers and not numbered. The event log that writes an event
+sets `step`, `child` and `profile`. docs/events-and-errors.md is for their readers.
 """
 
 import json
@@ -15,13 +15,13 @@ from pydantic import field_serializer, model_validator
 from shared.evidence.models import Citation, Omittable
 from shared.platform.errors import DependencyError
 from shared.platform.models import Model
-from shared.runs.log_lines import TERMINAL_EVENTS, EventName, LogSlice
+from shared.runs.log_lines import TERMINAL_EVENTS, EventName, InternalName, LogSlice
 from shared.runs.models import Choice, ClarificationOption, ProfileName, ReasonCode, RunAnswer
 from shared.runs.plan import QueryIntent, QueryType, TodoItem
 
 
 class RunEvent(Model):
-    """One event; its number is its line in the run log, counted from 1.
+    """One event; its number is its place among the public lines of the journal, counted from 1.
 
     Attributes:
         name: sent in lower case as the SSE event name.
@@ -29,7 +29,7 @@ class RunEvent(Model):
         child, profile: the sub-agent that sent it, by index; None = the step itself.
     """
 
-    name: ClassVar[EventName]
+    name: ClassVar[EventName | InternalName]
 
     step: int = 0
     child: Omittable[int] = None
@@ -283,6 +283,51 @@ class DiscardedStatus(StatusEvent):
     error_type: Omittable[str] = None
 
 
+class ValueLine(RunEvent):
+    """Internal: a value that a step keeps for later steps.
+
+    Attributes:
+        of: the step whose result it is part of; it may be an earlier one.
+        inline, path: the value, or the name of its blob if it is large.
+    """
+
+    name = "value"
+
+    of: int
+    part: str
+    inline: Omittable[dict[str, Any]] = None
+    path: Omittable[str] = None
+
+
+class DoneLine(RunEvent):
+    """Internal: a step is complete. No line of the step follows.
+
+    Attributes:
+        result: what the step returned, as JSON.
+    """
+
+    name = "done"
+
+    result: dict[str, Any]
+
+
+class ReplyLine(RunEvent):
+    """Internal: the reply to the clarification of `step`, or that none came in time. The first one counts."""
+
+    name = "reply"
+
+    choice: Choice
+    at: datetime
+
+
+class ReservedLine(RunEvent):
+    """Internal: tokens that the model calls of an attempt may have used, the call that follows included."""
+
+    name = "reserved"
+
+    tokens: int
+
+
 class UnknownEvent(RunEvent):
     """A public event written by a newer version of the app, as happens during a rolling upgrade.
 
@@ -331,6 +376,10 @@ _EVENTS: dict[str, type[RunEvent]] = {
         CitationEvent,
         CompleteEvent,
         ErrorEvent,
+        ValueLine,
+        DoneLine,
+        ReplyLine,
+        ReservedLine,
     )
 }
 

@@ -1,4 +1,4 @@
-"""The lines of a run log and the names of its events. Pure, and light: a worker loads it at its start."""
+"""The lines of a run's journal and their names. Pure, and light: a worker loads it at its start."""
 
 from typing import Literal
 
@@ -16,6 +16,9 @@ EventName = Literal[
     "CITATION",
     "STATUS",
 ]
+InternalName = Literal["value", "done", "reply", "reserved"]
+"""Names of the lines that readers don't get."""
+
 TERMINAL_EVENTS: frozenset[EventName] = frozenset({"COMPLETE", "ERROR"})
 
 
@@ -24,3 +27,13 @@ class LogSlice(Model):
 
     lines: tuple[str, ...]
     next_offset: int
+
+    @property
+    def public(self) -> tuple[str, ...]:
+        """The lines that readers get. Only they are numbered."""
+        return tuple(filter(is_public, self.lines))
+
+
+def is_public(line: str) -> bool:
+    """Whether readers get a line, as the upper-case name at its beginning tells."""
+    return line[len('{"name":"') :][:1].isupper()

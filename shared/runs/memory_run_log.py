@@ -1,19 +1,20 @@
 """A run log in memory, for the inline driver: its one reader waits for lines as they are appended."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 
 from shared.platform.errors import ConflictError, NotFoundError
 from shared.runs.events import RunEvent, parse_event
-from shared.runs.log_lines import LogSlice
+from shared.runs.log_lines import LogSlice, is_public
 from shared.runs.run_log import RunLog
 
 
 class MemoryRunLog(RunLog):
     """Implements the port RunLog; an offset counts lines, not bytes, which no caller can tell."""
 
-    def __init__(self) -> None:
-        self._lines: dict[str, list[str]] = {}
+    def __init__(self, lines: Mapping[str, Sequence[str]] | None = None) -> None:
+        """Begin with `lines` of runs that continue."""
+        self._lines = {run_id: list(known) for run_id, known in (lines or {}).items()}
         self._grown = asyncio.Condition()
 
     async def create(self, run_id: str) -> None:
@@ -35,17 +36,18 @@ class MemoryRunLog(RunLog):
     async def delete(self, run_id: str) -> None:
         self._lines.pop(run_id, None)
 
-    async def follow(self, run_id: str, run: "asyncio.Task[object]") -> AsyncIterator[RunEvent]:
-        """Every event from the first on, as it comes; ends with the task that writes them.
+    async def follow(
+        self, run_id: str, run: "asyncio.Task[object]", position: int = 0
+    ) -> AsyncIterator[RunEvent]:
+        """Yield every public event behind line `position` as it comes; end with the task that writes them.
 
         Raises:
             Exception: whatever the task raised.
         """
-        position = 0
         while True:
             ended = run.done()  # asked before reading: what the task wrote last is read below
             lines = self._of(run_id)
-            for line in lines[position:]:
+            for line in filter(is_public, lines[position:]):
                 yield parse_event(line)
             position = len(lines)
             if ended:

@@ -5,8 +5,8 @@ The reservation is charged to the person's daily quota when the call begins, and
 refunded when it ends. So a run that is cancelled, fails or is killed has been charged for the calls it made,
 and neither a commit nor a further attempt at a step charges anything again.
 
-A reservation is also stored with the step: a worker that dies in a call loses the step's result, and the next
-attempt counts what was reserved as spent from the run's budget.
+A reservation is also a line of the run's journal: a worker that dies in a call loses the step's result, and
+the next attempt counts what was reserved as spent from the run's budget.
 """
 
 import asyncio
@@ -37,10 +37,8 @@ from shared.platform.language_models.models import (
     StructuredOutput,
     ToolDefinition,
 )
-from shared.platform.models import Model
 from shared.platform.telemetry import usage_told_to
 from shared.platform.tokens import CHARS_PER_TOKEN
-from shared.runs.working_memory import WorkingMemory
 
 PICTURE_TOKENS = 1000  # of 768 pixels a side, as shared/documents/figures.py makes them
 LEAST_OUTPUT = 200  # tokens: a plan, or one paragraph; with fewer left there is no call
@@ -78,12 +76,6 @@ class TokenMeter:
     def room(self) -> int | None:
         """Tokens that a further call may use; None if this meter sets no limit."""
         return None if self.left is None else self.left - self.used - self.promised
-
-
-class ReservedTokens(Model):
-    """Tokens that the model calls of a step may have cost, as they are stored for another attempt at it."""
-
-    tokens: int
 
 
 @dataclass
@@ -128,29 +120,21 @@ class MeteredChatModel(ChatModel):
         self,
         model: ChatModel,
         meter: TokenMeter,
-        memory: WorkingMemory | None = None,
-        step: int = 0,
         *,
+        reserve: Charge | None = None,
         charge: Charge | None = None,
     ) -> None:
         """Meter the calls of `model`.
 
         Args:
-            memory: stores reservations for the next attempt at `step`. None: tokens lost in a crash don't
-                count towards the budget.
+            reserve: records, before each call, the tokens that the attempt may have used after it. None:
+                tokens lost in a crash don't count towards the budget.
             charge: charges the person for whom the model works. None: nobody is charged.
         """
         self._model = model
         self._meter = meter
-        self._memory = memory
-        self._step = step
+        self._reserve = reserve
         self._charge = charge
-
-    async def count_lost(self) -> None:
-        """Count what earlier attempts at the step may have cost."""
-        if self._memory is not None:
-            lost = await self._memory.find(self._step, ReservedTokens, "reserved")
-            self._meter.used += lost.tokens if lost else 0
 
     async def parse(
         self, prompt: Prompt, output: type[StructuredOutput], limits: CallLimits
@@ -221,9 +205,8 @@ class MeteredChatModel(ChatModel):
         self._meter.promised += reserved
         try:
             async with self._charged(reserved, call):
-                if self._memory is not None:
-                    lost = ReservedTokens(tokens=self._meter.used + self._meter.promised)
-                    await self._memory.write(self._step, lost, "reserved")
+                if self._reserve is not None:
+                    await self._reserve(self._meter.used + self._meter.promised)
                 with usage_told_to(call.report):
                     yield call
         finally:

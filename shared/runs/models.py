@@ -346,7 +346,7 @@ class RunRecord(Model):
         ask_step: the step that asked its owner something last; 0 = none did.
         feedback: what its owner says of it; None = nothing.
         turn: its number in the thread; 0 = it belongs to none that is stored.
-        has_log: its log and its working memory are still there.
+        has_log: its journal and files still exist.
     """
 
     run_id: str
@@ -436,7 +436,7 @@ def asker_after_wait(request: RunRequest, choice: Choice, now: datetime) -> User
 
 
 class WritingFacts(Model):
-    """What only the step that writes an answer knows; kept with the answer in working memory.
+    """Facts that only the step knows that writes an answer; kept with it in the journal.
 
     Attributes:
         first_token_ms: from the question, or from the answer to a question back, to the first words that

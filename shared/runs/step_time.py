@@ -1,16 +1,15 @@
 """A run's remaining time as its steps see it: timeouts of the settings, cut to what is left."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Literal, Self
 
 from shared.platform.language_models.models import CallLimits
 from shared.platform.settings import Settings
-from shared.runs.events import ResumedStatus, RunEvent, StepStatus, SubagentStatus, events_of
+from shared.runs.events import ResumedStatus, RunEvent, StepStatus, SubagentStatus
 from shared.runs.evidence import StoredPlan
-from shared.runs.log_lines import LogSlice
 from shared.runs.models import RunRequest
 
 Part = Literal["plan", "resolve", "gather", "embed", "write", "repair"]
@@ -118,13 +117,12 @@ class StepTime:
         self._total_s = settings.budgets.max_total_latency_ms / 1000
         self._deadline = began + timedelta(seconds=self._total_s)
 
-    def without_losses(self, written: LogSlice | None, step: int) -> Self:
-        """The same, not counting what was lost with a worker or a host.
+    def without_losses(self, events: Sequence[RunEvent], step: int) -> Self:
+        """Move the deadline by what was lost with a worker or a host; return this time.
 
         Args:
-            written: the log as it is when an attempt at `step` begins; None = it could not be read.
+            events: the journal as it is when an attempt at `step` begins; empty if it could not be read.
         """
-        events = events_of(written) if written is not None else ()
         began = max([self.began, *(event.at for event in events if isinstance(event, ResumedStatus))])
         marks: dict[int, datetime] = {}
         lost = timedelta()

@@ -1,4 +1,4 @@
-"""What parent and children keep of sub-agents in working memory: erased with their run.
+"""The files of sub-agents, among those of their run: delegations and states.
 
 A delegation is stored once, by the first attempt at its step that does. A state is overwritten by its child
 alone; it is always read from the store, since another process may have written it.

@@ -19,7 +19,6 @@ from shared.platform.settings import Settings
 from shared.platform.telemetry import get_logger
 from shared.runs.events import DelegationStatus, TimedEvent
 from shared.runs.models import ProfileName, ReasonCode
-from shared.runs.working_memory import WorkingMemory
 from shared.subagents.artifacts import find_delegation, put_delegation, replace_delegation
 from shared.subagents.budget import CRASH_GRACE, Spent
 from shared.subagents.control import ControlView, grant, read_control
@@ -79,7 +78,7 @@ class DelegationOutcome:
 
 async def decide_delegation(
     delegation_request: DelegationRequest,
-    memory: WorkingMemory,
+    run_id: str,
     services: SubagentServices,
 ) -> DelegationOutcome:
     """Decide, store, log, and give the event for readers.
@@ -91,11 +90,11 @@ async def decide_delegation(
     the same children once, and one call of a turn can be carried out.
     """
     try:
-        decided, delegation = await _Decision(delegation_request, memory, services).run()
+        decided, delegation = await _Decision(delegation_request, run_id, services).run()
     except Exception as failed:  # noqa: BLE001  # no error of the policy may cost the answer
-        get_logger().warning("delegation.failed", run_id=memory.run_id, error_type=type(failed).__name__)
+        get_logger().warning("delegation.failed", run_id=run_id, error_type=type(failed).__name__)
         decided, delegation = policy_failed(), None
-    run_id, settings, step = memory.run_id, services.settings, delegation_request.step
+    settings, step = services.settings, delegation_request.step
     run_in_background(note_decision(services.subagent_metrics, run_id, step, decided, datetime.now(UTC)))
     told = decision_event(run_id, decided, settings)
     get_logger().info(told.event, **told.model_dump(mode="json", exclude=_UNLOGGED))
@@ -142,11 +141,11 @@ class _Decision:
     """One decision with what it is made from."""
 
     asked: DelegationRequest
-    memory: WorkingMemory
+    run_id: str
     services: SubagentServices
 
     async def run(self) -> tuple[DelegationPolicyOutput, Delegation | None]:
-        run_id, step = self.memory.run_id, self.asked.step
+        run_id, step = self.run_id, self.asked.step
         if self.asked.repeated:
             known = await find_delegation(self.services.blobs, run_id, step)
             if known is not None:
@@ -169,7 +168,7 @@ class _Decision:
         with suppress(GroundworkError):
             await grant(settings, self.services.subagent_control, _deadlines(tasks), now)
         renewed = known.model_copy(update={"tasks": tuple(tasks)})
-        await replace_delegation(self.services.blobs, self.memory.run_id, renewed)
+        await replace_delegation(self.services.blobs, self.run_id, renewed)
         return renewed
 
     async def _decide(
@@ -211,7 +210,7 @@ class _Decision:
                     asker=asked.stored.asker,
                     language=asked.stored.plan.language,
                 )
-                kept = await put_delegation(self.services.blobs, self.memory.run_id, delegation)
+                kept = await put_delegation(self.services.blobs, self.run_id, delegation)
                 return kept.decided, kept
         # Others were quicker each time: whatever is free is gone before it can be taken.
         return self._ask(facts, spent, ControlView(active=limits.max_active))[0], None

@@ -49,7 +49,7 @@ class SubagentPlace(Model):
 
 
 class SubagentTask(SubagentPlace):
-    """What one sub-agent is to do: all that it learns of the conversation. Stored in working memory.
+    """What one sub-agent is to do: all that it learns of the conversation. Stored with its delegation.
 
     Attributes:
         question: the task in words.
@@ -73,7 +73,7 @@ class SubagentTask(SubagentPlace):
 
 
 class Delegation(Model):
-    """A decision to delegate, and what it set going. Stored in working memory under its step.
+    """A decision to delegate, and what it set going. Stored among the run's files, under its step.
 
     Attributes:
         asker: as whom its sub-agents search, if the run has waited; None = the person who asked.

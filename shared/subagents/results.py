@@ -19,7 +19,6 @@ from shared.platform.tokens import CHARS_PER_TOKEN
 from shared.retrieval.models import Hit
 from shared.runs.evidence import Evidence
 from shared.runs.models import ChildStatus, SubagentView
-from shared.runs.working_memory import WorkingMemory
 from shared.subagents.artifacts import Child, children_of, find_delegation
 from shared.subagents.control import settle
 from shared.subagents.metrics import note_ends
@@ -70,14 +69,14 @@ class Collected(Model):
 
 
 async def collect(
-    memory: WorkingMemory, delegation_step: int, evidence: Evidence, services: SubagentServices
+    run_id: str, delegation_step: int, evidence: Evidence, services: SubagentServices
 ) -> Collected:
     """Merge what the children of a step stored into the evidence, and give their slots back.
 
     Args:
         evidence: the main agent's own.
     """
-    delegation = await find_delegation(services.blobs, memory.run_id, delegation_step)
+    delegation = await find_delegation(services.blobs, run_id, delegation_step)
     if delegation is None:
         return Collected(evidence=evidence)
     children = await children_of(services.blobs, [delegation])

@@ -25,7 +25,7 @@ from shared.retrieval.secured_index import SecuredIndex
 from shared.runs.event_log import RunClosedError, StaleAttemptError
 from shared.runs.metering import MeteredChatModel, TokenMeter, charge_to
 from shared.runs.models import ToolUse
-from shared.runs.working_memory import WorkingMemory
+from shared.runs.run_files import RunFiles
 from shared.subagents import control
 from shared.subagents.artifacts import ChildStore, find_delegation
 from shared.subagents.budget import (
@@ -263,7 +263,7 @@ async def _turn_context(
     task = next((task for task in tasks if task.child_id == turn.child_id), None)
     if delegation is None or task is None:
         raise NotFoundError("There is no such task.")
-    request = await WorkingMemory(services.blobs, turn.run_id).request()
+    request = await RunFiles(services.blobs, turn.run_id).request()
     state = state or SubagentState(child_id=turn.child_id, profile=turn.profile)
     request = request.with_rights_of(delegation.asker)
     if request.agent is not None and request.agent.model:

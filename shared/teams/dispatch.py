@@ -164,7 +164,7 @@ async def _waiting_run(
     services = incoming.deps.services
     try:
         record = await owned_run(run_id, UserContext(user_id=incoming.owner_id), services.runs)
-        return record, await pending_clarification(record, services.blobs)
+        return record, await pending_clarification(record, services.run_log)
     except NotFoundError:
         return None, None
 

@@ -255,7 +255,7 @@ class TakenActivity(Model):
 
 
 class ReplyPlace(Model):
-    """Where a run is answered, and its owner; stored as long as the run's working memory.
+    """Where a run is answered, and its owner; stored as long as the run's files.
 
     Attributes:
         reply_to: the channel's id of the message that is answered.

@@ -36,9 +36,10 @@ from shared.runs.events import (
     parse_event,
     withdraws_step,
 )
-from shared.runs.models import Choice, Clarification, RunAnswer, RunRecord, asker_after_wait
+from shared.runs.journal import clarification_of
+from shared.runs.models import Clarification, RunAnswer, RunRecord, asker_after_wait
+from shared.runs.run_files import RunFiles
 from shared.runs.run_log import RunLog, next_piece
-from shared.runs.working_memory import WorkingMemory
 from shared.teams import messages
 from shared.teams.context import ReplyDependencies, remember
 from shared.teams.markdown import finished_lines
@@ -111,8 +112,8 @@ async def expire(step: ReplyStep, deps: ReplyDependencies) -> ReplyStep:
     record = await services.runs.get(step.run_id)
     if record is None or record.status == "cancelled":
         return step.end
-    choice = await WorkingMemory(services.blobs, step.run_id).find(step.ask_step, Choice, "answered")
-    if choice is not None and choice.said:
+    _, known = await clarification_of(step.run_id, step.ask_step, services.run_log)
+    if known is not None and known.choice.said:
         return step.end  # answered: here, where another reply shows the result, or over the API
     memory = ReplyMemory(services.blobs, step.run_id, step.reply_key)
     if not await _has_access(await memory.place(), deps) or not await memory.claim(step.ask_step):
@@ -223,10 +224,9 @@ async def _send_end(event: RunEvent, reply: RunReply) -> ReplyStep:
 async def _answer(record: RunRecord, reply: RunReply) -> BotReply:
     """The answer, read with the rights with which it was written."""
     services = reply.deps.services
-    memory = WorkingMemory(services.blobs, record.run_id)
-    request = await memory.request()
-    choice = await memory.find(record.ask_step, Choice, "answered") if record.ask_step else None
-    asker = asker_after_wait(request, choice, datetime.now(UTC)) if choice else None
+    request = await RunFiles(services.blobs, record.run_id).request()
+    _, known = await clarification_of(record.run_id, record.ask_step, services.run_log)
+    asker = asker_after_wait(request, known.choice, datetime.now(UTC)) if known else None
     reader: UserContext = request.with_rights_of(asker).user
     answer = (await view_run(record, services, reader)).answer
     if answer is None:
@@ -309,7 +309,7 @@ async def _events(
         while True:
             written = await next_piece(log, run_id, offset, tail, pause)
             offset = written.next_offset
-            for line in written.lines:
+            for line in written.public:
                 number += 1
                 if number > after:
                     yield number, parse_event(line)

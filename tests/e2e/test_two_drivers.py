@@ -17,8 +17,8 @@ from shared.answering.inline import run_to_end, waits
 from shared.answering.runs import begin_run, view_run
 from shared.answering.steps import AnswerArrived
 from shared.runs.models import ChatRequest, ClarificationAnswer
+from shared.runs.run_files import RunFiles
 from shared.runs.run_store import owned_run
-from shared.runs.working_memory import WorkingMemory
 from shared.wiring import Services
 from tests.e2e.stack_client import client_of
 from tests.scripts import observe
@@ -62,7 +62,7 @@ def _unsigned(value: Any) -> Any:
 
 async def inline_view(durable_run: str, services: Services, choice: int | None = None) -> dict[str, Any]:
     """The question of a durable run, asked again by the same user through the inline driver."""
-    asked = await WorkingMemory(services.blobs, durable_run).request()
+    asked = await RunFiles(services.blobs, durable_run).request()
     request = await begin_run(ChatRequest(question=asked.question), asked.user, services)
     state = await run_to_end(request.run_id, services)
     if choice is not None:

@@ -30,6 +30,7 @@ class InMemoryRunLog(RunLog):
 
     def __init__(self) -> None:
         self.logs: dict[str, bytearray] = {}
+        self.starts: dict[str, list[int]] = {}
 
     async def create(self, run_id: str) -> None:
         self.logs.setdefault(run_id, bytearray())
@@ -38,6 +39,7 @@ class InMemoryRunLog(RunLog):
         log = self._find(run_id)
         if at_offset not in (None, len(log)):
             raise ConflictError("The log of this run grew meanwhile.")
+        self.starts.setdefault(run_id, []).append(len(log))
         log.extend("".join(f"{event.to_line()}\n" for event in events).encode())
         return len(log)
 
@@ -47,16 +49,19 @@ class InMemoryRunLog(RunLog):
 
     async def delete(self, run_id: str) -> None:
         self.logs.pop(run_id, None)
+        self.starts.pop(run_id, None)
 
     def events(self, run_id: str) -> list[RunEvent]:
-        """What was written so far, for assertions."""
-        lines = self._find(run_id).decode().split("\n")[:-1]
-        return [parse_event(line) for line in lines]
+        """Return the public events so far, for assertions."""
+        return [event for event in self.lines(run_id) if event.name.isupper()]
+
+    def lines(self, run_id: str) -> list[RunEvent]:
+        """Return the whole journal so far, for assertions."""
+        return [parse_event(line) for line in self._find(run_id).decode().split("\n")[:-1]]
 
     def cut_last(self, run_id: str) -> None:
-        """Forget the last event, as if the process had died before it was written."""
-        log = self._find(run_id)
-        del log[log.rstrip(b"\n").rfind(b"\n") + 1 :]
+        """Forget the last append, as if the process had died before it."""
+        del self._find(run_id)[self.starts[run_id].pop() :]
 
     def _find(self, run_id: str) -> bytearray:
         try:

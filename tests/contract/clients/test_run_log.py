@@ -5,12 +5,13 @@ import asyncio
 import pytest
 
 from shared.platform.blobs import BlobStore
-from shared.platform.errors import ConflictError, NotFoundError
-from shared.runs.blob_run_log import BlobRunLog
+from shared.platform.errors import ConflictError, NotFoundError, PayloadTooLargeError
+from shared.runs.blob_run_log import MAX_APPEND_BYTES, BlobRunLog
+from shared.runs.event_log import open_event_log
 from shared.runs.events import RunEvent, TokenEvent, parse_event
 from shared.runs.run_log import RunLog
 from tests.contract.clients.conftest import Connect
-from tests.fakes.run_log import InMemoryRunLog
+from tests.fakes.run_log import InMemoryRunLog, run_event
 from tests.servers import Azurite, unique_name
 
 
@@ -137,3 +138,24 @@ async def test_a_long_log_is_read_in_pieces_of_whole_lines(blob_log: BlobRunLog)
         lines += piece.lines
     assert tuple(lines) == (await blob_log.read("r1")).lines
     assert pieces == 3
+
+
+@pytest.mark.contract
+async def test_a_journal_at_its_limits_takes_only_the_end_of_its_run(
+    connect: Connect, azurite: Azurite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shared.runs.blob_run_log.MAX_APPENDS", 2)
+    connections = connect(DocumentsStorage=azurite.connection_string)
+    container = unique_name("run-log")
+    await BlobStore(connections.blobs).ensure_containers([container])
+    log = BlobRunLog(connections.blobs, container)
+    await log.create("r")
+    with pytest.raises(PayloadTooLargeError):
+        await log.append("r", [token("x" * MAX_APPEND_BYTES)])
+    for _ in range(2):
+        await log.append("r", [token("a")])
+    with pytest.raises(PayloadTooLargeError):
+        await log.append("r", [token("b")])
+    attempt = await open_event_log(log, "r", 9)
+    await attempt.write(run_event("ERROR"))
+    assert len((await log.read("r")).lines) == 4

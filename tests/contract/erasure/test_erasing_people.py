@@ -32,7 +32,7 @@ from shared.ingestion.web_import import content_of, upload_of
 from shared.platform.hashing import digest
 from shared.platform.names import DOCUMENTS, ERASURES_QUEUE, TURNS_QUEUE, WORK
 from shared.platform.web_pages import FetchedPage
-from shared.runs.working_memory import WorkingMemory
+from shared.runs.run_files import RunFiles
 from shared.wiring import Services
 from tests.architecture.source_tree import ROOT
 from tests.contract.erasure.stored import everything, telling
@@ -116,7 +116,7 @@ async def keep_snapshot(life: Life, url: str, services: Services) -> None:
         content_type="text/html",
     )
     results = TurnResults(messages=(), pages=(page,))
-    await WorkingMemory(services.blobs, life.answered.run_id).put(90, results, "results")
+    await RunFiles(services.blobs, life.answered.run_id).write_value(results)
 
 
 def marks_of(life: Life) -> tuple[str, ...]:

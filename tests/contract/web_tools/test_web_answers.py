@@ -8,7 +8,9 @@ from shared.answering.models import TurnResults
 from shared.answering.retention import purge_old_runs
 from shared.evidence.models import WebPage
 from shared.evidence.repairs import RepairedQuotations
+from shared.platform.errors import NotFoundError
 from shared.platform.names import WORK
+from shared.runs.journal import read_journal
 from shared.runs.models import RunView
 from tests.contract.web_tools.conftest import MakeWeb, Web, calls
 from tests.fakes.blob_store import InMemoryBlobStore
@@ -70,19 +72,22 @@ async def test_words_of_a_page_pass_for_no_document(web: MakeWeb) -> None:
 
 async def test_the_snapshot_goes_with_the_run(web: MakeWeb) -> None:
     made, view = await answered(web)
-    blobs = made.services.blobs
+    blobs, run_log = made.services.blobs, made.services.run_log
     assert isinstance(blobs, InMemoryBlobStore)
     stored = blobs.containers[WORK]
-    kept = [path for path, blob in stored.items() if b"Older standards" in blob.content]
-    assert kept
-    assert all(path.startswith(f"runs/{view.run_id}/") for path in kept)
-    assert TurnResults.model_validate_json(await blobs.read(WORK, kept[0]))
+    journal = await read_journal(run_log, blobs, view.run_id)
+    results = [await journal.value(line, TurnResults) for line in journal.value_lines("results")]
+    assert any("Older standards" in page.text for found in results for page in found.pages)
+    holding = [path for path, blob in stored.items() if b"Older standards" in blob.content]
+    assert all(path.startswith(f"runs/{view.run_id}/") for path in holding)
 
     async def forget(_: str) -> None:
         return
 
     assert await purge_old_runs(datetime.now(UTC) + timedelta(days=400), made.services, forget) == 1
     assert not any(path.startswith("runs/") for path in stored)
+    with pytest.raises(NotFoundError):
+        await run_log.read(view.run_id)
 
 
 async def test_without_documents_the_web_is_still_asked(web: MakeWeb) -> None:

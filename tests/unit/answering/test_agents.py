@@ -10,7 +10,7 @@ from shared.platform.errors import CallTimeoutError
 from shared.platform.language_models.models import Message, ModelTurn, ToolCall
 from shared.runs.agents import AgentDefinition
 from shared.runs.models import ChatRequest, Choice, RunView
-from shared.runs.working_memory import WorkingMemory
+from shared.runs.run_files import RunFiles
 from shared.wiring import Services
 from tests.fakes.models import ScriptedChatModel
 from tests.fakes.services import fake_settings
@@ -33,9 +33,9 @@ def agent(**changes: Any) -> AgentDefinition:
 async def asked(services: Services, asks: AgentDefinition, question: str = "At what pressure?") -> RunView:
     """The run of a question to an agent, at its end."""
     request = await begin_run(ChatRequest(question=question), ANNA, services)
-    memory = WorkingMemory(services.blobs, request.run_id)
+    files = RunFiles(services.blobs, request.run_id)
     narrowed = {"agent": asks, "user": asks.narrowed(ANNA)}
-    await memory.put_request(request.model_copy(update=narrowed))
+    await files.put_request(request.model_copy(update=narrowed))
     await run_to_end(request.run_id, services)
     record = await services.runs.get(request.run_id)
     assert record is not None
@@ -129,10 +129,10 @@ async def test_filters_hold_after_a_wait_and_when_a_run_begins_late() -> None:
     services = await corpus_services()
     filtered = agent(filters={"department": ["hr"]})
     request = await begin_run(ChatRequest(question="x"), ANNA, services)
-    memory = WorkingMemory(services.blobs, request.run_id)
-    await memory.put_request(request.model_copy(update={"agent": filtered}))
+    files = RunFiles(services.blobs, request.run_id)
+    await files.put_request(request.model_copy(update={"agent": filtered}))
     await renew_run(request.run_id, BEN, request.created_at, services)
-    renewed = await memory.request()
+    renewed = await files.request()
     assert (renewed.user.user_id, renewed.user.within) == ("ben", {"department": ("hr",)})
     answered = renewed.with_rights_of(Choice(asker=ANNA).asker)
     assert (answered.user.user_id, answered.user.within) == ("anna", {"department": ("hr",)})
@@ -167,9 +167,7 @@ async def test_tokens_of_an_agent_are_counted_against_its_limit() -> None:
     services = await corpus_services()
     limited = agent(limits={"tokens": 1000})
     request = await begin_run(ChatRequest(question="x"), ANNA, services)
-    await WorkingMemory(services.blobs, request.run_id).put_request(
-        request.model_copy(update={"agent": limited})
-    )
+    await RunFiles(services.blobs, request.run_id).put_request(request.model_copy(update={"agent": limited}))
     step = StepInput(run_id=request.run_id, action=Prepare(step=1), tokens=1000)
     result = await perform_metered(step, services)
     assert result.tokens == 0, "no call is made that there are no tokens for"

@@ -65,6 +65,7 @@ async def write(
     for start in range(0, len(text), size):
         await writer.feed(text[start : start + size])
     await writer.finish()
+    await writer.event_log.write()
     events = [json.loads(line) for line in (await log.read("r")).lines]
     return writer, [(event["name"], event["data"]) for event in events[1:]]
 
@@ -291,5 +292,6 @@ async def test_a_gap_that_is_searched_for_is_not_shown_and_ends_the_turn() -> No
     )
     await writer.feed(text)
     await writer.finish()
+    await writer.event_log.write()
     assert writer.text.strip() == f"A {MARK}"
     assert [gap.missing for gap in writer.gaps] == ["x", "y"]

@@ -16,7 +16,7 @@ from shared.platform.errors import DependencyError
 from shared.platform.tables import Entity
 from shared.runs.events import CitationEvent, RunEvent
 from shared.runs.models import ChatRequest, RunRequest
-from shared.runs.working_memory import WorkingMemory
+from shared.runs.run_files import RunFiles
 from shared.wiring import Services
 from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.table import InMemoryTable
@@ -66,7 +66,7 @@ async def test_each_cited_document_is_recorded_before_readers_see_its_citation()
         ) -> int:
             cited = {event.doc_id for event in events if isinstance(event, CitationEvent)}
             if cited:
-                found = await entries(services.audit, await WorkingMemory(services.blobs, run_id).request())
+                found = await entries(services.audit, await RunFiles(services.blobs, run_id).request())
                 recorded.append(frozenset(cited - {doc_id for one in found for doc_id in one.doc_ids}))
             return await super().append(run_id, events, at_offset=at_offset)
 

@@ -56,6 +56,7 @@ async def write(text: str, size: int = 7, *, is_computed: bool = True) -> tuple[
     for start in range(0, len(text), size):
         await writer.feed(text[start : start + size])
     await writer.finish()
+    await writer.event_log.write()
     events = events_of(await log.read("r"))
     assert shown_text(events) == writer.text
     shown = [event.citation for event in events if isinstance(event, CitationEvent)]

@@ -64,6 +64,7 @@ async def written(text: str) -> AnswerWriter:
     writer = AnswerWriter(await open_event_log(log, "r", 1), CitationBook(hits()), repairer, record_nothing)
     await writer.feed(text)
     await writer.finish()
+    await writer.event_log.write()
     return writer
 
 

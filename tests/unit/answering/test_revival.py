@@ -1,7 +1,7 @@
 """A run whose orchestration its host lost goes on, once, or is closed."""
 
 import asyncio
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,10 +12,10 @@ from shared.answering.runs import begin_run
 from shared.platform.instances import Instances
 from shared.runs.event_log import is_closed
 from shared.runs.events import ResumedStatus, events_of
+from shared.runs.journal import keep_reply
 from shared.runs.models import ChatRequest, Choice
 from shared.runs.revivals import MAX_REVIVALS
 from shared.runs.run_store import REVIVALS_KEY
-from shared.runs.working_memory import WorkingMemory
 from shared.subagents.artifacts import remember_ids
 from shared.wiring import Services
 from tests.world import ANNA, corpus_services
@@ -128,7 +128,8 @@ async def test_an_answer_that_came_before_is_told_again(services: Services) -> N
     long_ago = record.created_at - timedelta(days=2)
     asked = {"ask_step": 3, "created_at": long_ago}
     await services.runs.replace(record.model_copy(update=asked))
-    await WorkingMemory(services.blobs, RUN_ID).put(3, Choice(said="the second", numbers=(2,)), "answered")
+    choice = Choice(said="the second", numbers=(2,))
+    await keep_reply(services.run_log, RUN_ID, 3, choice, datetime.now(UTC))
     host = Host()
     assert await revive(host, services) == "goes_on"
     assert host.asked == [("restart", RUN_ID), ("raise", RUN_ID, "answered-3")]

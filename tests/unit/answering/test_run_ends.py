@@ -13,12 +13,12 @@ from shared.answering.models import Turn
 from shared.answering.run_end import cancel_run
 from shared.answering.runs import begin_run
 from shared.answering.shown_answer import shown_text
-from shared.answering.steps import CommitAnswer, RunClosed, StepFields, StepInput, TakeTurn
+from shared.answering.steps import AnswerWritten, CommitAnswer, RunClosed, StepFields, StepInput, TakeTurn
 from shared.platform.errors import ConflictError
-from shared.runs.events import RunEvent, TokenEvent
-from shared.runs.models import ChatRequest, RunAnswer
+from shared.runs.events import RunEvent
+from shared.runs.journal import read_journal
+from shared.runs.models import ChatRequest
 from shared.runs.run_store import owned_run
-from shared.runs.working_memory import WorkingMemory
 from shared.wiring import Services
 from tests.fakes.models import ScriptedChatModel
 from tests.fakes.run_log import InMemoryRunLog
@@ -27,6 +27,7 @@ from tests.scripts import next_action, observe, start
 from tests.world import ANNA, Model, corpus_services, plan
 
 WRITE = TakeTurn(step=2, prepared_step=1)
+ANSWERED = 'It runs at 15 bar. <cite doc_id="manual" quote="The pump runs at 15 bar."/>'
 OTHER = 'It is 15 bar, then. <cite doc_id="manual" quote="The pump runs at 15 bar."/>'
 
 
@@ -42,10 +43,15 @@ async def begun(services: Services, steps: int = 0) -> str:
     return request.run_id
 
 
-async def store(services: Services, run_id: str, text: str) -> None:
-    """As another attempt at the turn does."""
-    turn = Turn(said=text, answer=RunAnswer(run_id=run_id, text=text), is_last=True)
-    await WorkingMemory(services.blobs, run_id).put(2, turn, "turn")
+async def complete(services: Services, run_id: str, text: str) -> None:
+    """Complete the turn, as another attempt at it does."""
+    model = Model(plan(), answer=text).chat_model()
+    await perform(StepInput(run_id=run_id, action=WRITE), replace(services, chat_model=model))
+
+
+async def stored_turn(services: Services, run_id: str) -> Turn | None:
+    journal = await read_journal(services.run_log, services.blobs, run_id)
+    return await journal.find(2, Turn, "turn") if journal.completion(2) else None
 
 
 def events(services: Services, run_id: str) -> list[RunEvent]:
@@ -66,7 +72,7 @@ async def test_a_cancelled_run_ends_with_its_event_and_no_step_adds_to_it() -> N
     assert (seen[-1].name, seen[-1].data["type"]) == ("ERROR", "RunCancelledError")
     assert isinstance(await perform(StepInput(run_id=run_id, action=WRITE), services), RunClosed)
     assert events(services, run_id) == seen
-    assert await WorkingMemory(services.blobs, run_id).find(2, Turn, "turn") is None
+    assert await stored_turn(services, run_id) is None
 
 
 async def test_a_run_that_is_cancelled_while_it_writes_stops_writing() -> None:
@@ -116,7 +122,10 @@ async def test_a_run_that_has_ended_cannot_be_cancelled() -> None:
     assert await status(services, run_id) == "completed"
 
 
-async def test_of_two_answers_to_one_step_the_first_that_is_stored_is_shown() -> None:
+async def test_of_two_answers_to_one_step_the_first_that_is_complete_is_shown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("shared.answering.effects._LATER_ATTEMPT_POLL_S", 0.01)
     services = await corpus_services()
     run_id = await begun(services, steps=1)
     step = StepInput(run_id=run_id, action=WRITE)
@@ -126,10 +135,14 @@ async def test_of_two_answers_to_one_step_the_first_that_is_stored_is_shown() ->
 
         async def stream(self, prompt: Any, limits: Any) -> AsyncGenerator[str, None]:
             yield OTHER
-            await store(services, run_id, "The answer of the other attempt.")
+            await complete(services, run_id, f"The other attempt: {ANSWERED}")
 
-    await perform(step, replace(services, chat_model=Slower()))
-    assert shown_text(events(services, run_id)) == "The answer of the other attempt."
+    result = await perform(step, replace(services, chat_model=Slower()))
+    assert result == AnswerWritten(abstained=False)
+    stored = await stored_turn(services, run_id)
+    assert stored is not None
+    assert stored.answer.text.startswith("The other attempt: ")
+    assert shown_text(events(services, run_id)) == stored.answer.text
 
 
 async def test_attempts_side_by_side_leave_one_answer_that_everybody_sees(
@@ -152,20 +165,10 @@ async def test_attempts_side_by_side_leave_one_answer_that_everybody_sees(
     for number, model in enumerate(models):
         model.word = f"says {number}"
     results = await asyncio.gather(*(perform(step, replace(services, chat_model=model)) for model in models))
-    stored = await WorkingMemory(services.blobs, run_id).find(2, Turn, "turn")
+    stored = await stored_turn(services, run_id)
     assert stored is not None
     assert shown_text(events(services, run_id)) == stored.answer.text
     assert len({result.model_dump_json() for result in results}) == 1
-
-
-async def test_a_crash_between_storing_and_showing_is_made_good_by_the_next_attempt() -> None:
-    services = await corpus_services()
-    run_id = await begun(services, steps=1)
-    await store(services, run_id, "Stored.")
-    half_shown = [TokenEvent(step=2, text="Something else")]
-    await services.run_log.append(run_id, half_shown)
-    await perform(StepInput(run_id=run_id, action=WRITE), services)
-    assert shown_text(events(services, run_id)) == "Stored."
 
 
 ABSTAINING = '<gap missing="the pressure" next_step="Ask."/>'

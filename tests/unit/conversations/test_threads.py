@@ -23,7 +23,7 @@ from shared.conversations.threads import (
 from shared.conversations.window import conversation_from
 from shared.platform.errors import CallerError, ConflictError, NotFoundError
 from shared.runs.models import ChatRequest, Conversation, RunRequest
-from shared.runs.working_memory import WorkingMemory
+from shared.runs.run_files import RunFiles
 from shared.wiring import Services
 from tests.fakes.run_log import InMemoryRunLog
 from tests.world import ANNA, BEN, corpus_services
@@ -62,7 +62,7 @@ async def test_a_follow_up_is_told_what_was_said_before() -> None:
     assert turn.question == "At what pressure does the pump run?"
     assert turn.answer == "It runs at 15 bar."
     assert (turn.doc_ids, turn.filenames) == (("manual",), ("manual.pdf",))
-    stored = await WorkingMemory(services.blobs, second.run_id).request()
+    stored = await RunFiles(services.blobs, second.run_id).request()
     assert stored.conversation == second.conversation
 
 

@@ -23,8 +23,8 @@ from shared.quality.models import OpeningRecord
 from shared.quality.recording import key_of, rate_run
 from shared.retrieval.models import DocumentRecord
 from shared.runs.models import ChatRequest, Clarification, FeedbackBody, RunRequest
+from shared.runs.run_files import RunFiles
 from shared.runs.run_store import owned_run
-from shared.runs.working_memory import WorkingMemory
 from shared.summaries.models import SummaryOrder
 from shared.summaries.summaries import begin_summary
 from shared.teams.models import BotConversation, BotMessage, BotSender, BotTurn
@@ -138,9 +138,9 @@ async def _wait_in_a_program(words: str, user: UserContext, services: Services) 
     run_id = owned_id(user.user_id, key, digest("waiting", words))
     now = datetime.now(UTC)
     request = RunRequest(run_id=run_id, thread_id="session", user=user, question=words, created_at=now)
-    await WorkingMemory(services.blobs, run_id).put_request(request)
+    await RunFiles(services.blobs, run_id).put_request(request)
     asked = Clarification(question=words, options=(), expires_at=now + timedelta(days=1))
-    kept = WaitingRun(run_id=run_id, results=(), ask_step=0, asked=asked)
+    kept = WaitingRun(run_id=run_id, journal=(), results=(), ask_step=0, asked=asked)
     await services.blobs.write(WORK, f"sessions/{run_id}.json", kept.model_dump_json().encode())
     return run_id
 

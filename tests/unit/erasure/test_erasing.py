@@ -174,6 +174,8 @@ async def test_a_turn_that_was_erased_takes_no_answer() -> None:
     request = await begin(services, "At what pressure does the pump run?")
     action = await until_commit(services, request)
     record = await owned_run(request.run_id, ANNA, services.runs)
+    assert isinstance(services.run_log, InMemoryRunLog)
+    lines = services.run_log.lines(request.run_id)
     await clear_thread(request.thread_id, ANNA, services)
     kept = [(WORK, name) for name in blob_names(services, WORK)]
     contents = [(container, name, await services.blobs.read(container, name)) for container, name in kept]
@@ -182,6 +184,7 @@ async def test_a_turn_that_was_erased_takes_no_answer() -> None:
         await services.blobs.write(container, name, content)
     await services.runs.create(record)
     await services.run_log.create(request.run_id)
+    await services.run_log.append(request.run_id, lines)
     ended = await perform(StepInput(run_id=request.run_id, action=action), services)
     assert isinstance(ended, RunClosed)
     assert f"{RUN_LOG}/{request.run_id}/answer.json" not in traces(services, request.run_id)

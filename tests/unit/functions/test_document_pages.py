@@ -18,7 +18,7 @@ from shared.platform.blobs import BlobProperties
 from shared.platform.errors import ConfigurationError
 from shared.platform.names import DOCUMENTS, RUN_LOG, WORK
 from shared.runs.models import RunAnswer, RunRecord
-from shared.runs.working_memory import answer_path
+from shared.runs.run_files import answer_path
 from shared.wiring import Services
 from tests.contract.ingestion.models import DIMENSIONS, CountingEmbedder
 from tests.fakes.background import background_done

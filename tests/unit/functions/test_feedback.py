@@ -17,7 +17,7 @@ from shared.platform.names import RUN_LOG
 from shared.quality import recording
 from shared.quality.recording import note_opening
 from shared.runs.models import ChatRequest, FeedbackBody, RunRequest
-from shared.runs.working_memory import answer_path
+from shared.runs.run_files import answer_path
 from shared.wiring import Services
 from tests.fakes.stores import InMemoryRunStore
 from tests.fakes.stores_quality import InMemoryQualityStore

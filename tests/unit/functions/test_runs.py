@@ -14,7 +14,7 @@ from shared.platform.errors import DependencyError
 from shared.platform.names import RUN_LOG
 from shared.platform.telemetry import LOGGER_NAME
 from shared.runs.models import ChatRequest, RunStatus
-from shared.runs.working_memory import answer_path
+from shared.runs.run_files import answer_path
 from shared.subagents.artifacts import put_delegation
 from shared.subagents.models import Delegation
 from shared.wiring import Services

@@ -17,7 +17,7 @@ from shared.access.user_limit_store import Slot
 from shared.conversations.threads import list_threads, new_thread, read_messages
 from shared.platform.errors import NotFoundError
 from shared.platform.names import WORK
-from shared.runs.working_memory import WorkingMemory
+from shared.runs.run_files import RunFiles
 from shared.summaries.store import SummaryStore
 from shared.summaries.summaries import start_of
 from shared.wiring import Services
@@ -293,13 +293,13 @@ async def test_a_question_that_is_too_long_takes_no_slot(anna: httpx.AsyncClient
 
 async def aged(services: Services, run_id: str, by: timedelta) -> None:
     """What is stored of a run's question looks as old as that, and as asked with a group more."""
-    memory = WorkingMemory(services.blobs, run_id)
-    request = await memory.request()
+    files = RunFiles(services.blobs, run_id)
+    request = await files.request()
     older = {
         "created_at": request.created_at - by,
         "user": ANNA.model_copy(update={"groups": ("engineering",)}),
     }
-    await memory.put_request(request.model_copy(update=older))
+    await files.put_request(request.model_copy(update=older))
 
 
 @pytest.mark.parametrize("at", range(3, 8))  # the eighth: it is at work
@@ -366,13 +366,13 @@ async def test_a_slow_request_leaves_the_run_that_an_equal_one_has_set_to_work(
     late = asyncio.create_task(ask(slow))
     await gate.reached.wait()
     run_id = await ask(quick)
-    asked = await WorkingMemory(services.blobs, run_id).request()
+    asked = await RunFiles(services.blobs, run_id).request()
     if has_ended:
         await durable.run(run_id)
     gate.opened.set()
     assert await late == run_id
     assert durable.started == [run_id]
-    assert await WorkingMemory(services.blobs, run_id).request() == asked
+    assert await RunFiles(services.blobs, run_id).request() == asked
     assert slots_of(services) == ([] if has_ended else [run_id])
 
 

@@ -6,7 +6,6 @@ import pytest
 
 from shared.access.models import UserContext
 from shared.runs.events import ResumedStatus, RunEvent, StepStatus, SubagentStatus
-from shared.runs.log_lines import LogSlice
 from shared.runs.models import RunRequest
 from shared.runs.revivals import MAX_REVIVALS, RevivalCount, judge
 from shared.runs.step_time import StepTime
@@ -46,10 +45,8 @@ def left_s(step: int, marks: list[tuple[str, int, float]]) -> float:
     request = RunRequest(
         run_id="r", thread_id="t", user=UserContext(user_id="anna"), question="?", created_at=ago(30)
     )
-    events = [mark(*one) for one in marks]
-    written = LogSlice(lines=tuple(event.to_line() for event in events), next_offset=0)
     time = StepTime(fake_settings(max_total_latency_ms=60_000), request)
-    return time.without_losses(written, step).left.remaining_s
+    return time.without_losses([mark(*one) for one in marks], step).left.remaining_s
 
 
 def mark(state: str, number: int, seconds: float) -> RunEvent:

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from shared.platform.names import WORK
 from shared.retrieval.models import Hit
-from shared.runs.working_memory import WorkingMemory
+from shared.runs.run_files import RunFiles
 from shared.subagents.artifacts import state_path
 from shared.subagents.models import Delegation, Finding, FoundProof, SubagentState
 from shared.subagents.policy_input import DelegationRequest
@@ -44,7 +44,7 @@ def state(hits: Sequence[Hit] = (), findings: Sequence[Finding] = (), **changes:
 
 async def delegated(given: DelegationRequest, services: Services) -> Delegation:
     """The run has asked for sub-agents, and they may have stored something."""
-    await WorkingMemory(services.blobs, RUN).put_request(request(question="Which pump?"))
+    await RunFiles(services.blobs, RUN).put_request(request(question="Which pump?"))
     made = await decided(given, services)
     assert made.delegation is not None
     return made.delegation
@@ -64,4 +64,4 @@ async def past_its_time(services: Services, delegation: Delegation) -> None:
 
 
 async def collected(given: DelegationRequest, services: Services) -> Collected:
-    return await collect(WorkingMemory(services.blobs, RUN), STEP, given.evidence, services)
+    return await collect(RUN, STEP, given.evidence, services)

@@ -6,7 +6,6 @@ from typing import Any
 from shared.retrieval.models import DocumentRecord, Hit
 from shared.runs.evidence import Evidence, StoredPlan
 from shared.runs.models import RunRequest
-from shared.runs.working_memory import WorkingMemory
 from shared.subagents.delegation import DelegationOutcome, decide_delegation
 from shared.subagents.policy_input import DelegationRequest
 from shared.wiring import Services
@@ -107,5 +106,4 @@ async def library(services: Services, *doc_ids: str) -> Services:
 
 
 async def decided(given: DelegationRequest, services: Services) -> DelegationOutcome:
-    memory = WorkingMemory(services.blobs, given.request.run_id)
-    return await decide_delegation(given, memory, services)
+    return await decide_delegation(given, given.request.run_id, services)

@@ -10,7 +10,7 @@ from shared.answering.inline import run_child
 from shared.platform.language_models.models import ModelTurn, ToolCall
 from shared.runs.events import RunEvent
 from shared.runs.models import ProfileName, RunRequest, SubagentTool
-from shared.runs.working_memory import WorkingMemory
+from shared.runs.run_files import RunFiles
 from shared.subagents.artifacts import find_delegation, find_state, put_delegation, replace_delegation
 from shared.subagents.models import (
     Delegation,
@@ -142,7 +142,7 @@ async def stored_child(
         "question": "And of the press?",
         "created_at": now,
     }
-    await WorkingMemory(world.blobs, RUN).put_request(RunRequest(**{**values, **(request or {})}))
+    await RunFiles(world.blobs, RUN).put_request(RunRequest(**{**values, **(request or {})}))
     await world.run_log.create(RUN)
     allocation: dict[str, Any] = {
         "max_child_latency_ms": int(seconds * 1000),

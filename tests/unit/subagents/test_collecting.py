@@ -6,7 +6,6 @@ from shared.platform.errors import DependencyError
 from shared.platform.names import WORK
 from shared.runs.evidence import Evidence
 from shared.runs.models import ChildStatus
-from shared.runs.working_memory import WorkingMemory
 from shared.subagents.artifacts import state_path
 from shared.subagents.control import ControlState, read_control
 from shared.subagents.models import WarningCode
@@ -223,7 +222,7 @@ async def test_the_web_is_shown_apart_and_is_no_evidence() -> None:
 
 async def test_a_step_that_did_not_delegate_has_nothing_to_collect() -> None:
     services, own = fake_services(), Evidence(hits=(hit("a"),))
-    brought = await collect(WorkingMemory(services.blobs, RUN), 9, own, services)
+    brought = await collect(RUN, 9, own, services)
     assert (brought.evidence, brought.views, brought.warnings) == (own, (), ())
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from shared.runs.working_memory import WorkingMemory
+from shared.runs.run_files import RunFiles
 from shared.subagents.artifacts import find_delegation, put_delegation
 from shared.subagents.delegation import DelegationOutcome
 from shared.subagents.policy_input import DelegationRequest
@@ -139,10 +139,9 @@ async def test_what_children_bring_is_the_result_of_the_call() -> None:
     made = await decided(call(), services)
     assert made.delegation is not None
     given = call()
-    memory = WorkingMemory(services.blobs, RUN)
-    await memory.put_request(given.request)
+    await RunFiles(services.blobs, RUN).put_request(given.request)
     await put_delegation(services.blobs, RUN, made.delegation)
-    collected = await collect(memory, STEP, given.evidence, services)
+    collected = await collect(RUN, STEP, given.evidence, services)
     told = call_result(collected, {one.block_id for one in given.evidence.hits})
     assert "Evidence finder" in told
     assert "<documents>" not in told  # nothing that was shown before

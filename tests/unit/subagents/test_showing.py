@@ -17,8 +17,8 @@ from shared.platform.search import SearchPage, SearchRequest
 from shared.runs.event_log import open_event_log
 from shared.runs.fresh_urls import refresh_answer
 from shared.runs.models import ChatRequest, RunAnswer, RunRequest, RunView, SubagentView
+from shared.runs.run_files import answer_path
 from shared.runs.run_store import owned_run
-from shared.runs.working_memory import answer_path
 from shared.subagents.artifacts import state_path
 from shared.subagents.models import SubagentState
 from shared.wiring import Services
@@ -38,7 +38,7 @@ async def delegating(services: Services) -> RunRequest:
     given = type(given)(request, given.stored, given.evidence, step=STEP)
     made = await decided(given, services)
     assert made.delegation is not None
-    await open_event_log(services.run_log, request.run_id, STEP, None, [made.event])
+    await open_event_log(services.run_log, request.run_id, STEP, [made.event])
     return request
 
 

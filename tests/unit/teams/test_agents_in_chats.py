@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.runs.working_memory import WorkingMemory
+from shared.runs.run_files import RunFiles
 from tests.unit.teams.chat import ANNA, ANSWERED, BEN, GROUP, QUESTION, Chat, chat
 from tests.world import Model, plan
 
@@ -27,7 +27,7 @@ async def bot(tmp_path: Path) -> Chat:
 
 async def agent_of_last(bot: Chat) -> str | None:
     run_id = [one for one, (name, _) in bot.orchestrations.started.items() if name == "answer_question"][-1]
-    agent = (await WorkingMemory(bot.services.blobs, run_id).request()).agent
+    agent = (await RunFiles(bot.services.blobs, run_id).request()).agent
     return agent.name if agent else None
 
 

@@ -5,7 +5,7 @@ import pytest
 from shared.access.models import DirectoryPerson, UserContext
 from shared.answering.clarification_steps import answer_clarification
 from shared.platform.errors import DependencyError
-from shared.runs.models import Choice, ClarificationAnswer
+from shared.runs.models import ClarificationAnswer
 from shared.runs.run_store import owned_run
 from shared.teams.models import BotReply, BotSender, ButtonValue, ChosenOption, ReplyStep
 from shared.teams.parsing import conversation_key
@@ -33,11 +33,11 @@ def button(reply: BotReply, number: int) -> ButtonValue:
 
 
 async def chosen(bot: Chat, run_id: str) -> tuple[int, ...]:
-    from shared.runs.working_memory import WorkingMemory
+    from shared.runs.journal import clarification_of
 
     record = await owned_run(run_id, GIVEN, bot.services.runs)
-    choice = await WorkingMemory(bot.services.blobs, run_id).find(record.ask_step, Choice, "answered")
-    return choice.numbers if choice else ()
+    _, reply = await clarification_of(run_id, record.ask_step, bot.services.run_log)
+    return reply.choice.numbers if reply else ()
 
 
 async def test_the_options_are_buttons() -> None:

@@ -53,9 +53,9 @@ async def test_a_question_that_comes_with_a_file_is_answered_from_it() -> None:
     *_, said = await bot.write(QUESTION, attachments=(MANUAL,))
     assert ANSWERED in said.reply.text
     (run_id,) = [key for key, (name, _) in bot.orchestrations.started.items() if name == "answer_question"]
-    from shared.runs.working_memory import WorkingMemory
+    from shared.runs.run_files import RunFiles
 
-    assert (await WorkingMemory(bot.services.blobs, run_id).request()).doc_ids == ("manual",)
+    assert (await RunFiles(bot.services.blobs, run_id).request()).doc_ids == ("manual",)
 
 
 async def test_a_file_that_takes_long_is_looked_at_again_and_again_with_pauses() -> None:

@@ -1,0 +1,188 @@
+"""The journal of a run: everything known of it, as one append-only log.
+
+A line is either a public event, which readers get, or internal: the completion of a step, a value that a step
+keeps, a token reservation, a reply to a clarification. A step is complete if and only if its completion is in
+the journal. It is written in the same conditional append as the step's last events and values, so what
+readers saw and what later steps use cannot differ.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from shared.platform.blobs import BlobStore
+from shared.platform.errors import ConflictError, NotFoundError
+from shared.platform.models import Model, Stored
+from shared.runs.event_log import RunClosedError
+from shared.runs.events import (
+    AskUserEvent,
+    DoneLine,
+    ReplyLine,
+    ReservedLine,
+    RunEvent,
+    ValueLine,
+    events_of,
+    is_terminal,
+)
+from shared.runs.log_lines import LogSlice
+from shared.runs.models import Choice, Clarification, ClarificationOption
+from shared.runs.run_files import RunFiles
+from shared.runs.run_log import RunLog
+
+# A plan, or an answer with its citations, is smaller; evidence is larger. Readers fetch these lines, too.
+INLINE_BYTES = 16 * 1024
+
+
+class Journal:
+    """The journal of one run as it was read last, with the values that it names.
+
+    Attributes:
+        events: all lines, internal ones included.
+        offset: where they end, in bytes.
+    """
+
+    def __init__(self, log: RunLog, blobs: BlobStore, run_id: str) -> None:
+        self._log = log
+        self.files = RunFiles(blobs, run_id)
+        self.run_id = run_id
+        self.events: list[RunEvent] = []
+        self.offset = 0
+        self._staged: list[ValueLine] = []
+        self._unwritten: list[ValueLine] = []
+
+    async def read(self) -> None:
+        """Read what was appended since the last time.
+
+        Raises:
+            NotFoundError: there is no such journal.
+            UnknownEventError: a newer version of the app wrote an internal line.
+        """
+        self.add(await self._log.read(self.run_id, self.offset))
+
+    def add(self, written: LogSlice) -> None:
+        """Add lines that follow those known."""
+        self.events += events_of(written)
+        self.offset = written.next_offset
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the run has its last event."""
+        return any(map(is_terminal, self.events))
+
+    def completion(self, step: int) -> DoneLine | None:
+        """Return the completion of a step, or None if it is not complete."""
+        return next((line for line in self.events if isinstance(line, DoneLine) and line.step == step), None)
+
+    def reserved(self, step: int) -> int:
+        """Return the tokens that earlier attempts at a step reserved for calls and may have used."""
+        lines = [line for line in self.events if isinstance(line, ReservedLine) and line.step == step]
+        return lines[-1].tokens if lines else 0
+
+    def reply(self, step: int) -> ReplyLine | None:
+        """Return the reply to a step's clarification. The first one counts."""
+        return first_reply(self.events, step)
+
+    def value_lines(self, part: str) -> list[ValueLine]:
+        """Return the lines that keep a part of any step."""
+        kept = [line for line in self.events if isinstance(line, ValueLine)]
+        return [line for line in (*kept, *self._staged) if line.part == part]
+
+    async def find(self, step: int, kind: type[Stored], part: str) -> Stored | None:
+        """Return a part of a step's result, or None if there is none. The first one kept counts."""
+        line = next((line for line in self.value_lines(part) if line.of == step), None)
+        return None if line is None else await self.value(line, kind)
+
+    async def get(self, step: int, kind: type[Stored], part: str) -> Stored:
+        """Return a part of a step's result.
+
+        Raises:
+            NotFoundError: there is none, or the run was purged.
+        """
+        value = await self.find(step, kind, part)
+        if value is None:
+            raise NotFoundError(f"The run has no {part} of step {step}.")
+        return value
+
+    async def value(self, line: ValueLine, kind: type[Stored]) -> Stored:
+        """Return the value that a line keeps."""
+        if line.path is not None:
+            return await self.files.read_value(line.path, kind)
+        return kind.from_payload(line.inline)
+
+    async def stage(self, step: int, value: Model, part: str) -> ValueLine:
+        """Return the line that keeps a part of a step's result. A large value is written at once.
+
+        The part can be found from now on; the caller appends the line.
+        """
+        content = value.model_dump(mode="json")
+        if len(value.model_dump_json()) <= INLINE_BYTES:
+            line = ValueLine(of=step, part=part, inline=content)
+        else:
+            line = ValueLine(of=step, part=part, path=await self.files.write_value(value))
+        self._staged.append(line)
+        self._unwritten.append(line)
+        return line
+
+    def take_staged(self) -> list[ValueLine]:
+        """Return the staged lines that nobody has taken for an append."""
+        lines, self._unwritten = self._unwritten, []
+        return lines
+
+
+def first_reply(events: Iterable[RunEvent], step: int) -> ReplyLine | None:
+    """Return the reply to a step's clarification that counts."""
+    return next((line for line in events if isinstance(line, ReplyLine) and line.step == step), None)
+
+
+async def clarification_of(
+    run_id: str, step: int, log: RunLog
+) -> tuple[Clarification | None, ReplyLine | None]:
+    """Return the clarification that a step asked for, and its reply; None for what the journal doesn't have.
+
+    A journal that was purged has neither.
+    """
+    try:
+        events = events_of(await log.read(run_id))
+    except NotFoundError:
+        return None, None
+    for event in events:
+        if isinstance(event, AskUserEvent) and event.step == step and event.expires_at is not None:
+            options = tuple(option for option in event.options if isinstance(option, ClarificationOption))
+            asked = Clarification(question=event.question, options=options, expires_at=event.expires_at)
+            return asked, first_reply(events, step)
+    return None, first_reply(events, step)
+
+
+async def keep_reply(log: RunLog, run_id: str, step: int, choice: Choice, at: datetime) -> ReplyLine:
+    """Append a reply to a clarification unless there is one; return the one that counts.
+
+    An answer and the timeout compete: whoever appends first wins.
+
+    Raises:
+        NotFoundError: there is no such journal.
+        RunClosedError: the run ended without a reply.
+    """
+    while True:
+        written = await log.read(run_id)
+        events = events_of(written)
+        known = first_reply(events, step)
+        if known is not None:
+            return known
+        if any(map(is_terminal, events)):
+            raise RunClosedError("The run has ended.")
+        line = ReplyLine(step=step, choice=choice, at=at)
+        try:
+            await log.append(run_id, [line], at_offset=written.next_offset)
+        except ConflictError:  # somebody wrote, or the answer to this append was lost: look again
+            continue
+        return line
+
+
+async def read_journal(log: RunLog, blobs: BlobStore, run_id: str) -> Journal:
+    """Return a run's journal as it is now.
+
+    Raises:
+        NotFoundError: there is no such journal.
+    """
+    journal = Journal(log, blobs, run_id)
+    await journal.read()
+    return journal
