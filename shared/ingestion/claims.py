@@ -108,6 +108,15 @@ class IngestTask:
             raise ClaimLostError
         return self.known
 
+    async def reload(self) -> DocumentState:
+        """Read the state from the store, before a write that no revision guards.
+
+        Raises:
+            ClaimLostError: the instance no longer holds the document.
+        """
+        self.known = None
+        return await self.look()
+
     async def update(
         self, change: Callable[[DocumentState], DocumentState] = lambda state: state, /, **fields: object
     ) -> DocumentState:

@@ -173,6 +173,9 @@ async def clean_up(task: IngestTask) -> None:
     """Delete all other versions: the blocks that only their manifests list, then their folders.
 
     Deletes the results of steps, too. Idempotent: after a crash, the manifests that are left are enough.
+
+    Raises:
+        ClaimLostError: the instance no longer holds the document. Its next holder deletes what is left.
     """
     state = await task.look()
     current = await versions.read_manifest(task.blobs, state.folder)
@@ -181,11 +184,13 @@ async def clean_up(task: IngestTask) -> None:
     folders = await versions.stored_folders(task.blobs, task.doc_id)
     listed = await versions.listed_blocks(task.blobs, folders - {state.folder})
     stale = (listed | {*current.other_ids}) - {*current.block_ids}
+    await task.reload()  # another instance may have published a version with these blocks since
     await task.services.content_index.delete(sorted(stale))
     if current.other_ids:
         settled = current.model_copy(update={"other_ids": ()})
         await versions.write_manifest(task.blobs, state.folder, settled)
     for folder in folders - {state.folder}:
+        await task.reload()
         await versions.remove_folder(task.blobs, folder)
     await versions.remove_steps(task.blobs, state.folder)
 

@@ -1,0 +1,62 @@
+"""An ingestion whose document another instance takes over changes nothing of the version that comes next."""
+
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from shared.ingestion.changes import delete
+from shared.ingestion.parser_process import parsers
+from shared.platform.blobs import BlobProperties
+from shared.wiring import Services
+from tests.contract.ingestion.driving import GUIDE, blocks_of, drop, ingest, state_of, version_files
+from tests.contract.ingestion.models import (
+    DIMENSIONS,
+    CountingChatModel,
+    CountingEmbedder,
+    CountingVisionModel,
+)
+from tests.fakes.replaced import Replaced
+from tests.fakes.services import fake_services, fake_settings
+
+NAME = "guide.md"
+NEW_GUIDE = GUIDE.replace("16 bar", "20 bar")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def workers_end() -> Iterator[None]:
+    yield
+    parsers(2048).close()
+
+
+@pytest.fixture
+def services() -> Services:
+    return fake_services(
+        settings=fake_settings(subagents_enabled=False, embedding_dimensions=DIMENSIONS, max_block_tokens=60),
+        chat_model=CountingChatModel(),
+        vision_model=CountingVisionModel(),
+        embedder=CountingEmbedder(),
+    )
+
+
+async def test_a_version_uploaded_while_stale_blocks_are_listed_keeps_its_blocks(services: Services) -> None:
+    await drop(services, NAME, GUIDE)
+    await ingest(services, NAME, "first")
+    await drop(services, NAME, NEW_GUIDE)
+    lists = iter(range(1))
+
+    async def list_blobs(container: str, prefix: str = "") -> AsyncIterator[BlobProperties]:
+        if prefix.startswith("versions/") and next(lists, None) is not None:
+            await delete(await state_of(services, NAME), services)
+            await drop(services, NAME, GUIDE.replace("500 hours", "700 hours"))
+            assert (await ingest(services, NAME, "third")).outcome == "ready"
+        async for blob in services.blobs.list_blobs(container, prefix):
+            yield blob
+
+    blobs: Any = Replaced(services.blobs, list_blobs=list_blobs)
+    assert (await ingest(replace(services, blobs=blobs), NAME, "second")).outcome == "superseded"
+    blocks = " ".join(block["content"] for block in await blocks_of(services, NAME))
+    assert "16 bar" in blocks
+    assert "700 hours" in blocks
+    assert await version_files(services, NAME) == ["manifest.json", "outline.json", "reading.json"]
