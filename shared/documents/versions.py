@@ -52,11 +52,6 @@ async def listed_blocks(blobs: BlobStore, folders: Iterable[str]) -> set[str]:
     return listed
 
 
-async def remove_steps(blobs: BlobStore, folder: str) -> None:
-    """Delete the results of an ingestion's steps."""
-    await blobs.delete_prefix(WORK, folder + _STEPS)
-
-
 async def remove_folder(blobs: BlobStore, folder: str) -> None:
     """Delete a version's folder. Delete its blocks first: without the manifest nothing lists them."""
     await blobs.delete_prefix(WORK, folder)

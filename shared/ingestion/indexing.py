@@ -25,6 +25,7 @@ from shared.ingestion.claims import ClaimLostError, IngestTask, now, with_status
 from shared.ingestion.fair_turns import EmbeddingPace, FairTurns
 from shared.ingestion.metadata import first_instant, with_corrections
 from shared.ingestion.models import BlockChanges, ParsedFile
+from shared.ingestion.step_files import StepFiles
 from shared.platform.hashing import digest
 from shared.platform.language_models.models import CallLimits
 from shared.retrieval.models import DocumentRecord
@@ -192,7 +193,7 @@ async def clean_up(task: IngestTask) -> None:
     for folder in folders - {state.folder}:
         await task.reload()
         await versions.remove_folder(task.blobs, folder)
-    await versions.remove_steps(task.blobs, state.folder)
+    await StepFiles(task.blobs, state.folder).remove()
 
 
 def _of_its_age(record: DocumentRecord, state: DocumentState) -> DocumentRecord:

@@ -35,3 +35,11 @@ class StepFiles:
     async def find(self, name: str, kind: type[StepResult]) -> StepResult | None:
         """Return a result, or None."""
         return await find_model(self._blobs, WORK, step_file(self._folder, name), kind)
+
+    async def remove(self) -> None:
+        """Delete all results, the parsed file first.
+
+        While it exists, a repeated `large_files.finish` publishes the version and reads the other results.
+        """
+        await self._blobs.delete(WORK, step_file(self._folder, PARSED))
+        await self._blobs.delete_prefix(WORK, step_file(self._folder, ""))

@@ -1,4 +1,4 @@
-"""An ingestion whose document another instance takes over changes nothing of the version that comes next."""
+"""An ingestion loses its document, or a service fails in it: the next holder or attempt ends well."""
 
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
@@ -6,11 +6,21 @@ from typing import Any
 
 import pytest
 
+from shared.ingestion import acceptance
 from shared.ingestion.changes import delete
 from shared.ingestion.parser_process import parsers
 from shared.platform.blobs import BlobProperties
+from shared.platform.errors import DependencyError
 from shared.wiring import Services
-from tests.contract.ingestion.driving import GUIDE, blocks_of, drop, ingest, state_of, version_files
+from tests.contract.ingestion.driving import (
+    GUIDE,
+    blocks_of,
+    drop,
+    ingest,
+    state_of,
+    step_results,
+    version_files,
+)
 from tests.contract.ingestion.models import (
     DIMENSIONS,
     CountingChatModel,
@@ -60,3 +70,24 @@ async def test_a_version_uploaded_while_stale_blocks_are_listed_keeps_its_blocks
     assert "16 bar" in blocks
     assert "700 hours" in blocks
     assert await version_files(services, NAME) == ["manifest.json", "outline.json", "reading.json"]
+
+
+async def test_deleting_step_results_can_fail_halfway(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(acceptance, "MAX_SMALL_BYTES", -1)
+    await drop(services, NAME, GUIDE)
+    failures = iter(range(1))
+
+    async def delete_prefix(container: str, prefix: str) -> None:
+        if prefix.endswith("steps/") and next(failures, None) is not None:
+            names = [blob.name async for blob in services.blobs.list_blobs(container, prefix)]
+            await services.blobs.delete(container, names[0])
+            raise DependencyError("The storage is busy.", "Try again.")
+        await services.blobs.delete_prefix(container, prefix)
+
+    blobs: Any = Replaced(services.blobs, delete_prefix=delete_prefix)
+    assert (await ingest(replace(services, blobs=blobs), NAME)).outcome == "ready"
+    assert next(failures, None) is None, "the deletion has failed once"
+    assert (await state_of(services, NAME)).status == "ready"
+    assert await step_results(services, NAME) == []
