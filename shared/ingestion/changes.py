@@ -174,9 +174,9 @@ async def try_again(state: DocumentState, services: IngestionServices) -> None:
     Raises:
         ConflictError: the document is being ingested.
     """
-    task, _ = await _taken(state, services)
-    # Once the document is held: an ingestion that ends now would store it again.
-    await forget_description(services.blobs, state)
+    task, held = await _taken(state, services)
+    # Of the claimed state: an ingestion may have published another version since `state` was read.
+    await forget_description(services.blobs, held)
     await _update(task, failed_tries=0, pipeline="")
     await task.release()
 

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from shared.documents.versions import read_manifest
 from shared.ingestion import acceptance
-from shared.ingestion.changes import delete
+from shared.ingestion.changes import delete, try_again
 from shared.ingestion.parser_process import parsers
 from shared.platform.blobs import BlobProperties
 from shared.platform.errors import DependencyError
@@ -91,3 +92,15 @@ async def test_deleting_step_results_can_fail_halfway(
     assert next(failures, None) is None, "the deletion has failed once"
     assert (await state_of(services, NAME)).status == "ready"
     assert await step_results(services, NAME) == []
+
+
+async def test_another_try_forgets_the_description_of_the_version_that_is_claimed(services: Services) -> None:
+    await drop(services, NAME, GUIDE)
+    await ingest(services, NAME, "first")
+    earlier = await state_of(services, NAME)
+    await drop(services, NAME, NEW_GUIDE)
+    await ingest(services, NAME, "second")
+    await try_again(earlier, services)
+    manifest = await read_manifest(services.blobs, (await state_of(services, NAME)).folder)
+    assert manifest is not None
+    assert manifest.described is None
