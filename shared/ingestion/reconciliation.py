@@ -154,13 +154,15 @@ async def _remove_orphan(doc_id: str, services: IngestionServices) -> bool:
     Without a claim, so nothing waits here: what the search service still shows, the next run removes.
     """
     try:
-        # Listed before the state is looked at: rows that come later are of a file that was sent again.
+        # Listed before the state is read: rows and folders that come later are of a file that was sent again.
         keys = list(await index_rows.block_hashes(services.content_index, doc_id))
+        folders = await versions.stored_folders(services.blobs, doc_id)
         if await services.documents.get(doc_id) is not None:
             return False
         await services.documents_index.delete([doc_id])
         await services.content_index.delete(keys)
-        await versions.remove_all(services.blobs, doc_id)
+        for folder in folders:
+            await versions.remove_folder(services.blobs, folder)
     except GroundworkError as failed:
         get_logger().warning("document.reconcile_failed", error_type=failed.code)
         return False

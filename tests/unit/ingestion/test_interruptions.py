@@ -1,17 +1,20 @@
 """An ingestion loses its document, or a service fails in it: the next holder or attempt ends well."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from shared.documents.ids import document_id
 from shared.documents.versions import read_manifest
 from shared.ingestion import acceptance
 from shared.ingestion.changes import delete, try_again
 from shared.ingestion.parser_process import parsers
+from shared.ingestion.reconciliation import reconcile
 from shared.platform.blobs import BlobProperties
 from shared.platform.errors import DependencyError
+from shared.platform.names import WORK
 from shared.wiring import Services
 from tests.contract.ingestion.driving import (
     GUIDE,
@@ -104,3 +107,22 @@ async def test_another_try_forgets_the_description_of_the_version_that_is_claime
     manifest = await read_manifest(services.blobs, (await state_of(services, NAME)).folder)
     assert manifest is not None
     assert manifest.described is None
+
+
+async def test_a_file_uploaded_while_remains_are_removed_keeps_its_version(services: Services) -> None:
+    doc_id = document_id(NAME)
+    await services.blobs.write(WORK, f"versions/{doc_id}/old/reading.json", b"{}")
+    await services.content_index.upload([{"block_id": f"{doc_id}-old-0", "doc_id": doc_id}])
+
+    async def delete_rows(keys: Sequence[str]) -> None:
+        await drop(services, NAME, GUIDE)
+        assert (await ingest(services, NAME)).outcome == "ready"
+        await services.content_index.delete(keys)
+
+    async def start(blob_name: str, occasion: str) -> None:
+        raise AssertionError("there is no file yet")
+
+    index: Any = Replaced(services.content_index, delete=delete_rows)
+    assert (await reconcile(replace(services, content_index=index), start)).removed_orphans == 1
+    assert await version_files(services, NAME) == ["manifest.json", "outline.json", "reading.json"]
+    assert len(await blocks_of(services, NAME)) == (await state_of(services, NAME)).block_count
