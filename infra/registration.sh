@@ -13,7 +13,15 @@ patch() {
 
 # Made once and never changed: erasing a person finds what is theirs by ids that are made from it.
 key=$(azd env get-value OWNER_ID_KEY 2>/dev/null) || key=
-[ -n "$key" ] || azd env set OWNER_ID_KEY "$(od -An -N32 -tx1 /dev/urandom | tr -d ' \n')"
+url=$(azd env get-value GROUNDWORK_URL 2>/dev/null) || url=
+if [ -z "$key" ]; then
+    if [ -n "$url" ]; then
+        echo "The app at $url is deployed, but this azd environment has no OWNER_ID_KEY. A new one would make older" \
+            "conversations unreachable. Set that of the first deployment: azd env set OWNER_ID_KEY <key>" >&2
+        exit 1
+    fi
+    azd env set OWNER_ID_KEY "$(od -An -N32 -tx1 /dev/urandom | tr -d ' \n')"
+fi
 
 app_id=$(azd env get-value AUTH_CLIENT_ID 2>/dev/null) || app_id=
 if [ -z "$app_id" ]; then
@@ -42,7 +50,6 @@ if [ -z "$app_id" ]; then
     echo "Registered as $app_id."
 fi
 
-url=$(azd env get-value GROUNDWORK_URL 2>/dev/null) || url=
 if [ -z "$url" ]; then
     echo "Next: azd up, and then this script once more."
     exit 0

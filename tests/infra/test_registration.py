@@ -19,6 +19,7 @@ DEPLOYED = {
     "GROUNDWORK_URL": "https://func.test",
     "IDENTITY_PRINCIPAL_ID": "identity-1",
     "AZURE_TENANT_ID": "tenant-1",
+    "OWNER_ID_KEY": "kept",
 }
 # A call is a line of JSON. `azd` knows the variables of ENV; `az` answers queries by their kind.
 STAND_IN = """#!{python}
@@ -43,16 +44,18 @@ elif "--query id" in said:
     print("object-1")
 """
 
+Run = Callable[..., tuple[str, list[list[str]]]]
+
 
 @pytest.fixture
-def run(tmp_path: Path) -> Callable[[dict[str, str]], tuple[str, list[list[str]]]]:
+def run(tmp_path: Path) -> Run:
     """Runs the script in an azd environment; what it said, and the calls of `az` and `azd`."""
     for name in ("az", "azd"):
         (tmp_path / name).write_text(STAND_IN.format(python=sys.executable))
         (tmp_path / name).chmod(0o755)
     calls = tmp_path / "calls"
 
-    def ran(environment: dict[str, str]) -> tuple[str, list[list[str]]]:
+    def ran(environment: dict[str, str], code: int = 0) -> tuple[str, list[list[str]]]:
         calls.write_text("")
         told = {
             "PATH": f"{tmp_path}:{os.environ['PATH']}",
@@ -60,7 +63,7 @@ def run(tmp_path: Path) -> Callable[[dict[str, str]], tuple[str, list[list[str]]
             "ENV": json.dumps(environment),
         }
         done = subprocess.run(["sh", str(SCRIPT)], env=told, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
+        assert done.returncode == code, done.stderr
         return done.stdout + done.stderr, [json.loads(line) for line in calls.read_text().splitlines()]
 
     return ran
@@ -78,16 +81,19 @@ def bodies(calls: list[list[str]], part: str) -> list[dict[str, Any]]:
     ]
 
 
-Run = Callable[[dict[str, str]], tuple[str, list[list[str]]]]
-
-
 def test_key_of_ids_is_made_once(run: Run) -> None:
     made = [call for call in run({})[1] if call[:4] == ["azd", "env", "set", "OWNER_ID_KEY"]]
     assert len(made) == 1
     assert re.fullmatch(r"[0-9a-f]{64}", made[0][4])
     assert made != [call for call in run({})[1] if call[:4] == ["azd", "env", "set", "OWNER_ID_KEY"]]
-    _, calls = run({**DEPLOYED, "OWNER_ID_KEY": "kept"})
+    _, calls = run(DEPLOYED)
     assert not [call for call in calls if call[:3] == ["azd", "env", "set"]]
+
+
+def test_a_deployed_app_gets_no_other_key_of_ids(run: Run) -> None:
+    said, calls = run({**DEPLOYED, "OWNER_ID_KEY": ""}, code=1)
+    assert "azd env set OWNER_ID_KEY" in said
+    assert {tuple(call[:3]) for call in calls} == {("azd", "env", "get-value")}
 
 
 def test_before_the_deployment_the_app_is_registered(run: Run) -> None:
