@@ -3,7 +3,7 @@
 from shared.evidence.models import TableResult, WebPage
 from shared.platform.language_models.models import Message
 from shared.platform.models import Model
-from shared.retrieval.models import DocumentRecord, Hit
+from shared.retrieval.models import DocumentRecord, Hit, ReadableDocuments
 from shared.runs.evidence import Evidence, StoredPlan
 from shared.runs.models import RunAnswer
 from shared.tools.tool_calls import PlannedCall
@@ -94,6 +94,18 @@ class TurnResults(Model):
         """The documents that only tables or records were found of."""
         of_hits = {hit.doc_id for hit in (*self.hits, *self.figures)}
         return self.table_doc_ids | {record.doc_id for record in self.records} - of_hits
+
+    @property
+    def doc_ids(self) -> set[str]:
+        """Ids of all documents and databases that occur."""
+        return self.doc_ids_without_hits | {hit.doc_id for hit in (*self.hits, *self.figures)}
+
+    def is_readable(self, documents: ReadableDocuments) -> bool:
+        """Return whether the asker may read all of it now."""
+        blocks = (*self.hits, *self.figures)
+        return all(map(documents.admits, blocks)) and all(
+            doc_id in documents for doc_id in self.doc_ids_without_hits
+        )
 
     @property
     def withdrawn(self) -> "TurnResults":

@@ -177,6 +177,8 @@ class TurnAttempt:
             return {call_id: refused}
         shown = self._question.shown
         collected = await collected_once(self._context, step, shown)
+        documents = await self._context.searches.readable(collected.doc_ids, self._question.request)
+        collected = collected.only_readable(documents)
         self._question.join(collected)
         if collected.warnings:
             await event_log.write(*warning_events(collected.warnings))

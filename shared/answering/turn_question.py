@@ -13,11 +13,9 @@ from shared.answering.models import HeldResult, Turn, TurnResults
 from shared.answering.step_context import StepContext
 from shared.answering.steps import TakeTurn
 from shared.answering.web_consent import await_consent, is_granted
-from shared.documents.figures import readable_documents
 from shared.evidence.messages import Messages, messages_in
 from shared.evidence.reader_text import readable_line
-from shared.retrieval.blocks import BlockLookup
-from shared.retrieval.secured_index import SecuredIndex
+from shared.retrieval.models import ReadableDocuments
 from shared.runs.evidence import Evidence, StoredPlan
 from shared.runs.models import Choice, ClarificationOption, RunRequest
 from shared.subagents.results import Collected, collect
@@ -54,7 +52,7 @@ class Before:
         choice: what they answered.
         consent_step: of the turn that asked whether the web may be used; 0 = none did.
         web_allowed: their answer; None = they were not asked, or have not answered.
-        collected: what the sub-agents of a turn brought.
+        collected: what the sub-agents of a turn brought, by the turn's position in `turns`.
     """
 
     turns: list[Turn]
@@ -63,7 +61,7 @@ class Before:
     choice: Choice = field(default_factory=Choice)
     consent_step: int = 0
     web_allowed: bool | None = None
-    collected: list[Collected] = field(default_factory=list)
+    collected: dict[int, Collected] = field(default_factory=dict)
 
     @classmethod
     async def read(cls, context: StepContext, action: TakeTurn) -> "Before":
@@ -72,16 +70,26 @@ class Before:
         turns = [await journal.get(step, Turn, "turn") for step in action.earlier]
         results = [await journal.find(step, TurnResults, "results") for step in action.earlier]
         numbered = list(zip(action.earlier, turns, strict=True))
-        brought = [
-            await journal.find(step, Collected, "collected") for step, turn in numbered if delegation_of(turn)
-        ]
+        brought = {
+            position: await journal.find(step, Collected, "collected")
+            for position, (step, turn) in enumerate(numbered)
+            if delegation_of(turn)
+        }
         return cls(
             turns,
             [found for found in results if found is not None],
             next((step for step, turn in numbered if question_of(turn)), 0),
             consent_step=next((step for step, turn in numbered if turn.asks_consent), 0),
-            collected=[one for one in brought if one is not None],
+            collected={position: one for position, one in brought.items() if one is not None},
         )
+
+    def withdraw_unreadable(self, documents: ReadableDocuments) -> None:
+        """Replace the results of turns that found anything that the asker can't read any more."""
+        for position, found in enumerate(self.results):
+            collected = self.collected.get(position)
+            brought = collected is None or collected.only_readable(documents) is collected
+            if not (brought and found.is_readable(documents)):
+                self.results[position] = found.withdrawn
 
     @property
     def asked_steps(self) -> tuple[int, ...]:
@@ -158,46 +166,21 @@ class TurnQuestion:
         return tuple(dict.fromkeys(told))
 
     async def join_earlier(self, context: StepContext) -> None:
-        """Add what sub-agents of earlier turns brought; leave out what may not be read any more."""
-        for more in self.before.collected:
-            self.join(more)
-        if self.before.asked_steps:
-            await self._withdraw(context)
+        """Add the evidence of earlier turns' sub-agents; leave out what the asker can't read any more.
 
-    async def _withdraw(self, context: StepContext) -> None:
-        """Leave out what may not be read any more: while the person was asked, rights may have changed."""
-        before, collected, user = self.before, self.collected, self.request.user
-        own = collected.evidence
-        of_first = (*own.blocks, *collected.proofs)
-        ids = [hit.block_id for hit in of_first]
-        ids += [hit.block_id for found in before.results for hit in (*found.hits, *found.figures)]
-        index = SecuredIndex(context.services.content_index, user, context.services.documents)
-        allowed = {hit.block_id for hit in await BlockLookup(index).get_many(ids)}
-        named = {table.doc_id for table in own.tables} | {record.doc_id for record in own.records}
-        named = named.union(*(found.doc_ids_without_hits for found in before.results))
-        readable = await readable_documents(named, user, context.services) if named else ()
-        before.results = [
-            found
-            if all(hit.block_id in allowed for hit in (*found.hits, *found.figures))
-            and found.doc_ids_without_hits.issubset(readable)
-            else found.withdrawn
-            for found in before.results
-        ]
-        own = own.model_copy(
-            update={
-                "tables": tuple(one for one in own.tables if one.doc_id in readable),
-                "records": tuple(one for one in own.records if one.doc_id in readable),
-            }
+        Raises:
+            DependencyError: the table storage failed.
+        """
+        before = self.before
+        for more in before.collected.values():
+            self.join(more)
+        doc_ids = self.collected.doc_ids.union(
+            *(found.doc_ids for found in before.results),
+            *(collected.doc_ids for collected in before.collected.values()),
         )
-        self.collected = collected.model_copy(update={"evidence": own})
-        if all(hit.block_id in allowed for hit in of_first):
-            return
-        kept = {
-            name: tuple(hit for hit in getattr(own, name) if hit.block_id in allowed)
-            for name in ("hits", "cited_before", "figures")
-        }
-        evidence = own.model_copy(update={**kept, "whole": ()})
-        self.collected = Collected(evidence=evidence, views=collected.views, warnings=collected.warnings)
+        documents = await context.searches.readable(doc_ids, self.request)
+        before.withdraw_unreadable(documents)
+        self.collected = self.collected.only_readable(documents)
 
 
 def with_one_held(planned: Sequence[PlannedCall], *, may_ask: bool) -> tuple[PlannedCall, ...]:

@@ -68,13 +68,15 @@ async def take_turn(context: StepContext, action: TakeTurn) -> Observation:
     advice = ""
     if action.delegation_step:
         question.collected = await collected_once(context, action.delegation_step, found)
-    elif not action.earlier and taken is None and Delegate.name in tools and not found.tables:
+    await question.join_earlier(context)
+    found = question.collected.evidence
+    is_first = not action.delegation_step and not action.earlier and taken is None
+    if is_first and Delegate.name in tools and not found.tables:
         decided = await _delegation(context, question, time)
         if (chosen := _waits_for(decided)) is not None:
             return await context.complete(chosen, decided.event)
         first.append(decided.event)
         advice = "" if found.is_whole else decided.advice  # a sub-agent would read the same once more
-    await question.join_earlier(context)
     taken = taken or await _allowed_delegation(context, action, before)
     if taken is None:
         taken = await TurnAttempt(context, action, question, time).take(first, advice)

@@ -64,6 +64,7 @@ FIELDS = (
     "content",
     "image_url",
     "image_caption",
+    "version",
 )
 
 # Not the heading path nor the file name: as fields of equal weight they cost 6 points of hit@1.

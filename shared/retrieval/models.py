@@ -1,7 +1,8 @@
 """Hits, the rows of documents, and the structured outputs of extraction, reranking and rewriting."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, Self
 
@@ -20,6 +21,7 @@ class Hit(Model):
 
     Attributes:
         score: fused score on 0-1 (shared/retrieval/fusion.py), comparable between queries.
+        version: newest version of the document that has the block.
         ordinal: place in the document in reading order.
         cues: when the words of `content` are said, for transcripts (shared/evidence/cues.py).
         content: for text blocks; image blocks have image_url (a blob path) and image_caption instead.
@@ -38,6 +40,7 @@ class Hit(Model):
     image_url: str | None = None
     image_caption: str | None = None
     score: float = 0.0
+    version: int = 0
 
     def is_heading(self, title: str = "") -> bool:
         """Whether its words are all of its headings, its document's title and file name: such a block helps
@@ -47,6 +50,26 @@ class Hit(Model):
         if self.block_type != "text" or len(words) > _HEADING_WORDS:
             return False
         return words <= _words(f"{self.heading_path} {title} {self.filename}")
+
+
+@dataclass(frozen=True)
+class ReadableDocuments:
+    """Documents and databases that one user may read now.
+
+    Attributes:
+        versions: current versions of the documents, by id.
+        databases: ids of the databases.
+    """
+
+    versions: Mapping[str, int]
+    databases: Collection[str] = ()
+
+    def __contains__(self, doc_id: str) -> bool:
+        return doc_id in self.versions or doc_id in self.databases
+
+    def admits(self, hit: Hit) -> bool:
+        """Return whether the user may read a block, and its document still has it."""
+        return hit.doc_id in self.versions and hit.version >= self.versions[hit.doc_id]
 
 
 _HEADING_WORDS = 20  # a longer one is a list of contents, or text

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from shared.access.models import UserContext
 from shared.platform.models import Model
-from shared.retrieval.models import DocumentRecord, Hit
+from shared.retrieval.models import DocumentRecord, Hit, ReadableDocuments
 from shared.runs.models import ClarificationOption
 from shared.runs.plan import QuestionPlan
 
@@ -120,6 +120,30 @@ class Evidence(Model):
         """Whether tables can be calculated with: some fit, or what was found is from a spreadsheet."""
         names = (hit.filename for hit in self.hits)
         return bool(self.tables) or any(name.casefold().endswith(TABLE_SUFFIXES) for name in names)
+
+    @property
+    def doc_ids(self) -> set[str]:
+        """Ids of all documents and databases that occur."""
+        records = (*self.records, *self.unreadable)
+        return {
+            *(hit.doc_id for hit in self.blocks),
+            *(record.doc_id for record in records),
+            *(table.doc_id for table in self.tables),
+        }
+
+    def only_readable(self, documents: ReadableDocuments) -> "Evidence":
+        """Return the part that the asker may read now."""
+        of_documents = {
+            name: tuple(one for one in getattr(self, name) if one.doc_id in documents)
+            for name in ("records", "tables", "unreadable")
+        }
+        of_blocks = {
+            name: tuple(hit for hit in getattr(self, name) if documents.admits(hit))
+            for name in ("hits", "cited_before", "figures")
+        }
+        lost = {hit.doc_id for hit in self.blocks if not documents.admits(hit)}
+        whole = tuple(doc_id for doc_id in self.whole if doc_id not in lost)
+        return self.model_copy(update={**of_documents, **of_blocks, "whole": whole})
 
     def best_figures(self, most: int) -> tuple[Hit, ...]:
         """The pictures that the search found to fit nearly as well as the best block, best first."""

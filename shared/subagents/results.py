@@ -16,7 +16,7 @@ from shared.platform.concurrency import run_in_background, wait_briefly
 from shared.platform.models import Model
 from shared.platform.prompts import element
 from shared.platform.tokens import CHARS_PER_TOKEN
-from shared.retrieval.models import Hit
+from shared.retrieval.models import Hit, ReadableDocuments
 from shared.runs.evidence import Evidence
 from shared.runs.models import ChildStatus, SubagentView
 from shared.subagents.artifacts import Child, children_of, find_delegation
@@ -66,6 +66,23 @@ class Collected(Model):
     views: tuple[SubagentView, ...] = ()
     warnings: tuple[str, ...] = ()
     web: str = ""
+
+    @property
+    def doc_ids(self) -> set[str]:
+        """Ids of all documents and databases that occur."""
+        return self.evidence.doc_ids | {hit.doc_id for hit in self.proofs}
+
+    def only_readable(self, documents: ReadableDocuments) -> "Collected":
+        """Return the part that the asker may read now.
+
+        Findings are left out as soon as anything is: each may repeat any document.
+        """
+        evidence = self.evidence.only_readable(documents)
+        proofs = tuple(filter(documents.admits, self.proofs))
+        if (evidence, proofs) == (self.evidence, self.proofs):
+            return self
+        update = {"evidence": evidence, "proofs": proofs, "findings": "", "web": ""}
+        return self.model_copy(update=update)
 
 
 async def collect(

@@ -6,18 +6,20 @@ Nor is time fair in which this process did not get to work: on a starved machine
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager
 
+from shared.access.security_filter import readable_databases
 from shared.evidence.messages import Messages
 from shared.platform.errors import CallTimeoutError
 from shared.platform.language_models.models import CallLimits
 from shared.platform.search import Filters
 from shared.platform.telemetry import get_logger
 from shared.retrieval.blocks import BlockSearch, DegradationPolicy, DocumentBlocks
-from shared.retrieval.document_rows import RowsReadOnce
+from shared.retrieval.document_rows import RowsReadOnce, readable_rows
 from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.fusion import relevant_cosine
+from shared.retrieval.models import ReadableDocuments
 from shared.retrieval.secured_index import SecuredIndex
 from shared.runs.evidence import Evidence
 from shared.runs.models import RunRequest
@@ -93,6 +95,17 @@ class StepSearches:
     def documents(self, request: RunRequest) -> DocumentSearch:
         """Documents that the asker may read."""
         return DocumentSearch(SecuredIndex(self._services.documents_index, request.user, self._rows))
+
+    async def readable(self, doc_ids: Collection[str], request: RunRequest) -> ReadableDocuments:
+        """Return those of some documents and databases that the asker may read now.
+
+        Raises:
+            DependencyError: the table storage failed.
+        """
+        sources = readable_databases(request.user, self._services.settings.databases.sources)
+        databases = frozenset(sources.keys() & set(doc_ids))
+        rows = await readable_rows(sorted(set(doc_ids) - databases), request.user, self._rows)
+        return ReadableDocuments({doc_id: row.version for doc_id, row in rows.items()}, databases)
 
     async def in_time(
         self,

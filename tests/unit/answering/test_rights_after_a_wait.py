@@ -12,6 +12,7 @@ from shared.answering.inline import run_to_end, waits
 from shared.answering.runs import begin_run, view_run
 from shared.answering.script import Results
 from shared.answering.steps import AnswerArrived, AnswerTimedOut
+from shared.documents.state import Rights
 from shared.runs.models import ChatRequest, ClarificationAnswer, RunView
 from shared.runs.run_store import owned_run
 from shared.wiring import Services
@@ -44,6 +45,11 @@ async def by_group_alone(services: Services) -> Services:
         assert isinstance(index, InMemorySearchIndex)
         names = [name for name in index.rows if name.startswith("report")]
         await index.merge([{key: name, "access_control_list": ["engineering"]} for name in names])
+    rights = Rights(acl=("engineering",))
+    for doc_id in ("report-2023", "report-2024"):
+        state = await services.documents.get(doc_id)
+        assert state is not None
+        await services.documents.replace(state.model_copy(update={"rights": rights, "wanted_rights": rights}))
     return services
 
 
