@@ -2,11 +2,9 @@
 
 import base64
 import json
-import sys
 import time
 from dataclasses import dataclass, field
 from functools import cache
-from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -146,8 +144,8 @@ def messages(monkeypatch: pytest.MonkeyPatch, services: Services) -> Messages:
         made.handled.append(activity)
         return made.answer
 
-    monkeypatch.setitem(sys.modules, "shared.teams.turns", SimpleNamespace(handle=handle))
-    monkeypatch.setattr("functions.teams.get_services", lambda: services)
+    monkeypatch.setattr("functions.teams.handle", handle)
+    monkeypatch.setattr("shared.wiring.get_services", lambda: services)
     return made
 
 

@@ -136,6 +136,7 @@ def all_ready(stack: LocalStack) -> bool:
 
 def figure_name(stack: LocalStack, doc_id: str) -> str | None:
     with BlobServiceClient.from_connection_string(stack.storage_connection_string) as service:
-        figures = service.get_container_client("figures")
-        names = list(figures.list_blob_names(name_starts_with=f"{doc_id}/"))
-    return names[0].partition("/")[2] if names else None
+        work = service.get_container_client("work")
+        blobs = work.list_blob_names(name_starts_with=f"versions/{doc_id}/")
+        names = [name.rpartition("/")[2] for name in blobs if "/figures/" in name]
+    return names[0] if names else None

@@ -23,6 +23,6 @@ def test_both_journeys_are_counted_and_listed(tmp_path: Path) -> None:
     asked, _, ingested = done.stdout.partition("\nmarkdown: ")
     assert "functions/chat.py" in asked
     assert "functions/ingest.py" in ingested
-    for orchestration, listed in (("answer_question", asked), ("ingest_document", ingested)):
+    for orchestration, listed in (("run_agent", asked), ("ingest_document", ingested)):
         assert f"orchestrations/{orchestration}.py" in listed
     assert "parser" in ingested

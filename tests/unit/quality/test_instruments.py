@@ -1,7 +1,5 @@
 """The same goes to OpenTelemetry: once, with few attributes, and not before the first record."""
 
-import subprocess
-import sys
 from datetime import UTC, datetime
 
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
@@ -50,9 +48,3 @@ async def test_what_is_kept_is_counted_once(reader: InMemoryMetricReader) -> Non
     assert found["groundwork.answer.figures"] == [({"shown": True}, 1)]
     assert found["groundwork.answer.ratings"] == [({"rating": 4, "thumb": "none"}, 1)]
     assert found["groundwork.answer.openings"] == [({}, 1)]
-
-
-def test_opentelemetry_is_not_imported_before_the_first_record() -> None:
-    program = "import sys, shared.quality.run_quality; print('opentelemetry' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"

@@ -1,8 +1,6 @@
 """What is noted of decisions and sub-agents: once, whatever fails, and naming nobody."""
 
 import asyncio
-import subprocess
-import sys
 import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -266,9 +264,3 @@ async def test_a_store_that_fails_leaves_opentelemetry_its_numbers(reader: InMem
         fake_services(subagent_metrics=BrokenMetricStore()).subagent_metrics, "run", 1, DELEGATE, NOW
     )
     assert "groundwork.subagent.decisions" in points(reader, metrics.METER)
-
-
-def test_opentelemetry_is_not_imported_before_the_first_record() -> None:
-    program = "import sys, shared.subagents.metrics; print('opentelemetry' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"
