@@ -13,7 +13,7 @@ from typing import Literal
 from shared.platform.concurrency import run_together
 from shared.platform.errors import DocumentNotFoundError, InvalidQueryError
 from shared.platform.odata import all_of, quote, search_in
-from shared.platform.search import FacetValue, Filters, SearchRequest
+from shared.platform.search import FacetValue, Filters, IndexRow, SearchRequest
 from shared.retrieval.document_names import reference_query
 from shared.retrieval.filters import DOCUMENT_FIELDS, render_filters
 from shared.retrieval.keyword_query import keyword_query, name_query
@@ -30,6 +30,7 @@ _REFERENCE_FIELDS = ("filename", "title", "document_type")
 _NAMED_CANDIDATES = 50  # more than can be asked about; names that fit more documents narrow nothing
 _MAX_DOCUMENTS = 100
 _MAX_NAMESAKES = 50  # whole records, each read for its name alone
+_CHECKED_NAMESAKES = 5  # of a name: two that are readable suffice, and the index rarely lags by three
 _MAX_FACET_VALUES = 100
 _PAGE_OF_IDS = 1000  # what the service gives at most
 _MAX_IDS = 5_000  # ids of 24 characters in one filter: 125 kB (unmeasured beyond)
@@ -125,10 +126,14 @@ class DocumentSearch:
             return frozenset()
         condition = all_of("status eq 'ready'", search_in("filename", filenames))
         request = SearchRequest(filter=condition, select=("doc_id", "filename"), top=_PAGE_OF_IDS)
-        rows = (await self.index.search(request)).rows
+        rows = (await self.index.candidates(request)).rows
         if len(rows) >= _PAGE_OF_IDS:  # one name fills the page, and what others have is unknown
             return frozenset(filenames)
-        counts = Counter(str(row["filename"]) for row in rows)
+        namesakes: dict[str, list[IndexRow]] = {}
+        for row in rows:
+            namesakes.setdefault(str(row["filename"]), []).append(row)
+        checked = [row for of_name in namesakes.values() for row in of_name[:_CHECKED_NAMESAKES]]
+        counts = Counter(str(row["filename"]) for row in await self.index.readable(checked))
         return frozenset(name for name, count in counts.items() if count > 1)
 
     async def ids_of(self, filters: Filters) -> list[str]:

@@ -111,3 +111,21 @@ async def test_a_page_of_a_list_is_refilled() -> None:
 
 async def test_the_count_of_a_list_leaves_out_what_the_rows_refuse() -> None:
     assert (await listed(5, range(1, 3), 10))[1] == 3
+
+
+async def test_of_many_namesakes_only_a_few_rows_are_read() -> None:
+    rows, index = FixedRows({"d0": BENS}), InMemorySearchIndex("doc_id")
+    await index.upload(
+        [
+            {
+                "doc_id": f"d{number}",
+                "filename": "agenda.pdf" if number else "other.pdf",
+                "status": "ready",
+                "access_control_list": ["anna"],
+            }
+            for number in range(300)
+        ]
+    )
+    search = DocumentSearch(SecuredIndex(index, ANNA, rows))
+    assert await search.shared_names(["agenda.pdf", "other.pdf"]) == {"agenda.pdf"}
+    assert len(rows.reads) <= 6
