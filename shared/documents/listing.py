@@ -267,9 +267,9 @@ async def sorted_documents(
     if cursor and found is None:
         raise CallerError("Invalid cursor.", "Send the cursor of the page before.")
     skip = int(found[1]) if found else 0
-    records = await _search(user, services).sorted_page(filters, sort_by, skip, limit + 1)
-    shown = tuple(_view_of_record(record) for record in records[:limit])
-    further = f"skip-{skip + limit}" if len(records) > limit else None
+    records, next_skip = await _search(user, services).sorted_page(filters, sort_by, skip, limit)
+    shown = tuple(map(_view_of_record, records))
+    further = None if next_skip is None else f"skip-{next_skip}"
     return DocumentList(documents=shown, count=len(shown), cursor=further)
 
 

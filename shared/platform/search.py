@@ -74,9 +74,14 @@ class FacetValue(Model):
 
 
 class SearchPage(Model):
-    """Rows in rank order; each row keeps `@search.score`, and `@search.reranker_score` if it has one."""
+    """Rows in rank order; each row keeps `@search.score`, and `@search.reranker_score` if it has one.
+
+    Attributes:
+        positions: of the rows among all matches, counted from 0; empty unless unreadable rows were removed.
+    """
 
     rows: tuple[IndexRow, ...]
+    positions: tuple[int, ...] = ()
     count: int | None = None
     facets: dict[str, tuple[FacetValue, ...]] = Field(default_factory=dict)
 

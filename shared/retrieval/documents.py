@@ -161,12 +161,15 @@ class DocumentSearch:
 
     async def sorted_page(
         self, filters: Filters, sort_by: SortField, skip: int, limit: int
-    ) -> list[DocumentRecord]:
-        """Return a page in ascending order, dates newest first."""
+    ) -> tuple[list[DocumentRecord], int | None]:
+        """Return a page in ascending order, dates newest first, and `skip` of the next page; None = none."""
         order = f"{sort_by} desc" if sort_by in ("upload_date", "document_date") else sort_by
-        return await self._search(
-            SearchRequest(filter=_ready(filters), order_by=(order, "doc_id"), top=limit, skip=skip)
+        page = await self.index.search(
+            SearchRequest(filter=_ready(filters), order_by=(order, "doc_id"), top=limit + 1, skip=skip)
         )
+        records = [DocumentRecord.of_row(row) for row in page.rows[:limit]]
+        # A refused document takes a position, too.
+        return records, page.positions[limit - 1] + 1 if len(page.rows) > limit else None
 
     async def find(self, text: str, filters: Filters, limit: int = 20) -> list[DocumentRecord]:
         """Find documents by words: first the one called so, then those whose names have all words.

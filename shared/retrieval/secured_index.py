@@ -13,6 +13,8 @@ from shared.platform.search import IndexRow, SearchIndex, SearchPage, SearchRequ
 from shared.retrieval.document_rows import DocumentRow, DocumentRows, readable_rows
 
 _MAX_REFILLS = 5  # pages read to fill one; only a mass change of access takes more, for some seconds
+_REFILL_ROWS = 200  # at least, of each of these pages: a short list may begin with many refused documents
+_CHECKED_AT_ONCE = 64  # rows of a refill, at least; further ones only if these don't suffice (unmeasured)
 
 
 class SecuredIndex:
@@ -47,15 +49,21 @@ class SecuredIndex:
         lag behind a change of access by seconds.
         """
         first = page = await self.candidates(request)
-        rows = await self.readable(page.rows)
-        for refill in range(1, _MAX_REFILLS + 1):
-            if len(rows) >= request.top or len(page.rows) < request.top:
+        skip, top = request.skip, request.top
+        kept = await self._kept(page.rows, skip, request.top)
+        for _ in range(_MAX_REFILLS):
+            if len(kept) >= request.top or len(page.rows) < top:
                 break
-            page = await self.candidates(
-                request.model_copy(update={"skip": request.skip + refill * request.top})
-            )
-            rows += await self.readable(page.rows)
-        return first.model_copy(update={"rows": tuple(rows[: request.top])})
+            skip, top = skip + top, max(request.top, _REFILL_ROWS)
+            page = await self.candidates(request.model_copy(update={"skip": skip, "top": top}))
+            kept += await self._kept(page.rows, skip, request.top - len(kept))
+        kept = kept[: request.top]
+        return first.model_copy(
+            update={
+                "rows": tuple(row for _, row in kept),
+                "positions": tuple(position for position, _ in kept),
+            }
+        )
 
     async def candidates(self, request: SearchRequest) -> SearchPage:
         """Return rows that the index's copies of access lists admit, to be ranked and then checked.
@@ -80,6 +88,26 @@ class SecuredIndex:
             DependencyError: the table storage failed.
         """
         return await readable_rows(doc_ids, self._user, self._rows)
+
+    async def _kept(self, rows: Sequence[IndexRow], skip: int, wanted: int) -> list[tuple[int, IndexRow]]:
+        """Return the first readable rows, at least `wanted` if there are as many, with their positions.
+
+        Args:
+            skip: position of the first row.
+        """
+        kept: list[tuple[int, IndexRow]] = []
+        at_once = max(wanted, _CHECKED_AT_ONCE)
+        for start in range(0, len(rows), at_once):
+            some = rows[start : start + at_once]
+            documents = await self.readable_documents(str(row["doc_id"]) for row in some)
+            kept += [
+                (position, row)
+                for position, row in enumerate(some, start=skip + start)
+                if is_current(row, documents.get(str(row["doc_id"])))
+            ]
+            if len(kept) >= wanted:
+                break
+        return kept
 
 
 def is_current(row: IndexRow, document: DocumentRow | None) -> bool:

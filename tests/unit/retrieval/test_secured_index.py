@@ -107,6 +107,15 @@ async def listed(count: int, closed: range, limit: int) -> tuple[list[str], int]
 async def test_a_page_of_a_list_is_refilled() -> None:
     assert (await listed(8, range(1, 4), 3))[0] == ["d00", "d04", "d05"]
     assert (await listed(5, range(1, 5), 3))[0] == ["d00"]
+    assert (await listed(16, range(12), 2))[0] == ["d12", "d13"]
+
+
+async def test_a_refill_reads_few_rows_more_than_it_needs() -> None:
+    rows, index = FixedRows({"d0": BENS}), InMemorySearchIndex("doc_id")
+    await index.upload([{"doc_id": f"d{n}", "access_control_list": ["anna"]} for n in range(300)])
+    page = await SecuredIndex(index, ANNA, rows).search(SearchRequest(top=2))
+    assert [row["doc_id"] for row in page.rows] == ["d1", "d2"]
+    assert len(rows.reads) <= 70
 
 
 async def test_the_count_of_a_list_leaves_out_what_the_rows_refuse() -> None:
