@@ -21,7 +21,7 @@ from shared.ingestion.claims import (
     with_status,
 )
 from shared.ingestion.models import Accepted, Closed, IngestFailure
-from shared.ingestion.rights import note_newest, read_rights
+from shared.ingestion.rights import are_of_shown, note_newest, read_rights
 from shared.ingestion.services import IngestionServices
 from shared.platform.blobs import BlobProperties
 from shared.platform.errors import ConflictError
@@ -87,12 +87,14 @@ async def _compared(task: IngestTask, state: DocumentState, properties: BlobProp
     # Also if the rows are those of other settings: a narrower list holds before they are replaced.
     # Copies that lag behind the row are written again; an ingestion writes them by itself.
     copies_lag = state.rows_outdated and not content_changed
-    rights_changed = state.content_hash != "" and (state.rights != rights or copies_lag)
+    # Until a new version is shown, its metadata only narrow, by the wanted rights in the row.
+    is_shown = state.content_hash != "" and are_of_shown(properties, sidecar_etag, state)
+    rights_changed = is_shown and (state.rights != rights or copies_lag)
     is_changed = content_changed or rights_changed
     small = content_changed and is_small(blob_name, properties.size_bytes)
     task.blob = properties
 
-    if is_changed or state.sidecar_etag != sidecar_etag:
+    if is_changed or (state.wanted_rights, state.sidecar_etag) != (rights, sidecar_etag):
         read = {"wanted_rights": rights, "sidecar_etag": sidecar_etag}
         begun = partial(_begun, claimed=state.wanted_rights, read=read, etag=properties.etag)
         state = await task.update(

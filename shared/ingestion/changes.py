@@ -184,15 +184,17 @@ async def try_again(state: DocumentState, services: IngestionServices) -> None:
 async def repair(state: DocumentState, services: IngestionServices) -> None:
     """Make an ingestion write what the document's rows lack; it asks no model for what is known.
 
-    Of a document whose newest version failed, the rows that are still found can be closed, but not written
-    again.
+    Of a document whose newest version failed, the rows that are still found get its rights at once; their
+    contents can't be written again.
 
     Raises:
         ConflictError: the document is being ingested.
     """
-    task, _ = await _taken(state, services)
-    if state.status == "failed" and state.content_hash:
-        await _update(task, rights=Rights(warning=state.rights.warning))
+    task, held = await _taken(state, services)
+    if held.status == "failed" and held.content_hash:
+        await index_rows.merge_rights(
+            services.content_index, services.documents_index, held.doc_id, held.rights
+        )
     else:
         await _update(task, failed_tries=0, pipeline="", copied_hash="")
     await task.release()

@@ -203,7 +203,8 @@ def _compare_content(seen: SeenDocument, state: DocumentState, pipeline: str) ->
         return seen.difference("outdated", "It was ingested with other settings or rules.")
     if state.hints_etag != seen.hints_etag:
         return seen.difference("outdated", "The hints about its tables changed.")
-    is_indexed = state.content_hash != ""
+    # Rights of a version that failed are not applied to the one that is still shown.
+    is_indexed = state.content_hash != "" and (state.status != "failed" or state.blob_etag == seen.etag)
     if state.sidecar_etag != seen.sidecar_etag or (
         is_indexed and (state.rights != state.wanted_rights or state.rows_outdated)
     ):

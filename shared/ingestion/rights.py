@@ -114,6 +114,15 @@ async def read_rights(properties: BlobProperties, services: IngestionServices) -
     return rights, etag
 
 
+def are_of_shown(properties: BlobProperties, sidecar_etag: str, state: DocumentState) -> bool:
+    """Return whether rights just read apply to the version that is shown, too.
+
+    A new sidecar applies to all versions. The metadata of a new file must not open the contents that it
+    replaces: it may never be published.
+    """
+    return properties.etag == state.blob_etag or sidecar_etag != state.sidecar_etag
+
+
 async def apply_rights(task: IngestTask) -> Done:
     """Make the wanted rights hold: in the document's row, then in the indexes' copies of them."""
     services = task.services
@@ -156,7 +165,7 @@ async def note_newest(blob_name: str, services: IngestionServices) -> None:
                 "rows_outdated": True,
                 "pending": True,
             }
-            if properties.etag == state.blob_etag:
+            if are_of_shown(properties, sidecar_etag, state):
                 noted["rights"] = rights
             try:
                 await documents.replace(state.model_copy(update=noted))

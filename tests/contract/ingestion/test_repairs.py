@@ -136,7 +136,7 @@ async def test_blocks_of_a_failed_versions_predecessor_are_closed_to_others(
     (first, *_) = await blocks_of(services, name)
     await services.content_index.merge([{"block_id": first["block_id"], "access_control_list": ["*"]}])
     assert await differences(services, name) == ["blocks_differ"]
-    assert await reconciled(services, name) == ["rights"]
+    assert await reconciled(services, name) == ["current"]
     assert {tuple(row["access_control_list"]) for row in await blocks_of(services, name)} == {
         ("anna", "board")
     }

@@ -117,7 +117,7 @@ async def open_block(services: Services) -> None:
 CASES: list[tuple[Break, str, str, str]] = [
     (drop_another, "not_ingested", "not_ingested", "ready"),
     (replace_file, "outdated", "outdated", "ready"),
-    (change_metadata, "outdated", "outdated", "rights"),
+    (change_metadata, "outdated", "outdated", "current"),
     (delete_file, "file_gone", "file_gone", "removed"),
     (write_sidecar, "rights_differ", "rights_differ", "rights"),
     (change_settings, "outdated", "outdated", "ready"),

@@ -6,15 +6,20 @@ from typing import Any
 
 import pytest
 
+from shared.access.models import UserContext
 from shared.documents.ids import document_id
 from shared.documents.versions import read_manifest
 from shared.ingestion import acceptance
+from shared.ingestion.audit import audit
 from shared.ingestion.changes import delete, try_again
+from shared.ingestion.claims import MAX_TRIES
 from shared.ingestion.parser_process import parsers
 from shared.ingestion.reconciliation import reconcile
 from shared.platform.blobs import BlobProperties
 from shared.platform.errors import DependencyError
 from shared.platform.names import WORK
+from shared.platform.search import SearchRequest
+from shared.retrieval.secured_index import SecuredIndex
 from shared.wiring import Services
 from tests.contract.ingestion.driving import (
     GUIDE,
@@ -126,3 +131,25 @@ async def test_a_file_uploaded_while_remains_are_removed_keeps_its_version(servi
     assert (await reconcile(replace(services, content_index=index), start)).removed_orphans == 1
     assert await version_files(services, NAME) == ["manifest.json", "outline.json", "reading.json"]
     assert len(await blocks_of(services, NAME)) == (await state_of(services, NAME)).block_count
+
+
+async def can_read(services: Services, user_id: str) -> bool:
+    index = SecuredIndex(services.content_index, UserContext(user_id=user_id), services.documents)
+    return bool((await index.search(SearchRequest(top=1))).rows)
+
+
+async def test_metadata_of_a_file_that_fails_only_narrow_who_reads_the_version_before(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(acceptance, "MAX_SMALL_BYTES", -1)
+    await drop(services, NAME, GUIDE, {"acl": "anna,ben"})
+    await ingest(services, NAME, "first")
+    await drop(services, NAME, b"%PDF-1.4 \x00", {"acl": "anna,carl"})
+    for attempt in range(MAX_TRIES + 1):
+        await ingest(services, NAME, f"failing {attempt}")
+        assert (await state_of(services, NAME)).status == "failed"
+        assert [await can_read(services, user) for user in ("anna", "ben", "carl")] == [True, False, False]
+    assert (await audit(services)).agrees
+    await drop(services, f"{NAME}.acl.json", '["carl"]')
+    await ingest(services, NAME, "shared")
+    assert [await can_read(services, user) for user in ("anna", "carl")] == [False, True]
