@@ -181,6 +181,8 @@ LOG_EVENTS: Mapping[str, LogEvent] = {
         "info",
         "`user_id` asked to erase the person `subject` (both pseudonyms)",
     ),
-    "user_erasure.unreadable": LogEvent("error", "an owner cannot be read; the item expires"),
+    "user_erasure.unreadable": LogEvent(
+        "error", "a stored item cannot be read; runs, summaries are erased by id, others expire"
+    ),
     "user_limits.failed": LogEvent("warning", "limits are unavailable; the caller was admitted"),
 }

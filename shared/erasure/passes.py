@@ -10,13 +10,12 @@ that breaks off anywhere is simply repeated.
 """
 
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
-from pydantic import ValidationError
-
+from shared.access.limits import release
 from shared.access.models import UserContext
 from shared.access.owner_ids import owner_prefix
 from shared.answering.agent import WaitingRun
@@ -24,13 +23,15 @@ from shared.conversations.memory import Memories, forget_all
 from shared.conversations.models import Thread
 from shared.documents.ids import document_of_blob, is_sidecar
 from shared.documents.state import DocumentState
-from shared.erasure.models import ErasedCounts, ErasureRecord, OwnDocuments, RunPlace
+from shared.erasure.findings import ErasureFindings
+from shared.erasure.folders import folders_of, instances_of, read_all
+from shared.erasure.models import ErasedCounts, ErasureRecord, RunPlace
 from shared.erasure.policy import MAX_PASSES, added, own_documents, relation_to
 from shared.erasure.requests import find_record, keep_record, send_on
 from shared.erasure.services import ErasureServices
 from shared.erasure.threads import LAST_PASS_AFTER_S, changed, erase_run, erase_turns
 from shared.ingestion.uploads import uploads_of
-from shared.platform.blobs import BlobStore, find_model
+from shared.platform.blobs import BlobStore
 from shared.platform.concurrency import run_together
 from shared.platform.instances import StopRun
 from shared.platform.models import Stored
@@ -46,7 +47,7 @@ from shared.summaries.store import SummaryStore
 from shared.summaries.summaries import delete_summary
 from shared.teams.models import TakenActivity
 from shared.teams.parsing import owner_of
-from shared.teams.store import TAKEN_FOLDER, reply_of
+from shared.teams.store import TAKEN_FOLDER
 from shared.tools.workspace import forget_workspace
 
 One = TypeVar("One")
@@ -54,71 +55,10 @@ Made = TypeVar("Made")
 
 _WORKING_S = 300.0  # of one message; the platform ends a function after 600 s, and its whole worker with it
 _AT_ONCE = 8  # runs that are erased at the same time (unmeasured; each takes some ten calls)
-_READ_AT_ONCE = 16  # blobs (unmeasured; each is a call of some milliseconds)
 _EARLY_S = 5.0  # by which queues and clocks may differ
-_RUNS = "runs/"  # as RunFiles and SummaryStore name their blobs
-_REQUEST = "/request.json"
+_RUNS = "runs/"  # as RunFiles names its blobs
+_CHILDREN = "children.json"  # as subagents/artifacts.py does
 _SESSIONS = "sessions/"  # as answering/agent.py does
-
-
-@dataclass(frozen=True)
-class ErasureFindings:
-    """What is to be erased.
-
-    Attributes:
-        threads: those that no earlier pass took out of sight.
-        runs: by their records, or by their stored question if they have none.
-        at_work: how many of the runs.
-        messages: blobs of chat messages that wait for their answer.
-        sessions: blobs of questions that wait in a program.
-        documents: that are to be deleted; empty unless it was asked for.
-        sidecars: blobs with access lists of uploads that never came.
-        kept: what stays of documents.
-    """
-
-    threads: tuple[Thread, ...]
-    runs: tuple[RunPlace, ...]
-    at_work: int
-    summaries: tuple[SummaryRequest, ...]
-    memory_count: int
-    messages: tuple[str, ...]
-    sessions: tuple[str, ...]
-    documents: tuple[DocumentState, ...]
-    sidecars: tuple[str, ...]
-    kept: OwnDocuments
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing has to go that somebody could have made since the pass before."""
-        return self.counts() == ErasedCounts()
-
-    @property
-    def deleting(self) -> tuple[str, ...]:
-        """What goes by and by, so that the next pass may find it again."""
-        return (*(one.doc_id for one in self.documents), *self.sidecars)
-
-    def counts(self, counted: Collection[str] = ()) -> ErasedCounts:
-        """The same in numbers, without those of `deleting` that were counted. 0: counted as it goes."""
-        return ErasedCounts(
-            threads=len(self.threads),
-            runs=len(self.runs),
-            runs_at_work=self.at_work,
-            summaries=len(self.summaries),
-            memories=self.memory_count,
-            chat_messages=len(self.messages),
-            sessions=len(self.sessions),
-            documents=sum(one.doc_id not in counted for one in self.documents),
-            unused_uploads=sum(name not in counted for name in self.sidecars),
-        )
-
-    @property
-    def instances(self) -> tuple[str, ...]:
-        """The orchestrations of summaries, and of replies to chat messages; those of runs go with the run."""
-        children = (
-            f"{one.summary_id}:d{index}" for one in self.summaries for index in range(len(one.order.doc_ids))
-        )
-        replies = (reply_of(name) for name in self.messages)
-        return (*(one.summary_id for one in self.summaries), *children, *replies)
 
 
 @dataclass(frozen=True)
@@ -198,7 +138,9 @@ async def _noted(record: ErasureRecord, found: ErasureFindings, blobs: BlobStore
         "kept_documents": found.kept,
         "threads": _merged(record.threads, [one.thread_id for one in found.threads]),
         "runs": tuple(runs.values()),
-        "summaries": _merged(record.summaries, [one.summary_id for one in found.summaries]),
+        "summaries": _merged(
+            record.summaries, [*(one.summary_id for one in found.summaries), *found.damaged_summaries]
+        ),
         "instances": _merged(record.instances, found.instances),
         "deleting": _merged(record.deleting, found.deleting),
     }
@@ -223,9 +165,7 @@ async def _erase(
         # Stored at once: a pass that continues does not find them again.
         counts = added(record.counts, ErasedCounts(quality_records=sum(first)))
         record = await _keep(record, services.blobs, counts=counts)
-    for summary in found.summaries:
-        deps.require_time()
-        await delete_summary(summary, services.settings, services.blobs, services.user_limits, deps.forget)
+    await _erase_summaries(found, record.user_id, services, deps)
     for name in (*found.messages, *found.sessions):
         await services.blobs.delete(WORK, name)
     for instance_id in found.instances:
@@ -238,6 +178,20 @@ async def _erase(
     for name in found.sidecars:
         await services.blobs.delete(DOCUMENTS, name)
     return record
+
+
+async def _erase_summaries(
+    found: ErasureFindings, user_id: str, services: ErasureServices, deps: EraseDependencies
+) -> None:
+    for summary in found.summaries:
+        deps.require_time()
+        await delete_summary(summary, services.settings, services.blobs, services.user_limits, deps.forget)
+    for summary_id, instance_ids in found.damaged_summaries.items():
+        deps.require_time()
+        for instance_id in instance_ids:
+            await deps.forget(instance_id)
+        await SummaryStore(services.blobs, summary_id).delete()
+        await release(user_id, summary_id, services.settings, services.user_limits)
 
 
 async def _erase_thread(thread: Thread, services: ErasureServices, deps: EraseDependencies) -> None:
@@ -328,15 +282,17 @@ async def _find(record: ErasureRecord, services: ErasureServices) -> ErasureFind
     done = frozenset(() if is_repeated else record.threads)
     threads = [one async for one in services.threads.of_owner(user_id) if one.thread_id not in done]
     records = [one async for one in services.runs.of_owner(user_id, prefix)]
-    # Some runs have working memory and no record.
-    requests = await _theirs(
-        blobs, _RUNS + prefix, RunRequest, lambda one: one.user.user_id == user_id, ending=_REQUEST
-    )
-    runs = {one.run_id: one.created_at for one in records}
-    runs.update((one.run_id, one.created_at) for _, one in requests)
-    summaries = await _theirs(
-        blobs, SUMMARIES + prefix, SummaryRequest, lambda one: one.user.user_id == user_id, ending=_REQUEST
-    )
+    # Some runs have a folder and no record.
+    folders = await folders_of(blobs, _RUNS, prefix, RunRequest, user_id)
+    # The names of a run's sub-agents stay until the last pass.
+    noted = {one.run_id for one in record.runs}
+    runs = {
+        run_id: folder.began_at
+        for run_id, folder in folders.items()
+        if run_id not in noted or folder.names != {_CHILDREN}
+    }
+    runs.update((one.run_id, one.created_at) for one in records)
+    summaries = await folders_of(blobs, SUMMARIES, prefix, SummaryRequest, user_id)
     messages = await _theirs(blobs, TAKEN_FOLDER, TakenActivity, lambda one: _wrote(one, user_id))
     own_memories = Memories(services.memory_index, UserContext(user_id=user_id))
     memories = await own_memories.search(SearchRequest(select=("memory_id",), top=1, count=True))
@@ -350,7 +306,12 @@ async def _find(record: ErasureRecord, services: ErasureServices) -> ErasureFind
         threads=tuple(threads),
         runs=tuple(RunPlace(run_id=run_id, at=at) for run_id, at in runs.items()),
         at_work=sum(one.finished_at is None for one in records),
-        summaries=tuple(one for _, one in summaries),
+        summaries=tuple(one.request for one in summaries.values() if one.request is not None),
+        damaged_summaries={
+            summary_id: instances_of(summary_id, folder.names)
+            for summary_id, folder in summaries.items()
+            if folder.request is None
+        },
         memory_count=memories.count or 0,
         messages=tuple(name for name, _ in messages),
         sessions=tuple(name for name, _ in sessions),
@@ -369,31 +330,15 @@ def _wrote(taken: TakenActivity, user_id: str) -> bool:
 
 
 async def _theirs(
-    blobs: BlobStore, folder: str, kind: type[Stored], is_theirs: Callable[[Stored], bool], ending: str = ""
+    blobs: BlobStore, folder: str, kind: type[Stored], is_theirs: Callable[[Stored], bool]
 ) -> list[tuple[str, Stored]]:
     """Return blobs of the work container that are the person's, with what they hold.
 
     Args:
         folder: begins the names of all blobs that are read.
-        ending: ends them.
     """
-    names = [one.name async for one in blobs.list_blobs(WORK, folder) if one.name.endswith(ending)]
-    found: list[tuple[str, Stored]] = []
-    for start in range(0, len(names), _READ_AT_ONCE):
-        part = names[start : start + _READ_AT_ONCE]
-        read = await run_together(*(_read(blobs, name, kind) for name in part))
-        found += [
-            (name, one) for name, one in zip(part, read, strict=True) if one is not None and is_theirs(one)
-        ]
-    return found
-
-
-async def _read(blobs: BlobStore, name: str, kind: type[Stored]) -> Stored | None:
-    try:
-        return await find_model(blobs, WORK, name, kind)  # None: it went since it was listed
-    except ValidationError:
-        get_logger().error("user_erasure.unreadable", kind=kind.__name__)
-        return None  # of another version, or damaged: nobody can tell whose it is; its retention ends it
+    names = [one.name async for one in blobs.list_blobs(WORK, folder)]
+    return [(name, one) for name, one in await read_all(blobs, names, kind) if is_theirs(one)]
 
 
 async def _unused_sidecars(user_id: str, blobs: BlobStore) -> AsyncIterator[str]:

@@ -97,6 +97,24 @@ async def test_an_erasure_that_is_killed_anywhere_goes_on_and_counts_nothing_twi
 _COUNTED_AS_DELETED = {"conversations", "quality_records", "idempotency_keys", "limits", "queue_messages"}
 
 
+@pytest.mark.parametrize("request_json", [b"{}", None])
+async def test_runs_and_summaries_without_a_readable_request_are_erased(request_json: bytes | None) -> None:
+    services, _, _ = await two_lives()
+    prefix = owner_prefix("anna-leaves", services.settings.identity.owner_id_key)
+    for folder in ("runs", "summaries"):
+        place = f"{folder}/{prefix}{'5' * 16}"
+        await services.blobs.write(WORK, f"{place}/d01/w000.json", b"a trace")
+        if request_json is not None:
+            await services.blobs.write(WORK, f"{place}/request.json", request_json)
+    at_work = Orchestrations()
+    await erase("anna-leaves", services, at_work)
+    ended = await erasure_of("anna-leaves", services.blobs)
+    assert (ended.status, ended.erased.runs, ended.erased.summaries) == ("completed", 5, 2)
+    folders = (f"runs/{prefix}", f"summaries/{prefix}")
+    assert [one.name for folder in folders async for one in services.blobs.list_blobs(WORK, folder)] == []
+    assert {f"{prefix}{'5' * 16}", f"{prefix}{'5' * 16}:d1"} <= set(at_work.forgotten)
+
+
 async def test_an_erasure_reads_no_run_and_no_summary_of_anybody_else(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
