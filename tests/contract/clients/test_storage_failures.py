@@ -39,7 +39,11 @@ LIMITED = Answer("429 Too Many Requests")
 
 BUSY = Answer("503 Server Busy", b"", {"x-ms-error-code": "ServerBusy"})
 
-APPENDED = Answer("201 Created", b"", {"x-ms-blob-append-offset": "100", "etag": '"1"'})
+APPENDED = Answer(
+    "201 Created",
+    b"",
+    {"x-ms-blob-append-offset": "100", "x-ms-blob-committed-block-count": "2", "etag": '"1"'},
+)
 
 BUSY_TABLE = Answer(
     "503 Service Unavailable",

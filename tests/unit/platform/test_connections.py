@@ -160,7 +160,7 @@ class Service:
         self.made[name] += 1
 
         async def append_block(*_: Any, **__: Any) -> dict[str, str]:
-            return {"blob_append_offset": "0"}
+            return {"blob_append_offset": "0", "blob_committed_block_count": "1"}
 
         return SimpleNamespace(append_block=append_block)
 
