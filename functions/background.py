@@ -16,6 +16,7 @@ from functions.http.trigger_scope import trigger_scope
 from functions.ingest import start_ingestion
 from shared import wiring
 from shared.access.idempotency import purge_old_requests
+from shared.answering.metrics import purge_old_metrics
 from shared.answering.retention import purge_old_runs, resume_erasures
 from shared.answering.revival import revive_instance, revive_run
 from shared.conversations.memory import remember
@@ -31,7 +32,6 @@ from shared.platform.instances import Instances
 from shared.platform.telemetry import get_logger
 from shared.quality.measures import purge_old_quality
 from shared.runs.revivals import REVIVAL_WINDOW
-from shared.subagents.metrics import purge_old_metrics
 from shared.summaries.summaries import purge_old_summaries
 from shared.teams.store import purge_taken, purge_turns
 from shared.tools.workspace import purge_workspaces

@@ -10,9 +10,9 @@ from functions.http.contracts import contract, json_reply
 from functions.http.models import MetricsQuery, QualityQuery
 from functions.http.requests import Administrator, Ready
 from functions.http.responses import json_response
+from shared.answering.metrics import SubagentMetrics, subagent_metrics
 from shared.quality.measures import quality_metrics
 from shared.quality.models import QualityMetrics
-from shared.subagents.metrics import SubagentMetrics, subagent_metrics
 
 router = APIRouter(tags=["Operators"], route_class=ApiRoute)
 

@@ -19,7 +19,9 @@ from functions.http.requests import (
 )
 from functions.http.responses import event_stream, json_response
 from shared.answering import run_end
+from shared.answering.artifacts import child_ids
 from shared.answering.cited_pages import check_readable
+from shared.answering.control import release
 from shared.answering.runs import view_run
 from shared.conversations import models as conversations
 from shared.conversations import run_list
@@ -28,8 +30,6 @@ from shared.platform.telemetry import get_logger
 from shared.quality.recording import feedback_of, open_source, rate_run, withdraw_feedback
 from shared.runs.models import ClarificationAnswer, Feedback, FeedbackBody, RunRecord, RunView, SourceOpened
 from shared.runs.run_store import owned_run
-from shared.subagents.artifacts import child_ids
-from shared.subagents.control import release
 
 router = APIRouter(tags=["Questions"], route_class=ApiRoute)
 

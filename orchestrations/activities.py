@@ -10,14 +10,14 @@ from shared import wiring
 from shared.access.models import UserContext
 from shared.answering.effects import perform_metered
 from shared.answering.steps import CommitAnswer, ReportFailure, RunClosed, StepFailed, StepInput, StepResult
+from shared.answering.subagent_models import CRASHED, TurnInput
+from shared.answering.subagent_turn import take_turn
 from shared.answering.trace import record_end
 from shared.ingestion import fair_turns
 from shared.platform import tracing
 from shared.platform.concurrency import run_together
 from shared.platform.instances import Instances
 from shared.platform.telemetry import get_logger
-from shared.subagents.models import CRASHED, TurnInput
-from shared.subagents.turn import take_turn
 from shared.summaries.models import SummaryReplyEnvelope, SummaryStep, SummaryStepFailed
 from shared.summaries.steps import StepName, perform
 from shared.teams.context import ReplyDependencies, channel_clients

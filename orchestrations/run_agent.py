@@ -22,7 +22,7 @@ from shared.answering.steps import (
     SubagentsEnded,
 )
 from shared.answering.sub_agent import SubAgent
-from shared.subagents.models import SubagentEnd, SubagentStart, TurnInput, TurnResult
+from shared.answering.subagent_models import SubagentEnd, SubagentStart, TurnInput, TurnResult
 
 Tasks = Generator[Any, Any, Any]
 

@@ -19,6 +19,8 @@ from shared.access.directory import (
 from shared.access.idempotency import IdempotencyStore
 from shared.access.listed_directory import ListedDirectory
 from shared.access.user_limit_store import UserLimitStore
+from shared.answering.control import ControlStore
+from shared.answering.metrics import MetricStore
 from shared.conversations.thread_store import ThreadStore
 from shared.documents.state_store import DocumentStore
 from shared.ingestion.docling import Docling, connect_docling
@@ -64,8 +66,6 @@ from shared.runs.run_store import RunStore
 from shared.sharepoint.client import SharePointClient, connect_sharepoint, sharepoint_token
 from shared.sharepoint.libraries import origin_of
 from shared.sharepoint.state import LibraryStore
-from shared.subagents.control import ControlStore
-from shared.subagents.metrics import MetricStore
 from shared.tables.databases import Databases
 from shared.tables.postgres import PostgresEngine, database_token
 from shared.teams.files import ChannelFiles, bot_token

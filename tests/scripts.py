@@ -2,7 +2,7 @@
 
 from shared.answering.script import Children, Reply, Results, RunEnd, Step, next_command
 from shared.answering.steps import Observation, StepAction, StepResult
-from shared.subagents.models import TurnInput
+from shared.answering.subagent_models import TurnInput
 
 
 def start() -> Results:

@@ -54,7 +54,7 @@ Decide = Callable[[UserLimits], UserLimits]
 
 
 LIMIT_S = 2.0  # of one write with all its tries: rather let in than kept waiting
-_MAX_TRIES = 12  # as many instances that write for one person at the same moment; see subagents/control.py
+_MAX_TRIES = 12  # as many instances that write for one person at the same moment; see answering/control.py
 _FIRST_WAIT_S = 0.01
 _MAX_WAIT_S = 0.2
 _REMEMBERED = 1000  # people of one process, a few hundred bytes each

@@ -1,9 +1,10 @@
-"""The agent that answers questions.
+"""The agents: one for questions, those of agent files, and sub-agents.
 
 `runs` begins a run. `script` shows the course of a run, sub-agents included; `effects` performs one step:
 `prepare` plans and searches, `turn_step` lets the model search again or answer (`turn`, `turn_question`), and
-`run_end` commits the answer. `inline` runs the same script in one process, and `agent` offers it to programs
-of your own.
+`run_end` commits the answer. `policy` decides whether sub-agents work on a question, and `profiles` lists
+them. `inline` runs the same script in one process, and `agent` offers it to programs of your own.
 
-Pure: clarification, script, steps, sub_agent, turn_reader.
+Pure: budget, clarification, findings, policy, policy_models, profiles, script, steps, sub_agent,
+subagent_models, turn_reader.
 """

@@ -6,14 +6,13 @@ from datetime import UTC, datetime, timedelta
 
 from shared.answering.effects import perform_metered
 from shared.answering.script import Children, Reply, Results, RunEnd, Step, next_command, run_agent
-from shared.answering.services import AnsweringServices
+from shared.answering.services import AnsweringServices, SubagentServices
 from shared.answering.steps import StepInput, StepResult, SubagentsEnded
 from shared.answering.sub_agent import SubAgent
+from shared.answering.subagent_models import CRASHED, SubagentEnd, SubagentStart, TurnInput, TurnResult
+from shared.answering.subagent_turn import take_turn
 from shared.platform.telemetry import get_logger, log_scope
 from shared.platform.tracing import span
-from shared.subagents.models import CRASHED, SubagentEnd, SubagentStart, TurnInput, TurnResult
-from shared.subagents.services import SubagentServices
-from shared.subagents.turn import take_turn
 
 RunChildren = Callable[
     [tuple[SubagentStart, ...], datetime, AnsweringServices], Awaitable[tuple[SubagentEnd, ...]]

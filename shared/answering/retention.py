@@ -5,6 +5,7 @@ A run's answer and record stay as long as its thread, so a thread can be read ho
 
 from datetime import datetime, timedelta
 
+from shared.answering.artifacts import child_ids
 from shared.answering.services import AnsweringServices
 from shared.conversations.thread_store import ThreadStore
 from shared.conversations.threads import ask_to_erase
@@ -17,7 +18,6 @@ from shared.runs.models import RunRecord
 from shared.runs.run_files import RunFiles
 from shared.runs.run_log import RunLog
 from shared.runs.run_store import RunStore
-from shared.subagents.artifacts import child_ids
 
 MOST_AT_ONCE = 1000  # per call: some minutes at most; the next call continues
 

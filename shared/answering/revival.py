@@ -8,6 +8,7 @@ begins again with the run; tokens and cost do not.
 from datetime import UTC, datetime
 from typing import Literal
 
+from shared.answering.artifacts import child_ids
 from shared.answering.clarification import event_name
 from shared.answering.runs import close_dead_run
 from shared.answering.services import AnsweringServices
@@ -20,7 +21,6 @@ from shared.runs.journal import clarification_of
 from shared.runs.models import RunRecord
 from shared.runs.run_log import RunLog
 from shared.runs.run_store import RunStore
-from shared.subagents.artifacts import child_ids
 
 Fate = Literal["goes_on", "closed"]
 

@@ -13,6 +13,7 @@ from shared.answering.clarification_steps import pending_clarification
 from shared.answering.run_end import report_failure
 from shared.answering.services import AnsweringServices
 from shared.answering.steps import ReportFailure
+from shared.answering.views import live_views
 from shared.conversations.threads import OpenedTurn, open_turn
 from shared.platform.concurrency import run_together
 from shared.platform.errors import ConflictError, NotFoundError, PayloadTooLargeError, TooManyRequestsError
@@ -27,7 +28,6 @@ from shared.runs.log_lines import LogSlice
 from shared.runs.models import ChatRequest, RunAnswer, RunRecord, RunRequest, RunView, SubagentView
 from shared.runs.run_files import RunFiles, committed_answer
 from shared.runs.run_store import RunStore
-from shared.subagents.views import live_views
 
 Admit = Callable[[], Awaitable[None]]
 """Lets a question in, or raises."""

@@ -30,8 +30,8 @@ from shared.answering.steps import (
     TakeTurn,
     UserAsked,
 )
+from shared.answering.subagent_models import SubagentEnd, SubagentStart, TurnInput
 from shared.runs.plan import QueryType, TodoItem, closed, evidence_found, started, tried_again
-from shared.subagents.models import SubagentEnd, SubagentStart, TurnInput
 
 Phase = Literal["prepare", "await", "take", "turn", "delegate", "commit", "fail", "end"]
 

@@ -5,12 +5,29 @@ from typing import Protocol, Self
 
 from shared.access.audit_trail import AuditTrail
 from shared.access.user_limit_store import UserLimitStore
+from shared.answering.control import ControlStore
+from shared.answering.metrics import MetricStore
 from shared.platform.language_models.models import ChatModel
 from shared.platform.settings import Settings
 from shared.quality.services import QualityServices
 from shared.runs.run_log import RunLog
-from shared.subagents.services import SubagentServices
 from shared.tools.base import Tool
+from shared.tools.services import ToolServices
+
+
+class SubagentServices(ToolServices, Protocol):
+    """The services that sub-agents use."""
+
+    run_log: RunLog
+    subagent_control: ControlStore
+    subagent_metrics: MetricStore
+    user_limits: UserLimitStore
+
+    def using(self, *, chat_model: ChatModel | None = None) -> Self:
+        """Return the services with another model."""
+
+    def chat_model_named(self, name: str) -> ChatModel:
+        """Return a model of the same endpoint."""
 
 
 class AnsweringServices(QualityServices, SubagentServices, Protocol):

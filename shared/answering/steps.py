@@ -9,10 +9,10 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
+from shared.answering.subagent_models import SubagentEnd, SubagentStart
 from shared.platform.errors import CallTimeoutError, GroundworkError
 from shared.platform.models import Model
 from shared.runs.plan import QueryIntent, QueryType, TodoItem
-from shared.subagents.models import SubagentEnd, SubagentStart
 
 
 class StepFields(Model):

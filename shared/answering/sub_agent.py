@@ -4,8 +4,8 @@ from datetime import timedelta
 
 from shared.answering.script import Script, Step
 from shared.answering.steps import Observation
+from shared.answering.subagent_models import SubagentEnd, SubagentStart, TurnInput, TurnResult
 from shared.runs.models import ChildStatus
-from shared.subagents.models import SubagentEnd, SubagentStart, TurnInput, TurnResult
 
 
 class SubAgent:

@@ -6,6 +6,9 @@ trace is not worth an answer.
 
 from datetime import UTC, datetime
 
+from shared.answering.artifacts import Child, children_of, delegations_of
+from shared.answering.subagent_models import Delegation
+from shared.answering.views import final_status
 from shared.platform import tracing
 from shared.platform.blobs import BlobStore
 from shared.platform.errors import GroundworkError
@@ -13,9 +16,6 @@ from shared.platform.telemetry import get_logger, pseudonym
 from shared.platform.tracing import TraceLink, link_below
 from shared.runs.models import RunRecord
 from shared.runs.run_store import RunStore
-from shared.subagents.artifacts import Child, children_of, delegations_of
-from shared.subagents.models import Delegation
-from shared.subagents.views import final_status
 
 
 async def record_end(run_id: str, link: TraceLink, blobs: BlobStore, runs: RunStore) -> None:

@@ -19,6 +19,7 @@ from shared.answering.lookups import look_up, recomputed
 from shared.answering.models import HeldResult, Turn
 from shared.answering.number_gate import NumberGate
 from shared.answering.prompt import DOCUMENT_QUESTIONS, documents_xml, first_messages
+from shared.answering.results import call_result
 from shared.answering.script import retry_delay_s
 from shared.answering.step_context import StepContext
 from shared.answering.steps import (
@@ -54,7 +55,6 @@ from shared.runs.events import (
 from shared.runs.evidence import Evidence
 from shared.runs.models import RunAnswer, WritingFacts
 from shared.runs.step_time import StepTime
-from shared.subagents.results import call_result
 from shared.tools.ask_user import AskUserParameters
 from shared.tools.outside import WEB_TOOLS, Outside, outside_of
 from shared.tools.registry import OUTSIDE_TOOLS, tool_definition

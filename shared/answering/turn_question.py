@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pydantic import ValidationError
 
 from shared.answering.models import HeldResult, Turn, TurnResults
+from shared.answering.results import Collected, collect
 from shared.answering.step_context import StepContext
 from shared.answering.steps import TakeTurn
 from shared.answering.web_consent import await_consent, is_granted
@@ -18,7 +19,6 @@ from shared.evidence.reader_text import readable_line
 from shared.retrieval.models import ReadableDocuments
 from shared.runs.evidence import Evidence, StoredPlan
 from shared.runs.models import Choice, ClarificationOption, RunRequest
-from shared.subagents.results import Collected, collect
 from shared.tools.ask_user import AskUser, AskUserParameters
 from shared.tools.delegate import Delegate, DelegateParameters
 from shared.tools.tool_calls import PlannedCall, RefusedCall, observation

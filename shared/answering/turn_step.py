@@ -11,7 +11,10 @@ from shared.answering.clarification_steps import (
     resumed_before,
     with_rights,
 )
+from shared.answering.delegation import DelegationOutcome, decide_delegation
 from shared.answering.models import HeldResult, Preparation, Turn
+from shared.answering.policy_input import DelegationRequest
+from shared.answering.results import Collected
 from shared.answering.step_context import StepContext
 from shared.answering.steps import (
     AnswerWritten,
@@ -38,9 +41,6 @@ from shared.runs.events import AnsweredStatus, RunEvent, warning_events
 from shared.runs.evidence import Evidence, StoredPlan
 from shared.runs.models import Clarification, RunRequest
 from shared.runs.step_time import StepTime
-from shared.subagents.delegation import DelegationOutcome, decide_delegation
-from shared.subagents.policy_input import DelegationRequest
-from shared.subagents.results import Collected
 from shared.tools.delegate import Delegate, DelegateParameters
 from shared.tools.outside import WEB_TOOLS
 from shared.tools.registry import tools_of

@@ -57,7 +57,7 @@ _WORKING_S = 300.0  # of one message; the platform ends a function after 600 s, 
 _AT_ONCE = 8  # runs that are erased at the same time (unmeasured; each takes some ten calls)
 _EARLY_S = 5.0  # by which queues and clocks may differ
 _RUNS = "runs/"  # as RunFiles names its blobs
-_CHILDREN = "children.json"  # as subagents/artifacts.py does
+_CHILDREN = "children.json"  # as answering/artifacts.py does
 _SESSIONS = "sessions/"  # as answering/agent.py does
 
 

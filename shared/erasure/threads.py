@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Callable
 
 from shared.access.limits import release
+from shared.answering.artifacts import child_ids, remember_ids
 from shared.conversations.branches import is_shown_elsewhere, relatives_of
 from shared.conversations.models import EraseTask, Thread, ThreadTurn
 from shared.conversations.thread_store import ThreadStore
@@ -22,7 +23,6 @@ from shared.runs.event_log import RunClosedError, StaleAttemptError, open_event_
 from shared.runs.events import ErrorEvent
 from shared.runs.run_files import RunFiles
 from shared.runs.run_log import RunLog
-from shared.subagents.artifacts import child_ids, remember_ids
 
 # The platform ends a function after ten minutes (host.json, functionTimeout); no step outlives that.
 LAST_PASS_AFTER_S = 15 * 60.0

@@ -13,14 +13,14 @@ from cli import __main__, errors  # noqa: F401  # the first adds the commands
 from cli.commands import leaves
 from local.run_all.stack_settings import DATA_SETTING, PORT_SETTINGS
 from scripts.docs_tables import BLOCKS, PAGES, blocks_of, current_page, render_page
+from shared.answering.policy_models import REASON_WORDS
+from shared.answering.profiles import PROFILES
 from shared.platform.settings import (
     BudgetSettings,
     SubagentSettings,
     TelemetrySettings,
     ThresholdSettings,
 )
-from shared.subagents.policy_models import REASON_WORDS
-from shared.subagents.profiles import PROFILES
 from shared.tools.base import HINTS
 from tests.api_routes import api_routes
 from tests.architecture.source_tree import ROOT, parse, python_files, tracked_files

@@ -2,9 +2,9 @@
 
 import itertools
 
+from shared.answering.control import ControlState, ControlStore
+from shared.answering.metrics import MetricRecord, MetricStore
 from shared.platform.errors import ConflictError
-from shared.subagents.control import ControlState, ControlStore
-from shared.subagents.metrics import MetricRecord, MetricStore
 from tests.fakes.table import InMemoryTable
 
 

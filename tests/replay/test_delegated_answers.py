@@ -5,7 +5,7 @@ from typing import Any
 
 from orchestrations.run_agent import answer_question
 from shared.answering.steps import AnswerWritten, DelegationDeferred, Observation, StepResult, SubagentsChosen
-from shared.subagents.models import SubagentEnd, SubagentStart
+from shared.answering.subagent_models import SubagentEnd, SubagentStart
 from tests.replay.harness import Reply, Run, Script, simulate
 from tests.replay.history import moment
 from tests.replay.test_answer_question import GOOD, kinds

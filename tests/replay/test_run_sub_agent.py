@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 from orchestrations.run_agent import run_sub_agent
-from shared.subagents.models import SubagentStart, TurnResult
+from shared.answering.subagent_models import SubagentStart, TurnResult
 from tests.replay.harness import Reply, Run, Script, simulate
 from tests.replay.history import START
 

@@ -12,6 +12,7 @@ import httpx
 import pytest
 from PIL import Image
 
+from shared.answering.profiles import EvidenceReport
 from shared.platform.calls import model_endpoint
 from shared.platform.errors import AuthenticationError, ConfigurationError, GroundworkError
 from shared.platform.language_models.chat_model import OpenAIChatModel
@@ -20,7 +21,6 @@ from shared.platform.language_models.endpoint import connect_model
 from shared.platform.language_models.features import FeatureMemory
 from shared.platform.language_models.models import CallLimits, Message, Prompt, ToolDefinition
 from shared.runs.plan import QuestionPlan
-from shared.subagents.profiles import EvidenceReport
 from tests.contract.clients.endpoint_shapes import KINDS, SHAPES, StaticCredentials, shape
 from tests.fakes.services import fake_settings
 from tests.servers import MODEL_TOKEN, ModelServer

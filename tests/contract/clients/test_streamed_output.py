@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from shared.answering.profiles import PROFILES, EvidenceReport, Profile
 from shared.platform.calls import model_endpoint
 from shared.platform.errors import (
     CallTimeoutError,
@@ -18,7 +19,6 @@ from shared.platform.errors import (
 from shared.platform.language_models.chat_model import OpenAIChatModel
 from shared.platform.language_models.chat_request import output_format
 from shared.platform.language_models.models import CallLimits, Message, ModelUsage, Prompt
-from shared.subagents.profiles import PROFILES, EvidenceReport, Profile
 from shared.wiring import Connections
 from tests.contract.clients.conftest import Connect
 from tests.contract.clients.scripted_server import Answer, ScriptedServer

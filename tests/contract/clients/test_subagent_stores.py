@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from shared.answering.control import ControlState, ControlStore, Lease, begin, grant, read_control, settle
+from shared.answering.metrics import ChildRecord, DecisionRecord, MetricRecord, MetricStore
+from shared.answering.subagent_models import SubagentEnd
 from shared.platform.errors import ConflictError, DependencyError, GroundworkError
 from shared.platform.tables import MAX_TEXT_CHARS, Table
-from shared.subagents.control import ControlState, ControlStore, Lease, begin, grant, read_control, settle
-from shared.subagents.metrics import ChildRecord, DecisionRecord, MetricRecord, MetricStore
-from shared.subagents.models import SubagentEnd
 from shared.wiring import Connections, Services
 from tests.contract.clients.conftest import NOWHERE, Connect, table_name
 from tests.fakes.services import fake_services, fake_settings
@@ -155,8 +155,8 @@ async def test_a_record_that_is_not_understood_hides_no_other(to_storage: Connec
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Storage may be slow here; only with a real one is no sub-agent better than a long wait."""
-    monkeypatch.setattr("shared.subagents.control._ASK_LIMIT_S", 100.0)
-    monkeypatch.setattr("shared.subagents.control._BOOK_LIMIT_S", 100.0)
+    monkeypatch.setattr("shared.answering.control._ASK_LIMIT_S", 100.0)
+    monkeypatch.setattr("shared.answering.control._BOOK_LIMIT_S", 100.0)
 
 
 class Instances:

@@ -4,10 +4,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from shared.subagents.artifacts import Child
-from shared.subagents.models import Finding, FoundProof, SubagentState
-from shared.subagents.results import findings_xml, web_section
-from shared.subagents.views import ENGLISH, view_of
+from shared.answering.artifacts import Child
+from shared.answering.results import findings_xml, web_section
+from shared.answering.subagent_models import Finding, FoundProof, SubagentState
+from shared.answering.views import ENGLISH, view_of
 from tests.contract.injection import shown
 from tests.contract.injection.hostile_document import PASSAGES
 from tests.unit.subagents.delegation_requests import comparison, decided, services_with

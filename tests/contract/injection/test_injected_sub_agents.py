@@ -5,10 +5,10 @@ import json
 import pytest
 
 from shared.access.security_filter import security_filter
+from shared.answering.artifacts import state_path
+from shared.answering.passages import task_message
 from shared.platform.names import WORK
 from shared.retrieval.models import Hit
-from shared.subagents.artifacts import state_path
-from shared.subagents.passages import task_message
 from shared.tools.models import WebHit
 from shared.wiring import Services
 from tests.contract.injection.hostile_document import PASSAGES

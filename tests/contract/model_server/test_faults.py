@@ -8,7 +8,7 @@ from openai import AsyncOpenAI
 from openai.types.chat import ChatCompletion
 from pydantic import ValidationError
 
-from shared.subagents.profiles import ComparatorReport
+from shared.answering.profiles import ComparatorReport
 from tests.contract.model_server.conftest import CHAT, EMBEDDING
 from tests.contract.model_server.test_chat import PROMPT, QuestionPlan
 from tests.contract.model_server.test_sub_agents import NEW, OLD, TOOLS, task

@@ -7,7 +7,7 @@ from openai import AsyncOpenAI
 from openai.types.chat import ChatCompletionMessageParam, ChatCompletionToolParam
 from pydantic_core import from_json
 
-from shared.subagents.profiles import ComparatorReport, DocReaderReport
+from shared.answering.profiles import ComparatorReport, DocReaderReport
 from tests.contract.model_server.conftest import CHAT
 
 pytestmark = pytest.mark.contract

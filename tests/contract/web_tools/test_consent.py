@@ -11,10 +11,10 @@ from shared.answering.inline import run_to_end, waits
 from shared.answering.runs import begin_run, view_run
 from shared.answering.script import Results
 from shared.answering.steps import AnswerArrived, AnswerTimedOut, StepFields, StepInput
+from shared.answering.subagent_models import SubagentEnd
 from shared.platform.language_models.models import ModelTurn
 from shared.runs.models import ChatRequest, ClarificationAnswer, RunView
 from shared.runs.run_store import owned_run
-from shared.subagents.models import SubagentEnd
 from tests.contract.web_tools.conftest import MakeWeb, Web, calls
 from tests.fakes.run_log import InMemoryRunLog
 from tests.scripts import next_action, observe, start

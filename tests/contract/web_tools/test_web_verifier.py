@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from shared.answering.profiles import WebReport
 from shared.platform.web_pages import WebPages
-from shared.subagents.profiles import WebReport
 from tests.contract.web_tools.conftest import FoundPages, calls, started_worker
 from tests.fakes.services import fake_settings
 from tests.fakes.web_site import SocketLog, WebSite, answer

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from shared.answering.artifacts import find_delegation, state_path
 from shared.answering.effects import perform
 from shared.answering.inline import RunChildren
 from shared.answering.runs import begin_run
@@ -22,6 +23,7 @@ from shared.answering.steps import (
     SubagentsChosen,
     TakeTurn,
 )
+from shared.answering.subagent_models import Finding, FoundProof, SubagentEnd, SubagentStart, SubagentState
 from shared.platform.errors import DependencyError
 from shared.platform.language_models.models import ModelTurn, ToolCall
 from shared.platform.names import WORK
@@ -29,8 +31,6 @@ from shared.platform.telemetry import LOGGER_NAME
 from shared.retrieval.models import Hit
 from shared.runs.events import RunEvent
 from shared.runs.models import ChatRequest, ChildStatus, RunView
-from shared.subagents.artifacts import find_delegation, state_path
-from shared.subagents.models import Finding, FoundProof, SubagentEnd, SubagentStart, SubagentState
 from shared.wiring import Services
 from tests.fakes.models import ScriptedChatModel, scripted
 from tests.fakes.run_log import InMemoryRunLog

@@ -10,10 +10,10 @@ from shared.answering.inline import run_to_end
 from shared.answering.runs import begin_run, view_run
 from shared.answering.services import AnsweringServices
 from shared.answering.steps import StepFields, StepInput
+from shared.answering.subagent_models import SubagentEnd, SubagentStart
 from shared.documents.state import Rights
 from shared.runs.models import ChatRequest, RunView
 from shared.runs.run_store import owned_run
-from shared.subagents.models import SubagentEnd, SubagentStart
 from shared.wiring import Services
 from tests.fakes.models import ScriptedChatModel, scripted
 from tests.fakes.services import fake_settings

@@ -5,7 +5,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from shared.access.user_limit_store import UserLimitStore
+from shared.answering.control import ControlStore
 from shared.answering.effects import perform_metered
+from shared.answering.metrics import MetricStore
 from shared.answering.runs import begin_run
 from shared.answering.script import RunEnd
 from shared.answering.steps import StepFields, StepInput
@@ -13,8 +15,6 @@ from shared.conversations.thread_store import ThreadStore
 from shared.quality.store import QualityStore
 from shared.runs.models import ChatRequest
 from shared.runs.run_store import RunStore
-from shared.subagents.control import ControlStore
-from shared.subagents.metrics import MetricStore
 from shared.tools.registry import block_search
 from shared.wiring import Services
 from tests.fakes.dying import Death, Mortal

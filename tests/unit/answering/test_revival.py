@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from shared.answering.artifacts import remember_ids
 from shared.answering.revival import revive_instance, revive_run
 from shared.answering.runs import begin_run
 from shared.platform.instances import Instances
@@ -16,7 +17,6 @@ from shared.runs.journal import keep_reply
 from shared.runs.models import ChatRequest, Choice
 from shared.runs.revivals import MAX_REVIVALS
 from shared.runs.run_store import REVIVALS_KEY
-from shared.subagents.artifacts import remember_ids
 from shared.wiring import Services
 from tests.world import ANNA, corpus_services
 

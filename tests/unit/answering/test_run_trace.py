@@ -2,18 +2,18 @@
 
 from datetime import UTC, datetime, timedelta
 
+from shared.answering.artifacts import put_delegation
 from shared.answering.inline import run_to_end
+from shared.answering.policy_models import BudgetAllocation, DelegationPolicyOutput
 from shared.answering.run_end import cancel_run
 from shared.answering.runs import begin_run, close_dead_run
+from shared.answering.subagent_models import Delegation, SubagentTask
 from shared.answering.trace import record_end
 from shared.platform import tracing
 from shared.platform.errors import DependencyError
 from shared.platform.telemetry import pseudonym
 from shared.platform.tracing import TraceLink, link_below
 from shared.runs.models import ChatRequest, RunRecord
-from shared.subagents.artifacts import put_delegation
-from shared.subagents.models import Delegation, SubagentTask
-from shared.subagents.policy_models import BudgetAllocation, DelegationPolicyOutput
 from shared.wiring import Services
 from tests.fakes.services import fake_services, fake_settings
 from tests.fakes.stores import InMemoryRunStore

@@ -25,8 +25,8 @@ from shared.answering.steps import (
     TakeTurn,
     UserAsked,
 )
+from shared.answering.subagent_models import SubagentStart
 from shared.runs.plan import TodoItem
-from shared.subagents.models import SubagentStart
 from tests.scripts import delay_s, next_action, observe, start
 
 TODO = (

@@ -10,11 +10,11 @@ from orchestrations import activities
 from orchestrations.payloads import Payload
 from shared import wiring
 from shared.answering.steps import Prepare, StepFailed, StepInput, StepResult
+from shared.answering.subagent_models import CRASHED
 from shared.documents.ids import sender_of
 from shared.ingestion import fair_turns
 from shared.ingestion.fair_turns import Shares
 from shared.ingestion.uploads import uploads_of
-from shared.subagents.models import CRASHED
 from tests.fakes.services import fake_services
 from tests.unit.functions.asking_app import AskingClient
 from tests.unit.functions.conftest import AsUser

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from starlette.types import ASGIApp
 
-from shared.subagents.metrics import ChildRecord, note_decision
-from shared.subagents.policy_models import DelegationPolicyOutput
+from shared.answering.metrics import ChildRecord, note_decision
+from shared.answering.policy_models import DelegationPolicyOutput
 from shared.wiring import Services
 from tests.unit.functions.conftest import AsUser
 from tests.unit.functions.http_app import IngestingClient, make_app, problem_of

@@ -12,9 +12,9 @@ from azure.durable_functions import OrchestrationRuntimeStatus
 from azure.durable_functions.models import PurgeHistoryResult
 
 from functions import background
+from shared.answering.metrics import note_decision
 from shared.platform.errors import DependencyError
 from shared.runs.models import RunRecord
-from shared.subagents.metrics import note_decision
 from shared.wiring import Services
 from tests.fakes.stores import InMemoryRunStore
 from tests.fakes.stores_requests import InMemoryIdempotencyStore

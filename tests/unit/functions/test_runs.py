@@ -8,15 +8,15 @@ import pytest
 
 from functions import reconciliation as reconciliation_timer
 from shared.access.models import UserContext
+from shared.answering.artifacts import put_delegation
 from shared.answering.runs import begin_run
+from shared.answering.subagent_models import Delegation
 from shared.ingestion import reconciliation
 from shared.platform.errors import DependencyError
 from shared.platform.names import RUN_LOG
 from shared.platform.telemetry import LOGGER_NAME
 from shared.runs.models import ChatRequest, RunStatus
 from shared.runs.run_files import answer_path
-from shared.subagents.artifacts import put_delegation
-from shared.subagents.models import Delegation
 from shared.wiring import Services
 from tests.fakes.services import fake_services, fake_settings
 from tests.unit.functions.http_app import IngestingClient, as_user, connect, make_app, settings_of_tests

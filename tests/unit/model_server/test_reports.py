@@ -11,7 +11,7 @@ from local.model_server.embedding.service import EmbeddingService
 from local.model_server.protocol.requests import ChatRequest
 from local.model_server.respond import write_reply
 from local.model_server.tools import READY
-from shared.subagents.profiles import ComparatorReport, DocReaderReport, EvidenceReport, WebReport
+from shared.answering.profiles import ComparatorReport, DocReaderReport, EvidenceReport, WebReport
 from tests.unit.model_server.conftest import block, document
 
 ReportT = TypeVar("ReportT", bound=BaseModel)

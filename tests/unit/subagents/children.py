@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
+from shared.answering.artifacts import state_path
+from shared.answering.policy_input import DelegationRequest
+from shared.answering.results import Collected, collect
+from shared.answering.subagent_models import Delegation, Finding, FoundProof, SubagentState
 from shared.platform.names import WORK
 from shared.retrieval.models import Hit
 from shared.runs.run_files import RunFiles
-from shared.subagents.artifacts import state_path
-from shared.subagents.models import Delegation, Finding, FoundProof, SubagentState
-from shared.subagents.policy_input import DelegationRequest
-from shared.subagents.results import Collected, collect
 from shared.wiring import Services
 from tests.unit.subagents.delegation_requests import RUN, STEP, decided, record, request
 

@@ -2,10 +2,8 @@
 
 from typing import Any
 
-from shared.platform.models import Model
-from shared.platform.settings import Settings
-from shared.subagents.policy import decide
-from shared.subagents.policy_models import (
+from shared.answering.policy import decide
+from shared.answering.policy_models import (
     ConversationState,
     DelegationPolicyInput,
     DelegationPolicyOutput,
@@ -16,6 +14,8 @@ from shared.subagents.policy_models import (
     SubagentFacts,
     SystemHealth,
 )
+from shared.platform.models import Model
+from shared.platform.settings import Settings
 from tests.fakes.services import fake_settings
 
 RULES = fake_settings()

@@ -3,10 +3,7 @@
 import random
 from typing import Any, get_args
 
-from shared.platform.settings import Settings
-from shared.runs.models import ProfileName, SubagentTool
-from shared.runs.plan import QueryIntent
-from shared.subagents.policy_models import (
+from shared.answering.policy_models import (
     ConversationState,
     DelegationPolicyInput,
     DocScope,
@@ -16,6 +13,9 @@ from shared.subagents.policy_models import (
     SubagentFacts,
     SystemHealth,
 )
+from shared.platform.settings import Settings
+from shared.runs.models import ProfileName, SubagentTool
+from shared.runs.plan import QueryIntent
 from tests.unit.subagents.delegation_cases import rules
 
 Case = tuple[DelegationPolicyInput, SubagentFacts, Settings]

@@ -3,11 +3,11 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from shared.answering.delegation import DelegationOutcome, decide_delegation
+from shared.answering.policy_input import DelegationRequest
 from shared.retrieval.models import DocumentRecord, Hit
 from shared.runs.evidence import Evidence, StoredPlan
 from shared.runs.models import RunRequest
-from shared.subagents.delegation import DelegationOutcome, decide_delegation
-from shared.subagents.policy_input import DelegationRequest
 from shared.wiring import Services
 from tests.fakes.services import fake_services, fake_settings
 from tests.fakes.stores_subagents import InMemoryControlStore

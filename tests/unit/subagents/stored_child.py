@@ -6,13 +6,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from shared.access.models import UserContext
+from shared.answering.artifacts import find_delegation, find_state, put_delegation, replace_delegation
 from shared.answering.inline import run_child
-from shared.platform.language_models.models import ModelTurn, ToolCall
-from shared.runs.events import RunEvent
-from shared.runs.models import ProfileName, RunRequest, SubagentTool
-from shared.runs.run_files import RunFiles
-from shared.subagents.artifacts import find_delegation, find_state, put_delegation, replace_delegation
-from shared.subagents.models import (
+from shared.answering.policy_models import BudgetAllocation, DelegationPolicyOutput
+from shared.answering.profiles import BackedClaim, Claim, DocReaderReport, EvidenceReport, Proof
+from shared.answering.subagent_models import (
     Delegation,
     SubagentEnd,
     SubagentStart,
@@ -21,9 +19,11 @@ from shared.subagents.models import (
     TurnInput,
     TurnResult,
 )
-from shared.subagents.policy_models import BudgetAllocation, DelegationPolicyOutput
-from shared.subagents.profiles import BackedClaim, Claim, DocReaderReport, EvidenceReport, Proof
-from shared.subagents.turn import take_turn
+from shared.answering.subagent_turn import take_turn
+from shared.platform.language_models.models import ModelTurn, ToolCall
+from shared.runs.events import RunEvent
+from shared.runs.models import ProfileName, RunRequest, SubagentTool
+from shared.runs.run_files import RunFiles
 from shared.wiring import Services
 from tests.fakes.run_log import InMemoryRunLog
 from tests.fakes.services import fake_services

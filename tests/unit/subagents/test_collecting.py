@@ -2,14 +2,14 @@
 
 import pytest
 
+from shared.answering.artifacts import state_path
+from shared.answering.control import ControlState, read_control
+from shared.answering.results import collect, tokens_of
+from shared.answering.subagent_models import WarningCode
 from shared.platform.errors import DependencyError
 from shared.platform.names import WORK
 from shared.runs.evidence import Evidence
 from shared.runs.models import ChildStatus
-from shared.subagents.artifacts import state_path
-from shared.subagents.control import ControlState, read_control
-from shared.subagents.models import WarningCode
-from shared.subagents.results import collect, tokens_of
 from tests.fakes.services import fake_services, fake_settings
 from tests.fakes.stores_subagents import InMemoryControlStore
 from tests.unit.subagents.children import claim, collected, delegated, leaves, past_its_time, state, web_claim

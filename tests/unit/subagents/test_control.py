@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from shared.answering import control
+from shared.answering.control import ControlState, begin, grant, read_control, release, settle
+from shared.answering.subagent_models import SubagentEnd
 from shared.platform.errors import CallTimeoutError, ConflictError, DependencyError, GroundworkError
-from shared.subagents import control
-from shared.subagents.control import ControlState, begin, grant, read_control, release, settle
-from shared.subagents.models import SubagentEnd
 from tests.fakes.services import fake_services, fake_settings
 from tests.fakes.stores_subagents import InMemoryControlStore
 

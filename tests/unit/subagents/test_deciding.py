@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
+from shared.answering import policy_input
+from shared.answering.budget import CRASH_GRACE
+from shared.answering.control import ControlState
+from shared.answering.policy_models import REASON_WORDS
 from shared.platform.errors import DependencyError
 from shared.platform.language_models.models import CallLimits
 from shared.platform.search import SearchPage, SearchRequest
 from shared.platform.telemetry import LOGGER_NAME
-from shared.subagents import policy_input
-from shared.subagents.budget import CRASH_GRACE
-from shared.subagents.control import ControlState
-from shared.subagents.policy_models import REASON_WORDS
 from shared.tools.models import WebHit
 from shared.tools.web_search import WebSearch
 from tests.fakes.search_index import InMemorySearchIndex

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from shared.answering.artifacts import child_ids, find_delegation, replace_delegation, state_path
+from shared.answering.budget import CRASH_GRACE
+from shared.answering.control import MIN_OUTCOMES, ControlState, Lease, read_control, settle
+from shared.answering.policy_input import DelegationRequest
+from shared.answering.subagent_models import SubagentEnd, SubagentState
 from shared.platform.names import WORK
-from shared.subagents.artifacts import child_ids, find_delegation, replace_delegation, state_path
-from shared.subagents.budget import CRASH_GRACE
-from shared.subagents.control import MIN_OUTCOMES, ControlState, Lease, read_control, settle
-from shared.subagents.models import SubagentEnd, SubagentState
-from shared.subagents.policy_input import DelegationRequest
 from shared.tools.delegate import DelegateParameters
 from tests.fakes.stores_subagents import InMemoryControlStore
 from tests.unit.subagents.delegation_requests import (

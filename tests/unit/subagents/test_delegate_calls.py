@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
+from shared.answering.artifacts import find_delegation, put_delegation
+from shared.answering.delegation import DelegationOutcome
+from shared.answering.policy_input import DelegationRequest
+from shared.answering.results import call_result, collect
 from shared.runs.run_files import RunFiles
-from shared.subagents.artifacts import find_delegation, put_delegation
-from shared.subagents.delegation import DelegationOutcome
-from shared.subagents.policy_input import DelegationRequest
-from shared.subagents.results import call_result, collect
 from shared.tools.delegate import Delegate, DelegateParameters
 from shared.wiring import Services
 from tests.fakes.services import fake_settings

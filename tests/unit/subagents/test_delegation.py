@@ -4,9 +4,9 @@ from typing import Any, get_args
 
 import pytest
 
+from shared.answering.policy import decide
+from shared.answering.policy_models import REASON_WORDS, BudgetAllocation, DelegationPolicyOutput
 from shared.runs.models import GateCode, NegativeCode, NoteCode, PositiveCode, ProfileName
-from shared.subagents.policy import decide
-from shared.subagents.policy_models import REASON_WORDS, BudgetAllocation, DelegationPolicyOutput
 from tests.unit.subagents.delegation_cases import FACTS, INPUT, RULES, decided
 
 NOTHING = BudgetAllocation()

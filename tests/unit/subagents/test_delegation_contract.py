@@ -4,8 +4,8 @@ import hashlib
 import random
 import re
 
-from shared.subagents.policy import RULES_VERSION, decide, decision_event, policy_version
-from shared.subagents.policy_models import BudgetAllocation, DelegationPolicyOutput
+from shared.answering.policy import RULES_VERSION, decide, decision_event, policy_version
+from shared.answering.policy_models import BudgetAllocation, DelegationPolicyOutput
 from tests.unit.subagents.delegation_cases import EVENT_FIELDS, INPUT, RULES, decided, policy_input, rules
 from tests.unit.subagents.delegation_random import random_case
 

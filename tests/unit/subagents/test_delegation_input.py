@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-from shared.retrieval.models import DocumentRecord, Hit
-from shared.runs.evidence import Evidence, StoredPlan
-from shared.runs.models import Conversation, RunRequest, Turn
-from shared.subagents.control import ControlView
-from shared.subagents.policy_input import (
+from shared.answering.control import ControlView
+from shared.answering.policy_input import (
     DelegationRequest,
     describe,
     retrieval_stats,
     spent_tokens,
     target_documents,
 )
-from shared.subagents.policy_models import DelegationPolicyInput, DocScope, RetrievalStats, RuntimeBudget
+from shared.answering.policy_models import DelegationPolicyInput, DocScope, RetrievalStats, RuntimeBudget
+from shared.retrieval.models import DocumentRecord, Hit
+from shared.runs.evidence import Evidence, StoredPlan
+from shared.runs.models import Conversation, RunRequest, Turn
 from tests.fakes.services import fake_settings
 from tests.world import ANNA, plan
 

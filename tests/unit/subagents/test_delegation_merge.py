@@ -4,10 +4,10 @@ import random
 
 import pytest
 
+from shared.answering.results import Bounds, merge_evidence, tokens_of
+from shared.answering.subagent_models import Finding, FoundProof, SubagentState
 from shared.retrieval.models import Hit
 from shared.runs.evidence import Evidence
-from shared.subagents.models import Finding, FoundProof, SubagentState
-from shared.subagents.results import Bounds, merge_evidence, tokens_of
 
 
 def hit(doc_id: str, place: int, words: int = 50) -> Hit:

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from shared.answering.policy_models import BudgetAllocation
+from shared.answering.profiles import PROFILES
 from shared.runs.models import ProfileName
-from shared.subagents.policy_models import BudgetAllocation
-from shared.subagents.profiles import PROFILES
 from tests.unit.subagents.delegation_cases import decided
 
 WANTED = {"prior_failures": 1}

@@ -6,15 +6,15 @@ from collections.abc import Iterable, Iterator
 
 import pytest
 
-from shared.platform.settings import Settings
-from shared.subagents.policy import decide
-from shared.subagents.policy_models import (
+from shared.answering.policy import decide
+from shared.answering.policy_models import (
     BudgetAllocation,
     DelegationPolicyInput,
     DelegationPolicyOutput,
     SubagentFacts,
 )
-from shared.subagents.profiles import PROFILES
+from shared.answering.profiles import PROFILES
+from shared.platform.settings import Settings
 from tests.unit.subagents.delegation_random import Case, random_case
 
 CASES = 20_000

@@ -6,11 +6,11 @@ from typing import get_args
 
 import pytest
 
+from shared.answering.delegation import Room, starts_of, tasks_of
+from shared.answering.policy_input import MOST_DOCUMENTS
+from shared.answering.policy_models import BudgetAllocation, DelegationPolicyOutput
+from shared.answering.profiles import PROFILES
 from shared.runs.models import ProfileName
-from shared.subagents.delegation import Room, starts_of, tasks_of
-from shared.subagents.policy_input import MOST_DOCUMENTS
-from shared.subagents.policy_models import BudgetAllocation, DelegationPolicyOutput
-from shared.subagents.profiles import PROFILES
 from tests.fakes.services import fake_settings
 from tests.unit.subagents.delegation_requests import delegation_request, summary
 

@@ -8,12 +8,10 @@ from typing import Any
 import pytest
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
-from shared.platform.errors import DependencyError
-from shared.runs.models import ChildStatus
-from shared.subagents import metrics
-from shared.subagents.artifacts import Child
-from shared.subagents.control import ControlState
-from shared.subagents.metrics import (
+from shared.answering import metrics
+from shared.answering.artifacts import Child
+from shared.answering.control import ControlState
+from shared.answering.metrics import (
     ChildRecord,
     MetricRecord,
     note_decision,
@@ -21,8 +19,10 @@ from shared.subagents.metrics import (
     purge_old_metrics,
     subagent_metrics,
 )
-from shared.subagents.models import Delegation, Finding, FoundProof, SubagentState, SubagentTask
-from shared.subagents.policy_models import DelegationPolicyOutput
+from shared.answering.policy_models import DelegationPolicyOutput
+from shared.answering.subagent_models import Delegation, Finding, FoundProof, SubagentState, SubagentTask
+from shared.platform.errors import DependencyError
+from shared.runs.models import ChildStatus
 from shared.wiring import Services
 from tests.fakes.services import fake_services, fake_settings
 from tests.fakes.stores_subagents import InMemoryControlStore, InMemoryMetricStore

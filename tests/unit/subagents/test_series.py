@@ -2,10 +2,10 @@
 
 import pytest
 
+from shared.answering.policy_input import DelegationRequest
 from shared.platform.errors import CallTimeoutError
 from shared.platform.search import SearchPage, SearchRequest
 from shared.retrieval.models import Hit
-from shared.subagents.policy_input import DelegationRequest
 from shared.wiring import Services
 from tests.fakes.search_index import InMemorySearchIndex
 from tests.fakes.services import fake_settings

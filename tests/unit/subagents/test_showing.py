@@ -5,9 +5,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from shared.answering.artifacts import state_path
 from shared.answering.retention import purge_old_runs
 from shared.answering.run_end import cancel_run
 from shared.answering.runs import begin_run, view_run
+from shared.answering.subagent_models import SubagentState
 from shared.conversations.threads import read_messages
 from shared.erasure.threads import erase_run
 from shared.platform.blobs import BlobProperties
@@ -19,8 +21,6 @@ from shared.runs.fresh_urls import refresh_answer
 from shared.runs.models import ChatRequest, RunAnswer, RunRequest, RunView, SubagentView
 from shared.runs.run_files import answer_path
 from shared.runs.run_store import owned_run
-from shared.subagents.artifacts import state_path
-from shared.subagents.models import SubagentState
 from shared.wiring import Services
 from tests.fakes.blob_store import InMemoryBlobStore
 from tests.fakes.search_index import InMemorySearchIndex

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.platform.language_models.models import ModelUsage
-from shared.subagents.budget import (
+from shared.answering.budget import (
     LEAST_CALL_S,
     LEAST_REPORT_TOKENS,
     MARGIN_S,
@@ -21,7 +20,8 @@ from shared.subagents.budget import (
     tool_limit_s,
     work_limit_s,
 )
-from shared.subagents.policy_models import BudgetAllocation
+from shared.answering.policy_models import BudgetAllocation
+from shared.platform.language_models.models import ModelUsage
 
 PRICES = Prices(input_usd=0.4, output_usd=1.6)
 

@@ -5,9 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from shared.platform.settings import SubagentSettings
-from shared.runs.models import ChildStatus
-from shared.subagents.control import (
+from shared.answering.control import (
     LEASE_GRACE,
     MIN_OUTCOMES,
     ControlState,
@@ -18,7 +16,9 @@ from shared.subagents.control import (
     succeeded,
     view,
 )
-from shared.subagents.models import SubagentEnd
+from shared.answering.subagent_models import SubagentEnd
+from shared.platform.settings import SubagentSettings
+from shared.runs.models import ChildStatus
 from tests.fakes.services import fake_settings
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

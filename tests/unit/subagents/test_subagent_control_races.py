@@ -7,8 +7,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from shared.runs.models import ChildStatus
-from shared.subagents.control import (
+from shared.answering.control import (
     LEASE_GRACE,
     MIN_OUTCOMES,
     ControlState,
@@ -16,6 +15,7 @@ from shared.subagents.control import (
     granted,
     view,
 )
+from shared.runs.models import ChildStatus
 from tests.fakes.services import fake_settings
 from tests.unit.subagents.test_subagent_control import NOW, after, end, start, tasks
 

@@ -6,8 +6,7 @@ from typing import Any, get_args
 import pytest
 from pydantic import BaseModel
 
-from shared.retrieval.models import Hit
-from shared.subagents.findings import (
+from shared.answering.findings import (
     MAX_FINDINGS,
     MAX_TEXT_CHARS,
     Material,
@@ -16,7 +15,8 @@ from shared.subagents.findings import (
     proved_report,
     read_partial,
 )
-from shared.subagents.profiles import PROFILES, ComparatorReport, DocReaderReport, EvidenceReport, WebReport
+from shared.answering.profiles import PROFILES, ComparatorReport, DocReaderReport, EvidenceReport, WebReport
+from shared.retrieval.models import Hit
 from shared.tools.models import WebHit
 
 OLD, NEW = "The maximum pressure is 230 bar.", "The maximum pressure is 250 bar."

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from shared.answering.metrics import ChildRecord, DecisionRecord, MetricRecord, ProfileMetrics, by_profile
 from shared.quality.measures import percentile
-from shared.subagents.metrics import ChildRecord, DecisionRecord, MetricRecord, ProfileMetrics, by_profile
 
 AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from shared.retrieval.models import Hit
-from shared.subagents.budget import tokens_of
-from shared.subagents.passages import (
+from shared.answering.budget import tokens_of
+from shared.answering.passages import (
     fitting,
     fitting_pages,
     in_turns,
@@ -16,6 +15,7 @@ from shared.subagents.passages import (
     thinned,
     web_results,
 )
+from shared.retrieval.models import Hit
 from shared.tools.models import WebHit
 
 

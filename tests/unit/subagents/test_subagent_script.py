@@ -9,7 +9,7 @@ import pytest
 
 from shared.answering.script import Step, run_agent
 from shared.answering.sub_agent import SubAgent
-from shared.subagents.models import CRASHED, SubagentEnd, SubagentStart, TurnInput, TurnResult
+from shared.answering.subagent_models import CRASHED, SubagentEnd, SubagentStart, TurnInput, TurnResult
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 LATE = NOW + timedelta(seconds=15)

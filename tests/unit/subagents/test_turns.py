@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
+from shared.answering.budget import CRASH_GRACE
 from shared.platform.errors import DependencyError
 from shared.platform.language_models.models import ModelTurn
 from shared.runs.agents import AgentDefinition
 from shared.runs.events import SubagentStatus
-from shared.subagents.budget import CRASH_GRACE
 from tests.unit.subagents.child_models import CountedModel
 from tests.unit.subagents.stored_child import (
     FILTER,

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pydantic import BaseModel
 
+from shared.answering.subagent_models import SubagentState
 from shared.platform.errors import CallTimeoutError
 from shared.platform.language_models.models import CallLimits, ModelTurn, ModelUsage, Prompt
-from shared.subagents.models import SubagentState
 from tests.fakes.blob_store import InMemoryBlobStore
 from tests.unit.subagents.child_models import CountedModel
 from tests.unit.subagents.stored_child import GOOD, READY, SEARCH, THREE, StoredChild, stored_child
 
 if TYPE_CHECKING:
-    from shared.subagents.models import TurnResult
+    from shared.answering.subagent_models import TurnResult
 
 
 class GatedModel(CountedModel):
@@ -99,8 +99,8 @@ async def test_an_attempt_is_not_taken_for_another_when_the_answer_to_its_own_wr
                 raise CallTimeoutError("No answer came.")
             return written
 
-    monkeypatch.setattr("shared.subagents.report_stream._READ_EVERY_S", 0.0)
-    monkeypatch.setattr("shared.subagents.report_stream._KEEP_EVERY_S", 0.0)
+    monkeypatch.setattr("shared.answering.report_stream._READ_EVERY_S", 0.0)
+    monkeypatch.setattr("shared.answering.report_stream._KEEP_EVERY_S", 0.0)
     blobs = Forgetful()
     world = await stored_child(CountedModel(READY, THREE), blobs=blobs)
     result = await world.take()

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
+from shared.answering.artifacts import state_path
 from shared.platform.errors import DependencyError, NotFoundError
 from shared.platform.language_models.models import CallLimits, ModelUsage, Prompt
 from shared.platform.names import WORK
-from shared.subagents.artifacts import state_path
 from tests.fakes.run_log import run_event
 from tests.unit.subagents.child_models import CountedModel
 from tests.unit.subagents.stored_child import (

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
+from shared.answering.artifacts import state_path
 from shared.answering.inline import RunChildren
 from shared.answering.services import AnsweringServices
+from shared.answering.subagent_models import SubagentEnd, SubagentStart, SubagentState
 from shared.conversations.threads import read_messages
 from shared.platform.language_models.models import CallLimits
 from shared.platform.names import WORK
 from shared.runs.events import RunEvent
 from shared.runs.models import RunView
-from shared.subagents.artifacts import state_path
-from shared.subagents.models import SubagentEnd, SubagentStart, SubagentState
 from shared.tools.models import WebHit
 from shared.tools.web_search import WebSearch
 from shared.wiring import Services

@@ -17,6 +17,7 @@ from typing import Literal, TypeVar
 
 from pydantic import Field, ValidationError
 
+from shared.answering.subagent_models import SubagentEnd
 from shared.platform.errors import (
     CallTimeoutError,
     ConflictError,
@@ -29,7 +30,6 @@ from shared.platform.settings import Settings, SubagentSettings
 from shared.platform.tables import Entity, Table, joined_text, revision_of, split_text
 from shared.platform.telemetry import get_logger
 from shared.runs.models import ChildStatus, Count
-from shared.subagents.models import SubagentEnd
 
 Circuit = Literal["closed", "open", "half_open"]
 Result = TypeVar("Result")

@@ -9,6 +9,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from shared.answering.artifacts import children_of, delegations_of
+from shared.answering.budget import Spent
+from shared.answering.control import ControlView
+from shared.answering.policy_models import (
+    ConversationState,
+    DelegationPolicyInput,
+    DocScope,
+    RetrievalStats,
+    RiskFlags,
+    RuntimeBudget,
+    SystemHealth,
+)
+from shared.answering.services import SubagentServices
 from shared.platform.blobs import BlobStore
 from shared.platform.concurrency import run_together
 from shared.platform.errors import GroundworkError
@@ -22,19 +35,6 @@ from shared.retrieval.fusion import score_spread, top_score
 from shared.retrieval.secured_index import SecuredIndex
 from shared.runs.evidence import Evidence, StoredPlan
 from shared.runs.models import RunRequest
-from shared.subagents.artifacts import children_of, delegations_of
-from shared.subagents.budget import Spent
-from shared.subagents.control import ControlView
-from shared.subagents.policy_models import (
-    ConversationState,
-    DelegationPolicyInput,
-    DocScope,
-    RetrievalStats,
-    RiskFlags,
-    RuntimeBudget,
-    SystemHealth,
-)
-from shared.subagents.services import SubagentServices
 from shared.tools.delegate import DelegateParameters
 from shared.tools.searches import StepSearches, caller_limits
 

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from shared.answering.artifacts import Child, children_of, delegations_of
+from shared.answering.policy_models import REASON_WORDS, FallbackPlan
+from shared.answering.subagent_models import Delegation, SubagentState, WarningCode
 from shared.evidence.messages import is_german, messages_in
 from shared.evidence.reader_text import readable_line
 from shared.platform.blobs import BlobStore
 from shared.runs.models import ChildStatus, ProfileName, RunRecord, SubagentView
-from shared.subagents.artifacts import Child, children_of, delegations_of
-from shared.subagents.models import Delegation, SubagentState, WarningCode
-from shared.subagents.policy_models import REASON_WORDS, FallbackPlan
 
 _MOST_UNCERTAIN = 8  # sentences, each no longer than these: a glance, no report
 _MOST_CHARS = 300

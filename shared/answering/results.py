@@ -10,6 +10,13 @@ from datetime import UTC, datetime
 from html import escape
 from urllib.parse import quote, urlsplit
 
+from shared.answering.artifacts import Child, children_of, find_delegation
+from shared.answering.control import settle
+from shared.answering.metrics import note_ends
+from shared.answering.passages import by_document, in_turns
+from shared.answering.services import SubagentServices
+from shared.answering.subagent_models import Delegation, Finding, FoundProof, SubagentEnd, SubagentState
+from shared.answering.views import SubagentWords, final_status, subagent_words, view_of, warning_of
 from shared.evidence.document_prompt import documents_with_blocks
 from shared.evidence.reader_text import readable_line
 from shared.platform.concurrency import run_in_background, wait_briefly
@@ -19,13 +26,6 @@ from shared.platform.tokens import CHARS_PER_TOKEN
 from shared.retrieval.models import Hit, ReadableDocuments
 from shared.runs.evidence import Evidence
 from shared.runs.models import ChildStatus, SubagentView
-from shared.subagents.artifacts import Child, children_of, find_delegation
-from shared.subagents.control import settle
-from shared.subagents.metrics import note_ends
-from shared.subagents.models import Delegation, Finding, FoundProof, SubagentEnd, SubagentState
-from shared.subagents.passages import by_document, in_turns
-from shared.subagents.services import SubagentServices
-from shared.subagents.views import SubagentWords, final_status, subagent_words, view_of, warning_of
 
 _MOST_FINDINGS = 24  # and no more characters than these: some 1,100 tokens of the main agent's prompt
 _MOST_CHARS = 4_000

@@ -17,6 +17,10 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import Field
 
+from shared.answering.artifacts import Child
+from shared.answering.control import ControlStore, ControlView, read_control, succeeded
+from shared.answering.policy_models import Decision, DelegationPolicyOutput
+from shared.answering.subagent_models import Delegation
 from shared.platform import meters
 from shared.platform.concurrency import run_together
 from shared.platform.errors import GroundworkError
@@ -26,10 +30,6 @@ from shared.platform.tables import HourRecords, Table
 from shared.platform.telemetry import get_logger
 from shared.quality.measures import percentile
 from shared.runs.models import ChildStatus, Count, ProfileName, ReasonCode
-from shared.subagents.artifacts import Child
-from shared.subagents.control import ControlStore, ControlView, read_control, succeeded
-from shared.subagents.models import Delegation
-from shared.subagents.policy_models import Decision, DelegationPolicyOutput
 
 Share = Annotated[float, Field(ge=0, le=1)]
 

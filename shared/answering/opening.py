@@ -9,14 +9,8 @@ import asyncio
 import time
 from collections.abc import Sequence
 
-from shared.platform.concurrency import run_together
-from shared.platform.errors import CallTimeoutError, GroundworkError
-from shared.retrieval.blocks import BlockLookup, DocumentBlocks
-from shared.retrieval.documents import DocumentSearch
-from shared.retrieval.models import Hit
-from shared.runs.models import ToolUse
-from shared.subagents.budget import opening_tokens, tokens_of, tool_limit_s
-from shared.subagents.passages import (
+from shared.answering.budget import opening_tokens, tokens_of, tool_limit_s
+from shared.answering.passages import (
     by_document,
     fitting,
     in_turns,
@@ -24,7 +18,13 @@ from shared.subagents.passages import (
     spread,
     thinned,
 )
-from shared.subagents.turn_context import TurnContext
+from shared.answering.subagent_context import TurnContext
+from shared.platform.concurrency import run_together
+from shared.platform.errors import CallTimeoutError, GroundworkError
+from shared.retrieval.blocks import BlockLookup, DocumentBlocks
+from shared.retrieval.documents import DocumentSearch
+from shared.retrieval.models import Hit
+from shared.runs.models import ToolUse
 from shared.tools.registry import Binding
 from shared.tools.semantic_search import SemanticSearch
 

@@ -8,11 +8,7 @@ from collections.abc import Mapping
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Literal
 
-from shared.platform.errors import CallTimeoutError, GroundworkError, ModelFixableError, OutputCutError
-from shared.platform.language_models.models import CallLimits, ModelUsage, Prompt
-from shared.retrieval.models import DocumentRecord, Hit
-from shared.runs.event_log import StaleAttemptError
-from shared.subagents.budget import (
+from shared.answering.budget import (
     CHARS_PER_TOKEN,
     FAIR_REPORT_TOKENS,
     LEAST_REPORT_TOKENS,
@@ -21,13 +17,17 @@ from shared.subagents.budget import (
     report_limit_s,
     tokens_of,
 )
-from shared.subagents.findings import Material, is_whole, proved_report, read_partial, without_repeats
-from shared.subagents.passages import by_document, fitting, fitting_pages, in_turns
-from shared.subagents.turn_context import TurnContext
+from shared.answering.findings import Material, is_whole, proved_report, read_partial, without_repeats
+from shared.answering.passages import by_document, fitting, fitting_pages, in_turns
+from shared.answering.subagent_context import TurnContext
+from shared.platform.errors import CallTimeoutError, GroundworkError, ModelFixableError, OutputCutError
+from shared.platform.language_models.models import CallLimits, ModelUsage, Prompt
+from shared.retrieval.models import DocumentRecord, Hit
+from shared.runs.event_log import StaleAttemptError
 from shared.tools.models import WebHit
 
 if TYPE_CHECKING:
-    from shared.subagents.models import WarningCode
+    from shared.answering.subagent_models import WarningCode
 
 _READ_EVERY_S = 0.2  # reading costs about a millisecond
 _KEEP_EVERY_S = 0.5  # a write of a blob costs some ten, and the stream waits for it

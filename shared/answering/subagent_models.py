@@ -4,11 +4,11 @@ from datetime import datetime
 from typing import ClassVar, Literal
 
 from shared.access.models import UserContext
+from shared.answering.policy_models import BudgetAllocation, DelegationPolicyOutput
 from shared.platform.language_models.models import Message
 from shared.platform.models import Model
 from shared.retrieval.models import DocumentRecord, Hit
 from shared.runs.models import ChildStatus, Count, ProfileName, SubagentTool, ToolUse
-from shared.subagents.policy_models import BudgetAllocation, DelegationPolicyOutput
 from shared.tools.models import WebHit
 from shared.tools.tool_calls import PlannedCall
 

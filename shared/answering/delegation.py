@@ -13,19 +13,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from shared.platform.concurrency import run_in_background
-from shared.platform.errors import GroundworkError
-from shared.platform.settings import Settings
-from shared.platform.telemetry import get_logger
-from shared.runs.events import DelegationStatus, TimedEvent
-from shared.runs.models import ProfileName, ReasonCode
-from shared.subagents.artifacts import find_delegation, put_delegation, replace_delegation
-from shared.subagents.budget import CRASH_GRACE, Spent
-from shared.subagents.control import ControlView, grant, read_control
-from shared.subagents.metrics import note_decision
-from shared.subagents.models import Delegation, SubagentStart, SubagentTask
-from shared.subagents.policy import cost_left_usd, decide, decision_event, policy_failed, tokens_left
-from shared.subagents.policy_input import (
+from shared.answering.artifacts import find_delegation, put_delegation, replace_delegation
+from shared.answering.budget import CRASH_GRACE, Spent
+from shared.answering.control import ControlView, grant, read_control
+from shared.answering.metrics import note_decision
+from shared.answering.policy import cost_left_usd, decide, decision_event, policy_failed, tokens_left
+from shared.answering.policy_input import (
     DelegationRequest,
     budget_of,
     describe,
@@ -34,14 +27,21 @@ from shared.subagents.policy_input import (
     task_documents,
     with_documents,
 )
-from shared.subagents.policy_models import (
+from shared.answering.policy_models import (
     REASON_WORDS,
     BudgetAllocation,
     DelegationPolicyOutput,
     SubagentFacts,
 )
-from shared.subagents.profiles import PROFILES, with_smaller
-from shared.subagents.services import SubagentServices
+from shared.answering.profiles import PROFILES, with_smaller
+from shared.answering.services import SubagentServices
+from shared.answering.subagent_models import Delegation, SubagentStart, SubagentTask
+from shared.platform.concurrency import run_in_background
+from shared.platform.errors import GroundworkError
+from shared.platform.settings import Settings
+from shared.platform.telemetry import get_logger
+from shared.runs.events import DelegationStatus, TimedEvent
+from shared.runs.models import ProfileName, ReasonCode
 from shared.tools.base import ToolResult
 
 _REFUSAL_HINTS: Mapping[ReasonCode, str] = {

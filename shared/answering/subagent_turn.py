@@ -10,6 +10,23 @@ from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 
+from shared.answering import control
+from shared.answering.artifacts import ChildStore, find_delegation
+from shared.answering.budget import (
+    CHARS_PER_TOKEN,
+    MARGIN_S,
+    allowed_work,
+    result_tokens,
+    tokens_of,
+    tool_limit_s,
+    work_limit_s,
+)
+from shared.answering.opening import open_task
+from shared.answering.passages import fitting_pages, web_results
+from shared.answering.report_stream import write_report
+from shared.answering.services import SubagentServices
+from shared.answering.subagent_context import TurnContext
+from shared.answering.subagent_models import SubagentState, TurnInput, TurnResult, TurnStatus, WarningCode
 from shared.platform.concurrency import run_together
 from shared.platform.errors import (
     CallTimeoutError,
@@ -26,23 +43,6 @@ from shared.runs.event_log import RunClosedError, StaleAttemptError
 from shared.runs.metering import MeteredChatModel, TokenMeter, charge_to
 from shared.runs.models import ToolUse
 from shared.runs.run_files import RunFiles
-from shared.subagents import control
-from shared.subagents.artifacts import ChildStore, find_delegation
-from shared.subagents.budget import (
-    CHARS_PER_TOKEN,
-    MARGIN_S,
-    allowed_work,
-    result_tokens,
-    tokens_of,
-    tool_limit_s,
-    work_limit_s,
-)
-from shared.subagents.models import SubagentState, TurnInput, TurnResult, TurnStatus, WarningCode
-from shared.subagents.opening import open_task
-from shared.subagents.passages import fitting_pages, web_results
-from shared.subagents.report_stream import write_report
-from shared.subagents.services import SubagentServices
-from shared.subagents.turn_context import TurnContext
 from shared.tools.base import Found
 from shared.tools.execution import Called, carry_out, described, rendered
 from shared.tools.models import WebHit

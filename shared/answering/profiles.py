@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel
 
+from shared.answering.policy_models import ArtifactName
 from shared.platform.models import Model
 from shared.runs.models import ProfileName, SubagentTool
-from shared.subagents.policy_models import ArtifactName
 
 
 class Proof(Model):

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 
+from shared.answering.policy_models import BudgetAllocation
+from shared.answering.subagent_models import WarningCode
 from shared.platform.language_models.models import ModelUsage
-from shared.subagents.models import WarningCode
-from shared.subagents.policy_models import BudgetAllocation
 
 # Of the time lost with a worker, a sub-agent gets back this much at most. A worker is back within 2 to 8 s.
 CRASH_GRACE = timedelta(seconds=20)

@@ -1,6 +1,6 @@
 """From a report to findings: every quotation proved, or dropped. Pure.
 
-What a part of a report becomes is decided by the kind of its items (`shared.subagents.models`), so a
+What a part of a report becomes is decided by the kind of its items (`shared.answering.subagent_models`), so a
 report made of these kinds needs no code of its own. A quotation counts where it stands in a text
 passage, or on the very page of the web that it names; a caption is a model's words and proves nothing.
 """
@@ -14,11 +14,11 @@ from typing import Any, get_args
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import from_json
 
+from shared.answering.profiles import BackedClaim, Claim, Contrast, Proof, SectionSummary, Side, WebClaim
+from shared.answering.subagent_models import Finding, FoundProof
 from shared.evidence.alignment import Alignment, Block, align, normalise
 from shared.evidence.metadata_proof import prove_metadata
 from shared.retrieval.models import DocumentRecord, Hit
-from shared.subagents.models import Finding, FoundProof
-from shared.subagents.profiles import BackedClaim, Claim, Contrast, Proof, SectionSummary, Side, WebClaim
 from shared.tools.models import WebHit
 
 

@@ -8,10 +8,10 @@ from html import escape
 from itertools import zip_longest
 from typing import Literal
 
+from shared.answering.budget import CHARS_PER_TOKEN
 from shared.evidence.document_prompt import documents_with_blocks, documents_with_summaries
 from shared.platform.prompts import element
 from shared.retrieval.models import DocumentRecord, Hit
-from shared.subagents.budget import CHARS_PER_TOKEN
 from shared.tools.models import WebHit
 
 _FRAME_CHARS = 120  # of the element around a block, and a share of its document's

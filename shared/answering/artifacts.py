@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
+from shared.answering.subagent_models import Delegation, SubagentState, SubagentTask, TurnInput
 from shared.platform.blobs import BlobStore, find_model, keep_model
 from shared.platform.concurrency import run_together
 from shared.platform.errors import ConflictError, NotFoundError
 from shared.platform.names import WORK
 from shared.platform.telemetry import get_logger
 from shared.runs.event_log import StaleAttemptError
-from shared.subagents.models import Delegation, SubagentState, SubagentTask, TurnInput
 
 _DELEGATION = "-delegation.json"
 

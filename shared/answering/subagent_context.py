@@ -10,6 +10,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
+from shared.answering.artifacts import ChildStore
+from shared.answering.budget import CRASH_GRACE, Prices, Spent
+from shared.answering.passages import task_message
+from shared.answering.profiles import PROFILES, SCOPES, Profile
+from shared.answering.services import SubagentServices
+from shared.answering.subagent_models import SubagentState, SubagentTask, TurnInput, WarningCode
 from shared.platform.errors import GroundworkError, NotFoundError
 from shared.platform.language_models.models import ModelUsage
 from shared.platform.prompts import load, render
@@ -20,12 +26,6 @@ from shared.runs.event_log import EventLog, RunClosedError, join_event_log
 from shared.runs.events import RunEvent, SubagentStatus, ToolResultEvent, ToolStartedEvent
 from shared.runs.models import RunRequest, ToolUse
 from shared.runs.step_time import child_losses
-from shared.subagents.artifacts import ChildStore
-from shared.subagents.budget import CRASH_GRACE, Prices, Spent
-from shared.subagents.models import SubagentState, SubagentTask, TurnInput, WarningCode
-from shared.subagents.passages import task_message
-from shared.subagents.profiles import PROFILES, SCOPES, Profile
-from shared.subagents.services import SubagentServices
 from shared.tools.base import Found, Tool
 from shared.tools.fetch_page import FetchPage
 from shared.tools.models import WebHit
@@ -81,7 +81,7 @@ class TurnContext:
     @property
     def system(self) -> str:
         """The profile's prompt."""
-        return render(load("subagents", self.profile.name), {"rules": load("subagents", "rules")})
+        return render(load("answering", self.profile.name), {"rules": load("answering", "report_rules")})
 
     @property
     def tools(self) -> tuple[str, ...]:

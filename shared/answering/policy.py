@@ -9,6 +9,15 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from shared.answering.policy_models import (
+    REASON_WORDS,
+    BudgetAllocation,
+    DelegationPolicyInput,
+    DelegationPolicyOutput,
+    FallbackPlan,
+    SubagentFacts,
+)
+from shared.answering.profiles import PROFILES, Profile, with_smaller
 from shared.platform.settings import Settings
 from shared.runs.events import DelegationStatus
 from shared.runs.models import (
@@ -21,15 +30,6 @@ from shared.runs.models import (
     SubagentTool,
 )
 from shared.runs.plan import QueryIntent
-from shared.subagents.policy_models import (
-    REASON_WORDS,
-    BudgetAllocation,
-    DelegationPolicyInput,
-    DelegationPolicyOutput,
-    FallbackPlan,
-    SubagentFacts,
-)
-from shared.subagents.profiles import PROFILES, Profile, with_smaller
 
 RULES_VERSION = "2"  # raise it with any change of what is decided; a test knows when that is due
 MANY_CANDIDATES = 6  # contracts.md, section 4: candidate_count of an ambiguity
