@@ -10,13 +10,14 @@ from cli.api import Api
 from cli.terminal import Terminal, clean
 
 _BORDER = re.compile(r"(?<!\\)\|")
-_PAGE = re.compile(r"(\(Source: [^()\n]{1,300}), S\. (\d{1,6})\)")  # API notation, the same in all languages
+# API notation, the same in all languages; a publisher's name or a kind may stand beside the page.
+_PAGE = re.compile(r"(\(Source: (?:[^()\n]|\([^()\n]{0,300}\)){1,600}), S\. (\d{1,6})(?=[,)])")
 _OWN_ADDRESS = re.compile(r"\]\((/api/[^)\s]+)\)")
 
 
 def print_answer(api: Api, terminal: Terminal, answer: Mapping[str, Any]) -> None:
     """Print an answer with absolute addresses and English page labels."""
-    text = _PAGE.sub(r"\1, p. \2)", str(answer.get("text", "")))
+    text = _PAGE.sub(r"\1, p. \2", str(answer.get("text", "")))
     terminal.markdown(_OWN_ADDRESS.sub(lambda match: f"]({api.absolute(match[1])})", text))
     if answer.get("citations"):
         terminal.say("")

@@ -188,7 +188,7 @@ def _with_signed_figures(api: Api, run_id: str, answer: dict[str, Any]) -> dict[
         stored = api.call("GET", f"/runs/{segment(run_id)}").get("answer")
     except CommandError:
         return answer  # the text is complete; pictures can be requested later
-    return {**answer, "figures": (stored or answer)["figures"]}
+    return {**answer, **{name: stored[name] for name in ("text", "figures")}} if stored else answer
 
 
 def _cancelled(asking: Asking, run_id: str) -> int:

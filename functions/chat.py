@@ -14,6 +14,7 @@ from functions.http.requests import Caller, Durable, Ready, open_stream
 from functions.http.responses import event_stream, json_response
 from shared.platform.errors import ConflictError, NotFoundError, status_of
 from shared.runs.models import ChatRequest, RunView
+from shared.runs.portable_text import portable_view
 
 router = APIRouter(tags=["Questions"], route_class=ApiRoute)
 
@@ -52,7 +53,7 @@ async def chat(req: Request, body: ChatRequest, user: Caller, services: Ready, c
         return event_stream(frames, place, run_id)
     with closing(place):
         view = await view_at_end(run_id, question.events(run_id, begun), question)
-    return json_response(view, _status_of(view), _headers(run_id))
+    return json_response(portable_view(view), _status_of(view), _headers(run_id))
 
 
 def _headers(run_id: str) -> dict[str, str]:

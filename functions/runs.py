@@ -29,6 +29,7 @@ from shared.platform.errors import ConflictError, NotFoundError
 from shared.platform.telemetry import get_logger
 from shared.quality.recording import feedback_of, open_source, rate_run, withdraw_feedback
 from shared.runs.models import ClarificationAnswer, Feedback, FeedbackBody, RunRecord, RunView, SourceOpened
+from shared.runs.portable_text import portable_view
 from shared.runs.run_store import owned_run
 
 router = APIRouter(tags=["Questions"], route_class=ApiRoute)
@@ -68,7 +69,7 @@ async def get_run(run: OwnRun, user: Caller, services: Ready, client: Durable) -
     if run.finished_at is None:
         await closer(client, run.run_id, services)()
         run = await owned_run(run.run_id, user, services.runs)
-    return json_response(await view_run(run, services, user))
+    return json_response(portable_view(await view_run(run, services, user)))
 
 
 @router.get(

@@ -30,7 +30,7 @@ from shared.retrieval.documents import DocumentSearch
 from shared.retrieval.models import DocumentRecord, Hit
 from shared.runs.agents import AGENT_NAME
 from shared.runs.models import ID_PATTERN, MAX_ANSWER_CHARS, ChatRequest, ClarificationAnswer, RunView
-from shared.runs.portable_text import with_signed_pictures
+from shared.runs.portable_text import portable_text
 from shared.runs.run_store import owned_run
 from shared.tools import table_tools
 from shared.tools.base import Parameters, Tool, ToolResult
@@ -419,7 +419,7 @@ async def _outcome(view: RunView, call: McpCall) -> ToolResult:
     outcome: dict[str, Any] = {"run_id": view.run_id, "thread_id": view.thread_id, "status": view.status}
     if view.answer is not None:
         outcome |= {
-            "answer": await with_signed_pictures(view.answer.text, call.user, call.services),
+            "answer": portable_text(view.answer),
             "abstained": view.answer.abstained,
             "citations": [
                 {

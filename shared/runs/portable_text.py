@@ -8,6 +8,7 @@ from shared.documents.services import DocumentServices
 from shared.evidence.figures import name_of_path
 from shared.platform.errors import GroundworkError
 from shared.platform.telemetry import get_logger
+from shared.runs.models import RunAnswer, RunView
 
 _PICTURE = re.compile(r"(?<=\]\()/api/documents/[^()\s]{1,200}/figures/[^()\s]{1,200}(?=\))")
 _MAX_OPEN_CHARS = 2_000  # a caption and an address are shorter; anything longer isn't a picture
@@ -35,6 +36,20 @@ async def with_signed_pictures(text: str, user: UserContext, services: DocumentS
         return url.url if url else found[0]
 
     return _PICTURE.sub(address, text)
+
+
+def portable_text(answer: RunAnswer) -> str:
+    """Return the text of a refreshed answer, with the signed addresses of its figures."""
+    signed = {figure.path: figure.image_url for figure in answer.figures if figure.image_url}
+    return _PICTURE.sub(lambda match: signed.get(match[0], match[0]), answer.text)
+
+
+def portable_view(view: RunView) -> RunView:
+    """Return a run as API clients get it: pictures in the text of its answer need no identity."""
+    if view.answer is None:
+        return view
+    answer = view.answer.model_copy(update={"text": portable_text(view.answer)})
+    return view.model_copy(update={"answer": answer})
 
 
 def split_at_open_picture(text: str) -> tuple[str, str]:

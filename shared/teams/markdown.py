@@ -5,6 +5,7 @@ Chat clients show no tables, and no picture or link of an address without a host
 - a picture becomes its caption in italics; the picture itself is shown under the message;
 - a link to our own API becomes its text; the numbered source behind it leads there;
 - a table, whose rows begin with "|", becomes a line for each row: `- **first cell** · Heading: cell`;
+- the label of a page follows the reader's language: `(Source: manual.pdf, p. 3)[1]`;
 - items of lists are parted by blank lines: without them, the Agents Playground shows no chips for the sources
   in a list. An item alone has none to be parted from: in the whole text it is a paragraph with its sign.
 
@@ -28,30 +29,36 @@ _DELIMITER = re.compile(r" {0,3}\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*")
 _BORDER = re.compile(r"(?<!\\)\|")
 _BREAK = re.compile(r"(?:(?<!\s)\s+)?<br ?/?>\s*", re.IGNORECASE)
 _SOURCE = re.compile(r" ?\(Source: (?:[^()\n]|\([^()\n]*\))*\)(?=\[\d+\])")
+_PAGE = re.compile(r"(\(Source: (?:[^()\n]|\([^()\n]{0,300}\)){1,600}), S\. (\d{1,6})(?=[,)])")
 _CITED = re.compile(r"\[\d{1,3}\]")
 
 
-def for_channel(text: str) -> tuple[str, tuple[ShownTable, ...]]:
+def for_channel(text: str, page_label: str) -> tuple[str, tuple[ShownTable, ...]]:
     """Return a whole text as chat clients show it, and its tables.
 
     Cells of the tables, for channels that can draw them, keep only the number of a source.
+
+    Args:
+        page_label: format of a page number in the reader's language, such as `p. {}`.
     """
-    shown, found = _rendered(text.split("\n"))
+    shown, found = _rendered(text.split("\n"), page_label)
     tables = tuple(_with_short_sources(table) for table in found if len(table) > 1)
     return _with_lone_items_freed("\n".join(shown).strip("\n")), tables
 
 
-def finished_lines(text: str) -> str:
+def finished_lines(text: str, page_label: str) -> str:
     """Return what the finished lines of a growing text become. More text only adds to it."""
     lines = text.split("\n")[:-1]
-    shown, _ = _rendered(lines, may_grow=True)
+    shown, _ = _rendered(lines, page_label, may_grow=True)
     return "".join(f"{line}\n" for line in shown)
 
 
 _Row = tuple[str, ...]
 
 
-def _rendered(lines: Sequence[str], *, may_grow: bool = False) -> tuple[list[str], list[list[_Row]]]:
+def _rendered(
+    lines: Sequence[str], page_label: str, *, may_grow: bool = False
+) -> tuple[list[str], list[list[_Row]]]:
     """Return what lines become, and the tables among them as rows, the header first.
 
     Args:
@@ -60,6 +67,8 @@ def _rendered(lines: Sequence[str], *, may_grow: bool = False) -> tuple[list[str
     shown: list[str] = []
     tables: list[list[_Row]] = []
     is_code = _code_lines(lines)
+    localised = r"\1, " + page_label.format(r"\2")
+    lines = [line if code else _PAGE.sub(localised, line) for line, code in zip(lines, is_code, strict=True)]
     at, in_list = 0, False
     while at < len(lines):
         line = lines[at]

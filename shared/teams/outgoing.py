@@ -79,7 +79,7 @@ def reply_of(answer: RunAnswer, *, language: Language, public_address: str | Non
         answer: refreshed, so that its figures have signed addresses; a figure without one is not shown.
         public_address: of the app, without a trailing slash; None = unknown, so nothing is linked.
     """
-    text, tables = for_channel(answer.text)
+    text, tables = for_channel(answer.text, messages.PAGE[language])
     tables = tables or tuple(
         filter(None, (_calculated(cited, answer.language) for cited in answer.citations))
     )

@@ -136,7 +136,11 @@ async def _has_access(place: ReplyPlace, deps: ReplyDependencies) -> bool:
 async def _follow_run(reply: RunReply) -> ReplyStep:
     """Show the run's progress and text until it ends, asks, or the time for one message is over."""
     step, deps, writer = reply.step, reply.deps, reply.writer
-    text, number, line = LiveText(), step.after, messages.BEGINNING[reply.language]
+    text, number, line = (
+        LiveText(messages.PAGE[reply.language]),
+        step.after,
+        messages.BEGINNING[reply.language],
+    )
     await writer.inform(line)  # at once: a plan may take some seconds
 
     async def close_if_dead() -> None:
@@ -267,9 +271,14 @@ async def _note_answered(
 
 
 class LiveText:
-    """Turns a run's events into finished lines that can be appended to a streamed message."""
+    """Turns a run's events into finished lines that can be appended to a streamed message.
 
-    def __init__(self) -> None:
+    Args:
+        page_label: format of a page number in the reader's language, such as `p. {}`.
+    """
+
+    def __init__(self, page_label: str) -> None:
+        self._page_label = page_label
         self._step: int | None = None
         self._text = ""
         self._shown = ""
@@ -283,7 +292,7 @@ class LiveText:
             if event.step != self._step:
                 self._begin(event.step)
             self._text += event.text
-            now = finished_lines(self._text) if "\n" in event.text else ""
+            now = finished_lines(self._text, self._page_label) if "\n" in event.text else ""
             if len(now) > len(self._shown) and now.startswith(self._shown):
                 added = now[len(self._shown) :]
                 self._shown = now

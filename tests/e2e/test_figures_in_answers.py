@@ -34,7 +34,7 @@ QUESTIONS = {
     "mill": "How much rye does the mill in Wrexham grind a day?",
 }
 _PICTURE = re.compile(
-    r"!\[[^\]]+\]\((/api/documents/\w+/figures/\w+\.png)\) \(Source: wrexham\.pdf, S\. (\d)\)"
+    r"!\[[^\]]+\]\((http[^()\s]+/figures/\w+\.png\?[^()\s]+)\) \(Source: wrexham\.pdf, S\. (\d)\)"
 )
 
 
@@ -69,7 +69,8 @@ def test_answers_show_the_figure_of_their_page(anna: httpx.Client, works: str) -
         answer = ask(anna, question, works)["answer"]
         assert TOPICS[topic][0] in answer["text"]
         found = _PICTURE.findall(answer["text"])
-        assert [figure["path"] for figure in answer["figures"]] == [path for path, _ in found]
+        assert [figure["image_url"] for figure in answer["figures"]] == [url for url, _ in found]
+        assert all(httpx.get(url, timeout=60).content.startswith(b"\x89PNG") for url, _ in found)
         shown += [topic] if str(page) in {number for _, number in found} else []
     assert len(shown) >= 0.6 * len(QUESTIONS), shown
 

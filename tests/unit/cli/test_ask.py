@@ -155,6 +155,29 @@ def test_figures_are_links_that_need_no_token() -> None:
     assert "Figure 1: a.pdf, page 2 https://storage/f.png?sig=s" in printed(api)[1]
 
 
+def test_pictures_of_the_text_need_no_token_either() -> None:
+    figure = {
+        "filename": "a.pdf",
+        "path": "/api/documents/d1/figures/f.png",
+        "image_url": "https://storage/f.png",
+    }
+    signed = {**ANSWER, "text": "![A pump](https://storage/f.png)", "figures": [figure]}
+    streamed = {**ANSWER, "figures": [figure]}
+    event = Event(9, "complete", {"answer": streamed, "run_id": "r1", "thread_id": "t1"})
+    api = ScriptedApi([event], answer=lambda _: httpx.Response(200, json={"answer": signed}))
+    text = printed(api)[1]
+    assert "![A pump](https://storage/f.png)" in text
+    assert "/api/documents" not in text
+
+
+@pytest.mark.parametrize("place", ["a.pdf", "a.pdf (Mara Ek)"])
+@pytest.mark.parametrize("kind", ["", ", figure"])
+def test_pages_in_the_text_have_english_labels(place: str, kind: str) -> None:
+    answer = {**ANSWER, "text": f"15 bar (Source: {place}, S. 3{kind})[1]."}
+    text = printed(ScriptedApi([Event(9, "complete", {"answer": answer})]))[1]
+    assert f"(Source: {place}, p. 3{kind})[1]" in " ".join(text.split())
+
+
 def test_a_moment_of_a_recording_is_told_as_one() -> None:
     cited = {**CITED, "start_seconds": 83.5}
     event = Event(9, "complete", {"answer": {**ANSWER, "citations": [cited]}})

@@ -8,7 +8,7 @@ import pytest
 
 from shared.evidence.reader_text import readable
 from shared.evidence.untrusted_text import markdown_text
-from shared.teams.markdown import finished_lines, for_channel
+from shared.teams import markdown
 from shared.teams.models import ShownTable
 from shared.teams.outgoing import without_markdown
 
@@ -34,13 +34,13 @@ After it, and | a pipe.
 ```
 | no table
 The end"""
-_SHOWN = """The valve opens at 6.5 bar (Source: pump\\_manual.pdf, S. 3)[1]. Wow!
+_SHOWN = """The valve opens at 6.5 bar (Source: pump\\_manual.pdf, p. 3)[1]. Wow!
 
-*The valve, cut open* (Source: pump.pdf, S. 4)
+*The valve, cut open* (Source: pump.pdf, p. 4)
 
 Seen at (Source: talk.vtt, 01:23)[2] [sic].
 
-- **Hamburg** · Pressure: 6.5 bar (Source: a (1).pdf, S. 3)[1] · new
+- **Hamburg** · Pressure: 6.5 bar (Source: a (1).pdf, p. 3)[1] · new
 
 - **Bremen, Nord** · old
 
@@ -53,6 +53,14 @@ After it, and | a pipe.
 ```
 | no table
 The end"""
+
+
+def for_channel(text: str) -> tuple[str, tuple[ShownTable, ...]]:
+    return markdown.for_channel(text, "p. {}")
+
+
+def finished_lines(text: str) -> str:
+    return markdown.finished_lines(text, "p. {}")
 
 
 def test_pictures_links_and_tables_become_what_a_chat_client_shows() -> None:
@@ -69,6 +77,22 @@ def test_pictures_links_and_tables_become_what_a_chat_client_shows() -> None:
 def prefixes_of(text: str) -> list[str]:
     """What is shown of a text as it grows, by one character at a time."""
     return [finished_lines(text[:end]) for end in range(len(text) + 1)]
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("(Source: a.pdf, S. 4)[1]", "(Source: a.pdf, p. 4)[1]"),
+        ("(Source: a.pdf, S. 4, figure)[1]", "(Source: a.pdf, p. 4, figure)[1]"),
+        ("(Source: a.pdf (Mara Ek), S. 4)[1]", "(Source: a.pdf (Mara Ek), p. 4)[1]"),
+        ("(Source: a, S. 2.pdf, S. 4)[1]", "(Source: a, S. 2.pdf, p. 4)[1]"),
+        ("See a.pdf, S. 4 (Source: a.md)[1]", "See a.pdf, S. 4 (Source: a.md)[1]"),
+        ("```\n(Source: a.pdf, S. 4)\n```", "```\n(Source: a.pdf, S. 4)\n```"),
+    ],
+)
+def test_pages_of_sources_are_labelled_in_the_readers_language(written: str, shown: str) -> None:
+    assert for_channel(written)[0] == shown
+    assert markdown.for_channel(written, "S. {}")[0] == written
 
 
 def test_what_is_shown_of_a_growing_text_only_grows() -> None:

@@ -247,7 +247,7 @@ def _answer(**changes: Any) -> RunAnswer:
 
 def test_an_answer_is_told_with_its_sources_its_picture_and_its_table() -> None:
     reply = reply_of(_answer(), language="en", public_address=APP)
-    assert reply.text == "At 6.5 bar (Source: pump.pdf, S. 3)[1].\n\n*The valve*\n\n- **x** · b: y"
+    assert reply.text == "At 6.5 bar (Source: pump.pdf, p. 3)[1].\n\n*The valve*\n\n- **x** · b: y"
     assert reply.citations == (
         ShownCitation(
             n=1,
