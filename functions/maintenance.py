@@ -2,13 +2,14 @@
 
 import time
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 
 from functions.http.api_route import ApiRoute
 from functions.http.contracts import contract, json_reply
-from functions.http.requests import Administrator, Durable, Ready
+from functions.http.requests import Administrator, Durable, Ready, note_act
 from functions.http.responses import json_response
 from functions.reconciliation import reconcile
+from shared.documents.failed import FailedDocumentList, failed_documents
 from shared.ingestion.audit import audit
 from shared.ingestion.models import AuditReport, ReconcileReport
 from shared.platform.queues import PoisonList
@@ -39,6 +40,21 @@ async def reconcile_now(administrator: Administrator, client: Durable) -> Respon
 async def get_audit(administrator: Administrator, services: Ready) -> Response:
     """Whether files, states, rows, blocks and figures agree, for administrators; names what does not."""
     return json_response(await audit(services, int(time.time())))
+
+
+@router.get(
+    "/api/maintenance/failed",
+    **contract(
+        "Failed documents of everybody",
+        json_reply(200, "The newest first.", FailedDocumentList),
+    ),
+)
+async def get_failed(req: Request, administrator: Administrator, services: Ready) -> Response:
+    """List documents that failed, whoever owns them, with their names and owners."""
+    failed = await failed_documents(services.documents)
+    doc_ids = [document.doc_id for document in failed.documents]
+    await note_act(req, administrator, services, "list", *doc_ids, may_repeat=True)
+    return json_response(failed)
 
 
 @router.get(

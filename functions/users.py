@@ -1,4 +1,4 @@
-"""Users over HTTP, for administrators: have all that is kept of a person erased, and look how far it is."""
+"""Users: the caller, whom they may share with; for administrators, people with their limits, and erasure."""
 
 from typing import Annotated
 
@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query, Request, Response
 from functions.http import models as http
 from functions.http.api_route import ApiRoute
 from functions.http.contracts import contract, json_reply
-from functions.http.models import AudiencesQuery
+from functions.http.models import AudiencesQuery, PeopleQuery
 from functions.http.requests import (
     Administrator,
     Caller,
@@ -19,6 +19,7 @@ from functions.http.responses import json_response
 from shared.access.audiences import AudienceList, audiences_named, audiences_of, find_audiences
 from shared.access.limits import use_of_today
 from shared.access.models import Me
+from shared.access.people import PersonList, people_active, people_found
 from shared.documents.rights import is_admin
 from shared.erasure.models import ErasureQuery, ErasureView
 from shared.erasure.requests import ask_for_erasure, erasure_of
@@ -39,7 +40,7 @@ router = APIRouter(route_class=ApiRoute)
 async def get_me(user: Caller, services: Ready) -> Response:
     """The caller: names, roles, how many groups count, and what they have used up today."""
     shown = user.model_dump(include={"user_id", "name", "department", "org_id", "roles"})
-    today = await use_of_today(user, services.settings, services.user_limits)
+    today = await use_of_today(user.user_id, services.settings, services.user_limits)
     return json_response(
         Me(**shown, group_count=len(user.groups), is_administrator=is_admin(user), today=today)
     )
@@ -64,6 +65,27 @@ async def get_audiences(
         await admitted(req, user, services)
         return json_response(await audiences_named(query.principal, services.directory))
     return json_response(await audiences_of(user, services.directory, services.settings))
+
+
+@router.get(
+    "/api/users",
+    tags=["Operators"],
+    **contract(
+        "People with their limits",
+        json_reply(200, "Those found by name, else those of the last 24 hours.", PersonList),
+    ),
+)
+async def list_users(
+    req: Request, query: Annotated[PeopleQuery, Query()], administrator: Administrator, services: Ready
+) -> Response:
+    """List people with what they used up today: those found by name, or those who were active recently."""
+    settings, limits = services.settings, services.user_limits
+    if query.q:
+        people = await people_found(query.q, services.directory, settings, limits)
+    else:
+        people = await people_active(services.audit, services.directory, settings, limits)
+    await note_act(req, administrator, services, "read_audit", may_repeat=True)
+    return json_response(people)
 
 
 MAX_ID_CHARS = 256  # Entra ID's have 36; an id of ours for a conversation 45

@@ -39,6 +39,14 @@ class AudiencesQuery(Model):
     )
 
 
+class PeopleQuery(Model):
+    """Which people administrators see."""
+
+    q: str = Field(
+        default="", max_length=100, description="The beginning of a word of their name; else recent ones."
+    )
+
+
 class ListQuery(Model):
     """Of lists that are read a page at a time."""
 
@@ -82,7 +90,11 @@ class MetadataQuery(Model):
 
     document_type: str = Field(default="", description="Such as `manual`.")
     department: str = Field(default="", description="Department that the document belongs to.")
-    project_id: str = Field(default="", description="Project that it belongs to.")
+    project_id: tuple[str, ...] = Field(
+        default=(),
+        max_length=100,
+        description="Project that it belongs to; several times for documents of one of several.",
+    )
     language: str = Field(default="", description="ISO 639-1 code.")
     author: str = Field(default="", description="Author as extracted or corrected.")
     filename: str = Field(default="", description="Its whole file name.")

@@ -188,10 +188,10 @@ async def admit(
 
 
 async def use_of_today(
-    user: UserContext, settings: Settings, user_limits: UserLimitStore
+    user_id: str, settings: Settings, user_limits: UserLimitStore
 ) -> tuple[UsageView, ...]:
-    """What they used up since midnight (UTC); empty when that cannot be read."""
-    state = await _let_in(user_limits.read(user.user_id), "read")
+    """Return what a person used up since midnight (UTC); empty if that can't be read."""
+    state = await _let_in(user_limits.read(user_id), "read")
     if state is None:
         return ()
     return usage_views(used_today(state, datetime.now(UTC)), settings.limits)

@@ -138,3 +138,6 @@ class AuditPage(Model):
 
     entries: tuple[AuditEntry, ...] = Field(description="What was done, newest first.")
     cursor: str | None = Field(description="For the next page; null at the end. A page may be empty.")
+    names: Mapping[str, str] = Field(
+        default_factory=dict, description="File names of the first three documents of each entry, by id."
+    )

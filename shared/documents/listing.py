@@ -3,7 +3,7 @@
 import base64
 import binascii
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Literal
@@ -12,7 +12,7 @@ from pydantic import AwareDatetime, Field, ValidationError
 
 from shared.access.models import UserContext
 from shared.documents.ids import upload_folder
-from shared.documents.rights import may_change, may_see
+from shared.documents.rights import is_admin, may_change, may_see
 from shared.documents.services import DocumentServices
 from shared.documents.state import DocumentState
 from shared.platform.blobs import BlobProperties
@@ -25,6 +25,8 @@ from shared.retrieval.document_rows import RowsReadOnce
 from shared.retrieval.documents import DocumentSearch, SortField
 from shared.retrieval.models import DocumentRecord, DocumentStatus
 from shared.retrieval.secured_index import SecuredIndex
+
+AccessVia = Literal["owner", "person", "group", "department", "organisation", "everyone"]
 
 
 class DocumentView(Model):
@@ -63,6 +65,12 @@ class DocumentView(Model):
     unreadable_pages: int = Field(default=0, description="How many pages hold no text that could be read.")
     has_text: bool = Field(default=True, description="Whether a search can find any of its text.")
     warnings: tuple[str, ...] = Field(default=(), description="What did not go as it should, for people.")
+    acl: tuple[str, ...] | None = Field(
+        default=None, description="Its access list; null for those who may not change it."
+    )
+    access_via: tuple[AccessVia, ...] = Field(
+        default=(), description="As what the caller may read it; names no group, and nobody else."
+    )
 
 
 class DocumentList(Model):
@@ -88,9 +96,6 @@ class DocumentFacets(Model):
     document_count: int
 
 
-AccessVia = Literal["owner", "person", "group", "department", "organisation", "everyone"]
-
-
 class PhaseView(Model):
     """One phase of a document's last ingestion.
 
@@ -111,11 +116,10 @@ class DocumentDetail(DocumentView):
     Attributes:
         edited_fields: metadata that a person corrected.
         may_change: whether the caller may correct, open, close and delete it.
-        owner_id, acl: who owns it and who may read it; only for those who may change it.
+        owner_id: who owns it; only for those who may change it.
         folder: where its sender put it, so that the same folder and name replace it; None when it came
             otherwise than through the API. content_hash: sha256 hex of the version that is ready; "" before.
             Both are only for those who may change it.
-        access_via: as what the caller may read it; names no group, and nobody else.
         history: phases of the last ingestion, in order.
         failed_tries: how often this version failed; after three it is left alone.
     """
@@ -124,10 +128,8 @@ class DocumentDetail(DocumentView):
     edited_fields: tuple[str, ...] = ()
     may_change: bool = False
     owner_id: str | None = None
-    acl: tuple[str, ...] | None = None
     folder: str | None = None
     content_hash: str | None = Field(default=None, description="SHA-256 of the file.")
-    access_via: tuple[AccessVia, ...] = ()
     history: tuple[PhaseView, ...] = ()
     failed_tries: int = 0
 
@@ -229,9 +231,10 @@ async def list_documents(
         behind = (
             older_than(position.upload_date, position.doc_id) if position and position.upload_date else None
         )
-        complete = await _search(user, services).page(filters, behind, limit + 1 - len(found))
+        rows = RowsReadOnce(services.documents)
+        complete = await _search(user, services, rows).page(filters, behind, limit + 1 - len(found))
         positions += [ListPosition(doc_id=one.doc_id, upload_date=one.upload_date) for one in complete]
-        found += [_view_of_record(record) for record in complete]
+        found += await _listed(complete, user, rows)
     shown = tuple(found[:limit])
     further = write_cursor(positions[limit - 1]) if len(found) > limit else None
     return DocumentList(documents=shown, count=len(shown), cursor=further)
@@ -241,9 +244,9 @@ async def find_documents(
     text: str, user: UserContext, services: DocumentServices, filters: Filters, limit: int
 ) -> DocumentList:
     """Complete documents whose names, tags, people or summaries match `text`, best first; one page."""
-    found = await _search(user, services).find(text, filters, limit)
-    shown = tuple(_view_of_record(record) for record in found)
-    return DocumentList(documents=shown, count=len(shown))
+    rows = RowsReadOnce(services.documents)
+    found = await _search(user, services, rows).find(text, filters, limit)
+    return DocumentList(documents=tuple(await _listed(found, user, rows)), count=len(found))
 
 
 _SKIP = re.compile(r"skip-([0-9]{1,6})")  # the service skips 100,000 rows at most
@@ -267,8 +270,9 @@ async def sorted_documents(
     if cursor and found is None:
         raise CallerError("Invalid cursor.", "Send the cursor of the page before.")
     skip = int(found[1]) if found else 0
-    records, next_skip = await _search(user, services).sorted_page(filters, sort_by, skip, limit)
-    shown = tuple(map(_view_of_record, records))
+    rows = RowsReadOnce(services.documents)
+    records, next_skip = await _search(user, services, rows).sorted_page(filters, sort_by, skip, limit)
+    shown = tuple(await _listed(records, user, rows))
     further = None if next_skip is None else f"skip-{next_skip}"
     return DocumentList(documents=shown, count=len(shown), cursor=further)
 
@@ -291,7 +295,8 @@ async def _in_work(
 ) -> list[DocumentView]:
     """The first of those that the index does not know, behind the position."""
     states = [state async for state in services.documents.unfinished() if may_see(user, state)]
-    views = sorted(filter(wanted.admits, map(view_of_state, states)), key=_name_and_id)
+    shown = (_with_access(view_of_state(state), _access_of(state), user) for state in states)
+    views = sorted(filter(wanted.admits, shown), key=_name_and_id)
     if position is not None:
         views = [view for view in views if _name_and_id(view) > (position.filename or "", position.doc_id)]
     found: list[DocumentView] = []
@@ -376,9 +381,47 @@ async def readable_blob(doc_id: str, user: UserContext, services: DocumentServic
     return blob
 
 
-def _search(user: UserContext, services: DocumentServices) -> DocumentSearch:
-    rows = RowsReadOnce(services.documents)
+def _search(
+    user: UserContext, services: DocumentServices, rows: RowsReadOnce | None = None
+) -> DocumentSearch:
+    """Search the documents of a user. `rows` is given by callers that read rows themselves, too."""
+    rows = rows or RowsReadOnce(services.documents)
     return DocumentSearch(SecuredIndex(services.documents_index, user, rows))
+
+
+@dataclass(frozen=True)
+class _Access:
+    """Who owns a document, and who else may read it."""
+
+    owner_id: str | None
+    acl: tuple[str, ...]
+
+
+async def _listed(
+    records: Sequence[DocumentRecord], user: UserContext, rows: RowsReadOnce
+) -> list[DocumentView]:
+    """Return the views of complete documents with their access, as their rows have it.
+
+    The rows were read by the search: the index's copies of access lists may lag behind them.
+    """
+    views: list[DocumentView] = []
+    for record in records:
+        row = await rows.row(record.doc_id)
+        acl = row.access_lists[-1] if row else ()  # the list that is being applied, if there are two
+        views.append(_with_access(_view_of_record(record), _Access(record.owner_id, acl), user))
+    return views
+
+
+def _access_of(state: DocumentState) -> _Access:
+    return _Access(state.wanted_rights.owner_id, state.wanted_rights.acl)
+
+
+def _with_access(view: DocumentView, access: _Access, user: UserContext) -> DocumentView:
+    """Return the view with what the user may know of the document's readers."""
+    may_know = is_admin(user) or user.user_id == access.owner_id
+    return view.model_copy(
+        update={"acl": access.acl if may_know else None, "access_via": tuple(_access_via(user, access))}
+    )
 
 
 def _view_of_record(record: DocumentRecord) -> DocumentView:
@@ -393,21 +436,19 @@ def _detail(view: DocumentView, state: DocumentState, user: UserContext) -> Docu
     if state.rows_outdated and state.content_hash:
         view = view.model_copy(update={"warnings": (*view.warnings, ACCESS_LAGS)})
     return DocumentDetail(
-        **dict(view),
+        **dict(_with_access(view, _access_of(state), user)),
         edited_fields=tuple(sorted(state.corrections)),
         may_change=changeable,
         owner_id=state.wanted_rights.owner_id if changeable else None,
-        acl=state.wanted_rights.acl if changeable else None,
         folder=upload_folder(state.blob_name) if changeable else None,
         content_hash=state.content_hash if changeable else None,
-        access_via=tuple(_access_via(user, state)),
         history=_history(state),
         failed_tries=state.failed_tries,
     )
 
 
-def _access_via(user: UserContext, state: DocumentState) -> Iterator[AccessVia]:
-    acl = set(state.wanted_rights.acl)
+def _access_via(user: UserContext, access: _Access) -> Iterator[AccessVia]:
+    acl = set(access.acl)
     ways: dict[AccessVia, set[str | None]] = {
         "person": {user.user_id},
         "group": set(user.groups),
@@ -415,7 +456,7 @@ def _access_via(user: UserContext, state: DocumentState) -> Iterator[AccessVia]:
         "organisation": {f"org:{user.org_id}"},
         "everyone": {"*"},
     }
-    if user.user_id == state.wanted_rights.owner_id:
+    if user.user_id == access.owner_id:
         yield "owner"  # who is in the list, too
         acl.discard(user.user_id)
     yield from (way for way, principals in ways.items() if acl & principals)

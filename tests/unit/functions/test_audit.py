@@ -76,6 +76,16 @@ async def test_the_trail_is_for_administrators(user: AsUser) -> None:
     assert [one["action"] for one in await entries(user)] == ["refused"]
 
 
+async def test_entries_name_documents_that_still_exist(user: AsUser, durable: IngestingClient) -> None:
+    kept = await uploaded(user, durable, "a.md", "")
+    deleted = await uploaded(user, durable, "b.md", "")
+    assert (await user("anna").delete(f"/documents/{deleted}")).status_code == 202
+    await durable.run()
+    page = (await user("olga", roles=["admin"]).get("/audit?user_id=anna")).json()
+    assert {kept, deleted} <= {doc_id for entry in page["entries"] for doc_id in entry["doc_ids"]}
+    assert page["names"] == {kept: "a.md"}
+
+
 async def test_who_read_published_changed_and_deleted_what(user: AsUser, durable: IngestingClient) -> None:
     doc_id = await uploaded(user, durable, "a.md", "ben")
     anna, ben = user("anna"), user("ben")

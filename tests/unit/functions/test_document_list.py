@@ -148,3 +148,32 @@ async def test_categories_are_counted_of_what_a_search_finds(user: AsUser) -> No
     nothing = (await user("anna").get("/documents/facets", params={"q": "zephyr"})).json()
     assert counted["document_count"] == found["count"] > 0
     assert (nothing["document_count"], nothing["tags"]) == (0, [])
+
+
+@pytest.mark.usefixtures("sent")
+async def test_owners_see_who_has_access_and_readers_by_what_they_have_it(user: AsUser) -> None:
+    doc_id = (await user("anna").get("/documents", params={"q": "ready-1.md"})).json()["documents"][0][
+        "doc_id"
+    ]
+    changed = await user("anna").put(f"/documents/{doc_id}/access", json={"acl": ["ben", "hr"]})
+    assert changed.status_code == 200
+    for query in ({}, {"q": "ready-1.md"}, {"sort": "title"}):
+        own, read, by_group = [
+            {one["doc_id"]: one for one in (await reader.get("/documents", params=query)).json()["documents"]}
+            for reader in (user("anna"), user("ben"), user("cora", groups=["hr"]))
+        ]
+        assert (own[doc_id]["acl"], own[doc_id]["access_via"]) == (["anna", "ben", "hr"], ["owner"])
+        assert (read[doc_id]["acl"], read[doc_id]["access_via"]) == (None, ["person"])
+        assert (by_group[doc_id]["acl"], by_group[doc_id]["access_via"]) == (None, ["group"])
+
+
+@pytest.mark.usefixtures("sent")
+async def test_a_list_can_be_of_several_projects(user: AsUser) -> None:
+    anna = user("anna")
+    documents = (await anna.get("/documents?status=ready")).json()["documents"]
+    for document, project in zip(documents, ("pumps", "pumps/heron", "valves"), strict=False):
+        body = {"acl": ["anna"], "project_id": project}
+        assert (await anna.put(f"/documents/{document['doc_id']}/access", json=body)).status_code == 200
+    for address in ("/documents", "/documents/facets"):
+        reply = (await anna.get(f"{address}?project_id=pumps&project_id=pumps/heron")).json()
+        assert reply.get("count", reply.get("document_count")) == 2

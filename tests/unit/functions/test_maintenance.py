@@ -284,6 +284,24 @@ async def test_only_administrators_may_ask(services: Services, user: AsUser) -> 
     }
 
 
+async def test_failures_of_everybody_are_shown_by_name_and_owner(services: Services, user: AsUser) -> None:
+    await change_state(services, status="failed", reason="It is encrypted.", updated_at=now())
+    state = await services.documents.get(DOC_ID)
+    assert state is not None
+    owned = state.wanted_rights.model_copy(update={"owner_id": "anna", "published_by": "Anna Berg"})
+    await change_state(services, wanted_rights=owned)
+    assert (await user("olga", roles=["admin"]).get("/documents")).json()["documents"] == []
+    shown = (await user("olga", roles=["admin"]).get("/maintenance/failed")).json()
+    assert shown["count"] == 1
+    (document,) = shown["documents"]
+    assert (document["filename"], document["owner_name"], document["status_reason"]) == (
+        NAME,
+        "Anna Berg",
+        "It is encrypted.",
+    )
+    assert (await user("anna").get("/maintenance/failed")).status_code == 403
+
+
 async def test_events_that_were_given_up_are_shown(services: Services, user: AsUser) -> None:
     message = PoisonMessage(queue="q", message_id="1", inserted_at=None, dequeue_count=5, blob_name="a.md")
     assert isinstance(services.poison, InMemoryPoisonQueues)

@@ -1,4 +1,4 @@
-"""Erasing people over HTTP and by the queue: for administrators alone, begun once, told to its end."""
+"""For administrators: people with their limits, and erasing people over HTTP and by the queue."""
 
 from datetime import UTC, datetime
 from types import SimpleNamespace
@@ -15,6 +15,7 @@ from shared.erasure import passes
 from shared.erasure import threads as erased_threads
 from shared.platform.names import DOCUMENTS, ERASURES_QUEUE
 from shared.wiring import Services
+from tests.fakes.directory import InMemoryDirectory
 from tests.fakes.stores import InMemoryTaskQueues
 from tests.unit.conversations.test_threads import ask
 from tests.unit.functions.http_app import (
@@ -188,3 +189,23 @@ async def test_odd_ids_lead_back_to_their_report(olga: httpx.AsyncClient) -> Non
     told = (await olga.get(path)).json()
     assert told["user_id"] == "conversation:0f ü"
     assert datetime.fromisoformat(told["asked_at"]) <= datetime.now(UTC)
+
+
+async def test_people_are_listed_with_what_they_used_up_today(olga: httpx.AsyncClient, app: ASGIApp) -> None:
+    anna = as_user(app, "anna")
+    assert (await anna.post("/search", json={"query": "pump"})).status_code == 200
+    assert (await anna.post("/documents", files={"file": ("a.md", b"# A")})).status_code == 202
+    (person,) = [one for one in (await olga.get("/users")).json()["people"] if one["user_id"] == "anna"]
+    used = {one["resource"]: (one["used"], one["limit"]) for one in person["today"]}
+    assert used["documents"][0] == 1
+    assert used["documents"][1] > 0
+    assert (await anna.get("/users")).status_code == 403
+
+
+async def test_people_are_found_by_name(olga: httpx.AsyncClient, services: Services) -> None:
+    assert isinstance(services.directory, InMemoryDirectory)
+    services.directory.groups = {"mara": frozenset()}  # a person
+    services.directory.names = {"mara": frozenset(), "marketing": frozenset({"g1"})}
+    people = (await olga.get("/users?q=mar")).json()["people"]
+    assert [(one["user_id"], one["name"]) for one in people] == [("mara", "mara")]
+    assert len(people[0]["today"]) == 7

@@ -1,0 +1,82 @@
+"""What people have used up today, for administrators: those found by name, or those active recently."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+from pydantic import Field
+
+from shared.access.audiences import audiences_named, find_audiences
+from shared.access.audit_trail import AuditFilter, AuditTrail
+from shared.access.daily_use import UsageView
+from shared.access.directory import GroupDirectory
+from shared.access.limits import use_of_today
+from shared.access.user_limit_store import UserLimitStore
+from shared.platform.concurrency import run_together
+from shared.platform.models import Model
+from shared.platform.settings import Settings
+
+_MOST = 50  # people of one reply; each costs a read of their limits
+_ACTIVE = timedelta(hours=24)
+_PAGES = 5  # of the audit trail, 500 entries each: enough for 50 people unless one of them is a program
+_PAGE = 500
+
+
+class PersonUse(Model):
+    """A person, and what they used up today."""
+
+    user_id: str = Field(description="Id of the person.")
+    name: str = Field(description="Their name; the id if the directory doesn't know them.")
+    detail: str = Field(default="", description="Mail address or department.")
+    today: tuple[UsageView, ...] = Field(description="Used and allowed since midnight, UTC, by resource.")
+
+
+class PersonList(Model):
+    """People with their limits."""
+
+    people: tuple[PersonUse, ...] = Field(description="By name, at most 50.")
+
+
+async def people_found(
+    text: str, directory: GroupDirectory, settings: Settings, limits: UserLimitStore
+) -> PersonList:
+    """Return the people whose name has a word that begins with the text."""
+    found = (await find_audiences(text, directory)).audiences
+    known = [(one.principal, one.name, one.detail) for one in found if one.kind == "person"]
+    return await _with_use(known, settings, limits)
+
+
+async def people_active(
+    trail: AuditTrail, directory: GroupDirectory, settings: Settings, limits: UserLimitStore
+) -> PersonList:
+    """Return the people of the audit trail's last 24 hours."""
+    ids = await _active_ids(trail)
+    named = {one.principal: one for one in (await audiences_named(ids, directory)).audiences}
+    known = [
+        (user_id, named[user_id].name, named[user_id].detail) if user_id in named else (user_id, user_id, "")
+        for user_id in ids
+    ]
+    return await _with_use(known, settings, limits)
+
+
+async def _active_ids(trail: AuditTrail) -> list[str]:
+    until = datetime.now(UTC) + timedelta(seconds=1)
+    wanted, ids, cursor = AuditFilter(until - _ACTIVE, until), dict[str, None](), ""
+    for _ in range(_PAGES):
+        page = await trail.page(wanted, _PAGE, cursor)
+        ids |= dict.fromkeys(entry.user_id for entry in page.entries)
+        cursor = page.cursor or ""
+        if not cursor or len(ids) >= _MOST:
+            break
+    return list(ids)[:_MOST]
+
+
+async def _with_use(
+    known: Sequence[tuple[str, str, str]], settings: Settings, limits: UserLimitStore
+) -> PersonList:
+    """Add the use of today to people, given as id, name and detail."""
+    use = await run_together(*(use_of_today(user_id, settings, limits) for user_id, _, _ in known))
+    people = [
+        PersonUse(user_id=user_id, name=name, detail=detail, today=today)
+        for (user_id, name, detail), today in zip(known, use, strict=True)
+    ]
+    return PersonList(people=tuple(sorted(people, key=lambda one: (one.name.casefold(), one.user_id))))
