@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import repeat
 from urllib.parse import urlencode
 
 from shared.evidence.alignment import OMISSION, Alignment, Block, align
@@ -108,8 +109,8 @@ class CitationBook:
 
     def _prove_page(self, page: WebPage, quote: str) -> tuple[Citation, bool] | None:
         block = self._blocks.setdefault(page.doc_id, Block(page.text))
-        found = align(quote, block) if quote.strip() else None
-        if found is None:
+        alignment = align(quote, block)
+        if alignment is None:
             return None
         return self._add(
             Citation(
@@ -118,12 +119,12 @@ class CitationBook:
                 doc_id="",
                 block_id="",
                 filename=host_of(page.final_url).removeprefix("www."),
-                quote=found.quote,
+                quote=alignment.quote,
                 verified=True,
                 url=page.final_url,
                 final_url=page.final_url,
                 fetched_at=page.fetched_at,
-                context=_around(found, block.text),
+                context=_around(alignment, block.text),
             )
         )
 
@@ -170,7 +171,7 @@ class CitationBook:
         number.
         """
         n = n or len(self.citations) + 1
-        for hit in hits if quote.strip() else ():
+        for hit in hits:
             if (block := self._blocks.get(hit.block_id)) is None:
                 text = (hit.image_caption or "") if _is_image(hit) else hit.content
                 block = self._blocks[hit.block_id] = Block(text)
@@ -269,10 +270,7 @@ def _around(alignment: Alignment, text: str) -> str:
 
 def _first_rows(result: TableResult, language: str) -> str:
     """Render the columns and first rows as a Markdown table, with numbers in the answer's notation."""
-    rows = (
-        [cell_text(cell, language, name) for cell, name in zip(row, result.columns, strict=True)]
-        for row in result.rows[:_QUOTED_ROWS]
-    )
+    rows = (map(cell_text, row, repeat(language), result.columns) for row in result.rows[:_QUOTED_ROWS])
     lines = ([one_line(cell).replace("|", r"\|") for cell in line] for line in (result.columns, *rows))
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 

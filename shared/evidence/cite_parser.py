@@ -97,11 +97,11 @@ class CiteParser:
             tag = _tag_at(text, position, at_end=at_end)
             if tag is None:
                 break
-            found, end = tag
+            tag_pieces, end = tag
             if end > position:
-                pieces += [Text(text[shown:position]), *found]
+                pieces += [Text(text[shown:position]), *tag_pieces]
                 shown = end
-            position = max(end, position + 1)
+            position = max(end, position + _MIN_START_CHARS)
         certain = len(text) if position < 0 else position
         self._held = text[certain:]
         return _joined([*pieces, Text(text[shown:certain])])
@@ -128,12 +128,10 @@ def _tag_at(text: str, position: int, *, at_end: bool) -> tuple[list[Piece], int
         return _read_tag(tag), tag.end()
     if next_start is not None:
         return _read_broken_tag(text[position : next_start.start()]), next_start.start()
-    if at_end and len(text) < limit:
-        return _read_broken_tag(text[position:]), len(text)
     if len(text) >= limit:
         closed = text.find(">", position, limit)
         return _read_broken_tag(text[position : closed + 1]), closed + 1
-    return None
+    return (_read_broken_tag(text[position:]), len(text)) if at_end else None
 
 
 def _read_tag(tag: re.Match[str]) -> list[Piece]:

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from shared.evidence.citations import CitationBook
+from shared.evidence.citations import CitationBook, marker
 from shared.evidence.models import Citation, QueriedTable, TableResult, WebPage
 from shared.retrieval.models import DocumentRecord, Hit
 
@@ -121,7 +121,9 @@ def test_a_caption_repairs_nothing() -> None:
 def test_a_quotation_found_in_the_second_number_is_repaired_there() -> None:
     book = CitationBook((PUMP,))
     assert book.hold("manual", "a") is not None
-    assert book.hold("manual", "b") is not None
+    second = book.hold("manual", "b")
+    assert second is not None
+    assert book.repair(2, "It is red.") == second[0]
     assert book.repair(2, "The pump runs at 15 bar.").n == 2
     assert [citation.verified for citation in book.citations] == [False, True]
 
@@ -130,7 +132,8 @@ def test_names_of_several_documents_come_with_their_publisher() -> None:
     hits = (hit("a", "one", "It is red.", filename="x.pdf"), hit("b", "two", "It is blue.", filename="X.pdf"))
     records = {doc_id: record(doc_id, published_by=f"Mara {doc_id}") for doc_id in ("one", "two", "manual")}
     book = CitationBook((PUMP, *hits), records=records)
-    assert book.marker(cited(book, "manual", "The pump runs at 15 bar.")) == " (Source: manual.pdf, S. 3)[1]"
+    pump = cited(book, "manual", "The pump runs at 15 bar.")
+    assert book.marker(pump) == marker(pump) == " (Source: manual.pdf, S. 3)[1]"
     same_name = CitationBook((hits[0], hits[1].model_copy(update={"filename": "x.pdf"})), records=records)
     assert same_name.marker(cited(same_name, "one", "It is red.")) == " (Source: x.pdf (Mara one))[1]"
     listed = CitationBook((hits[0],), records=records, shared_names=("x.pdf",))
@@ -175,6 +178,12 @@ def test_a_moment_of_a_recording_is_that_of_its_words(quote: str, seconds: float
     assert cited(CitationBook((TALK,)), "talk", quote).url == f"/api/documents/talk/readable?t={t}#t-0"
 
 
+def test_a_block_without_a_start_is_cited_by_its_document() -> None:
+    unstarted = TALK.model_copy(update={"start_seconds": None})
+    citation = cited(CitationBook((unstarted,)), "talk", "We start the pump.")
+    assert citation.url == "/api/documents/talk/readable"
+
+
 def test_without_cues_a_recording_is_cited_at_the_start_of_its_block() -> None:
     plain = TALK.model_copy(update={"cues": None, "start_seconds": 61.0})
     citation = cited(CitationBook((plain,)), "talk", "We start the pump.")
@@ -187,14 +196,17 @@ def test_without_cues_a_recording_is_cited_at_the_start_of_its_block() -> None:
 def test_the_words_around_a_quotation_of_the_web_are_cut_beyond_400_characters(
     chars: int, is_cut: bool
 ) -> None:
-    before, after = ("ab " * 200)[-chars:], (" ab" * 200)[:chars]
+    before, after = "".join(f"{n:03} " for n in range(200))[-chars:], (" ab" * 200)[:chars]
     page = web_page(f"{before}Pumps hum.{after}")
     context = cited(CitationBook((), pages=(page,)), page.doc_id, "Pumps hum.").context or ""
     assert (context.startswith("…"), context.endswith("…")) == (is_cut, is_cut)
     assert (context == f"{before}Pumps hum.{after}") is not is_cut
+    assert " 198 199 Pumps hum. ab ab" in context
 
 
 def test_the_words_around_end_after_the_last_fragment_of_a_quotation() -> None:
-    page = web_page("One. Two is big. Three. Two is big. Four.")
+    page = web_page(f"Two is big. One. Three. Two is big. {'Four. ' * 100}Two is big. {'Five. ' * 200}")
     citation = cited(CitationBook((), pages=(page,)), page.doc_id, "One. … Two is big.")
-    assert citation.context == page.text
+    assert citation.context is not None
+    assert "Four" in citation.context
+    assert "Five" not in citation.context
