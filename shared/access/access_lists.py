@@ -1,7 +1,7 @@
-"""Who may publish; and entries of access lists become the ids of people and groups, or are refused.
+"""Publishing rights, and validation of access list entries against the directory.
 
-With `acl=finance` nobody could read a document in Azure, where groups go by object ids; with a misspelt name
-nobody could anywhere, and its owner would believe it shared.
+Azure identifies groups by object id, so nobody could read a document with `acl=finance`. With a misspelt name
+nobody could read it anywhere, while its owner believes that it is shared.
 """
 
 import re
@@ -30,17 +30,17 @@ async def with_ids(
     *,
     kept: Collection[str] = (),
 ) -> tuple[str, ...]:
-    """Return the list with each person and group as the id that tokens carry.
+    """Return the list with each person and group replaced by the id that tokens carry.
 
-    Unchanged outside Azure unless LOCAL_DIRECTORY lists people. A department is a name, too: the user's own
-    stays, and any in Azure where DEPARTMENT_CLAIM says that there are some.
+    Outside Azure the list is unchanged unless LOCAL_DIRECTORY lists people. Departments are names too: the
+    user's own is valid, and in Azure any other if DEPARTMENT_CLAIM is set.
 
     Args:
-        kept: entries of the list so far: they stay valid, also when their person has left the directory.
+        kept: current entries of the list, which stay valid even if the person has left the directory.
 
     Raises:
-        AccessDeniedError: it opens the document to everyone, and the user lacks PUBLISH_ROLE.
-        CallerError: an entry is nobody, or fits several, or is a name while the directory doesn't answer.
+        AccessDeniedError: the list opens the document to everyone, and the user lacks PUBLISH_ROLE.
+        CallerError: an entry matches nobody or several, or is a name while the directory is unavailable.
     """
     if not may_publish(user, settings) and is_wide(principals):
         raise AccessDeniedError(
@@ -58,17 +58,17 @@ async def _id_of(principal: str, own: set[str | None], directory: GroupDirectory
     if is_wide([principal]) or principal in own:
         return principal
     try:
-        found = await directory.named(principal)
+        matches = await directory.named(principal)
     except GroundworkError:
         if _ID.fullmatch(principal):
-            return principal  # the app need not be allowed to ask
-        found = ()
-    if len(found) == 1:
-        return found[0].principal
-    if not found and settings.identity.department_claim and not _ID.fullmatch(principal):
+            return principal  # the app may lack permission to query the directory
+        matches = ()
+    if len(matches) == 1:
+        return matches[0].principal
+    if not matches and settings.identity.department_claim and not _ID.fullmatch(principal):
         return principal
-    count = "Several people or groups have" if found else "No known person or group has"
-    suggestion = _suggestion(found or await _similar(principal, directory))
+    count = "Several people or groups have" if matches else "No known person or group has"
+    suggestion = _suggestion(matches or await _similar(principal, directory))
     raise CallerError(f"{count} the name {principal[:80]!r}, so access can't be set.", *suggestion, _HINT)
 
 
@@ -82,11 +82,11 @@ async def _similar(principal: str, directory: GroupDirectory) -> tuple[Directory
 def _suggestion(entries: Sequence[DirectoryEntry]) -> tuple[str, ...]:
     if not entries:
         return ()
-    named = ", ".join(f"{entry.name} ({entry.principal})" for entry in entries[:_SUGGESTED])
-    return (f"Did you mean {named}?",)
+    candidates = ", ".join(f"{entry.name} ({entry.principal})" for entry in entries[:_SUGGESTED])
+    return (f"Did you mean {candidates}?",)
 
 
 def may_publish(user: UserContext, settings: Settings) -> bool:
-    """Whether the person may open documents to the organisation or to everyone."""
+    """Return whether the user may open documents to the organisation or to everyone."""
     role = settings.identity.publish_role
     return not role or role in user.roles

@@ -1,4 +1,4 @@
-"""Who is let in, and as whom: what the deployment says of tenants, guests and applications. No I/O."""
+"""Admission of tenants, guests and applications as configured. Pure."""
 
 import re
 from collections.abc import Iterable
@@ -10,19 +10,20 @@ from shared.platform.settings import IdentitySettings
 
 ORGANISATION = "org:"
 _MAX_NAME_CHARS = 100
-# A directory's object ids name people and groups. A department is free text, and people may edit their own.
+# Object ids identify people and groups. A department is free text that people may be able to edit.
 _OBJECT_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
 def plain_user(user: UserContext) -> UserContext:
-    """Return the user without reserved, repeated and blank names, and without a department like an object id.
+    """Return the user without reserved, repeated and blank principals, and without a department like an
+    object id.
 
     Raises:
-        NotAuthenticatedError: there is no user id, or it is such a name.
+        NotAuthenticatedError: the user id is missing or reserved.
     """
     if not user.user_id.strip() or _is_reserved(user.user_id):
         raise NotAuthenticatedError("The identity carries no user id.", "Sign in with a user account.")
-    name = " ".join((user.name or "").split())[:_MAX_NAME_CHARS]  # people choose their names themselves
+    name = " ".join((user.name or "").split())[:_MAX_NAME_CHARS]  # people choose their own display names
     return user.model_copy(
         update={
             "department": _department(user.department),
@@ -34,12 +35,12 @@ def plain_user(user: UserContext) -> UserContext:
 
 
 def admitted(claimed: Claimed, rules: IdentitySettings) -> UserContext:
-    """The user as whom the bearer of a token is let in, so far without groups that it has no room for.
+    """Return the user that a token identifies. Groups omitted from the token are added later.
 
-    A guest's department is that of another organisation, and may have the name of one of ours.
+    A guest's department is dropped: it belongs to another organisation and may share a name with one of ours.
 
     Raises:
-        AccessDeniedError: a program, a guest, or somebody of a tenant that is not let in.
+        AccessDeniedError: an application, a guest or a tenant that isn't admitted.
     """
     user = claimed.user
     if rules.tenants and (user.org_id or "").casefold() not in rules.tenants:
@@ -57,7 +58,7 @@ def admitted(claimed: Claimed, rules: IdentitySettings) -> UserContext:
 
 
 def with_groups(user: UserContext, groups: Iterable[str]) -> UserContext:
-    """The user with these groups instead; sorted, as a directory tells them in no order."""
+    """Return the user with these groups instead, sorted because a directory returns them in no order."""
     return user.model_copy(update={"groups": _groups(sorted(groups))})
 
 
@@ -72,5 +73,5 @@ def _groups(groups: Iterable[str]) -> tuple[str, ...]:
 
 
 def _is_reserved(name: str) -> bool:
-    """Whether only an organisation, a conversation, or everybody may have this name."""
+    """Return whether the name is reserved for organisations, conversations or everyone."""
     return name.strip() == PUBLIC or name.strip().startswith((ORGANISATION, *NOBODYS))

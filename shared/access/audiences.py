@@ -1,6 +1,7 @@
-"""Whom a person may share a document with: themselves, their groups, department and organisation, everyone.
+"""The audiences that a person may share a document with: themselves, groups, department, organisation,
+everyone.
 
-Names are for people to choose by; only the principal goes into an access list.
+Names help people choose; only the principal is stored in an access list.
 """
 
 import asyncio
@@ -17,18 +18,18 @@ from shared.platform.models import Model
 from shared.platform.settings import Settings
 from shared.platform.telemetry import get_logger
 
-_MOST = 10  # what a list below a field shows
+_MOST = 10  # as many as a suggestion list shows
 AudienceKind = Literal["person", "group", "department", "organisation", "everyone"]
 
 
 class Audience(Model):
-    """Somebody whom an access list can name.
+    """A principal that an access list can contain.
 
     Attributes:
         kind: `person` is the caller.
         principal: the entry of the access list.
-        name: what people call them; the principal itself where no name is known.
-        detail: what tells them from others with this name, such as a mail address.
+        name: display name; the principal itself if no name is known.
+        detail: distinguishes entries with the same name, for example a mail address.
     """
 
     kind: AudienceKind
@@ -38,45 +39,45 @@ class Audience(Model):
 
 
 class AudienceList(Model):
-    """Whom the caller may share with.
+    """The audiences offered to the caller.
 
     Attributes:
-        audiences: the caller, their groups by name, then the wider ones.
+        audiences: the caller, their groups by name, then the wider audiences.
     """
 
     audiences: tuple[Audience, ...]
 
 
 async def audiences_of(user: UserContext, directory: GroupDirectory, settings: Settings) -> AudienceList:
-    """Of groups those that count for the person; a group without a known name goes by its id.
+    """Return the caller's audiences. A group without a known name is shown by its id.
 
-    The organisation and everyone are left out if the person lacks PUBLISH_ROLE.
+    The organisation and everyone are left out if the user lacks PUBLISH_ROLE.
     """
     names = await _group_names(user, directory, settings)
     groups = sorted(
         (Audience(kind="group", principal=one, name=names.get(one) or one) for one in user.groups),
         key=lambda group: (group.name.casefold(), group.principal),
     )
-    found = [Audience(kind="person", principal=user.user_id, name=user.name or user.user_id), *groups]
+    audiences = [Audience(kind="person", principal=user.user_id, name=user.name or user.user_id), *groups]
     if user.department:
-        found.append(Audience(kind="department", principal=user.department, name=user.department))
+        audiences.append(Audience(kind="department", principal=user.department, name=user.department))
     if may_publish(user, settings):
         if user.org_id:
-            found.append(
+            audiences.append(
                 Audience(kind="organisation", principal=f"{ORGANISATION}{user.org_id}", name=user.org_id)
             )
-        found.append(Audience(kind="everyone", principal=PUBLIC, name=PUBLIC))
-    return AudienceList(audiences=tuple(found))
+        audiences.append(Audience(kind="everyone", principal=PUBLIC, name=PUBLIC))
+    return AudienceList(audiences=tuple(audiences))
 
 
 async def find_audiences(text: str, directory: GroupDirectory) -> AudienceList:
-    """Return people and groups of the directory whose name has a word that begins with the text, a few."""
-    found = await directory.search(text, _MOST)
-    return AudienceList(audiences=tuple(Audience(**dict(entry)) for entry in found))
+    """Return up to 10 people and groups with a word in their name that starts with the text."""
+    matches = await directory.search(text, _MOST)
+    return AudienceList(audiences=tuple(Audience(**dict(entry)) for entry in matches))
 
 
 async def audiences_named(principals: Sequence[str], directory: GroupDirectory) -> AudienceList:
-    """Return the people and groups with these ids; those whom the directory doesn't know are left out."""
+    """Return the people and groups with these ids; unknown ids are left out."""
     answers = await asyncio.gather(*map(directory.named, principals), return_exceptions=True)
     entries = [
         entry
@@ -89,9 +90,9 @@ async def audiences_named(principals: Sequence[str], directory: GroupDirectory) 
 
 
 async def _group_names(user: UserContext, directory: GroupDirectory, settings: Settings) -> Mapping[str, str]:
-    """Names by id. Nothing depends on them: without the directory the ids are shown."""
+    """Return group names by id; empty if the directory fails, because names are only for display."""
     if not user.groups or not settings.host.in_azure:
-        return {}  # outside Azure, groups go by their names
+        return {}  # outside Azure, a group's id is its name
     try:
         return await directory.group_names(user.user_id)
     except GroundworkError as failed:

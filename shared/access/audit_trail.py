@@ -1,12 +1,12 @@
 """The audit trail: who read, changed, published or deleted which documents, when, and from where.
 
-Each entry is awaited before its response is sent: an entry written later would be missing whenever the
-process ends first. What people repeat without noticing, such as a page that refreshes its list, adds one
-entry in ten minutes (`REPEAT_AFTER`): a list costs one insert when it changes and none while it is refreshed.
+An entry is stored before its response is sent, because later writes would be lost when the process ends.
+Repeated reads, such as a page refreshing its list, add one entry per ten minutes (`REPEAT_AFTER`), so a list
+costs one insert when it changes and none while it is refreshed.
 
-A table that only this module writes to. Entries are added and never changed, with one exception: erasing a
-person puts a pseudonym in place of their id, and takes the address away. Entries go when AUDIT_RETENTION_DAYS
-are over. Keys count down, so the newest entry comes first.
+Only this module writes to the table. Entries are never changed, with one exception: erasing a person replaces
+their id by a pseudonym and removes the address. Entries expire after AUDIT_RETENTION_DAYS. Keys count down,
+so the newest entry comes first.
 """
 
 import asyncio
@@ -30,10 +30,12 @@ from shared.platform.telemetry import get_logger, pseudonym
 REPEAT_AFTER = timedelta(minutes=10)
 """For so long, one entry stands for equal acts of a person."""
 
-_MAX_REMEMBERED = 10_000  # acts of one process, some 200 bytes each
-_ADD_LIMIT_S = 2.0  # some milliseconds are usual, and a reader waits
-_MAX_SCANNED = 5000  # rows of one page: a document that nobody read is looked for in all of them
-# Written by steps of a run, which may be repeated: equal entries have equal keys.
+_MAX_REMEMBERED = 10_000  # entries per process, about 200 bytes each
+_ADD_LIMIT_S = 2.0  # a few milliseconds are usual, and a reader is waiting
+_MAX_SCANNED = (
+    5000  # rows scanned per page; a filter for a document that nobody read would scan the whole table
+)
+# Written by steps of a run, which may be repeated, so equal entries have equal keys.
 _OF_STEPS: frozenset[AuditAction] = frozenset({"answer", "cancel", "fail"})
 _HOUR_KEYS = 10**8
 _MICROSECOND_KEYS = 10**17
@@ -41,7 +43,7 @@ _MICROSECOND_KEYS = 10**17
 
 @dataclass(frozen=True)
 class AuditFilter:
-    """What entries to give. Empty values narrow nothing; `since` <= at < `until`."""
+    """A filter of entries. Empty values match everything; `since` <= at < `until`."""
 
     since: datetime
     until: datetime
@@ -51,7 +53,7 @@ class AuditFilter:
 
 
 class AuditTrail:
-    """Adds and finds entries."""
+    """Stores and queries entries."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
@@ -70,29 +72,29 @@ class AuditTrail:
             self._added.popitem(last=False)
 
     async def add(self, entry: AuditEntry) -> None:
-        """Store an entry. That of a run's step is stored once, however often the step is repeated."""
+        """Store an entry. A run's step stores it once, however often the step is repeated."""
         try:
             await self._table.insert(_to_entity(entry))
         except ConflictError:
             return
 
-    async def page(self, wanted: AuditFilter, limit: int, cursor: str = "") -> AuditPage:
-        """Up to `limit` entries. `cursor`: of the page before; it matches AUDIT_CURSOR."""
-        found: list[AuditEntry] = []
+    async def page(self, criteria: AuditFilter, limit: int, cursor: str = "") -> AuditPage:
+        """Return up to `limit` entries. `cursor` comes from the previous page and matches AUDIT_CURSOR."""
+        entries: list[AuditEntry] = []
         scanned, last = 0, cursor
-        async for row in self._table.query(_condition(wanted, cursor), page_size=min(1000, limit * 4)):
+        async for row in self._table.query(_condition(criteria, cursor), page_size=min(1000, limit * 4)):
             entry = _from_entity(row)
             scanned += 1
             last = f"{row['PartitionKey']}.{row['RowKey']}"
-            is_within = wanted.since <= entry.at < wanted.until
-            if is_within and (not wanted.doc_id or wanted.doc_id in entry.doc_ids):
-                found.append(entry)
-            if len(found) == limit or scanned == _MAX_SCANNED:
-                return AuditPage(entries=tuple(found), cursor=last)
-        return AuditPage(entries=tuple(found), cursor=None)
+            is_within = criteria.since <= entry.at < criteria.until
+            if is_within and (not criteria.doc_id or criteria.doc_id in entry.doc_ids):
+                entries.append(entry)
+            if len(entries) == limit or scanned == _MAX_SCANNED:
+                return AuditPage(entries=tuple(entries), cursor=last)
+        return AuditPage(entries=tuple(entries), cursor=None)
 
     async def pseudonymise(self, user_id: str) -> int:
-        """Put a pseudonym in place of a person's id, and take their addresses away; how many entries."""
+        """Replace a person's id by a pseudonym, remove their addresses, and return the number of entries."""
         count = 0
         async for row in self._table.query(f"user_id eq {quote(user_id)}"):
             keys = {"PartitionKey": row["PartitionKey"], "RowKey": row["RowKey"]}
@@ -101,15 +103,15 @@ class AuditTrail:
         return count
 
     async def delete_before(self, moment: datetime, most: int = 10_000) -> int:
-        """Remove entries of hours before that of `moment`; how many, at most `most`."""
+        """Delete up to `most` entries of hours before that of `moment`. Return their number."""
         return await self._table.delete_found(f"PartitionKey gt {quote(_hour_key(moment))}", most)
 
 
 async def record_act(trail: AuditTrail, entry: AuditEntry, *, may_repeat: bool = False) -> None:
-    """Add an entry. Never raises, and takes 2 s at most: what fails is an alert for operators.
+    """Add an entry within 2 s. Never raise; a failure is logged as an alert for operators.
 
     Args:
-        may_repeat: equal acts of the last ten minutes need no entry of their own.
+        may_repeat: skip the entry if an equal one was stored in the last ten minutes.
     """
     try:
         async with asyncio.timeout(_ADD_LIMIT_S):
@@ -119,12 +121,12 @@ async def record_act(trail: AuditTrail, entry: AuditEntry, *, may_repeat: bool =
 
 
 def access_action(acl: Sequence[str]) -> AuditAction:
-    """`publish` where everybody or the whole organisation may read it from now on."""
+    """Return `publish` if the list opens the document to everyone or an organisation."""
     return "publish" if is_wide(acl) else "change_access"
 
 
 def is_wide(acl: Sequence[str]) -> bool:
-    """Whether an access list names everybody or an organisation."""
+    """Return whether an access list contains everyone or an organisation."""
     return any(name == PUBLIC or name.startswith(ORGANISATION) for name in acl)
 
 
@@ -152,16 +154,16 @@ def _from_entity(row: Mapping[str, Any]) -> AuditEntry:
     return AuditEntry.from_payload({**values, "doc_ids": json.loads(str(row["doc_ids"]))})
 
 
-def _condition(wanted: AuditFilter, cursor: str) -> str:
-    last_hour = wanted.until - timedelta(microseconds=1)
+def _condition(criteria: AuditFilter, cursor: str) -> str:
+    last_hour = criteria.until - timedelta(microseconds=1)
     conditions = [
         f"PartitionKey ge {quote(_hour_key(last_hour))}",
-        f"PartitionKey le {quote(_hour_key(wanted.since))}",
+        f"PartitionKey le {quote(_hour_key(criteria.since))}",
     ]
-    if wanted.user_id:
-        conditions.append(f"user_id eq {quote(wanted.user_id)}")
-    if wanted.action:
-        conditions.append(f"action eq {quote(wanted.action)}")
+    if criteria.user_id:
+        conditions.append(f"user_id eq {quote(criteria.user_id)}")
+    if criteria.action:
+        conditions.append(f"action eq {quote(criteria.action)}")
     if cursor:
         hour, _, key = cursor.partition(".")
         is_later = f"PartitionKey eq {quote(hour)} and RowKey gt {quote(key)}"

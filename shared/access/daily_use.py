@@ -1,8 +1,8 @@
-"""What one person uses up in a day (UTC), and whether anything is left. Pure.
+"""Daily usage of one person (UTC day) and its limits. Pure.
 
-Usage is recorded where it occurs, so a single call may exceed a limit once: the next call that needs the
-resource is refused. A model call is recorded with the most it may use while it is made, and with what it used
-when it has ended.
+Usage is recorded where it occurs, so a single call may exceed a limit once; the next call that needs the
+resource is refused. A model call is recorded at its maximum while it runs, and corrected to its actual use
+when it ends.
 """
 
 # For annotations alone: the start of the app need not build every model.
@@ -37,13 +37,13 @@ _WORDS: Mapping[Resource, str] = {
 
 
 class Usage(Model):
-    """Amounts, by what they are of.
+    """Amounts used, by resource.
 
     Attributes:
-        size_bytes, parser_seconds, blocks, captions: of files that were read for them; `captions` counts
-            pictures that a model described. `parser_seconds` includes SQL over tables.
-        chat_tokens: that models have read and written for their questions and summaries.
-        page_images: pages that were drawn.
+        size_bytes, parser_seconds, blocks, captions: of ingested files; `captions` counts pictures described
+            by a model. `parser_seconds` includes SQL over tables.
+        chat_tokens: read and written by models for questions and summaries.
+        page_images: rendered pages.
     """
 
     documents: int = 0
@@ -55,12 +55,12 @@ class Usage(Model):
     page_images: int = 0
 
     def plus(self, other: Usage) -> Usage:
-        """Return the sum. `other` may hold refunds, but no amount of the sum is below 0."""
+        """Return the sum. `other` may be negative (a refund), but no resulting amount is below 0."""
         return Usage.model_validate({name: max(0, value + getattr(other, name)) for name, value in self})
 
 
 class UsageView(Model):
-    """How much of one resource the caller used today, and how much they may use; 0 = no limit."""
+    """The amount of one resource used today, and its limit; 0 = no limit."""
 
     resource: Resource = Field(description="What is limited.")
     used: float = Field(description="How much was used today, UTC.")
@@ -68,15 +68,15 @@ class UsageView(Model):
 
 
 def limit_of(resource: Resource, rules: LimitSettings) -> float:
-    """The most of it in a day; 0 = no limit."""
+    """Return the daily limit; 0 = no limit."""
     return float(getattr(rules, f"max_daily_{resource}"))
 
 
 def require_left(used: Usage, resources: Sequence[Resource], rules: LimitSettings, now: datetime) -> None:
-    """Refuse a call that needs what is used up.
+    """Check that none of the resources is used up.
 
     Raises:
-        DailyLimitError: which it is, and how many seconds are left of the day.
+        DailyLimitError: one is; the error names it and the seconds until midnight UTC.
     """
     for resource in resources:
         limit = limit_of(resource, rules)
@@ -90,7 +90,7 @@ def require_left(used: Usage, resources: Sequence[Resource], rules: LimitSetting
 
 
 def usage_views(used: Usage, rules: LimitSettings) -> tuple[UsageView, ...]:
-    """Every resource, as callers see it."""
+    """Return every resource as shown to callers."""
     return tuple(
         UsageView(resource=resource, used=getattr(used, resource), limit=limit_of(resource, rules))
         for resource in (*SENDING, *ASKING, *DRAWING)

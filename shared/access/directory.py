@@ -1,10 +1,10 @@
-"""`GroupDirectory` over Microsoft Graph, asked as the app itself.
+"""`GroupDirectory` over Microsoft Graph, with the app's own identity.
 
-The token goes to the one host that is configured: no redirect is followed, and a next page that lies
-elsewhere is refused. What comes back is bounded, and is whole or an error.
+The token is sent only to the configured host: redirects are not followed, and a next page on another host is
+refused. Responses are bounded, and either complete or an error.
 
-Source: Microsoft Graph v1.0, "List a user's memberships (direct and transitive)": casting to groups wants
-`ConsistencyLevel: eventual` and `$count`; pages of 999 at most; application permission GroupMember.Read.All.
+Source: Microsoft Graph v1.0, "List a user's memberships (direct and transitive)": casting to groups requires
+`ConsistencyLevel: eventual` and `$count`; pages of at most 999; application permission GroupMember.Read.All.
 "Get user": User.Read.All. "List groups" and "List users" with $search: the same permissions, and
 `ConsistencyLevel: eventual`.
 """
@@ -39,35 +39,37 @@ if TYPE_CHECKING:
 
 
 class GroupDirectory(Protocol):
-    """Who belongs to which groups, as the organisation's directory knows it."""
+    """The organisation's directory of people and groups."""
 
     async def groups_of(self, user_id: str) -> frozenset[str]:
-        """Ids of all groups of a person, nested ones included; all or an error, never some.
+        """Return the ids of all of a person's groups, nested ones included. The result is never partial.
 
         Raises:
             NotFoundError: the directory has no such person.
-            DependencyError: it does not answer, or refuses us.
+            DependencyError: the directory failed or refused the app.
         """
 
     async def person(self, user_id: str) -> DirectoryPerson:
-        """What it says of a person; errors as `groups_of`."""
+        """Return the directory's record of a person. Raises like `groups_of`."""
 
     async def group_names(self, user_id: str) -> Mapping[str, str]:
-        """Display names of those groups by id; errors as `groups_of`."""
+        """Return the display names of a person's groups by id. Raises like `groups_of`."""
 
     async def named(self, text: str) -> tuple[DirectoryEntry, ...]:
-        """Return people and groups with this id, name or mail address; a few if there are several.
+        """Return the people and groups with this id, name or mail address; at most a few.
 
         Raises:
             DependencyError: as `groups_of`.
         """
 
     async def search(self, text: str, most: int) -> tuple[DirectoryEntry, ...]:
-        """Return people and groups with a word in their name that begins with the text; errors as `named`."""
+        """Return people and groups with a word in their name that starts with the text.
+        Raises like `named`.
+        """
 
 
-UNKNOWN_KEPT_S = 15.0  # somebody who was just added to the directory tries again
-MAX_GROUPS = 100_000  # ids in all, some 12 MB: 300 people with 300 groups each
+UNKNOWN_KEPT_S = 15.0  # somebody just added to the directory will retry
+MAX_GROUPS = 100_000  # ids in total, about 12 MB: 300 people with 300 groups each
 MAX_PEOPLE = 10_000
 Value = TypeVar("Value")
 Clock = Callable[[], float]
@@ -75,7 +77,7 @@ Clock = Callable[[], float]
 
 @dataclass(frozen=True)
 class _Kept(Generic[Value]):
-    """What is known of a person until `until`; None = the directory has no such person."""
+    """A cached value, valid until `until`; None = the directory has no such person."""
 
     value: Value | None
     until: float
@@ -83,19 +85,21 @@ class _Kept(Generic[Value]):
 
 
 class CachedDirectory:
-    """A `GroupDirectory` that remembers what another one says of people, for `kept_s` at most."""
+    """A cache in front of another `GroupDirectory`, with entries valid for `kept_s`."""
 
     def __init__(self, directory: GroupDirectory, kept_s: float, clock: Clock = time.monotonic) -> None:
-        """`kept_s` is also how long somebody who left a group keeps it; `clock` tells seconds."""
+        """Wrap a directory. `kept_s` is also how long somebody keeps a group after leaving it; `clock` is in
+        seconds.
+        """
         self.groups_of = _Answers(directory.groups_of, len, kept_s, MAX_GROUPS, clock).get
         self.group_names = _Answers(directory.group_names, len, kept_s, MAX_GROUPS, clock).get
         self.person = _Answers(directory.person, lambda _: 1, kept_s, MAX_PEOPLE, clock).get
-        self.named = directory.named  # as they are now: an access list is written rarely
+        self.named = directory.named  # uncached: access lists are rarely written
         self.search = directory.search
 
 
 class _Answers(Generic[Value]):
-    """Answers by person, the one that was used last at the end; together no heavier than `most`."""
+    """An LRU cache by person, with a total weight of at most `most`."""
 
     def __init__(
         self,
@@ -115,16 +119,16 @@ class _Answers(Generic[Value]):
         self._asking: dict[str, asyncio.Task[Value | None]] = {}
 
     async def get(self, user_id: str) -> Value:
-        """What is remembered, else the answer of now; callers of the same time share it."""
-        kept = self._kept.get(user_id)
-        if kept is not None and self._clock() < kept.until:
+        """Return the cached value or fetch it. Concurrent callers share one request."""
+        entry = self._kept.get(user_id)
+        if entry is not None and self._clock() < entry.until:
             self._kept.move_to_end(user_id)
-            value = kept.value
+            value = entry.value
         else:
             if user_id not in self._asking:
                 self._asking[user_id] = asyncio.create_task(self._asked(user_id))
                 self._asking[user_id].add_done_callback(lambda done: self._answered(user_id, done))
-            # A caller who goes away takes the question from none of the others.
+            # A cancelled caller must not cancel the request for the others.
             value = await asyncio.shield(self._asking[user_id])
         if value is None:
             raise NotFoundError("The directory knows no such person.")
@@ -143,12 +147,12 @@ class _Answers(Generic[Value]):
     def _answered(self, user_id: str, done: asyncio.Task[Value | None]) -> None:
         self._asking.pop(user_id, None)
         if not done.cancelled():
-            done.exception()  # looked at: its callers may all have gone
+            done.exception()  # mark as retrieved, because all callers may have left
 
-    def _keep(self, user_id: str, kept: _Kept[Value]) -> None:
+    def _keep(self, user_id: str, entry: _Kept[Value]) -> None:
         before = self._kept.pop(user_id, None)
-        self._weight += kept.weight - (before.weight if before else 0)
-        self._kept[user_id] = kept
+        self._weight += entry.weight - (before.weight if before else 0)
+        self._kept[user_id] = entry
         while self._weight > self._most and self._kept:
             _, oldest = self._kept.popitem(last=False)
             self._weight -= oldest.weight
@@ -156,9 +160,9 @@ class _Answers(Generic[Value]):
 
 _CONNECT_TIMEOUT_S = 3
 _RETRIES = 2
-MAX_PAGES = 12  # some 12,000 groups; a person in more is a mistake, or an attack on the search service
-MAX_ANSWER_BYTES = 2_000_000  # a page of 999 ids has some 130 KB, with names 390 KB
-_USER_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)  # goes into an address
+MAX_PAGES = 12  # about 12,000 groups; more would be a mistake or an attack on the search service
+MAX_ANSWER_BYTES = 2_000_000  # a page of 999 ids has about 130 KB, with names 390 KB
+_USER_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)  # becomes part of a URL
 _MEMBERSHIPS = "transitiveMemberOf/microsoft.graph.group?$top=999&$count=true&$select="
 _PERSON = "$select=userType,department,displayName"
 _ENTRY_FIELDS = "$select=id,displayName,mail"
@@ -186,13 +190,15 @@ Answer = TypeVar("Answer", bound=Wire)
 
 
 def connect_graph() -> Connection[ClientSession]:
-    """The HTTP session; it is made, and aiohttp and azure-identity imported, on first use."""
+    """Return the HTTP session, created on first use together with the imports of
+    aiohttp and azure-identity.
+    """
     headers = {"ConsistencyLevel": "eventual", "Accept": "application/json"}
     return connect_http(_CONNECT_TIMEOUT_S, headers, "azure.identity.aio")
 
 
 def graph_token(settings: Settings, credentials: Credentials) -> Token:
-    """The app's own token for Graph; azure-identity keeps it until it is about to end."""
+    """Return the app's token for Graph, which azure-identity caches until shortly before it expires."""
     scope = f"{settings.identity.graph_endpoint.rstrip('/')}/.default"
 
     async def token() -> str:
@@ -203,27 +209,29 @@ def graph_token(settings: Settings, credentials: Credentials) -> Token:
 
 
 class GraphDirectory(GroupDirectory):
-    """One Microsoft Graph."""
+    """A client of Microsoft Graph."""
 
     def __init__(
         self, connection: Connection[ClientSession], token: Token, endpoint: str, timeout_s: float
     ) -> None:
-        """`timeout_s` limits one question with all its pages and tries, the token included."""
+        """Store the connection. `timeout_s` limits one query with its pages and
+        retries, including the token.
+        """
         self._connection = connection
         self._token = token
         self._base = f"{endpoint.rstrip('/')}/v1.0/"
         self._timeout_s = timeout_s
 
     async def groups_of(self, user_id: str) -> frozenset[str]:
-        """All groups, security groups and Microsoft 365 groups alike.
+        """Return security groups and Microsoft 365 groups.
 
         Raises:
-            DependencyError: also where there are more than some 12,000.
+            DependencyError: also if there are more than about 12,000.
         """
         return frozenset(member.id for member in await self._memberships(user_id, "id"))
 
     async def group_names(self, user_id: str) -> Mapping[str, str]:
-        """Names of the same groups; one that has none goes by its id. Errors as `groups_of`."""
+        """Return the groups' names, or the id for a group without one. Raises like `groups_of`."""
         members = await self._memberships(user_id, "id,displayName")
         return {member.id: member.display_name or member.id for member in members}
 
@@ -244,14 +252,14 @@ class GraphDirectory(GroupDirectory):
         )
 
     async def person(self, user_id: str) -> DirectoryPerson:
-        """Who is no member for certain is a guest."""
-        found = await self._read(f"{self._user(user_id)}?{_PERSON}", _Person, Deadline(self._timeout_s))
+        """Return the person, as a guest unless Graph says that they are a member."""
+        record = await self._read(f"{self._user(user_id)}?{_PERSON}", _Person, Deadline(self._timeout_s))
         return DirectoryPerson(
-            is_guest=found.user_type != "Member", department=found.department, name=found.display_name
+            is_guest=record.user_type != "Member", department=record.department, name=record.display_name
         )
 
     async def named(self, text: str) -> tuple[DirectoryEntry, ...]:
-        """Ask by id, or by a filter, in which a quotation mark is doubled."""
+        """Query by id, or by a filter in which quotation marks are doubled."""
         deadline = Deadline(self._timeout_s)
         if _USER_ID.fullmatch(text):
             return await self._with_id(text, deadline)
@@ -265,7 +273,7 @@ class GraphDirectory(GroupDirectory):
         return (*groups, *people)
 
     async def search(self, text: str, most: int) -> tuple[DirectoryEntry, ...]:
-        """Ask for words that begin with the text."""
+        """Query for words that start with the text."""
         deadline = Deadline(self._timeout_s)
         words = text.replace("\\", " ").replace('"', " ")
         by_name = quote(f'"displayName:{words}"', safe="")
@@ -280,17 +288,19 @@ class GraphDirectory(GroupDirectory):
         paths: tuple[tuple[Literal["person", "group"], str], ...] = (("person", "users"), ("group", "groups"))
         for kind, path in paths:
             try:
-                found = await self._read(f"{self._base}{path}/{object_id}?{_ENTRY_FIELDS}", _Member, deadline)
+                member = await self._read(
+                    f"{self._base}{path}/{object_id}?{_ENTRY_FIELDS}", _Member, deadline
+                )
             except NotFoundError:
                 continue
-            return (_entry(kind, found),)
+            return (_entry(kind, member),)
         return ()
 
     async def _listed(
         self, kind: Literal["person", "group"], path: str, deadline: Deadline
     ) -> tuple[DirectoryEntry, ...]:
-        found = await self._read(f"{self._base}{path}", _Members, deadline)
-        return tuple(_entry(kind, member) for member in found.value)
+        page = await self._read(f"{self._base}{path}", _Members, deadline)
+        return tuple(_entry(kind, member) for member in page.value)
 
     def _user(self, user_id: str) -> str:
         if not _USER_ID.fullmatch(user_id):
@@ -312,7 +322,7 @@ class GraphDirectory(GroupDirectory):
                 from yarl import URL  # comes with aiohttp
 
                 headers = {"Authorization": f"Bearer {await self._token()}"}
-                # As it is: the service signs the address of a next page, and quoting would change it.
+                # Encoded already: the service signs the URL of the next page, and quoting would change it.
                 url = URL(address, encoded=True)
                 async with session.get(url, headers=headers, allow_redirects=False) as response:
                     if response.status == 404:
@@ -324,9 +334,9 @@ class GraphDirectory(GroupDirectory):
                     )
 
 
-def _entry(kind: Literal["person", "group"], found: _Member) -> DirectoryEntry:
-    name = found.display_name or found.mail or found.id
-    return DirectoryEntry(kind=kind, principal=found.id, name=name, detail=found.mail or "")
+def _entry(kind: Literal["person", "group"], member: _Member) -> DirectoryEntry:
+    name = member.display_name or member.mail or member.id
+    return DirectoryEntry(kind=kind, principal=member.id, name=name, detail=member.mail or "")
 
 
 def _no_such_person() -> NotFoundError:

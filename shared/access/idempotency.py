@@ -1,8 +1,8 @@
-"""Requests that are sent again: the same person's same request under the same key makes one thing.
+"""Idempotency keys: repeating a person's request under the same key creates one resource.
 
-A key is claimed before anything is made, with the id that the thing will have; then each write creates what
-is not there yet. So the next repeat completes what a crash interrupted, and two at once make one thing.
-Unlike the limits this fails when the store fails: a caller who sends a key relies on it.
+A key is claimed, with the id of the future resource, before anything is created; each write then creates what
+is missing. So a repeat completes what a crash interrupted, and concurrent requests create one resource.
+Unlike limits, this fails when the store fails, because a caller who sends a key relies on it.
 """
 
 # For annotations alone: the start of the app need not build every model.
@@ -23,15 +23,15 @@ from shared.platform.telemetry import get_logger
 
 
 class Claim(Model):
-    """A key's first request.
+    """The first request under a key.
 
     Attributes:
         route: such as `POST /chat`.
-        body: digest of what was asked for.
-        resource_id: of what it makes; chosen before anything is made, but for a page of the web, whose
-            document is known by what is read.
-        content: digest of the file that came with it; None until it has arrived, and without one.
-        is_done: the resource was made. One that is not there any more then was deleted since.
+        body: digest of the request.
+        resource_id: id of the resource, chosen before it is created; for an imported web page it follows from
+            the content.
+        content: digest of the uploaded file; None until it has arrived, and without one.
+        is_done: whether the resource was created. If it no longer exists, it was deleted since.
         revision: changes with every write; None before the first.
     """
 
@@ -44,8 +44,8 @@ class Claim(Model):
     revision: str | None = None
 
 
-LIFETIME = timedelta(hours=24)  # who retries does so within minutes; a day spans a night's outage
-PURGED_AT_ONCE = 5000  # some tens of seconds of single deletions; the next hour continues
+LIFETIME = timedelta(hours=24)  # clients retry within minutes; a day spans an outage overnight
+PURGED_AT_ONCE = 5000  # tens of seconds of single deletions; the next hour continues
 _TRIES = 8
 
 
@@ -55,7 +55,7 @@ class Claimed:
 
     Attributes:
         claim: of the first request under this key.
-        is_repeat: this request is not the first.
+        is_repeat: whether this request is a repeat.
     """
 
     user_id: str
@@ -69,7 +69,7 @@ class Claimed:
 
 
 def digest_of(order: Model) -> str:
-    """What tells one request from another: its fields, with their defaults."""
+    """Return a digest of a request's fields, defaults included."""
     return digest(order.model_dump_json())
 
 
@@ -83,16 +83,16 @@ async def claim_key(
     resource_id: str,
     holds: timedelta = LIFETIME,
 ) -> Claimed:
-    """Claim a key, or find what it was first used for.
+    """Claim a key, or return the claim of its first request.
 
     Args:
         route: such as `POST /chat`.
-        body: digest of what is asked for.
-        resource_id: of what will be made, if this is the first request.
-        holds: how long the key finds what was made.
+        body: digest of the request.
+        resource_id: id of the resource if this is the first request.
+        holds: lifetime of the key.
 
     Raises:
-        IdempotencyKeyReusedError: it was used for another request in that time.
+        IdempotencyKeyReusedError: the key was used for another request within its lifetime.
         GroundworkError: the store failed.
     """
     now = datetime.now(UTC)
@@ -107,7 +107,7 @@ async def claim_key(
             if (known.route, known.body) != (route, body):
                 raise reused()
             return Claimed(user.user_id, key, known, is_repeat=True)
-        # What is known holds no more, or was purged just now.
+        # The claim has expired or was purged just now.
         new = new.model_copy(update={"revision": known.revision if known else None})
     raise ConflictError("Too many requests under this key at the same time.", "Send it again.")
 
@@ -118,25 +118,26 @@ async def finish(
     content: str | None = None,
     resource_id: str | None = None,
 ) -> None:
-    """Note that the thing was made. Never fails: without the note a repeat looks for it, and finds it.
+    """Record that the resource was created. A store failure is ignored: a repeat then finds the resource
+    itself.
 
     Args:
-        claimed: None = the request carries no key.
-        content: digest of the file that came with the request.
-        resource_id: of what was made, if it was not known before.
+        claimed: None = the request has no key.
+        content: digest of the uploaded file.
+        resource_id: id of the resource if it was unknown before.
 
     Raises:
-        IdempotencyKeyReusedError: another file came under this key at the same time.
+        IdempotencyKeyReusedError: another file arrived under this key at the same time.
     """
     if claimed is None or claimed.claim.is_done:
         return
-    made = resource_id or claimed.resource_id
-    done = claimed.claim.model_copy(update={"is_done": True, "content": content, "resource_id": made})
+    created_id = resource_id or claimed.resource_id
+    done = claimed.claim.model_copy(update={"is_done": True, "content": content, "resource_id": created_id})
     try:
         await idempotency.write(claimed.user_id, claimed.key, done)
     except ConflictError:
-        known = await idempotency.get(claimed.user_id, claimed.key)
-        if content is not None and known is not None and known.content not in (None, content):
+        stored = await idempotency.get(claimed.user_id, claimed.key)
+        if content is not None and stored is not None and stored.content not in (None, content):
             raise reused() from None
     except GroundworkError as failed:
         get_logger().warning("idempotency.store_failed", error_type=failed.code)
@@ -144,9 +145,9 @@ async def finish(
 
 @asynccontextmanager
 async def beginning(claimed: Claimed | None, idempotency: IdempotencyStore) -> AsyncIterator[None]:
-    """A block that begins the thing: then its key is finished. None = the request carries no key.
+    """Wrap the creation of the resource and then finish its key. None = the request has no key.
 
-    If the block raises, the key is forgotten: the next request under it starts again.
+    If the block raises, the key is deleted, so that the next request under it starts again.
     """
     try:
         yield
@@ -163,51 +164,52 @@ async def beginning(claimed: Claimed | None, idempotency: IdempotencyStore) -> A
 async def purge_old_requests(
     now: datetime, idempotency: IdempotencyStore, user_limits: UserLimitStore
 ) -> int:
-    """Remove keys that hold no more, and limits of people who made no call for a day; how many rows."""
+    """Delete expired keys, and limits of people without a call for a day. Return the number of rows."""
     moment, most = now - LIFETIME, PURGED_AT_ONCE
     return await idempotency.delete_before(moment, most) + await user_limits.delete_before(moment, most)
 
 
 def reused() -> IdempotencyKeyReusedError:
-    """The one refusal: it does not say what the key was used for."""
+    """Return the error for a reused key, without revealing its first use."""
     return IdempotencyKeyReusedError(
         "The Idempotency-Key was used for another request within 24 hours.",
         "Send a new key with each new request, and the same one only with the very same request.",
     )
 
 
-_ALL = 1_000_000_000  # rows of one deletion: all there are
+_ALL = 1_000_000_000  # no limit on deleted rows
 
 
 class IdempotencyStore:
-    """The first request of each key, by person: a partition per person, a row per key.
+    """The claims, with a partition per person and a row per key.
 
-    Both are stored as digests only: ids of identity providers, and keys, may hold characters that a table's
-    keys cannot.
+    Both are stored as digests, because user ids and keys may contain characters that table keys can't.
     """
 
     def __init__(self, table: Table) -> None:
         self._table = table
 
     async def get(self, user_id: str, key: str) -> Claim | None:
-        """What the person's key was first used for, or None."""
+        """Return the claim of a person's key, or None."""
         entity = await self._table.get(digest(user_id), digest(key))
         return Claim.from_payload({**entity, "revision": revision_of(entity)}) if entity else None
 
     async def write(self, user_id: str, key: str, claim: Claim) -> Claim:
-        """The claim as stored. ConflictError if it changed, came or went since `claim.revision` was read."""
+        """Store a claim. Raise ConflictError if it changed, was created or was deleted since
+        `claim.revision`.
+        """
         fields = claim.model_dump(exclude={"revision"}, exclude_none=True)
         entity = {"PartitionKey": digest(user_id), "RowKey": digest(key), **fields}
         return claim.model_copy(update={"revision": await self._table.swap(entity, claim.revision)})
 
     async def delete(self, user_id: str, key: str) -> None:
-        """Forget it; one that is gone is no error."""
+        """Delete the key. Missing keys are ignored."""
         await self._table.delete(digest(user_id), digest(key))
 
     async def delete_before(self, moment: datetime, most: int) -> int:
-        """Remove claims made before `moment` and not renewed, at most `most`; returns how many."""
+        """Delete up to `most` claims last written before `moment`. Return their number."""
         return await self._table.delete_before("created_at", moment, most)
 
     async def forget(self, user_id: str) -> int:
-        """Remove all claims of a person; returns how many."""
+        """Delete all claims of a person. Return their number."""
         return await self._table.delete_found(f"PartitionKey eq '{digest(user_id)}'", _ALL)

@@ -1,10 +1,10 @@
-"""Who is asking: App Service's principal in Azure, signed development tokens elsewhere. Fails closed.
+"""Authentication: App Service's principal in Azure, signed development tokens elsewhere. Fails closed.
 
-Takes header values, settings and the directory, returns a UserContext or raises; knows no HTTP framework and
-no SDK. App Service maps some claims of a token to long names and leaves others as they are, so each is looked
-for under both. Sources: learn.microsoft.com, "Work with user identities in Azure App Service authentication";
-"Access token claims reference" and "Optional claims reference" (groups overage, `idp`, `acct`, `idtyp`); the
-long names are those of .NET's `JwtSecurityTokenHandler.DefaultInboundClaimTypeMap`.
+Takes header values, settings and the directory, and returns a UserContext or raises; independent of HTTP
+frameworks and SDKs. App Service maps some claims of a token to long names, so each claim is looked up under
+both. Sources: learn.microsoft.com, "Work with user identities in Azure App Service authentication"; "Access
+token claims reference" and "Optional claims reference" (groups overage, `idp`, `acct`, `idtyp`); the long
+names are those of .NET's `JwtSecurityTokenHandler.DefaultInboundClaimTypeMap`.
 """
 
 import base64
@@ -30,7 +30,7 @@ from shared.platform.errors import (
 from shared.platform.models import Model
 from shared.platform.settings import Settings
 
-MAX_HEADER_CHARS = 32 * 1024  # the host refuses more of all headers together; 200 groups make 17 KB here
+MAX_HEADER_CHARS = 32 * 1024  # the host's limit for all headers together; 200 groups need 17 KB
 
 _PROVIDERS = ("aad", "azureactivedirectory")
 _MICROSOFT = "http://schemas.microsoft.com/identity/claims/"
@@ -59,14 +59,14 @@ Claims = Sequence[tuple[str, str]]
 
 
 def read_principal(header: str, department_claim: str | None = None) -> Claimed:
-    """What the header says.
+    """Parse the principal header.
 
     Args:
-        department_claim: the only claim that may carry the department; None = those that usually do.
+        department_claim: the only claim that may carry the department; None = the usual ones.
 
     Raises:
-        NotAuthenticatedError: there is none, it cannot be read, another provider than Entra ID wrote it, or
-            it does not say clearly who that is.
+        NotAuthenticatedError: the header is missing, unreadable or ambiguous, or names another provider than
+            Entra ID.
     """
     claims = _claims_of(header)
     user_id = _only(claims, _USER) or ""
@@ -77,7 +77,7 @@ def read_principal(header: str, department_claim: str | None = None) -> Claimed:
         org_id=tenant_id,
         groups=tuple(_values(claims, _GROUPS)),
         roles=tuple(_values(claims, _ROLES)),
-        name=next((found for name in _NAMES for found in _values(claims, (name,))), None),
+        name=next((value for name in _NAMES for value in _values(claims, (name,))), None),
     )
     return Claimed(
         user=plain_user(user),
@@ -112,10 +112,10 @@ def _unreadable() -> NotAuthenticatedError:
 
 
 def _has_more_groups(claims: Claims) -> bool:
-    """Whether the token says that the list of groups is elsewhere, in one of its ways.
+    """Return whether the token refers to a group list elsewhere (groups overage).
 
-    `hasgroups` in the implicit flow; else `_claim_names`, an object whose `groups` names a source, which the
-    platform hands on as text, or taken apart as `groups:src1`.
+    The implicit flow sends `hasgroups`; other flows send `_claim_names`, an object whose `groups` names a
+    source. App Service passes it as text or flattened as `groups:src1`.
     """
     return any(
         (typ == "hasgroups" and val.strip().casefold() != "false")
@@ -126,16 +126,18 @@ def _has_more_groups(claims: Claims) -> bool:
 
 
 def _names_groups(text: str) -> bool:
-    """Whether the claims that are elsewhere have groups among them; in doubt they have."""
+    """Return whether distributed claims include groups; True if the text can't be parsed."""
     try:
-        named = json.loads(text)
+        claim_names = json.loads(text)
     except (ValueError, RecursionError):
         return True
-    return not isinstance(named, dict) or "groups" in named
+    return not isinstance(claim_names, dict) or "groups" in claim_names
 
 
 def _is_guest(claims: Claims, tenant_id: str | None) -> bool:
-    """`acct` says it; without that optional claim, `idp` names another home than the token's tenant."""
+    """Return whether `acct` marks a guest; without that optional claim, whether `idp`
+    names another tenant.
+    """
     kinds = _values(claims, _ACCOUNT_KIND)
     if kinds:
         return any(kind != "0" for kind in kinds)
@@ -143,7 +145,9 @@ def _is_guest(claims: Claims, tenant_id: str | None) -> bool:
 
 
 def _is_application(claims: Claims, user_id: str) -> bool:
-    """`idtyp` says it; without that optional claim, a program is its own subject, and has no scopes."""
+    """Return whether `idtyp` marks an application; without it, whether the token is its own subject without
+    scopes.
+    """
     kinds = _values(claims, _TOKEN_KIND)
     if kinds:
         return "app" in kinds
@@ -151,21 +155,25 @@ def _is_application(claims: Claims, user_id: str) -> bool:
 
 
 def _department(claims: Claims, configured: str | None) -> str | None:
-    """The department; None unless it is clear. Two that differ would each open other documents."""
-    found = {
+    """Return the department; None if two values differ, because each would open other documents."""
+    values = {
         val.strip()
         for typ, val in claims
         if (typ == configured if configured else _DEPARTMENT.fullmatch(typ)) and val.strip()
     }
-    return found.pop() if len(found) == 1 else None
+    return values.pop() if len(values) == 1 else None
 
 
 def _only(claims: Claims, names: tuple[str, ...]) -> str | None:
-    """The one value; None without any. Two that differ would be two people, or two organisations."""
-    found = set(_values(claims, names))
-    if len(found) > 1:
+    """Return the single value of a claim, or None without one.
+
+    Raises:
+        NotAuthenticatedError: two values differ, which would be two people or two organisations.
+    """
+    values = set(_values(claims, names))
+    if len(values) > 1:
         raise NotAuthenticatedError("The identity names more than one person.", "Sign in again.")
-    return found.pop() if found else None
+    return values.pop() if values else None
 
 
 def _values(claims: Claims, names: tuple[str, ...]) -> list[str]:
@@ -195,16 +203,16 @@ class _DevClaims(Model):
 async def authenticate(
     headers: Mapping[str, str], settings: Settings, directory: GroupDirectory
 ) -> UserContext:
-    """The user of a request. Header names are lower case.
+    """Return the user of a request. Header names are lower case.
 
-    The principal header counts only on App Service while it authenticates, because only then is a client's
-    own copy of it stripped. The directory is asked only about those whose groups no token can hold.
+    The principal header is trusted only on App Service with authentication enabled, which strips copies sent
+    by clients. The directory is queried only for users whose groups don't fit into a token.
 
     Raises:
-        NotAuthenticatedError: nothing that can be believed says who is asking.
-        AccessDeniedError: it is somebody who is not let in.
-        DependencyError: their groups cannot be looked up now. With fewer groups they would be told that
-            there is nothing on what they may well read.
+        NotAuthenticatedError: no credential is valid.
+        AccessDeniedError: the user isn't admitted.
+        DependencyError: the user's groups can't be looked up. Continuing with fewer groups would wrongly tell
+            them that documents don't exist.
     """
     claimed = _claimed_by(headers, settings)
     user = admitted(claimed, settings.identity)
@@ -216,20 +224,20 @@ async def authenticate(
 async def user_from_directory(
     user_id: str, tenant_id: str, settings: Settings, directory: GroupDirectory
 ) -> UserContext:
-    """Somebody whom a platform has authenticated that tells no more than this, such as Teams.
+    """Return a user authenticated by a platform that provides only these ids, such as Teams.
 
-    Their roles are not known here: nobody is an administrator this way.
+    Roles are unknown here, so nobody is an administrator.
 
     Args:
-        user_id: their object id in Entra ID, as that platform vouches for it.
-        tenant_id: the tenant in which they have that id.
+        user_id: object id in Entra ID, as vouched for by the platform.
+        tenant_id: tenant of that id.
 
     Raises:
         NotAuthenticatedError, AccessDeniedError, DependencyError: as `authenticate`.
     """
     rules = settings.identity
     user = UserContext(user_id=user_id, org_id=tenant_id or None)
-    # Before the directory is asked: the ids of strangers are none of its business.
+    # Before the directory query, which must not receive ids of strangers.
     admitted(Claimed(user=plain_user(user)), rules)
     try:
         person, groups = await run_together(
@@ -237,18 +245,18 @@ async def user_from_directory(
         )
     except NotFoundError:
         raise _unknown() from None
-    known = {"department": person.department, "groups": tuple(sorted(groups)), "name": person.name}
-    user = plain_user(user.model_copy(update=known))
+    details = {"department": person.department, "groups": tuple(sorted(groups)), "name": person.name}
+    user = plain_user(user.model_copy(update=details))
     return admitted(Claimed(user=user, is_guest=person.is_guest), rules)
 
 
 def sign_dev_token(claims: Mapping[str, Any], secret: str) -> str:
-    """A development token; `claims` as _DevClaims without `iss` and `aud`, `exp` required.
+    """Sign a development token; `claims` as in _DevClaims without `iss` and `aud`, `exp` required.
 
     Raises:
-        ConfigurationError: `exp` is missing; a token that never ends is refused on reading.
+        ConfigurationError: `exp` is missing; tokens without an expiry are rejected.
     """
-    import jwt  # imported when used: most requests in Azure never need it
+    import jwt  # imported on use: most requests in Azure don't need it
 
     if "exp" not in claims:
         raise ConfigurationError("A development token needs an expiry.", "Add exp, in seconds since 1970.")
@@ -286,12 +294,12 @@ def _of_dev_token(header: str, secret: str) -> UserContext:
         raise NotAuthenticatedError("The token has expired.", "Get a new one.") from None
     except (jwt.InvalidTokenError, ValidationError):
         raise NotAuthenticatedError("The token is not valid.", "Get a new one from this stack.") from None
-    said = claims.model_dump(include={"department", "org_id", "groups", "roles", "name"})
-    return plain_user(UserContext(user_id=claims.sub, **said))
+    fields = claims.model_dump(include={"department", "org_id", "groups", "roles", "name"})
+    return plain_user(UserContext(user_id=claims.sub, **fields))
 
 
 async def _groups_elsewhere(user_id: str, settings: Settings, directory: GroupDirectory) -> frozenset[str]:
-    """Groups that no token tells, as GROUP_OVERAGE says (decision 0019)."""
+    """Look up groups that don't fit into a token, as GROUP_OVERAGE says (decision 0019)."""
     if settings.identity.group_overage == "ignore":
         return frozenset()
     if settings.identity.group_overage == "refuse":
@@ -304,8 +312,8 @@ async def _groups_elsewhere(user_id: str, settings: Settings, directory: GroupDi
     except NotFoundError:
         raise _unknown() from None
     except DependencyError as error:
-        said = f"Your groups cannot be looked up. {error.detail}"
-        raise type(error)(said, *error.hints, retry_after_s=error.retry_after_s) from None
+        detail = f"Your groups cannot be looked up. {error.detail}"
+        raise type(error)(detail, *error.hints, retry_after_s=error.retry_after_s) from None
 
 
 def _unknown() -> AccessDeniedError:

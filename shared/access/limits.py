@@ -1,7 +1,7 @@
-"""What one person may use up: the rules, and how calls are let in by them.
+"""Personal limits and admission of calls.
 
-When the store fails or is slow, callers are let in: the limits keep people from harming each other, they
-guard nothing (decision 18). What only gives back never raises: a slot that is not given back expires.
+If the store fails or is slow, calls are admitted: the limits keep people from harming each other and protect
+no data (decision 18). Functions that only release never raise: an unreleased slot expires.
 """
 
 # For annotations alone: the start of the app need not build every model.
@@ -24,12 +24,12 @@ from shared.platform.tracing import error_type_of
 
 
 class Allowance(Model):
-    """What callers learn about their limits.
+    """The rate limit as reported to callers.
 
     Attributes:
-        limit: calls in a minute.
-        remaining: calls that could be made at once.
-        reset_s: whole seconds until the allowance is whole again.
+        limit: calls per minute.
+        remaining: calls possible at once.
+        reset_s: whole seconds until the full allowance is restored.
     """
 
     limit: int
@@ -39,17 +39,17 @@ class Allowance(Model):
 
 _NOTHING = Usage()
 _WINDOW = timedelta(minutes=1)
-_ROUNDING = timedelta(milliseconds=1)  # 60 s in sevenths are some microseconds more than 60 s
-_SOON_S = 5.0  # until one of some runs has ended: a typical answer takes less than 10 s
+_ROUNDING = timedelta(milliseconds=1)  # seven times 60 s / 7 exceeds 60 s by microseconds
+_SOON_S = 5.0  # until one of several runs ends; a typical answer takes less than 10 s
 
 
 def charged(state: UserLimits, calls: int, rules: LimitSettings, now: datetime) -> UserLimits:
-    """The state after `calls` more calls.
+    """Return the state after `calls` more calls.
 
-    More calls than the limit count as the limit: they could never be made otherwise.
+    A number above the limit counts as the limit; otherwise it could never be admitted.
 
     Raises:
-        TooManyRequestsError: they may not be made now; says when.
+        TooManyRequestsError: the allowance is used up; with the time to wait.
     """
     if not rules.rate_limit_per_minute:
         return state
@@ -66,7 +66,7 @@ def charged(state: UserLimits, calls: int, rules: LimitSettings, now: datetime) 
 
 
 def allowance(state: UserLimits, rules: LimitSettings, now: datetime) -> Allowance | None:
-    """What is left; None where calls are not limited."""
+    """Return the remaining allowance; None if calls are not limited."""
     if not rules.rate_limit_per_minute:
         return None
     used = max(now, state.whole_at or now) - now
@@ -83,7 +83,7 @@ def _worth(calls: int, rules: LimitSettings) -> timedelta:
 
 
 def limit_headers(left: Allowance | None) -> dict[str, str]:
-    """What callers learn about their limits, as headers. Source: draft-ietf-httpapi-ratelimit-headers-06."""
+    """Return the allowance as headers. Source: draft-ietf-httpapi-ratelimit-headers-06."""
     if left is None:
         return {}
     return {
@@ -94,60 +94,60 @@ def limit_headers(left: Allowance | None) -> dict[str, str]:
 
 
 def occupied(state: UserLimits, slot: Slot, rules: LimitSettings, now: datetime) -> UserLimits:
-    """The state with a slot taken. Work that has one keeps it.
+    """Return the state with a slot acquired. Work that already has a slot keeps it.
 
     Raises:
-        TooManyRunsError: all are taken.
+        TooManyRunsError: all slots are taken.
     """
-    held = [other for other in state.slots if now < other.until]
-    if any(other.work_id == slot.work_id for other in held):
+    active = [other for other in state.slots if now < other.until]
+    if any(other.work_id == slot.work_id for other in active):
         return state
-    if len(held) >= rules.max_concurrent_runs > 0:
+    if len(active) >= rules.max_concurrent_runs > 0:
         raise TooManyRunsError(
             f"You have reached the limit of questions and summaries at once ({rules.max_concurrent_runs}).",
             "Wait until one has ended, or cancel one.",
             retry_after_s=_SOON_S,
             headers=limit_headers(allowance(state, rules, now)),
         )
-    return state.model_copy(update={"slots": (*held, slot)})
+    return state.model_copy(update={"slots": (*active, slot)})
 
 
 def held_anyway(state: UserLimits, slot: Slot, now: datetime) -> UserLimits:
-    """The state with a slot taken even if none is left: for work that was admitted before."""
+    """Return the state with a slot acquired even beyond the limit, for work admitted earlier."""
     others = (other for other in state.slots if now < other.until and other.work_id != slot.work_id)
     return state.model_copy(update={"slots": (*others, slot)})
 
 
 def released(state: UserLimits, work_id: str) -> UserLimits:
-    """Return the state with the work's slot free."""
+    """Return the state without the work's slot."""
     slots = tuple(slot for slot in state.slots if slot.work_id != work_id)
     return state if slots == state.slots else state.model_copy(update={"slots": slots})
 
 
 def used_today(state: UserLimits, now: datetime) -> Usage:
-    """What they have used up since midnight (UTC)."""
+    """Return the usage since midnight (UTC)."""
     return state.used if state.used_on == now.date() else Usage()
 
 
 def with_use(state: UserLimits, used: Usage, now: datetime) -> UserLimits:
-    """The state with more use counted."""
+    """Return the state with usage added."""
     if used == Usage():
         return state
     return state.model_copy(update={"used_on": now.date(), "used": used_today(state, now).plus(used)})
 
 
-# Behind a run's deadline: a host that was killed and restarted continues with it then.
+# Grace period after a run's deadline, so that a restarted host can still finish the run.
 _GRACE = timedelta(seconds=60)
 
 
 def slot_of_run(run_id: str, settings: Settings) -> Slot:
-    """The slot of a run that begins, or continues, now."""
+    """Return the slot of a run that starts or resumes now."""
     until = datetime.now(UTC) + timedelta(milliseconds=settings.budgets.max_total_latency_ms) + _GRACE
     return Slot(work_id=run_id, until=until)
 
 
 def slot_of_summary(summary_id: str, settings: Settings) -> Slot:
-    """The slot of a summary that begins now."""
+    """Return the slot of a summary that starts now."""
     until = datetime.now(UTC) + timedelta(seconds=settings.summaries.timeout_s) + _GRACE
     return Slot(work_id=summary_id, until=until)
 
@@ -162,19 +162,20 @@ async def admit(
     needs: Sequence[Resource] = (),
     used: Usage | None = None,
 ) -> Allowance | None:
-    """Count a call, and take a slot for the work that it begins; what is left then. None = no limit on calls.
+    """Charge a call, acquire a slot for the work it starts, and return the remaining allowance (None =
+    unlimited).
 
-    Asking again for the same work takes no second slot.
+    Repeating the call for the same work acquires no second slot.
 
     Args:
-        calls: how many the call counts for.
-        needs: of what something must be left today; work in a slot needs tokens.
-        used: what the call uses up for certain.
+        calls: number of calls to charge.
+        needs: resources that must not be used up; work with a slot needs tokens.
+        used: usage that is certain already.
 
     Raises:
-        TooManyRequestsError: it has to wait; says how long.
-        DailyLimitError: something that it needs is used up for today.
-        TooManyRunsError: too much is at work for them already.
+        TooManyRequestsError: the rate limit is reached; with the time to wait.
+        DailyLimitError: a needed resource is used up for today.
+        TooManyRunsError: all of the person's slots are taken.
     """
     rules = settings.limits
     needs = (*needs, *(ASKING if slot else ()))
@@ -198,7 +199,7 @@ async def use_of_today(
 
 
 def is_expected(user: UserContext, settings: Settings, user_limits: UserLimitStore, slot: Slot) -> bool:
-    """Whether `admit` will let in a call that begins this work, for all that this process remembers."""
+    """Return whether `admit` would probably accept this work, judging by the cached state."""
     state, decide = user_limits.remembered(user.user_id), _admission(settings.limits, 1, slot, ASKING)
     try:
         return state is not None and state != decide(state)
@@ -207,19 +208,19 @@ def is_expected(user: UserContext, settings: Settings, user_limits: UserLimitSto
 
 
 async def release(user_id: str, work_id: str, settings: Settings, user_limits: UserLimitStore) -> None:
-    """Free the slot of work that has ended, or waits. Never raises."""
+    """Free the slot of work that has ended or is waiting. Never raise."""
     if settings.limits.max_concurrent_runs:
         await _let_in(user_limits.change(user_id, partial(released, work_id=work_id)), "release")
 
 
 async def charge(user_id: str, used: Usage, user_limits: UserLimitStore) -> None:
-    """Add to what a person has used today; negative amounts are refunds. Never raises."""
+    """Add to today's usage; negative amounts are refunds. Never raise."""
     change = partial(with_use, used=used, now=datetime.now(UTC))
     await _let_in(user_limits.change(user_id, change), "charge")
 
 
 async def hold(user_id: str, slot: Slot, settings: Settings, user_limits: UserLimitStore) -> None:
-    """Take a slot, even if there is none left, for work that was admitted before. Never raises."""
+    """Acquire a slot even beyond the limit, for work admitted earlier. Never raise."""
     if settings.limits.max_concurrent_runs:
         change = partial(held_anyway, slot=slot, now=datetime.now(UTC))
         await _let_in(user_limits.change(user_id, change), "hold")
@@ -228,12 +229,12 @@ async def hold(user_id: str, slot: Slot, settings: Settings, user_limits: UserLi
 def _admission(
     rules: LimitSettings, calls: int, slot: Slot | None, needs: Sequence[Resource], used: Usage = _NOTHING
 ) -> Decide:
-    """The change that lets a call in, or refuses it."""
+    """Return the state change that admits a call or raises."""
     now = datetime.now(UTC)
 
     def decide(state: UserLimits) -> UserLimits:
         require_left(used_today(state, now), needs, rules, now)
-        # The slot first: a refusal reports what is left without this call.
+        # The slot first: a refusal must not charge the call.
         if slot is not None and rules.max_concurrent_runs:
             state = occupied(state, slot, rules, now)
         return with_use(charged(state, calls, rules, now), used, now)
@@ -241,10 +242,10 @@ def _admission(
     return decide
 
 
-async def _let_in(asked: Awaitable[UserLimits], action: str) -> UserLimits | None:
-    """The row; None, and a line in the log, when the store failed or was slow."""
+async def _let_in(change: Awaitable[UserLimits], action: str) -> UserLimits | None:
+    """Return the row; None, with a log line, if the store failed or was slow."""
     try:
-        return await asked
+        return await change
     except TooManyRequestsError:
         raise
     except (GroundworkError, TimeoutError) as failed:

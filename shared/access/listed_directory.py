@@ -1,4 +1,6 @@
-"""`GroupDirectory` of a list of people, for a machine without Microsoft Graph (LOCAL_DIRECTORY)."""
+"""`GroupDirectory` over a configured list of people, for machines without Microsoft
+Graph (LOCAL_DIRECTORY).
+"""
 
 from collections.abc import Mapping
 
@@ -9,7 +11,7 @@ from shared.platform.listed_people import ListedPerson
 
 
 class ListedDirectory(GroupDirectory):
-    """The people of a list, with their groups and departments, which go by their names."""
+    """A directory of listed people, with groups and departments identified by name."""
 
     def __init__(self, people: tuple[ListedPerson, ...]) -> None:
         self._people = {person.id: person for person in people}
@@ -22,30 +24,30 @@ class ListedDirectory(GroupDirectory):
         self._entries = entries
 
     async def groups_of(self, user_id: str) -> frozenset[str]:
-        """NotFoundError for people who are not in the list."""
-        return frozenset(self._known(user_id).groups)
+        """Return the person's groups. Raise NotFoundError if the person isn't listed."""
+        return frozenset(self._person(user_id).groups)
 
     async def person(self, user_id: str) -> DirectoryPerson:
-        """A member of the organisation; errors as `groups_of`."""
-        person = self._known(user_id)
+        """Return the person as a member of the organisation. Raises like `groups_of`."""
+        person = self._person(user_id)
         return DirectoryPerson(is_guest=False, department=person.department or None, name=person.name)
 
     async def group_names(self, user_id: str) -> Mapping[str, str]:
-        """The groups' own names; errors as `groups_of`."""
-        return {group: group for group in self._known(user_id).groups}
+        """Return each group's name by itself. Raises like `groups_of`."""
+        return {group: group for group in self._person(user_id).groups}
 
     async def named(self, text: str) -> tuple[DirectoryEntry, ...]:
-        """Entries with this principal, letter by letter; else those with this name, in any case."""
+        """Return the entries with exactly this principal, otherwise those with this name in any case."""
         exact = tuple(entry for entry in self._entries if entry.principal == text)
         return exact or tuple(entry for entry in self._entries if entry.name.casefold() == text.casefold())
 
     async def search(self, text: str, most: int) -> tuple[DirectoryEntry, ...]:
-        """Entries with a word that begins with the text, people first."""
+        """Return entries with a word that starts with the text, people first."""
         start = text.casefold()
-        found = [entry for entry in self._entries if _begins(entry, start)]
-        return tuple(found[:most])
+        matches = [entry for entry in self._entries if _begins(entry, start)]
+        return tuple(matches[:most])
 
-    def _known(self, user_id: str) -> ListedPerson:
+    def _person(self, user_id: str) -> ListedPerson:
         try:
             return self._people[user_id]
         except KeyError:

@@ -1,4 +1,4 @@
-"""A person, what their token claims, and what the directory knows of them."""
+"""A person: token claims, directory record and the context that queries use."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -11,17 +11,16 @@ from shared.platform.models import Model
 
 
 class UserContext(Model):
-    """The person on whose behalf a run reads documents.
+    """The person on whose behalf documents are read.
 
     Attributes:
         user_id: stable id from the identity provider (`oid` or `sub`).
-        department: one more principal, when the token carries it.
+        department: an additional principal, if the token carries it.
         org_id: the organisation; becomes the principal `org:<org_id>`.
-        groups: ids of every group the person belongs to.
+        groups: ids of all groups of the person.
         roles: application roles, such as `admin`; never principals of a document.
-        name: what the identity provider calls them, for prompts; it identifies nobody.
-        within: field of documents to the only values that are seen on this occasion; it narrows and grants
-            nothing.
+        name: display name for prompts; not an identifier.
+        within: restricts visible documents to these values of a field; it never grants access.
     """
 
     user_id: str
@@ -34,13 +33,13 @@ class UserContext(Model):
 
 
 class Claimed(Model):
-    """What a believable token says of its bearer, before anybody decides whether to let them in.
+    """The content of a valid token, before admission.
 
     Attributes:
-        user: who they would be; `org_id` is the tenant of the token.
-        has_more_groups: the token has not room for all groups, and `user.groups` is not the list.
-        is_guest: their account is another organisation's.
-        is_application: a program that acts as itself; nobody is signed in.
+        user: the user; `org_id` is the token's tenant.
+        has_more_groups: the token omits some groups, so `user.groups` is incomplete.
+        is_guest: the account belongs to another organisation.
+        is_application: the token belongs to an application without a signed-in user.
     """
 
     user: UserContext
@@ -50,7 +49,7 @@ class Claimed(Model):
 
 
 class DirectoryPerson(Model):
-    """A person as the organisation's directory knows them."""
+    """A person's record in the organisation's directory."""
 
     is_guest: bool
     department: str | None = None
@@ -58,12 +57,12 @@ class DirectoryPerson(Model):
 
 
 class DirectoryEntry(Model):
-    """A person or group that an access list can name.
+    """A person or group that an access list can contain.
 
     Attributes:
-        principal: what goes into the access list.
-        name: what people call them.
-        detail: what tells them from others with this name: a mail address or department; empty = nothing.
+        principal: the entry of the access list.
+        name: display name.
+        detail: distinguishes entries with the same name: a mail address or department; empty = none.
     """
 
     kind: Literal["person", "group", "department"]
@@ -73,13 +72,13 @@ class DirectoryEntry(Model):
 
 
 class Me(Model):
-    """The caller, as the app sees them.
+    """The caller's own profile.
 
     Attributes:
-        org_id: the organisation whose documents are open to them as one of its members.
-        today: what they used up since midnight (UTC), and how much they may.
-        group_count: how many groups count for them; which ones is not shown.
-        is_administrator: they have the application role `admin`.
+        org_id: the organisation whose documents they can read as a member.
+        today: usage since midnight (UTC) and limits.
+        group_count: number of groups; the groups themselves are not shown.
+        is_administrator: whether they have the application role `admin`.
     """
 
     user_id: str = Field(description="The caller's id: in Azure, the object id in Entra ID.")
@@ -118,7 +117,7 @@ AUDIT_CURSOR = r"^([0-9]{8}\.[0-9]{17}-[0-9A-Za-z_-]{1,64})?$"
 
 
 class AuditEntry(Model):
-    """One thing that somebody did."""
+    """One audited action."""
 
     at: datetime = Field(description="With zone; of an answer, when its question came.")
     user_id: str = Field(description="Who; after their erasure a pseudonym.")

@@ -1,17 +1,17 @@
-"""Ids that begin with a keyed digest of their owner, so that erasing a person deletes by prefix. Pure.
+"""Ids that begin with a keyed digest of their owner, so that erasing a person can delete by prefix. Pure.
 
-The key (OWNER_ID_KEY) keeps others from telling by an id whose it is: ids stand in logs and addresses, and
-the ids of people are known. It must never change, or erasure would no longer find what is older.
+Ids appear in logs and URLs, and people's ids are known. The key (OWNER_ID_KEY) prevents others from linking
+the two. It must never change, or erasure would no longer find older data.
 """
 
 import hmac
 
 PREFIX_CHARS = 16  # 64 bits: in an organisation of a million, two share a prefix with a probability of 3e-8
-_UNIQUE_CHARS = 16  # one owner's ids alone have to differ
+_UNIQUE_CHARS = 16  # unique among one owner's ids
 
 
 def owner_prefix(user_id: str, key: str) -> str:
-    """Return the 16 hexadecimal digits with which the ids of everything of a person begin.
+    """Return the 16 hexadecimal digits that begin all ids of a person's data.
 
     Args:
         key: OWNER_ID_KEY.
@@ -21,11 +21,11 @@ def owner_prefix(user_id: str, key: str) -> str:
 
 
 def owned_id(user_id: str, key: str, unique: str) -> str:
-    """Return an id of 32 hexadecimal digits for something of a person's.
+    """Return an id of 32 hexadecimal digits for data of a person.
 
     Args:
         key: OWNER_ID_KEY.
-        unique: hexadecimal digits, random or a digest; the first 16 count.
+        unique: hexadecimal digits, random or a digest; the first 16 are used.
 
     Raises:
         ValueError: `unique` has fewer than 16 digits.

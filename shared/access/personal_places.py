@@ -1,4 +1,4 @@
-"""Expensive work that each person may do only a little of at the same time, in one process."""
+"""A concurrency limit per person for expensive work, in one process."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -7,32 +7,32 @@ from dataclasses import dataclass
 
 from shared.platform.errors import TooManyRequestsError
 
-_RETRY_AFTER_S = 2.0  # most of such work takes tenths of a second
+_RETRY_AFTER_S = 2.0  # such work usually takes tenths of a second
 
 
 @dataclass(eq=False)
 class _Person:
-    """One person's places, and how many of their calls hold one or wait for it."""
+    """One person's semaphore and the number of calls that hold it or wait for it."""
 
     free: asyncio.Semaphore
     calls: int = 0
 
 
 class PersonalPlaces:
-    """A limit per person. Calls beyond it wait their turn; too many of them are refused."""
+    """A limit per person. Excess calls wait, and are refused if too many do."""
 
     def __init__(self, places: int, max_waiting: int) -> None:
-        """Allow each person `places` calls at work, and `max_waiting` more that wait."""
+        """Allow each person `places` concurrent calls and `max_waiting` waiting ones."""
         self._places = places
         self._max_calls = places + max_waiting
         self._people: dict[str, _Person] = {}
 
     @asynccontextmanager
     async def take(self, user_id: str) -> AsyncIterator[None]:
-        """Hold one of the person's places, as soon as one is free.
+        """Hold one of the person's places, waiting until one is free.
 
         Raises:
-            TooManyRequestsError: `max_waiting` calls of the person wait already.
+            TooManyRequestsError: `max_waiting` calls of this person are already waiting.
         """
         person = self._people.setdefault(user_id, _Person(asyncio.Semaphore(self._places)))
         if person.calls >= self._max_calls:

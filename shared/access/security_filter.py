@@ -1,4 +1,4 @@
-"""Who may see what. Pure: a user context in, principals and an OData filter out. Fails closed."""
+"""Document permissions: a user context in, principals and an OData filter out. Pure. Fails closed."""
 
 from collections.abc import Iterable
 
@@ -13,26 +13,26 @@ NOBODYS = ("conversation:", "channel:")
 
 
 def principals(user: UserContext) -> tuple[str, ...]:
-    """Every name under which documents may be open to this user, the user's own id first.
+    """Return all principals of this user, their own id first.
 
-    user_id, department, each group, `org:<org_id>`, and `*`, which public documents carry. Of a conversation
-    in which several people read along it is `*` alone, whatever else its context says.
+    user_id, department, each group, `org:<org_id>` and `*`, which public documents carry. A conversation with
+    several readers has `*` alone, whatever else its context contains.
 
     Raises:
-        AccessDeniedError: the user id is empty; a nameless user would read what is public.
+        AccessDeniedError: the user id is empty. An anonymous user must not read even public documents.
     """
     if not user.user_id.strip():
         raise AccessDeniedError("The identity carries no user id.", "Sign in again.")
     if user.user_id.strip().startswith(NOBODYS):
         return (PUBLIC,)
-    named = [user.user_id, user.department, *user.groups]
+    candidates = [user.user_id, user.department, *user.groups]
     if user.org_id:
-        named.append(f"org:{user.org_id}")
-    return tuple(dict.fromkeys([name for name in named if name and name.strip()] + [PUBLIC]))
+        candidates.append(f"org:{user.org_id}")
+    return tuple(dict.fromkeys([name for name in candidates if name and name.strip()] + [PUBLIC]))
 
 
 def security_filter(user: UserContext | None) -> str:
-    """The OData condition that trims results to what `user` may read (contracts.md, section 3).
+    """Return the OData filter of documents that `user` may read.
 
     Raises:
         AccessDeniedError: there is no user context.
@@ -45,11 +45,10 @@ def security_filter(user: UserContext | None) -> str:
 
 
 def may_read(user: UserContext, access_control_list: tuple[str, ...]) -> bool:
-    """The same rule for a list at hand: at least one principal stands in it; an empty list admits nobody."""
+    """Return whether a user matches an access list. An empty list matches nobody."""
     return not set(principals(user)).isdisjoint(access_control_list)
 
 
 def readable_databases(user: UserContext, sources: Iterable[DatabaseSource]) -> dict[str, DatabaseSource]:
-    """The databases that the user may read, by `doc_id`; none where only some documents count: what narrows
-    these says nothing of a database."""
+    """Return the databases that the user may read, by `doc_id`; none if `user.within` restricts documents."""
     return {} if user.within else {one.doc_id: one for one in sources if may_read(user, one.access)}

@@ -1,7 +1,7 @@
-"""The row that all instances share about a person, and its table.
+"""The table of personal limits, with one row per person shared by all instances.
 
-A process makes the changes of all who wait for the same row in one write: a few writes hold two hundred calls
-of one person to their limit, and none is let in for having waited too long.
+A process combines the changes of all waiting calls into one write, so a few writes suffice for 200 concurrent
+calls of one person, and none is admitted merely because it waited too long.
 """
 
 # For annotations alone: the start of the app need not build every model.
@@ -27,17 +27,17 @@ from shared.platform.tables import Table, revision_of
 
 
 class Slot(Model):
-    """Work of theirs that is going on: a run or a summary. After `until` it no longer counts."""
+    """An active run or summary of the person. After `until` it no longer counts."""
 
     work_id: str
     until: datetime
 
 
 class UserLimits(Model):
-    """The one row that all instances share about a person.
+    """One person's row.
 
     Attributes:
-        whole_at: when their allowance of calls is whole again; None = it is.
+        whole_at: when the full rate allowance is restored; None = it is full.
         used: on the day (UTC) `used_on`.
         revision: changes with every write; None before the first.
     """
@@ -53,18 +53,18 @@ Decide = Callable[[UserLimits], UserLimits]
 """The row as it is to be, or TooManyRequestsError."""
 
 
-LIMIT_S = 2.0  # of one write with all its tries: rather let in than kept waiting
+LIMIT_S = 2.0  # of one write with its retries; afterwards the call is admitted
 _MAX_TRIES = 12  # as many instances that write for one person at the same moment; see answering/control.py
 _FIRST_WAIT_S = 0.01
 _MAX_WAIT_S = 0.2
-_REMEMBERED = 1000  # people of one process, a few hundred bytes each
+_REMEMBERED = 1000  # people per process, a few hundred bytes each
 _ROW_KEY = "limits"
 _STREAM_WAIT_S = 5.0
 
 
 @dataclass(eq=False)
 class _Change:
-    """What somebody wants of a row, and in the end what came of it."""
+    """A requested change of a row and its outcome."""
 
     decide: Decide
     outcome: UserLimits | Exception | None = None
@@ -72,7 +72,7 @@ class _Change:
 
 @dataclass(eq=False)
 class _Row:
-    """What this process knows of a person's row, and who waits to change it."""
+    """The cached row of a person and the changes waiting for it."""
 
     state: UserLimits | None = None
     waiting: list[_Change] = field(default_factory=list)
@@ -80,28 +80,28 @@ class _Row:
 
 
 class OpenStream:
-    """A place among the open streams of one person. It is free again once closed or garbage collected."""
+    """One of a person's open streams. Closing or garbage collection frees its place."""
 
     def __init__(self, streams: WeakSet[OpenStream]) -> None:
         self._streams = streams
         streams.add(self)
 
     def close(self) -> None:
-        """Free the place. Closing it twice changes nothing."""
+        """Free the place. A second call is ignored."""
         self._streams.discard(self)
 
 
 class OpenStreams:
-    """Connections of one process that stay open while their callers wait, by person."""
+    """The open streams of one process, by person."""
 
     def __init__(self) -> None:
         self._streams: dict[str, WeakSet[OpenStream]] = {}
 
     def open(self, user_id: str, rules: LimitSettings) -> OpenStream:
-        """Take a place for a connection that is about to wait.
+        """Acquire a place for a stream.
 
         Raises:
-            TooManyRequestsError: the person's places are taken.
+            TooManyRequestsError: the person has too many open streams.
         """
         self._streams = {one: streams for one, streams in self._streams.items() if streams}
         mine = self._streams.setdefault(user_id, WeakSet())
@@ -115,9 +115,9 @@ class OpenStreams:
 
 
 class UserLimitStore:
-    """What each person has used up: one row per person, whose etag is the revision.
+    """Usage and limits: one row per person, with the etag as revision.
 
-    Of the user id the table keeps a digest only. `streams`, and what is remembered, are of this process.
+    The table stores only a digest of the user id. `streams` and the cache belong to this process.
     """
 
     def __init__(self, table: Table) -> None:
@@ -126,15 +126,15 @@ class UserLimitStore:
         self.streams = OpenStreams()
 
     def remembered(self, user_id: str) -> UserLimits | None:
-        """Their row as this process last wrote it; others may have changed it since."""
+        """Return the row as last written by this process, possibly stale."""
         return self._rows[user_id].state if user_id in self._rows else None
 
     async def change(self, user_id: str, decide: Decide) -> UserLimits:
-        """The row as `decide` makes it of what is stored.
+        """Apply `decide` to the stored row and return the result.
 
         Raises:
-            TooManyRequestsError: `decide` raised it.
-            GroundworkError, TimeoutError: the store failed, or was slow.
+            TooManyRequestsError: raised by `decide`.
+            GroundworkError, TimeoutError: the store failed or was slow.
         """
         row = self._rows.setdefault(user_id, _Row())
         self._rows.move_to_end(user_id)
@@ -144,20 +144,20 @@ class UserLimitStore:
         row.waiting.append(change)
         try:
             async with row.lock:
-                if change.outcome is None:  # else the one before made it together with its own
+                if change.outcome is None:  # otherwise the previous writer applied it with its own
                     await self._make(user_id, row)
         finally:
-            if change in row.waiting:  # its caller went away
+            if change in row.waiting:  # its caller was cancelled
                 row.waiting.remove(change)
         if isinstance(change.outcome, UserLimits):
             return change.outcome
         raise change.outcome or ConflictError("The process ends.")
 
     async def read(self, user_id: str) -> UserLimits:
-        """Their row; an empty one without revision when there is none yet.
+        """Return the row; an empty one without revision if none exists.
 
         Raises:
-            DependencyError: the row cannot be read.
+            DependencyError: the row can't be read.
         """
         entity = await self._table.get(digest(user_id), _ROW_KEY)
         if entity is None:
@@ -172,23 +172,23 @@ class UserLimitStore:
         return state.model_copy(update={"revision": revision_of(entity)})
 
     async def write(self, user_id: str, state: UserLimits) -> UserLimits:
-        """The row as stored. ConflictError if it changed, or went, since `state.revision` was read."""
+        """Store the row. Raise ConflictError if it changed or was deleted since `state.revision`."""
         content = state.model_dump_json(exclude={"revision"})
         entity = {"PartitionKey": digest(user_id), "RowKey": _ROW_KEY, "state": content}
         revision = await self._table.swap(entity, state.revision)
         return state.model_copy(update={"revision": revision})
 
     async def delete_before(self, moment: datetime, most: int) -> int:
-        """Remove rows not written since `moment`, at most `most`; returns how many."""
+        """Delete up to `most` rows not written since `moment`. Return their number."""
         return await self._table.delete_before("Timestamp", moment, most)
 
     async def forget(self, user_id: str) -> int:
-        """Remove a person's row; returns how many there were."""
+        """Delete a person's row. Return the number of deleted rows."""
         self._rows.pop(user_id, None)
         return await self._table.delete_found(f"PartitionKey eq '{digest(user_id)}'", 1)
 
     async def _make(self, user_id: str, row: _Row) -> None:
-        """Make the changes of all who wait, in one write."""
+        """Apply all waiting changes in one write."""
         changes = list(row.waiting)
         try:
             async with asyncio.timeout(LIMIT_S):
@@ -205,12 +205,12 @@ class UserLimitStore:
         for tries in range(_MAX_TRIES):
             state, row.state = row.state, None
             outcomes = _applied(changes, state) if state is not None else []
-            # Nothing is refused, or left as it is, by what is only remembered.
+            # A refusal or a no-op must be decided on the stored row, never on the cached one.
             if state is None or not _is_each_new(state, outcomes):
                 state = await self.read(user_id)
                 outcomes = _applied(changes, state)
-            made = [outcome for outcome in outcomes if isinstance(outcome, UserLimits)]
-            final = made[-1] if made else state
+            stored = [outcome for outcome in outcomes if isinstance(outcome, UserLimits)]
+            final = stored[-1] if stored else state
             try:
                 row.state = final if final == state else await self.write(user_id, final)
             except ConflictError:
@@ -221,7 +221,7 @@ class UserLimitStore:
 
 
 def _applied(changes: Sequence[_Change], state: UserLimits) -> list[UserLimits | Exception]:
-    """What each change makes of the row as the ones before it left it."""
+    """Return the outcome of each change, applied in order."""
     outcomes: list[UserLimits | Exception] = []
     for change in changes:
         try:

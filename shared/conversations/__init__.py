@@ -1,5 +1,5 @@
-"""Threads and what is remembered of them.
+"""Threads, and memory of earlier questions.
 
-A question opens a turn of a thread (`threads`); `window` decides what of the thread the question is given;
-`memory` summarises older turns and remembers answers afterwards.
+A question opens a turn in a thread (`threads`), and `window` selects the part of the conversation that the
+question receives. Afterwards `memory` summarises older turns and remembers answers.
 """

@@ -1,8 +1,7 @@
-"""Branches: a new thread that takes over the turns of another one up to a run.
+"""Branches: new threads that share the turns of another thread up to a run.
 
-Turns are shared, not copied: both threads name the same runs, under the same numbers. So an answer, its
-sources and its rating stay one thing, and a run goes when the last thread that shows it is erased. Threads
-that share turns have the same `family`.
+Both threads refer to the same runs by the same numbers. So an answer, its sources and its rating exist once,
+and a run is erased with the last thread that shows it. Threads that share turns have the same `family`.
 """
 
 from collections.abc import Sequence
@@ -26,13 +25,13 @@ from shared.runs.run_store import RunStore, owned_run
 async def branch_thread(
     branch: Branch, title: str | None, user: UserContext, services: ConversationServices, thread_id: str
 ) -> ThreadView:
-    """Begin a thread with the newest turns of another one up to a run, as many as one write stores.
+    """Create a thread with the newest turns of another one up to a run, as many as one write can store.
 
     Args:
-        thread_id: of the new thread; one that was begun already stays as it is.
+        thread_id: id of the new thread. If it exists already, it is returned unchanged.
 
     Raises:
-        NotFoundError: the user has no such thread, or the run is none of its turns.
+        NotFoundError: the user has no such thread, or the run isn't one of its turns.
         ConflictError: one of the answers is still being written.
     """
     threads = services.threads
@@ -43,15 +42,15 @@ async def branch_thread(
         threads,
         lambda thread: thread.model_copy(update={"family": thread.family or thread.thread_id}),
     )
-    found = await threads.turns(user.user_id, parent.thread_id, MAX_TURNS_AT_ONCE, through.number + 1)
-    shared = [turn for turn in found if is_shown(turn, parent)]
+    turns = await threads.turns(user.user_id, parent.thread_id, MAX_TURNS_AT_ONCE, through.number + 1)
+    shared = [turn for turn in turns if is_shown(turn, parent)]
     if through.run_id not in [turn.run_id for turn in shared]:
         raise _no_such_turn()  # cleared meanwhile
     if any([await _is_at_work(turn, services.runs) for turn in shared]):
         raise ConflictError("An answer of this thread is still being written.", "Wait for it, or stop it.")
     thread = _branch_of(parent, shared, title or "", thread_id)
     taken = [
-        # Remembered with the other thread, if at all: memory knows a run once.
+        # Memory stores a run once, with the original thread.
         turn.model_copy(update={"thread_id": thread_id, "is_remembered": True})
         for turn in shared
     ]
@@ -61,7 +60,7 @@ async def branch_thread(
 
 
 async def relatives_of(thread: Thread, threads: ThreadStore) -> list[Thread]:
-    """The owner's other threads that may show turns of this one."""
+    """Return the owner's other threads that may share turns with this one."""
     if not thread.family:
         return []
     return [
@@ -72,7 +71,7 @@ async def relatives_of(thread: Thread, threads: ThreadStore) -> list[Thread]:
 
 
 async def is_shown_elsewhere(turn: ThreadTurn, relatives: list[Thread], threads: ThreadStore) -> bool:
-    """Whether one of these threads shows the turn's run, too."""
+    """Return whether one of these threads also shows the turn's run."""
     for thread in relatives:
         same = await threads.turn(thread.owner_id, thread.thread_id, turn.number)
         if same is not None and same.run_id == turn.run_id and is_shown(same, thread):
@@ -81,8 +80,10 @@ async def is_shown_elsewhere(turn: ThreadTurn, relatives: list[Thread], threads:
 
 
 def _branch_of(parent: Thread, shared: Sequence[ThreadTurn], title: str, thread_id: str) -> Thread:
-    """The thread with these turns, newest first, and with the summary if it tells of nothing behind them."""
-    through, hidden = shared[0].number, shared[-1].number - 1  # what is older stays where it is
+    """Return a thread with these turns, newest first. It keeps the summary only if that covers no hidden
+    turns.
+    """
+    through, hidden = shared[0].number, shared[-1].number - 1  # older turns aren't shared
     knows_summary = parent.summarised_count <= through
     now = datetime.now(UTC)
     return Thread(
@@ -115,12 +116,12 @@ async def _is_at_work(turn: ThreadTurn, runs: RunStore) -> bool:
 
 
 async def _require_unchanged(
-    parent: Thread, made: ThreadView, user: UserContext, services: ConversationServices
+    parent: Thread, branch: ThreadView, user: UserContext, services: ConversationServices
 ) -> None:
-    """What was cleared or deleted meanwhile must not live on in the branch."""
+    """Delete the branch and raise if the parent was cleared or deleted while it was created."""
     now = await services.threads.get(parent.owner_id, parent.thread_id)
     if now is None or now.is_deleted or now.cleared_count != parent.cleared_count:
-        await delete_thread(made.thread_id, user, services)
+        await delete_thread(branch.thread_id, user, services)
         raise _no_such_turn()
 
 

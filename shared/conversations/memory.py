@@ -1,8 +1,9 @@
-"""Memory after the turn: the rolling summary of a thread, and episodic memory across threads.
+"""Memory of conversations: the rolling summary of a thread, and episodic memory across threads.
 
-Runs on a queue, so no answer waits for it. It looks at the thread and not at the message: a message that is
-lost, late or repeated changes nothing, since the next one finds what is left to do. What its owner deletes
-meanwhile does not come back: every write is followed by a look whether it is still wanted.
+This runs on a queue, so no answer waits for it. It reads the thread rather than the message, so a lost, late
+or
+repeated message does no harm: the next one finds the remaining work. Every write is followed by a check that
+its source still exists, so nothing returns after its owner has deleted it.
 """
 
 import asyncio
@@ -59,13 +60,13 @@ _SCORE = "@search.score"
 
 
 class Memories:
-    """The index of memories, bound to one user."""
+    """The memory index, restricted to one user."""
 
     def __init__(self, index: SearchIndex, user: UserContext | None) -> None:
-        """Bind `index` to `user`.
+        """Restrict `index` to `user`.
 
         Raises:
-            AccessDeniedError: there is no user, or one without an id.
+            AccessDeniedError: there is no user, or the user id is empty.
         """
         if user is None or not user.user_id.strip():
             raise AccessDeniedError("Memories need a user context.", "Sign in, or bind a user to the tools.")
@@ -73,34 +74,35 @@ class Memories:
         self._own = f"user_id eq {quote(user.user_id)}"
 
     async def search(self, request: SearchRequest) -> SearchPage:
-        """The request's rows that are the user's own."""
+        """Return the request's rows that belong to the user."""
         trimmed = all_of(self._own, request.filter)
         return await self._index.search(request.model_copy(update={"filter": trimmed}))
 
     async def newest(self, limit: int, skip: int = 0) -> list[Memory]:
-        """Memories, newest first."""
+        """Return memories, newest first."""
         request = SearchRequest(
             select=_FIELDS, order_by=("created_at desc", "memory_id asc"), top=limit, skip=skip
         )
         return [_memory(row) for row in (await self.search(request)).rows]
 
     async def ids(self, limit: int) -> list[str]:
-        """Ids of some memories."""
+        """Return the ids of up to `limit` memories."""
         page = await self.search(SearchRequest(select=("memory_id",), top=limit))
         return [str(row["memory_id"]) for row in page.rows]
 
 
 class MemorySearch:
-    """Finds what a user asked before, by words and by meaning."""
+    """Hybrid search over a user's earlier questions."""
 
     def __init__(self, services: ConversationServices, user: UserContext) -> None:
-        """AccessDeniedError when the user context names nobody."""
+        """Create the search. Raise AccessDeniedError if the user id is empty."""
         self._memories = Memories(services.memory_index, user)
         self._services = services
         self._user = user
 
     async def recall(self, query: str, top_k: int = 5) -> list[Memory]:
-        """The user's own past questions that bear on `query`, best first; scores as in block search.
+        """Return the user's earlier questions that are relevant to `query`, best first; scores as in block
+        search.
 
         Args:
             top_k: clamped to 1-10.
@@ -119,7 +121,7 @@ class MemorySearch:
 
 
 async def as_told_now(memories: Sequence[Memory], documents: DocumentSearch) -> list[Memory]:
-    """The memories, without answers that cite a document which is closed to their owner, or gone, by now."""
+    """Blank the answers that cite documents which the owner can no longer read."""
     cited = {doc_id for memory in memories for doc_id in memory.doc_ids}
     readable = await documents.get_many(sorted(cited))
     return [
@@ -141,21 +143,21 @@ def _memory(row: IndexRow, score: float | None = None) -> Memory:
     )
 
 
-_TURNS_READ = 50  # of one thread at a time: what a queue that stood still for a while left behind
+_TURNS_READ = 50  # per thread and message: enough to catch up after the queue was stopped
 _WRITE_TRIES = 4
-_MAX_TRIES = 7  # pauses of 10 s doubled: 21 minutes in all, then the poison queue
+_MAX_TRIES = 7  # pauses of 10 s, doubled: 21 minutes in total, then the poison queue
 _FIRST_PAUSE_S = 10.0
-_DELETED_AT_ONCE = 1000  # the service's most
-_MAX_LISTED = 100_000  # the service skips no farther
+_DELETED_AT_ONCE = 1000  # the service's limit
+_MAX_LISTED = 100_000  # the service's limit of `skip`
 _DELETE_ROUNDS = 50
-_INDEX_LAG_S = 1.0  # until the service shows a deletion; usually less
+_INDEX_LAG_S = 1.0  # until deletions become visible; usually less
 
 
 async def remember(task: RememberTask, services: ConversationServices) -> None:
-    """Do what is left to do for the thread of an answered turn.
+    """Do the pending work for the thread of an answered turn.
 
     Raises:
-        GroundworkError: it cannot be done; a passing failure is tried again by a later message instead.
+        GroundworkError: it failed permanently. After a temporary failure a later message retries instead.
     """
     try:
         await _remember_thread(task.owner_id, task.thread_id, services)
@@ -171,43 +173,44 @@ async def remember(task: RememberTask, services: ConversationServices) -> None:
 async def list_memories(
     user: UserContext, services: ConversationServices, limit: int, cursor: str | None = None
 ) -> MemoryList:
-    """The user's memories, newest first.
+    """Return the user's memories, newest first.
 
     Raises:
         CallerError: the cursor is invalid.
     """
     skip = _read_cursor(cursor)
-    found = await Memories(services.memory_index, user).newest(limit + 1, skip)
-    has_more = len(found) > limit and skip + limit < _MAX_LISTED
-    shown = tuple(await as_told_now(found[:limit], _documents(user, services)))
-    return MemoryList(memories=shown, count=len(shown), cursor=str(skip + limit) if has_more else None)
+    memories = await Memories(services.memory_index, user).newest(limit + 1, skip)
+    has_more = len(memories) > limit and skip + limit < _MAX_LISTED
+    visible = tuple(await as_told_now(memories[:limit], _documents(user, services)))
+    return MemoryList(memories=visible, count=len(visible), cursor=str(skip + limit) if has_more else None)
 
 
 async def forget_all(user: UserContext, memory_index: SearchIndex, threads: ThreadStore) -> MemoriesDeleted:
-    """Delete every memory of the user; turns that were asked until now are not remembered later either."""
+    """Delete all memories of the user. Turns asked before now won't be remembered later either."""
     memories = Memories(memory_index, user)
     await threads.forget_before(user.user_id, datetime.now(UTC))
     deleted: set[str] = set()
     for _ in range(_DELETE_ROUNDS):
-        found = set(await memories.ids(_DELETED_AT_ONCE))
-        if not found:
+        ids = set(await memories.ids(_DELETED_AT_ONCE))
+        if not ids:
             break
-        if found <= deleted:  # the service still shows what it has deleted
+        if ids <= deleted:  # deleted rows are still visible
             await asyncio.sleep(_INDEX_LAG_S)
-        await memory_index.delete(sorted(found))
-        deleted |= found
+        await memory_index.delete(sorted(ids))
+        deleted |= ids
     return MemoriesDeleted(deleted=len(deleted))
 
 
-async def switch_memory(wanted: MemorySwitch, user: UserContext, threads: ThreadStore) -> MemorySwitch:
-    """Off: nothing is remembered or recalled; what was remembered stays until it is forgotten.
+async def switch_memory(switch: MemorySwitch, user: UserContext, threads: ThreadStore) -> MemorySwitch:
+    """Switch memory on or off. While it is off nothing is remembered or recalled, and existing memories are
+    kept.
 
-    On again: what was asked meanwhile is not remembered later.
+    Questions asked while it was off are never remembered.
     """
-    if wanted.is_on and not await threads.is_memory_on(user.user_id):
+    if switch.is_on and not await threads.is_memory_on(user.user_id):
         await threads.forget_before(user.user_id, datetime.now(UTC))
-    await threads.switch_memory(user.user_id, is_on=wanted.is_on)
-    return wanted
+    await threads.switch_memory(user.user_id, is_on=switch.is_on)
+    return switch
 
 
 def _documents(user: UserContext, services: ConversationServices) -> DocumentSearch:
@@ -244,10 +247,12 @@ async def _remember_turn(owner_id: str, turn: ThreadTurn, services: Conversation
             "doc_ids": list(turn.doc_ids),
         }
         await memory_index.upload([row])
-        # Deleted while it was written: the deletion may have found nothing yet.
+        # Deleted during the write, possibly before the row existed.
         if not await _is_wanted(owner_id, turn, threads):
             await memory_index.delete([turn.run_id])
-    with suppress(ConflictError, NotFoundError):  # erased, or another was quicker: twice changes nothing
+    with suppress(
+        ConflictError, NotFoundError
+    ):  # erased, or another task was faster; the write is idempotent
         await threads.replace_turn(owner_id, turn.model_copy(update={"is_remembered": True}))
 
 
@@ -273,13 +278,13 @@ async def _summarise(
     user = summary_material(thread.summary, folded)
     prompt = Prompt(name="summarise_turns", system=load("conversations", "summarise_turns"), user=user)
     limits = CallLimits(timeout_s=settings.conversations.turn_summary_timeout_s)
-    said = await chat_model.parse(prompt, ConversationSummary, limits)
-    summary = excerpt(said.summary, SUMMARY_CHARS)
+    output = await chat_model.parse(prompt, ConversationSummary, limits)
+    summary = excerpt(output.summary, SUMMARY_CHARS)
     await _keep_summary(thread, summary, folded[-1].number, threads)
 
 
 async def _keep_summary(thread: Thread, summary: str, through: int, threads: ThreadStore) -> None:
-    """Write it into the thread, unless the thread was cleared, or summarised by another, meanwhile."""
+    """Store the summary unless the thread was cleared or summarised by another task meanwhile."""
     current: Thread | None = thread
     for _ in range(_WRITE_TRIES):
         if current is None or current.is_deleted or current.cleared_count != thread.cleared_count:

@@ -1,4 +1,4 @@
-"""Episodic memory: a person's own past questions, each with what was answered."""
+"""Threads, turns and episodic memory: stored models and wire models."""
 
 from datetime import datetime
 from typing import Annotated, Literal
@@ -8,30 +8,30 @@ from pydantic import Field, StringConstraints
 from shared.platform.models import Model
 from shared.runs.models import ID_PATTERN, Feedback, RunAnswer, RunStatus
 
-MAX_TITLE_CHARS = 120  # what a list shows in one line
+MAX_TITLE_CHARS = 120  # fits on one line of a list
 Title = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_TITLE_CHARS)]
 
 
 class ActiveRun(Model):
-    """A run that works, or waits for its owner to choose."""
+    """A run that is working or waiting for its owner's reply."""
 
     run_id: str = Field(description="The run.")
     status: Literal["running", "waiting"] = Field(description="How far it is.")
 
 
 class Thread(Model):
-    """A thread as it is stored. Turns are counted from 1; the numbers of cleared ones are not used again.
+    """A stored thread. Turns are numbered from 1; numbers of cleared turns are not reused.
 
     Attributes:
-        updated_at: when its last question was asked, or it was made.
-        turn_count: number of its newest turn.
-        cleared_count: turns up to this number are cleared; nobody sees them.
-        erased_count: turns up to this number are gone from every store.
-        summary: what the turns from `cleared_count` up to `summarised_count` were about.
-        family: the same in threads that share turns, by branching; empty = it shares none.
-        web_allowed: whether its questions may use the web, as its owner answered; None = never asked.
-        active_run: its newest run, while that works or waits for a reply.
-        is_deleted: nobody sees it; it stays until everything of it is gone.
+        updated_at: time of the last question or of creation.
+        turn_count: number of the newest turn.
+        cleared_count: turns up to this number are cleared and hidden.
+        erased_count: turns up to this number are erased from every store.
+        summary: covers the turns from `cleared_count` to `summarised_count`.
+        family: id shared by threads with common turns; empty = no branches.
+        web_allowed: the owner's consent to web search; None = never asked.
+        active_run: the newest run while it is working or waiting for a reply.
+        is_deleted: hidden, until everything in it is erased.
         revision: changes with every write; None before the first.
     """
 
@@ -53,13 +53,13 @@ class Thread(Model):
 
 
 class ThreadTurn(Model):
-    """A turn as it is stored: what later questions need of it; the answer itself lies with its run.
+    """A stored turn: the data that later questions need. The full answer is stored with its run.
 
     Attributes:
-        answer: excerpt of the answer's text; empty until there is one.
-        status: "erased" when the thread was cleared or deleted: no answer is taken any more.
-        is_remembered: episodic memory has it, or doesn't want it: an abstention says nothing worth recalling.
-        replaces: the run whose question this turn asks again.
+        answer: excerpt of the answer; empty until it is committed.
+        status: "erased" after the thread was cleared or deleted; no answer is accepted any more.
+        is_remembered: episodic memory has stored or skipped it. Abstentions are skipped.
+        replaces: the run whose question this turn repeats.
     """
 
     thread_id: str
@@ -78,14 +78,14 @@ class ThreadTurn(Model):
 
 
 class ThreadPage(Model):
-    """Threads, the one that was last asked in first. `cursor` leads to the next ones; None at the end."""
+    """Threads, most recently used first. `cursor` leads to the next page; None at the end."""
 
     threads: tuple[Thread, ...]
     cursor: str | None = None
 
 
 class Branch(Model):
-    """Where a thread branches off: another thread of the caller's, and the last run that is taken over."""
+    """The origin of a branch: one of the caller's threads and the last run to share."""
 
     thread_id: str = Field(pattern=ID_PATTERN, description="The thread.")
     run_id: str = Field(pattern=ID_PATTERN, description="The run.")
@@ -107,10 +107,10 @@ class ThreadRename(Model):
 
 
 class ThreadView(Model):
-    """A thread as its owner sees it. `turn_count` counts what is to be seen.
+    """A thread as shown to its owner. `turn_count` counts visible turns.
 
     Attributes:
-        active_run: its newest one, in lists; None where none is at work.
+        active_run: in lists: the newest run if it is active, otherwise None.
     """
 
     thread_id: str = Field(description="The thread.")
@@ -122,7 +122,7 @@ class ThreadView(Model):
 
 
 class ThreadList(Model):
-    """Answer of GET /api/threads."""
+    """Response of GET /api/threads."""
 
     threads: tuple[ThreadView, ...] = Field(description="The threads of this page.")
     count: int = Field(description="How many.")
@@ -130,7 +130,7 @@ class ThreadList(Model):
 
 
 class RunItem(Model):
-    """A run in a list. Its answer: GET /api/runs/{run_id}."""
+    """A run in a list. GET /api/runs/{run_id} returns its answer."""
 
     run_id: str = Field(description="The run.")
     thread_id: str = Field(description="The thread.")
@@ -142,7 +142,7 @@ class RunItem(Model):
 
 
 class RunList(Model):
-    """Answer of GET /api/runs, newest first."""
+    """Response of GET /api/runs, newest first."""
 
     runs: tuple[RunItem, ...] = Field(description="The runs of this page.")
     count: int = Field(description="How many.")
@@ -150,10 +150,10 @@ class RunList(Model):
 
 
 class AnsweredClarification(Model):
-    """A clarifying question of a run and its owner's reply.
+    """A clarification and the owner's reply.
 
     Attributes:
-        answer: the labels of the chosen options, or the owner's own words; empty if no reply came in time.
+        answer: labels of the chosen options, or the owner's text; empty if no reply arrived in time.
     """
 
     question: str = Field(description="What was asked.")
@@ -161,11 +161,11 @@ class AnsweredClarification(Model):
 
 
 class ThreadMessage(Model):
-    """One turn as its owner sees it: the question, and the answer once it is committed.
+    """A turn as shown to its owner: the question, and the answer once it is committed.
 
     Attributes:
-        clarification: the run's last clarifying question, once it is answered and while its log is kept.
-        replaces: the run whose question this run asks again: an earlier version of the turn.
+        clarification: the run's last clarification, if answered and while the run's log exists.
+        replaces: the run whose question this run repeats: an earlier version of the turn.
     """
 
     run_id: str = Field(description="The run.")
@@ -185,7 +185,7 @@ class ThreadMessage(Model):
 
 
 class MessageList(Model):
-    """Answer of GET /api/threads/{thread_id}/messages: oldest first; `cursor` leads to older ones."""
+    """Response of GET /api/threads/{thread_id}/messages, oldest first; `cursor` leads to older ones."""
 
     thread_id: str = Field(description="The thread.")
     messages: tuple[ThreadMessage, ...] = Field(description="The turns of this page, oldest first.")
@@ -194,7 +194,7 @@ class MessageList(Model):
 
 
 class RememberTask(Model):
-    """Message of the queue `turns`: a turn was answered. `tries` counts those that failed."""
+    """Message of the queue `turns`: a turn was answered. `tries` counts failed attempts."""
 
     owner_id: str
     thread_id: str
@@ -203,11 +203,11 @@ class RememberTask(Model):
 
 
 class EraseTask(Model):
-    """Message of the queue `erasures`: turns of a thread are to go.
+    """Message of the queue `erasures`: turns of a thread must be erased.
 
     Attributes:
-        through: the number of the last one.
-        is_last: the second pass, after every step that was still at work has ended.
+        through: number of the last turn.
+        is_last: the second pass, after all active steps have ended.
     """
 
     owner_id: str
@@ -217,17 +217,17 @@ class EraseTask(Model):
 
 
 class ConversationSummary(Model):
-    """Structured output of the call that compresses older turns."""
+    """Structured output of the model call that summarises older turns."""
 
     summary: str = Field(description="Question and answer, shortened.")
 
 
 class Memory(Model):
-    """One remembered turn. `memory_id` is the run's id; `score` (0-1) is there when it was searched for.
+    """A remembered turn. `memory_id` is the run id; `score` (0-1) is set by searches.
 
     Attributes:
-        answer_summary: empty as well when a document that the answer cites is not open to its owner any more.
-        doc_ids: the documents that the answer cites; for that check, and shown to nobody.
+        answer_summary: also empty if the answer cites a document that the owner can no longer read.
+        doc_ids: documents that the answer cites, for that check only.
     """
 
     memory_id: str = Field(description="The memory's id.")
@@ -240,16 +240,16 @@ class Memory(Model):
 
 
 class MemorySwitch(Model):
-    """Body and answer of PUT /api/memory."""
+    """Body and response of PUT /api/memory."""
 
     is_on: bool = Field(description="Whether questions are remembered, and recalled.", strict=True)
 
 
 class MemoryList(Model):
-    """Answer of GET /api/memory, newest first; `cursor` leads to older ones.
+    """Response of GET /api/memory, newest first; `cursor` leads to older ones.
 
     Attributes:
-        is_on: whether questions are remembered, and recalled.
+        is_on: whether questions are remembered and recalled.
     """
 
     memories: tuple[Memory, ...] = Field(description="The remembered questions of this page.")
@@ -259,6 +259,6 @@ class MemoryList(Model):
 
 
 class MemoriesDeleted(Model):
-    """Answer of DELETE /api/memory."""
+    """Response of DELETE /api/memory."""
 
     deleted: int = Field(description="How many there were.")

@@ -1,4 +1,4 @@
-"""The runs of a person, newest first: the turns of all their threads, each with its run's record."""
+"""A person's runs, newest first: the turns of all their threads joined with the run records."""
 
 import re
 from collections.abc import Sequence
@@ -11,14 +11,14 @@ from shared.platform.concurrency import run_together
 from shared.platform.cursors import read_cursor, write_cursor
 from shared.runs.run_store import RunStore
 
-_MOST_TURNS = 20_000  # some 2 kB each, a thousand in one call; years of questions
+_MOST_TURNS = 20_000  # about 2 kB each, a thousand per call; years of questions
 _CURSOR = re.compile(r"[0-9T:.+-]{25,32} [A-Za-z0-9_-]{1,64}")
 
 
 async def list_runs(
     user: UserContext, threads: ThreadStore, runs: RunStore, limit: int, cursor: str = ""
 ) -> RunList:
-    """The user's own runs, newest first; none of threads that were deleted, nor of turns that were cleared.
+    """Return the user's runs, newest first, without deleted threads and cleared turns.
 
     Raises:
         CallerError: the cursor is invalid.
@@ -26,14 +26,14 @@ async def list_runs(
     before = tuple(read_cursor(cursor, _CURSOR).split(" ")) if cursor else None
     older = [turn for turn in await _turns(user, threads) if before is None or _place(turn) < before]
     older.sort(key=_place, reverse=True)
-    shown = older[:limit]
-    items = await _items(shown, user, runs)
-    following = write_cursor(" ".join(_place(shown[-1]))) if len(older) > limit else None
+    page = older[:limit]
+    items = await _items(page, user, runs)
+    following = write_cursor(" ".join(_place(page[-1]))) if len(older) > limit else None
     return RunList(runs=items, count=len(items), cursor=following)
 
 
 async def _turns(user: UserContext, threads: ThreadStore) -> list[ThreadTurn]:
-    """Those that the user can still see."""
+    """Return the turns that the user can still see."""
     cleared = {
         thread.thread_id: thread.cleared_count
         async for thread in threads.of_owner(user.user_id)

@@ -1,4 +1,4 @@
-"""The clients and stores that `shared.conversations` uses: a part of `shared.wiring.Services`."""
+"""The clients and stores used by `shared.conversations`: a part of `shared.wiring.Services`."""
 
 from typing import Protocol
 
@@ -12,7 +12,7 @@ from shared.runs.run_store import RunStore
 
 
 class ConversationServices(DocumentServices, Protocol):
-    """What conversations needs of the outside world."""
+    """The external services that conversations need."""
 
     memory_index: SearchIndex
     chat_model: ChatModel

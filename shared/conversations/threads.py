@@ -1,4 +1,4 @@
-"""A thread's turns as its owner reads them: questions and whole answers, with addresses that are good now."""
+"""A thread's turns as shown to its owner: questions and complete answers with freshly signed URLs."""
 
 import asyncio
 import re
@@ -50,23 +50,23 @@ from shared.runs.models import (
 from shared.runs.run_files import committed_answer
 from shared.runs.run_log import RunLog
 
-TURNS_READ = 30  # for a question: more than the constant `turns` lets be left unsummarised
+TURNS_READ = 30  # per question: more than can be left unsummarised under the constant `turns`
 Check = Callable[[ThreadView], None]
 """Raises when a change is not to be made to the thread as it is."""
 
-_PAGE_OF_SEARCH, _MOST_PAGES = 100, 20  # the last 2,000 threads: more than a person has
-_MOST_TURNS = 5_000  # of all threads; a person who asks thirty questions a day has as many in half a year
-_LONGEST_RUN = timedelta(days=4)  # a question back waits for three
-_TRIES = 8  # of a write that somebody else's came before
+_PAGE_OF_SEARCH, _MOST_PAGES = 100, 20  # the last 2,000 threads, more than one person has
+_MOST_TURNS = 5_000  # of all threads: half a year at thirty questions a day
+_LONGEST_RUN = timedelta(days=4)  # a clarification waits for three
+_TRIES = 8  # of a write that conflicts with others
 
 
 async def new_thread(
     title: str | None, user: UserContext, threads: ThreadStore, thread_id: str
 ) -> ThreadView:
-    """Begin a thread, or return the one that was begun with this id before.
+    """Create a thread, or return the one with this id.
 
     Args:
-        title: None = its first question becomes its title.
+        title: None = use the first question.
     """
     now = datetime.now(UTC)
     thread = Thread(
@@ -82,7 +82,7 @@ async def new_thread(
 async def store_thread(
     thread: Thread, turns: Sequence[ThreadTurn], user: UserContext, threads: ThreadStore
 ) -> ThreadView:
-    """Store a new thread with its first turns; one that was stored already stays as it is."""
+    """Store a new thread with its first turns. An existing thread is left unchanged."""
     try:
         return view_of(await threads.create(thread, turns))
     except ConflictError:
@@ -92,76 +92,81 @@ async def store_thread(
 async def list_threads(
     user: UserContext, threads: ThreadStore, limit: int, cursor: str | None = None
 ) -> ThreadList:
-    """The user's threads, the one that was last asked in first.
+    """Return the user's threads, most recently used first.
 
     Raises:
         CallerError: the cursor is invalid.
     """
     page = await threads.page(user.user_id, limit, cursor)
-    shown = tuple(_listed(thread) for thread in page.threads)
-    return ThreadList(threads=shown, count=len(shown), cursor=page.cursor)
+    views = tuple(_listed(thread) for thread in page.threads)
+    return ThreadList(threads=views, count=len(views), cursor=page.cursor)
 
 
 def _listed(thread: Thread) -> ThreadView:
-    """Return the thread as a list shows it: with its active run.
+    """Return the thread as shown in a list, with its active run.
 
-    A run that can't be active any more, because its worker died before the row was changed, is left out.
+    A run that must have ended, because its worker died before the row was updated, is left out.
     """
     is_stale = datetime.now(UTC) - thread.updated_at > _LONGEST_RUN
     return view_of(thread).model_copy(update={"active_run": None if is_stale else thread.active_run})
 
 
 async def find_threads(words: str, user: UserContext, threads: ThreadStore, limit: int) -> ThreadList:
-    """The user's threads whose title and questions hold all words, also inside of words; last used first."""
-    wanted = words.casefold().split()
-    asked: defaultdict[str, list[ThreadTurn]] = defaultdict(list)
+    """Return threads whose title and questions contain all words, also as parts of
+    words; most recent first.
+    """
+    terms = words.casefold().split()
+    turns_by_thread: defaultdict[str, list[ThreadTurn]] = defaultdict(list)
     for turn in await threads.all_turns(user.user_id, _MOST_TURNS):
-        asked[turn.thread_id].append(turn)
-    found: list[ThreadView] = []
+        turns_by_thread[turn.thread_id].append(turn)
+    matches: list[ThreadView] = []
     cursor: str | None = None
     for _ in range(_MOST_PAGES):
         page = await threads.page(user.user_id, _PAGE_OF_SEARCH, cursor)
-        found += [view_of(one) for one in page.threads if _holds(one, asked[one.thread_id], wanted)]
+        matches += [
+            view_of(one) for one in page.threads if _holds(one, turns_by_thread[one.thread_id], terms)
+        ]
         cursor = page.cursor
-        if cursor is None or len(found) >= limit:
+        if cursor is None or len(matches) >= limit:
             break
-    return ThreadList(threads=tuple(found[:limit]), count=len(found[:limit]))
+    return ThreadList(threads=tuple(matches[:limit]), count=len(matches[:limit]))
 
 
-def _holds(thread: Thread, turns: Sequence[ThreadTurn], wanted: Sequence[str]) -> bool:
+def _holds(thread: Thread, turns: Sequence[ThreadTurn], terms: Sequence[str]) -> bool:
     questions = [turn.question for turn in turns if turn.number > thread.cleared_count]
     text = "\n".join([thread.title, *questions]).casefold()
-    return all(word in text for word in wanted)
+    return all(word in text for word in terms)
 
 
 async def thread_with(questions: Sequence[str], user: UserContext, threads: ThreadStore) -> ThreadTurn | None:
-    """The newest turn of the thread in which these questions were asked; None = there is none.
+    """Return the newest turn of the thread that contains these questions; None if there is none.
 
-    For clients that send the whole conversation instead of a thread's id. Not every question needs to be a
-    turn: one may have been the answer to a question back. Of several threads the longest counts, then the
-    newest.
+    This serves clients that send a whole conversation instead of a thread id. A question may be missing from
+    the turns, because it answered a clarification. The longest match wins, then the newest.
     """
-    asked: defaultdict[str, list[ThreadTurn]] = defaultdict(list)
+    turns_by_thread: defaultdict[str, list[ThreadTurn]] = defaultdict(list)
     for turn in await threads.all_turns(user.user_id, _MOST_TURNS):
         if turn.status != "erased":
-            asked[turn.thread_id].append(turn)
-    asked = defaultdict(list, {thread_id: without_replaced(turns) for thread_id, turns in asked.items()})
-    wanted = [question.strip() for question in questions]
-    found: list[list[ThreadTurn]] = []
-    for turns in asked.values():
+            turns_by_thread[turn.thread_id].append(turn)
+    turns_by_thread = defaultdict(
+        list, {thread_id: without_replaced(turns) for thread_id, turns in turns_by_thread.items()}
+    )
+    texts = [question.strip() for question in questions]
+    candidates: list[list[ThreadTurn]] = []
+    for turns in turns_by_thread.values():
         turns.sort(key=lambda turn: turn.number)
-        rest = iter(wanted)
-        if turns[0].question == wanted[0] and all(turn.question in rest for turn in turns):
-            found.append(turns)
-    best = max(found, key=lambda turns: (len(turns), turns[-1].asked_at), default=None)
+        rest = iter(texts)
+        if turns[0].question == texts[0] and all(turn.question in rest for turn in turns):
+            candidates.append(turns)
+    best = max(candidates, key=lambda turns: (len(turns), turns[-1].asked_at), default=None)
     return best[-1] if best else None
 
 
 async def owned_thread(thread_id: str, user: UserContext, threads: ThreadStore) -> Thread:
-    """The thread.
+    """Return the thread.
 
     Raises:
-        NotFoundError: there is none, it is somebody else's, or it was deleted; nobody can tell which.
+        NotFoundError: it doesn't exist, belongs to somebody else or was deleted, indistinguishably.
     """
     is_id = re.fullmatch(ID_PATTERN, thread_id) is not None
     thread = await threads.get(user.user_id, thread_id) if is_id else None
@@ -173,7 +178,7 @@ async def owned_thread(thread_id: str, user: UserContext, threads: ThreadStore) 
 async def rename_thread(
     thread_id: str, title: str, user: UserContext, threads: ThreadStore, check: Check | None = None
 ) -> ThreadView:
-    """Give the thread another title, unless `check` raises. NotFoundError as `owned_thread`."""
+    """Change the title unless `check` raises. Raise NotFoundError as `owned_thread` does."""
 
     def renamed(thread: Thread) -> Thread:
         if check is not None:
@@ -184,7 +189,9 @@ async def rename_thread(
 
 
 async def clear_thread(thread_id: str, user: UserContext, services: ConversationServices) -> ThreadView:
-    """Forget the thread's turns and its summary, and keep the thread. NotFoundError as `owned_thread`."""
+    """Clear the thread's turns and summary but keep the thread. Raise NotFoundError as
+    `owned_thread` does.
+    """
 
     def cleared(thread: Thread) -> Thread:
         count = thread.turn_count
@@ -206,10 +213,10 @@ async def clear_thread(thread_id: str, user: UserContext, services: Conversation
 async def delete_thread(
     thread_id: str, user: UserContext, services: ConversationServices, check: Check | None = None
 ) -> None:
-    """Delete the thread, unless `check` raises: nobody sees it from now on. Again while it goes: no error.
+    """Hide the thread at once and start its erasure, unless `check` raises. Repeating the call is allowed.
 
     Raises:
-        NotFoundError: as `owned_thread`, but for one that is going.
+        NotFoundError: as `owned_thread`, except for a thread that is being deleted.
     """
 
     def deleted(found: Thread) -> Thread:
@@ -220,15 +227,15 @@ async def delete_thread(
     try:
         thread = await change_thread(thread_id, user, services.threads, deleted)
     except NotFoundError:
-        known = await services.threads.get(user.user_id, thread_id)
-        if known is None:
+        before = await services.threads.get(user.user_id, thread_id)
+        if before is None:
             raise
-        thread = known
+        thread = before
     await ask_to_erase(thread, services.queues)
 
 
 async def ask_to_erase(thread: Thread, queues: TaskQueues) -> None:
-    """Have what was cleared or deleted of the thread erased from every store."""
+    """Queue the erasure of the thread's cleared or deleted turns."""
     through = thread.turn_count if thread.is_deleted else thread.cleared_count
     task = EraseTask(owner_id=thread.owner_id, thread_id=thread.thread_id, through=through)
     await queues.send(ERASURES_QUEUE, task.model_dump_json())
@@ -237,11 +244,11 @@ async def ask_to_erase(thread: Thread, queues: TaskQueues) -> None:
 async def change_thread(
     thread_id: str, user: UserContext, threads: ThreadStore, change: Callable[[Thread], Thread]
 ) -> Thread:
-    """Apply a change to the thread as it is, again when somebody else's came before.
+    """Apply a change to the current thread, and retry after conflicts.
 
     Raises:
         NotFoundError: as `owned_thread`.
-        ConflictError: others changed it all the time.
+        ConflictError: every attempt conflicted.
     """
     for attempt in range(_TRIES):
         thread = await owned_thread(thread_id, user, threads)
@@ -253,12 +260,12 @@ async def change_thread(
 
 
 async def keep_web_consent(request: RunRequest, threads: ThreadStore, *, allowed: bool) -> None:
-    """Remember for the thread of a run whether its questions may use the web.
+    """Store in a run's thread whether its questions may use the web.
 
-    A thread that is gone, or that an agent keeps elsewhere, remembers nothing: its next question asks again.
+    Without a stored thread nothing is kept, and the next question asks again.
 
     Raises:
-        ConflictError: others changed the thread all the time.
+        ConflictError: every attempt conflicted.
     """
     with suppress(NotFoundError):
         await change_thread(
@@ -272,10 +279,10 @@ async def keep_web_consent(request: RunRequest, threads: ThreadStore, *, allowed
 async def thread_and_turns(
     thread_id: str, user: UserContext, threads: ThreadStore
 ) -> tuple[Thread, list[ThreadTurn]]:
-    """The thread and its newest turns, newest first. NotFoundError as `owned_thread`."""
+    """Return the thread and its newest turns, newest first. Raise NotFoundError as `owned_thread` does."""
     if not re.fullmatch(ID_PATTERN, thread_id):
         raise not_there(thread_id)
-    # Together: the turns of a thread that turns out not to be there are none.
+    # Concurrently: a missing thread has no turns.
     return await run_together(
         owned_thread(thread_id, user, threads),
         threads.turns(user.user_id, thread_id, TURNS_READ),
@@ -283,7 +290,7 @@ async def thread_and_turns(
 
 
 def view_of(thread: Thread) -> ThreadView:
-    """The thread as its owner sees it."""
+    """Return the thread as shown to its owner."""
     seen = thread.model_copy(
         update={"turn_count": thread.turn_count - thread.cleared_count, "active_run": None}
     )
@@ -291,30 +298,30 @@ def view_of(thread: Thread) -> ThreadView:
 
 
 def not_there(thread_id: str) -> NotFoundError:
-    """The one answer for a thread that is absent, foreign or deleted."""
+    """Return the error for a thread that is missing, foreign or deleted."""
     return NotFoundError(
         f"There is no thread {thread_id[:64]!r}.", "Check the id; only a thread's owner can see it."
     )
 
 
-_SENDING_S = 5.0  # the answer is sent meanwhile; a message that is lost is replaced by that of the next turn
-_REMEMBER_AFTER_S = 1.0  # by then the run has ended
+_SENDING_S = 5.0  # the answer is streamed meanwhile; the next turn's message replaces a lost one
+_REMEMBER_AFTER_S = 1.0  # the run has ended by then
 
 
 @dataclass(frozen=True)
 class OpenedTurn:
-    """A turn that waits for its answer, and what was said before it."""
+    """A turn waiting for its answer, and the conversation before it."""
 
     number: int
     conversation: Conversation
 
 
 async def open_turn(request: RunRequest, threads: ThreadStore, *, is_new: bool) -> OpenedTurn:
-    """Add a question to its thread, unless it is there; `is_new`: to a thread that begins with it.
+    """Add a question to its thread unless it is there; `is_new` = the thread starts with it.
 
     Raises:
         NotFoundError: the user has no such thread.
-        ConflictError: too many questions at once, or `replaces` isn't the thread's newest run.
+        ConflictError: too many concurrent questions, or `replaces` isn't the thread's newest run.
     """
     if is_new:
         return await _begin_thread(request, threads)
@@ -348,12 +355,12 @@ async def open_turn(request: RunRequest, threads: ThreadStore, *, is_new: bool) 
 
 
 async def close_turn(record: RunRecord, answer: RunAnswer, threads: ThreadStore) -> None:
-    """Keep in the thread what later questions need of the answer; its run is active no more.
+    """Store in the thread what later questions need of the answer, and clear its active run.
 
-    Doing it twice changes nothing.
+    The call is idempotent.
 
     Raises:
-        RunClosedError: the thread was cleared or deleted meanwhile; the answer belongs nowhere.
+        RunClosedError: the thread was cleared or deleted meanwhile, so the answer must not be stored.
     """
     if not record.turn:
         return
@@ -369,19 +376,19 @@ async def close_turn(record: RunRecord, answer: RunAnswer, threads: ThreadStore)
         try:
             await threads.replace(thread, _with_run(thread, record), answered(turn, answer))
         except (ConflictError, NotFoundError):
-            continue  # it was erased, or another attempt was quicker: the next look tells
+            continue  # erased, or another attempt was faster: read again
         else:
             return
     raise ConflictError("The turn is being changed by another request.", "Try again.")
 
 
 async def show_run(record: RunRecord, threads: ThreadStore) -> None:
-    """Make the thread's row name the run while it is active, and no longer once it has ended.
+    """Name the run in the thread's row while it is active, and remove it when it ends.
 
-    Doing it twice changes nothing. A thread that is gone, or has a newer question, stays as it is.
+    The call is idempotent. A deleted thread, or one with a newer question, is left unchanged.
 
     Raises:
-        ConflictError: others changed the thread all the time.
+        ConflictError: every attempt conflicted.
     """
     if record.turn:
         owner = UserContext(user_id=record.owner_id)
@@ -401,7 +408,7 @@ def _with_run(thread: Thread, record: RunRecord) -> Thread:
 
 
 async def ask_to_remember(record: RunRecord, queues: TaskQueues) -> None:
-    """Have the turn remembered, later and elsewhere. Never fails: the answer does not depend on it."""
+    """Queue the turn for memory. Never raise, because the answer doesn't depend on it."""
     if not record.turn:
         return
     task = RememberTask(owner_id=record.owner_id, thread_id=record.thread_id, run_id=record.run_id)
@@ -425,8 +432,8 @@ async def _begin_thread(request: RunRequest, threads: ThreadStore) -> OpenedTurn
     try:
         await threads.create(thread, [_asked(request, 1)])
     except ConflictError:
-        begun = await threads.turn(request.user.user_id, request.thread_id, 1)
-        if begun is None or begun.run_id != request.run_id:
+        first = await threads.turn(request.user.user_id, request.thread_id, 1)
+        if first is None or first.run_id != request.run_id:
             raise
     return OpenedTurn(1, Conversation())
 
@@ -445,55 +452,55 @@ def _asked(request: RunRequest, number: int) -> ThreadTurn:
 async def read_messages(
     thread_id: str, user: UserContext, services: ConversationServices, limit: int, before: int | None = None
 ) -> MessageList:
-    """The newest turns, or the newest before a number, oldest first; addresses in answers are fresh.
+    """Return the newest turns, or those before a number, oldest first, with freshly signed URLs.
 
     Raises:
         NotFoundError: as `owned_thread`.
     """
     thread = await owned_thread(thread_id, user, services.threads)
-    found = await services.threads.turns(user.user_id, thread_id, limit + 1, before)
-    shown = [turn for turn in found[:limit] if is_shown(turn, thread)]
-    messages = await run_together(*(_message(turn, user, services) for turn in reversed(shown)))
+    turns = await services.threads.turns(user.user_id, thread_id, limit + 1, before)
+    visible = [turn for turn in turns[:limit] if is_shown(turn, thread)]
+    messages = await run_together(*(_message(turn, user, services) for turn in reversed(visible)))
     present = await _refreshed([message for message in messages if message is not None], user, services)
-    has_more = len(shown) == limit and len(found) > limit and is_shown(found[limit], thread)
+    has_more = len(visible) == limit and len(turns) > limit and is_shown(turns[limit], thread)
     return MessageList(
         thread_id=thread_id,
         messages=tuple(present),
         count=len(present),
-        cursor=str(shown[-1].number) if has_more else None,
+        cursor=str(visible[-1].number) if has_more else None,
     )
 
 
 def is_shown(turn: ThreadTurn, thread: Thread) -> bool:
-    """Whether the owner sees the turn in the thread."""
+    """Return whether the thread shows the turn."""
     return turn.number > thread.cleared_count and turn.status != "erased"
 
 
 async def _message(
     turn: ThreadTurn, user: UserContext, services: ConversationServices
 ) -> ThreadMessage | None:
-    """None for a question whose run was never stored, because the process ended in between."""
+    """Return the turn's message; None if its run was never stored because the process died in between."""
     record = await services.runs.get(turn.run_id)
     if record is None or record.owner_id != user.user_id:
         return None
-    known = record.model_dump(include=set(ThreadMessage.model_fields))
+    fields = record.model_dump(include=set(ThreadMessage.model_fields))
     answer, clarification = await run_together(
         _answer(record, services.blobs), _clarification(record, services.run_log)
     )
     return ThreadMessage(
-        **known, number=turn.number, answer=answer, clarification=clarification, replaces=turn.replaces
+        **fields, number=turn.number, answer=answer, clarification=clarification, replaces=turn.replaces
     )
 
 
 async def _clarification(record: RunRecord, run_log: RunLog) -> AnsweredClarification | None:
     if not record.ask_step or not record.has_log:
-        return None  # most runs: no read
-    asked, reply = await clarification_of(record.run_id, record.ask_step, run_log)
-    if asked is None or reply is None:
+        return None  # most runs need no read
+    request, reply = await clarification_of(record.run_id, record.ask_step, run_log)
+    if request is None or reply is None:
         return None
     choice = reply.choice
-    labels = [option.label for option in asked.options if option.number in choice.numbers]
-    return AnsweredClarification(question=asked.question, answer=", ".join(labels) or choice.said)
+    labels = [option.label for option in request.options if option.number in choice.numbers]
+    return AnsweredClarification(question=request.question, answer=", ".join(labels) or choice.said)
 
 
 async def _answer(record: RunRecord, blobs: BlobStore) -> RunAnswer | None:
@@ -501,7 +508,7 @@ async def _answer(record: RunRecord, blobs: BlobStore) -> RunAnswer | None:
         return None
     try:
         return await committed_answer(record.run_id, blobs)
-    except NotFoundError:  # the thread is being erased at this moment
+    except NotFoundError:  # the thread is being erased
         return None
 
 

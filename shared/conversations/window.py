@@ -1,4 +1,4 @@
-"""What a follow-up question takes from the conversation before it. Pure."""
+"""The part of a conversation that a follow-up question receives. Pure."""
 
 import re
 from collections.abc import Sequence
@@ -10,14 +10,14 @@ from shared.evidence.models import AnswerFigure, Citation
 from shared.platform.prompts import element
 from shared.runs.models import Conversation, RunAnswer, Turn
 
-QUESTION_CHARS = 4000  # of a stored turn; the whole question lies with its run
-ANSWER_CHARS = 2000  # of a stored turn: some 500 tokens, an answer's usual length
-CONVERSATION_CHARS = 12_000  # what a prompt carries of a conversation: some 3,000 tokens (unmeasured)
+QUESTION_CHARS = 4000  # of a stored turn; the full question is stored with its run
+ANSWER_CHARS = 2000  # of a stored turn: about 500 tokens, an answer's usual length
+CONVERSATION_CHARS = 12_000  # of a conversation in a prompt: about 3,000 tokens (unmeasured)
 SUMMARY_CHARS = 2000
-MEMORY_CHARS = 600  # of an answer in episodic memory: what one reads to recognise it
+MEMORY_CHARS = 600  # of an answer in episodic memory: enough to recognise it
 MAX_DOCUMENTS = 10  # of a turn
-MAX_BLOCKS = 8  # of a turn: a follow-up reads them again, some 1,500 tokens
-MAX_FOLDED = 12  # turns that one call of the model compresses: 72,000 characters at most
+MAX_BLOCKS = 8  # of a turn: a follow-up reads them again, about 1,500 tokens
+MAX_FOLDED = 12  # turns summarised by one model call: at most 72,000 characters
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 _REFERENCE = re.compile(r" ?\(Source: [^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)\[\d+\]")
 _REMARK = re.compile(
@@ -31,7 +31,7 @@ _PICTURE = re.compile(r"!\[([^\]\n]*)\]\([^)\n]*\)")
 
 
 def excerpt(text: str, limit: int) -> str:
-    """The beginning of a text, cut at a word, without control characters other than line ends."""
+    """Return the beginning of a text, cut at a word, without control characters except line ends."""
     clean = _CONTROL.sub(" ", text).strip()
     if len(clean) <= limit:
         return clean
@@ -41,16 +41,16 @@ def excerpt(text: str, limit: int) -> str:
 
 
 def title_of(question: str) -> str:
-    """A thread's title, in one line, from its first question."""
+    """Return a one-line thread title from its first question."""
     return excerpt(" ".join(question.split()), MAX_TITLE_CHARS)
 
 
 def answered(turn: ThreadTurn, answer: RunAnswer) -> ThreadTurn:
-    """The turn with what later questions need of its answer; addresses of pictures are no part of it."""
+    """Return the turn with the parts of its answer that later questions need, without picture URLs."""
     cited: dict[str, str] = {}
     sources: tuple[Citation | AnswerFigure, ...] = (*answer.citations, *answer.figures)
     for source in sources:
-        if source.doc_id:  # a page of the web is no document
+        if source.doc_id:  # web pages have no document
             cited.setdefault(source.doc_id, source.filename)
     documents = list(cited.items())[:MAX_DOCUMENTS]
     blocks = dict.fromkeys(citation.block_id for citation in answer.citations if citation.block_id)
@@ -67,40 +67,40 @@ def answered(turn: ThreadTurn, answer: RunAnswer) -> ThreadTurn:
 
 
 def plain_answer(text: str) -> str:
-    """An answer without its source references, the addresses of its pictures, and our own remarks."""
+    """Return an answer without source references, picture URLs and notes appended by the app."""
     return _REMARK.sub("", _REFERENCE.sub("", _PICTURE.sub(r"\1", text))).strip()
 
 
 def without_replaced(turns: Sequence[ThreadTurn]) -> list[ThreadTurn]:
-    """Return the turns whose question was not asked again by a later one of them."""
+    """Return the turns that no later turn replaces."""
     replaced = {turn.replaces for turn in turns}
     return [turn for turn in turns if turn.run_id not in replaced]
 
 
 def conversation_from(thread: Thread, turns: Sequence[ThreadTurn]) -> Conversation:
-    """The summary and the newest turns that fit, oldest first.
+    """Return the summary and the newest turns that fit, oldest first.
 
     Args:
-        turns: of the thread, in any order; summarised, replaced, cleared and erased ones are left out.
+        turns: of the thread, in any order; summarised, replaced, cleared and erased ones are skipped.
     """
-    known = max(thread.summarised_count, thread.cleared_count)
+    covered = max(thread.summarised_count, thread.cleared_count)
     left = CONVERSATION_CHARS - len(thread.summary)
     chosen: list[Turn] = []
     for turn in sorted(without_replaced(turns), key=lambda turn: -turn.number):
         left -= len(turn.question) + len(turn.answer)
-        if turn.number <= known or turn.status == "erased" or left < 0:
+        if turn.number <= covered or turn.status == "erased" or left < 0:
             break
         chosen.append(Turn.model_validate(turn, from_attributes=True))
     return Conversation(summary=thread.summary, turns=tuple(reversed(chosen)), web_allowed=thread.web_allowed)
 
 
 def turns_to_fold(thread: Thread, turns: Sequence[ThreadTurn], most: int) -> list[ThreadTurn]:
-    """The turns that are to go into the summary, oldest first; none while no more than `most` are left out.
+    """Return the turns to summarise, oldest first; none while at most `most` are unsummarised.
 
-    Half of `most` stay as they are: so the model is asked once in a few turns, not after each.
+    Half of `most` remain, so the model is called once every few turns.
     """
-    known = max(thread.summarised_count, thread.cleared_count)
-    unknown = (turn for turn in without_replaced(turns) if turn.number > known)
+    covered = max(thread.summarised_count, thread.cleared_count)
+    unknown = (turn for turn in without_replaced(turns) if turn.number > covered)
     waiting = sorted(unknown, key=lambda turn: turn.number)
     if len(waiting) <= most:
         return []
@@ -108,16 +108,18 @@ def turns_to_fold(thread: Thread, turns: Sequence[ThreadTurn], most: int) -> lis
 
 
 def summary_material(previous: str, turns: Sequence[ThreadTurn]) -> str:
-    """What the model compresses: the summary so far, and the turns after it, each side of a turn marked."""
-    said = "\n".join(
+    """Return the model's input: the summary so far and the turns after it, with both
+    sides of a turn marked.
+    """
+    lines = "\n".join(
         f'<turn role="user">{escape(turn.question, quote=False)}</turn>\n'
         f'<turn role="assistant">{escape(turn.answer or "(no answer)", quote=False)}</turn>'
         for turn in turns
     )
-    return f"{element('previous_summary', previous)}\n<conversation>\n{said}\n</conversation>"
+    return f"{element('previous_summary', previous)}\n<conversation>\n{lines}\n</conversation>"
 
 
-# "Who wrote it?", "in that report", "dieses Dokument": the document before is meant, not a thing in it.
+# "Who wrote it?", "in that report", "dieses Dokument" refer to the earlier document.
 _KIND = (
     r"(?:documents?|files?|reports?|manuals?|polic(?:y|ies)|guides?|handbooks?|contracts?|papers?|memos?|"
     r"dokumente?s?|datei(?:en)?|berichte?s?|handb[uü]ch(?:er|s)?|richtlinien?|vertr[aä]ge?s?|leitf[aä]den)"
@@ -136,7 +138,7 @@ _BACK = re.compile(
 
 
 def conversation_element(conversation: Conversation) -> str:
-    """`<conversation>` for a prompt, everything in it escaped; empty when nothing was said before."""
+    """Return the escaped `<conversation>` element for a prompt; empty without earlier turns."""
     if not conversation.summary and not conversation.turns:
         return ""
     summary = [element("summary", conversation.summary)] if conversation.summary else []
@@ -145,18 +147,18 @@ def conversation_element(conversation: Conversation) -> str:
 
 
 def cited_before(conversation: Conversation) -> Turn | None:
-    """The newest turn whose answer cited documents."""
+    """Return the newest turn whose answer cited documents."""
     return next((turn for turn in reversed(conversation.turns) if turn.doc_ids), None)
 
 
 def points_back(question: str) -> bool:
-    """Whether a question speaks of a document that it does not name: "that report", "who wrote it?"."""
+    """Return whether a question refers to an unnamed document: "that report", "who wrote it?"."""
     return _BACK.search(question) is not None
 
 
 def _turn_elements(turn: Turn) -> list[str]:
-    said = [f'<turn role="user">{escape(turn.question, quote=False)}</turn>']
+    elements = [f'<turn role="user">{escape(turn.question, quote=False)}</turn>']
     if turn.answer:
         documents = f' documents="{escape(", ".join(turn.filenames))}"' if turn.filenames else ""
-        said.append(f'<turn role="assistant"{documents}>{escape(turn.answer, quote=False)}</turn>')
-    return said
+        elements.append(f'<turn role="assistant"{documents}>{escape(turn.answer, quote=False)}</turn>')
+    return elements

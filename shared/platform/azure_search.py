@@ -1,4 +1,6 @@
-"""`SearchIndex` over the aio client of azure-search-documents. Trims nothing; sends what it is given."""
+"""`SearchIndex` over azure-search-documents' async client. Requests are sent unchanged; no filter is added
+here.
+"""
 
 import json
 import time
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from azure.search.documents.models import IndexingResult
 
 MAX_BATCH_ROWS = 1000  # the service's limit
-MAX_BATCH_BYTES = 1_000_000  # the service takes 16 MB, but encoding those holds up the event loop
+MAX_BATCH_BYTES = 1_000_000  # the service accepts 16 MB, but encoding that blocks the event loop
 _ROW_ENVELOPE_BYTES = 40  # "@search.action": "mergeOrUpload", and a comma
 _FIELD_ENVELOPE_BYTES = 6  # quotation marks, colon, comma
 _NUMBER_BYTES = 26  # -1.2345678901234567e-05, comma, blank
@@ -37,7 +39,7 @@ SCORE_OF_RANKER = "@search.reranker_score"
 
 
 class AzureSearchIndex(SearchIndex):
-    """One index."""
+    """A client of one index."""
 
     def __init__(
         self,
@@ -48,11 +50,11 @@ class AzureSearchIndex(SearchIndex):
         key_field: str,
         absent_ok: bool = False,
     ) -> None:
-        """Nothing is opened yet.
+        """Store the connection without opening it.
 
         Args:
-            timeout_s: limits one query or one batch, all its tries together.
-            absent_ok: a merge into a row that does not exist is no error: its row is still to be copied here.
+            timeout_s: limit of one query or batch, retries included.
+            absent_ok: ignore merges into rows that don't exist, because a migration has yet to copy them.
         """
         self._absent_ok = absent_ok
         self._connection = connection
@@ -61,16 +63,16 @@ class AzureSearchIndex(SearchIndex):
         self._key_field = key_field
 
     async def search(self, request: SearchRequest) -> SearchPage:
-        """One query, paged through until `request.top` rows are there or the service has no more."""
+        """Run one query and read pages until `request.top` rows have arrived or the results end."""
         started = time.perf_counter()
-        with self._span("search", {"filter_applied": request.filter is not None}) as asked:
+        with self._span("search", {"filter_applied": request.filter is not None}) as span:
             page = await ask(
                 self._connection,
                 lambda client: _query(client, request),
                 self._read_status,
                 timeout_s=self._timeout_s,
             )
-            set_attributes(asked, {"result_count": len(page.rows)})
+            set_attributes(span, {"result_count": len(page.rows)})
         get_logger().info(
             "search.answered",
             azure_operation="search",
@@ -110,15 +112,15 @@ class AzureSearchIndex(SearchIndex):
                 search_latency_ms=round((time.perf_counter() - started) * 1000, 1),
             )
 
-    def _span(self, action: str, known: Attributes) -> AbstractContextManager[Span]:
-        """Without the query: it is what somebody asked."""
+    def _span(self, action: str, details: Attributes) -> AbstractContextManager[Span]:
+        """Return a span without the query text, which is the user's input."""
         attributes: Attributes = {
             "db.system.name": "azure.ai.search",
             "db.operation.name": action,
             "db.collection.name": self._index_name,
             "azure_operation": action,
             "index_name": self._index_name,
-            **known,
+            **details,
         }
         return span(f"{action} {self._index_name}", attributes, "client")
 
@@ -159,7 +161,7 @@ _SCHEMA_HINT = (
 
 
 def batches(rows: Sequence[IndexRow]) -> Iterator[list[IndexRow]]:
-    """Split rows into batches that the service takes. A row that is too large by itself gets its own."""
+    """Split rows into batches within the service's limits. An oversized row gets a batch of its own."""
     batch: list[IndexRow] = []
     batch_bytes = 0
     for row in rows:
@@ -174,7 +176,9 @@ def batches(rows: Sequence[IndexRow]) -> Iterator[list[IndexRow]]:
 
 
 def _bytes_of(name: str, value: Any) -> int:
-    """At least as many as it has in JSON; to encode a vector for that would hold up the event loop."""
+    """Return an upper bound of the value's size as JSON, without encoding it: vectors would block the event
+    loop.
+    """
     is_vector = isinstance(value, list) and bool(value) and isinstance(value[0], float)
     size = len(value) * _NUMBER_BYTES if is_vector else len(json.dumps(value))
     return len(name) + size + _FIELD_ENVELOPE_BYTES
@@ -187,11 +191,11 @@ async def _query(client: "SearchClient", request: SearchRequest) -> SearchPage:
     rows: list[IndexRow] = []
     async for page in pages:
         rows.extend([_row(row) async for row in page])
-    # Asked last: both forget the way to the next page. Every page repeats count and facets.
+    # Last, because both reset the page iterator. Every page repeats count and facets.
     count = await pages.get_count() if request.count else None
     facets = await pages.get_facets() if request.facets else None
     values = {
-        field: tuple(FacetValue(value=str(found["value"]), count=found["count"]) for found in counted)
+        field: tuple(FacetValue(value=str(facet["value"]), count=facet["count"]) for facet in counted)
         for field, counted in (facets or {}).items()
     }
     return SearchPage(rows=tuple(rows), count=count, facets=values)
@@ -201,8 +205,8 @@ async def _send(client: "SearchClient", action: str, rows: Sequence[IndexRow]) -
     from azure.search.documents.models import IndexAction, IndexDocumentsBatch
 
     actions = [IndexAction({"@search.action": action}) for _ in rows]
-    for made, row in zip(actions, rows, strict=True):
-        made.update(row)  # as below: rows are JSON, and nothing in them is to be converted
+    for sdk_action, row in zip(actions, rows, strict=True):
+        sdk_action.update(row)  # as below: rows are JSON, so no value may be converted
     batch = IndexDocumentsBatch(actions=actions)
     return await client.index_documents(batch, headers=outgoing())
 
@@ -214,9 +218,9 @@ def _query_arguments(request: SearchRequest) -> dict[str, Any]:
         VectorizedQuery(vector=[], k_nearest_neighbors=query.k, fields=query.field)
         for query in request.vectors
     ]
-    for asked, query in zip(vectors, request.vectors, strict=True):
-        # Set as an item: the constructor tries to make a date of each number, 4.5 ms for 1,536 of them.
-        asked["vector"] = list(query.vector)
+    for vector, query in zip(vectors, request.vectors, strict=True):
+        # Set as an item: the constructor tries to parse each number as a date, 4.5 ms for 1,536 of them.
+        vector["vector"] = list(query.vector)
     plain_type = request.query_type if request.text else None
     return {
         "search_text": request.text,
@@ -226,7 +230,7 @@ def _query_arguments(request: SearchRequest) -> dict[str, Any]:
         "semantic_configuration_name": request.semantic_configuration,
         "semantic_query": request.semantic_query,
         "vector_queries": vectors or None,
-        # Always said: an index from before this was the default trims after the nearest k were chosen.
+        # Always sent: an index created before this became the default filters after choosing the nearest k.
         "vector_filter_mode": "preFilter" if vectors else None,
         "filter": request.filter,
         "select": list(request.select) or None,
@@ -238,8 +242,8 @@ def _query_arguments(request: SearchRequest) -> dict[str, Any]:
     }
 
 
-def _row(found: IndexRow) -> IndexRow:
-    kept = {name: value for name, value in found.items() if name == SCORE or not name.startswith("@search.")}
-    if found.get(SCORE_OF_RANKER) is not None:
-        kept[SCORE_OF_RANKER] = found[SCORE_OF_RANKER]
-    return kept
+def _row(row: IndexRow) -> IndexRow:
+    fields = {name: value for name, value in row.items() if name == SCORE or not name.startswith("@search.")}
+    if row.get(SCORE_OF_RANKER) is not None:
+        fields[SCORE_OF_RANKER] = row[SCORE_OF_RANKER]
+    return fields

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class BlobProperties(Model):
-    """What is known of a blob without reading it. Metadata keys are lower case."""
+    """Properties of a blob, without its content. Metadata keys are lower case."""
 
     name: str
     size_bytes: int
@@ -50,14 +50,14 @@ class BlobProperties(Model):
 
 
 class ByteSpan(Model):
-    """Some of a file's bytes: `length` of them (1 or more), from `first` on, counted from 0."""
+    """A range of a file's bytes: `length` bytes (at least 1) from offset `first`, counted from 0."""
 
     first: int
     length: int
 
 
 class SignedUrl(Model):
-    """An address that needs no identity. Anyone who has it may use it: never logged, never stored."""
+    """A URL that grants access to anyone who has it. Never log or store it."""
 
     url: str = Field(repr=False)
     expires_at: datetime
@@ -65,11 +65,11 @@ class SignedUrl(Model):
 
 CLOCK_SKEW = timedelta(minutes=5)
 KEY_LIFETIME = timedelta(hours=12)
-KEY_RESERVE = timedelta(hours=3)  # a key with less left is replaced: links are wanted for two hours at most
+KEY_RESERVE = timedelta(hours=3)  # a key that expires sooner is replaced; links last two hours at most
 
 
 class BlobSigner:
-    """Signs for one storage account. The delegation key is asked for once, and kept."""
+    """Signs URLs for one storage account. The delegation key is fetched once and cached."""
 
     def __init__(
         self, connection: Connection[BlobServiceClient], *, timeout_s: float = STORAGE_LIMITS.call_s
@@ -81,13 +81,13 @@ class BlobSigner:
         self._asking = asyncio.Lock()
 
     async def sign(self, container: str, name: str, permission: str, lifetime_s: float) -> SignedUrl:
-        """The blob's address with a signature. It ends after `lifetime_s`, or with the key if that is sooner.
+        """Return the blob's signed URL, valid for `lifetime_s` or until the delegation key expires.
 
         Args:
             permission: letters of the service: r = read, c = create, w = write.
 
         Raises:
-            AuthenticationError: the app's identity may not ask for a delegation key.
+            AuthenticationError: the app's identity may not request a delegation key.
         """
         client = await self._connection.opened()
         from azure.storage.blob import generate_blob_sas
@@ -105,7 +105,7 @@ class BlobSigner:
             permission=permission,
             start=moment - CLOCK_SKEW,
             expiry=expiry,
-            # Only an emulator is reached without TLS.
+            # Only an emulator is used without TLS.
             protocol="https" if blob.url.startswith("https://") else "https,http",
             **signing,
         )
@@ -129,7 +129,7 @@ DELETES_AT_ONCE = 16  # unmeasured; a document has some hundreds of figures at m
 
 
 class BlobStore:
-    """The blob containers of the application, in one storage account."""
+    """The application's blob containers, all in one storage account."""
 
     def __init__(
         self, connection: Connection[BlobServiceClient], limits: StorageLimits = STORAGE_LIMITS
@@ -139,7 +139,7 @@ class BlobStore:
         self._signer = BlobSigner(connection, timeout_s=limits.call_s)
 
     async def properties(self, container: str, name: str) -> BlobProperties | None:
-        """What is known of a blob without reading it; None when there is none."""
+        """Return a blob's properties without reading its content; None if it is missing."""
         try:
             async with self._call("properties") as client:
                 return _properties(await _blob(client, container, name).get_blob_properties())
@@ -147,37 +147,37 @@ class BlobStore:
             return None
 
     async def read(self, container: str, name: str) -> bytes:
-        """Whole content. NotFoundError when it is gone."""
+        """Return the whole content. Raise NotFoundError if the blob is missing."""
         _, pieces = await self._download(container, name, _gone(container, name))
         return b"".join([piece async for piece in pieces])
 
     async def download(self, container: str, name: str, target: Path) -> BlobProperties:
-        """Stream the content of one version into a file; after an error no file is left behind.
+        """Stream one version's content into a file. The file is removed after an error.
 
         Raises:
-            NotFoundError: it is gone.
-            ConflictError: it was replaced while it was read.
+            NotFoundError: the blob is missing.
+            ConflictError: the blob was replaced during the download.
         """
         try:
-            known, pieces = await self._download(container, name, _gone(container, name))
+            properties, pieces = await self._download(container, name, _gone(container, name))
             with await asyncio.to_thread(target.open, "wb") as file:
                 async for piece in pieces:
                     await asyncio.to_thread(file.write, piece)
         except BaseException:
             await asyncio.to_thread(target.unlink, missing_ok=True)
             raise
-        return known
+        return properties
 
     async def chunks(
         self, container: str, name: str, *, etag: str, first: int = 0, length: int | None = None
     ) -> AsyncIterator[bytes]:
-        """The content of one version, in pieces, from byte `first` on; `length` None = to the end.
+        """Yield the content of one version from byte `first`; `length` None = to the end.
 
         Raises:
-            NotFoundError, ConflictError: this version is gone. The service chooses which of the two.
+            NotFoundError, ConflictError: the version no longer exists; the service determines which.
         """
         await self._connection.opened()
-        # The SDK takes no length without a place to start at.
+        # The SDK accepts a length only with an offset.
         span = {} if length is None and not first else {"offset": first, "length": length}
         _, pieces = await self._download(
             container, name, _gone_or_changed(container, name), **_unchanged(etag), **span
@@ -188,11 +188,13 @@ class BlobStore:
     async def write(
         self, container: str, name: str, content: bytes, *, metadata: dict[str, str] | None = None
     ) -> None:
-        """Create or replace. The content type follows the name's suffix, so that browsers show figures."""
+        """Create or replace a blob. Its content type follows the name's suffix, so that browsers display
+        figures.
+        """
         await self._upload(container, name, content, metadata=metadata)
 
     async def create(self, container: str, name: str, content: bytes) -> bool:
-        """Create. False if the blob exists already, perhaps from a try of ours whose answer was lost."""
+        """Create a blob. Return False if it exists, possibly from an attempt whose response was lost."""
         try:
             await self.write_version(container, name, content, etag=None)
         except ConflictError:
@@ -202,21 +204,22 @@ class BlobStore:
     async def read_version(
         self, container: str, name: str, *, most_bytes: int | None = None
     ) -> tuple[bytes, str]:
-        """Whole content, with the etag of that very version; b"" if it has more than `most_bytes`.
+        """Return the whole content with its etag; b"" if it exceeds `most_bytes`.
 
         Raises:
-            NotFoundError: it is gone.
+            NotFoundError: the blob is missing.
         """
-        known, pieces = await self._download(container, name, _gone_or_changed(container, name))
-        if most_bytes is not None and known.size_bytes > most_bytes:
-            return b"", known.etag
-        return b"".join([piece async for piece in pieces]), known.etag
+        properties, pieces = await self._download(container, name, _gone_or_changed(container, name))
+        if most_bytes is not None and properties.size_bytes > most_bytes:
+            return b"", properties.etag
+        return b"".join([piece async for piece in pieces]), properties.etag
 
     async def write_version(self, container: str, name: str, content: bytes, *, etag: str | None) -> str:
-        """Replace the version with this etag, or with None create the blob; returns the new etag.
+        """Replace the version with this etag, or create the blob if `etag` is None. Return the new etag.
 
         Raises:
-            ConflictError: it has another version, perhaps our own from a try whose answer was lost.
+            ConflictError: the version differs, possibly because an attempt succeeded and its response was
+                lost.
         """
         await self._connection.opened()
         from azure.core import MatchConditions
@@ -227,12 +230,12 @@ class BlobStore:
         return await self._upload(container, name, content, **_unchanged(etag))
 
     async def write_stream(self, container: str, name: str, parts: AsyncIterator[bytes]) -> BlobProperties:
-        """Create or replace from pieces as they come; memory stays bounded.
+        """Create or replace a blob from an iterator, in bounded memory.
 
-        The blob appears or changes once all pieces are there; if `parts` raises, nothing has happened.
+        The blob changes only after the last part. If `parts` raises, nothing changes.
         """
-        # Blocks are staged, and committed together at the end; the service drops what was staged and never
-        # committed after a week.
+        # Blocks are staged and committed together at the end. The service discards uncommitted blocks
+        # after a week.
         blob = _blob(await self._connection.opened(), container, name)
         with call_span(BLOBS, "write"), azure_errors(BLOBS, _gone(container, name)):
             async with asyncio.timeout(self._limits.piece_s) as limit:
@@ -242,33 +245,33 @@ class BlobStore:
                     content_settings=_content_settings(name),
                 )
         async with self._call("properties", _gone(container, name)):
-            # Asked for this very version: another one may have come meanwhile.
+            # With the etag, because the blob may have been replaced meanwhile.
             return _properties(await blob.get_blob_properties()).model_copy(
                 update={"etag": str(done["etag"]).strip('"')}
             )
 
     async def list_blobs(self, container: str, prefix: str = "") -> AsyncIterator[BlobProperties]:
-        """Every blob whose name starts with `prefix`, by name; none when there is no container."""
+        """Yield the blobs whose names start with `prefix`, by name. A missing container yields nothing."""
         client = await self._connection.opened()
         blobs = client.get_container_client(container).list_blobs(
             name_starts_with=prefix or None, include=["metadata"]
         )
         try:
-            async for found in listed(each_within(self._limits.call_s, blobs, BLOBS), BLOBS, "list"):
-                yield _properties(found)
+            async for properties in listed(each_within(self._limits.call_s, blobs, BLOBS), BLOBS, "list"):
+                yield _properties(properties)
         except NotFoundError:
             return
 
     async def read_url(self, container: str, name: str, lifetime_s: float) -> SignedUrl:
-        """An address that lets anyone read this blob until it expires."""
+        """Return a URL that lets anyone read this blob until it expires."""
         return await self._signer.sign(container, name, "r", lifetime_s)
 
     async def upload_url(self, container: str, name: str, lifetime_s: float) -> SignedUrl:
-        """An address that lets anyone create or replace this blob until it expires."""
+        """Return a URL that lets anyone create or replace this blob until it expires."""
         return await self._signer.sign(container, name, "cw", lifetime_s)
 
     async def delete(self, container: str, name: str) -> None:
-        """Remove it with its snapshots; an absent blob is no error."""
+        """Delete a blob and its snapshots. A missing blob is ignored."""
         try:
             async with self._call("delete") as client:
                 await _blob(client, container, name).delete_blob(delete_snapshots="include")
@@ -276,7 +279,7 @@ class BlobStore:
             return
 
     async def delete_version(self, container: str, name: str, *, etag: str) -> bool:
-        """Remove it if this is still its version; False if it is another one, or gone."""
+        """Delete the blob if it still has this etag. Return False if it changed or is missing."""
         try:
             async with self._call("delete", _gone_or_changed(container, name)) as client:
                 await _blob(client, container, name).delete_blob(
@@ -287,15 +290,15 @@ class BlobStore:
         return True
 
     async def delete_prefix(self, container: str, prefix: str) -> None:
-        """Remove every blob whose name starts with `prefix`."""
+        """Delete every blob whose name starts with `prefix`."""
         client = await self._connection.opened()
         names = client.get_container_client(container).list_blob_names(name_starts_with=prefix)
         listed = each_within(self._limits.call_s, names, BLOBS, _gone(container, prefix))
-        found = [name async for name in listed]
-        await run_together(*(self.delete(container, name) for name in found), at_once=DELETES_AT_ONCE)
+        blob_names = [name async for name in listed]
+        await run_together(*(self.delete(container, name) for name in blob_names), at_once=DELETES_AT_ONCE)
 
     async def ensure_containers(self, containers: Sequence[str]) -> None:
-        """Create those that are missing."""
+        """Create the missing containers."""
         for container in containers:
             try:
                 async with self._call("create container") as client:
@@ -306,7 +309,9 @@ class BlobStore:
     async def _upload(
         self, container: str, name: str, content: bytes, operation: str = "write", **options: Any
     ) -> str:
-        """Its new etag. `options` are the SDK's: which metadata, over which version."""
+        """Upload content and return the new etag. `options` are SDK arguments such as metadata and
+        conditions.
+        """
         client = await self._connection.opened()
         with call_span(BLOBS, operation), azure_errors(BLOBS, _gone_or_changed(container, name)):
             async with asyncio.timeout(self._limits.piece_s) as limit:
@@ -328,23 +333,23 @@ class BlobStore:
     async def _download(
         self, container: str, name: str, read_status: StatusTranslation, **options: Any
     ) -> tuple[BlobProperties, AsyncIterator[bytes]]:
-        """What is known of a blob, and its content. `options` are the SDK's: which version, which bytes."""
-        # The first piece comes with the opening.
+        """Return properties and content. `options` are SDK arguments such as the version and the range."""
+        # Opening the download returns the first piece.
         limit_s = self._limits.piece_s
         opening = calling(self._connection, BLOBS, read_status, timeout_s=limit_s, operation="read")
         async with opening as client:
-            # As it is stored: Content-Encoding is whatever a client once said, and may lie, or hide a bomb.
+            # As stored: a client set Content-Encoding, which may be wrong or hide a decompression bomb.
             stream = await _blob(client, container, name).download_blob(decompress=False, **options)
         pieces = each_within(self._limits.piece_s, stream.chunks(), BLOBS, read_status)
         return _properties(stream.properties), pieces
 
 
 def _blob(client: BlobServiceClient, container: str, name: str) -> BlobClient:
-    """The client of one blob.
+    """Return the client of one blob.
 
     Raises:
-        NotFoundError: the transport would take a part of the name for a step upwards: to another blob, and
-            that may be in another container.
+        NotFoundError: the name contains a path step such as `..`, which the HTTP client would resolve,
+            possibly into another container.
     """
     if not {".", ".."}.isdisjoint(name.replace("\\", "/").split("/")):
         raise NotFoundError(f"There is no {container}/{name}.")
@@ -352,7 +357,7 @@ def _blob(client: BlobServiceClient, container: str, name: str) -> BlobClient:
 
 
 def _unchanged(etag: str) -> dict[str, Any]:
-    """The SDK's arguments for a call about this very version."""
+    """Return SDK arguments that make a call fail unless the blob still has this etag."""
     from azure.core import MatchConditions
 
     return {"etag": f'"{etag}"', "match_condition": MatchConditions.IfNotModified}
@@ -364,15 +369,15 @@ def _content_settings(name: str) -> ContentSettings:
     return ContentSettings(content_type=mimetypes.guess_type(name)[0] or "application/octet-stream")
 
 
-def _properties(found: Any) -> BlobProperties:
+def _properties(properties: Any) -> BlobProperties:
     return BlobProperties(
-        name=found.name,
-        size_bytes=found.size,
-        etag=found.etag.strip('"'),  # as in events: those carry it without quotes
-        modified_at=found.last_modified,
-        content_type=found.content_settings.content_type,
-        # A listing gives None for a value that is empty.
-        metadata={key.lower(): value or "" for key, value in (found.metadata or {}).items()},
+        name=properties.name,
+        size_bytes=properties.size,
+        etag=properties.etag.strip('"'),  # as in events, which carry it without quotes
+        modified_at=properties.last_modified,
+        content_type=properties.content_settings.content_type,
+        # A listing returns None for an empty value.
+        metadata={key.lower(): value or "" for key, value in (properties.metadata or {}).items()},
     )
 
 
@@ -393,12 +398,12 @@ def _gone_or_changed(container: str, name: str) -> StatusTranslation:
 
 
 async def read_model(blobs: BlobStore, container: str, name: str, kind: type[Stored]) -> Stored:
-    """The value that a blob holds as JSON. NotFoundError when it is gone."""
+    """Parse a blob's JSON. Raise NotFoundError if the blob is missing."""
     return kind.from_stored(await blobs.read(container, name))
 
 
 async def find_model(blobs: BlobStore, container: str, name: str, kind: type[Stored]) -> Stored | None:
-    """The same, or None when it is gone."""
+    """Parse a blob's JSON, or return None if the blob is missing."""
     try:
         return await read_model(blobs, container, name, kind)
     except NotFoundError:
@@ -406,12 +411,12 @@ async def find_model(blobs: BlobStore, container: str, name: str, kind: type[Sto
 
 
 async def write_model(blobs: BlobStore, container: str, name: str, value: Model) -> None:
-    """Create or replace a blob that holds a value as JSON."""
+    """Create or replace a blob with the value as JSON."""
     await blobs.write(container, name, value.model_dump_json().encode())
 
 
 async def keep_model(blobs: BlobStore, container: str, name: str, value: Stored) -> Stored:
-    """Create such a blob unless there is one; returns the value that is stored, which was the first one."""
+    """Create a blob with the value as JSON unless it exists, and return the stored value."""
     if await blobs.create(container, name, value.model_dump_json().encode()):
         return value
     return await read_model(blobs, container, name, type(value))

@@ -1,7 +1,7 @@
-"""Calls of services within limits: what errors say of each service, and retries up to a deadline.
+"""Calls of services within limits: translated errors, and retries until a deadline.
 
-Retries are ours and not the SDKs': those sleep as long as a busy service asks for, past any limit. A model
-that asks for a pause is left alone by all calls of the process, because each try counts against its quota.
+The SDKs' own retries are disabled because they obey `Retry-After` beyond any limit. When a model endpoint
+asks for a pause, all calls of the process wait, because each attempt counts against its quota.
 """
 
 import asyncio
@@ -33,22 +33,22 @@ if TYPE_CHECKING:
     from azure.core.exceptions import AzureError, HttpResponseError
 
 
-DEFAULT_PAUSE_S = 1.0  # when the service names none
+DEFAULT_PAUSE_S = 1.0  # when the service doesn't name one
 
 
 class RateGate:
-    """Shut for as long as the service asked for. Any event loop may use it."""
+    """A gate that is closed for as long as the service asked for. It may be used from any event loop."""
 
     def __init__(self) -> None:
         self._shut_until = 0.0
 
     async def passed(self, at_most_s: float) -> None:
-        """Return once the gate is open.
+        """Wait until the gate is open.
 
         Raises:
-            RateLimitError: it stays shut for longer than `at_most_s`; nothing was asked of the service.
+            RateLimitError: the gate stays closed for longer than `at_most_s`. No request was sent.
         """
-        # Again after the wait: another call may have been refused meanwhile.
+        # Checked again after the wait: another call may have closed the gate.
         while (wait_s := self._shut_until - time.monotonic()) > 0:
             if wait_s >= at_most_s:
                 raise RateLimitError(
@@ -58,18 +58,18 @@ class RateGate:
             await asyncio.sleep(wait_s)
 
     def shut(self, refused: RateLimitError) -> None:
-        """Nobody passes for as long as the refusal says; a longer pause stays."""
+        """Close the gate for the pause that the refusal names. A longer pause is kept."""
         pause_s = refused.retry_after_s or DEFAULT_PAUSE_S
         self._shut_until = max(self._shut_until, time.monotonic() + pause_s)
 
 
 @dataclass(frozen=True)
 class Dependency:
-    """What an error says of a service; no values of settings, only their names.
+    """The description of a service in error messages. It names settings, never their values.
 
     Attributes:
         name: with its article: "the search service".
-        endpoint_setting: the variable that says where it is.
+        endpoint_setting: the variable that holds its address.
         access_hint: one sentence for the operator who can grant access.
     """
 
@@ -168,7 +168,7 @@ DOCLING = Dependency("the docling service", "DOCLING_ENDPOINT", "Check DOCLING_A
 
 
 def model_endpoint(settings: Settings) -> Dependency:
-    """The model endpoint in use: OPENAI_BASE_URL if it is set, else the Azure OpenAI resource."""
+    """Return the model endpoint in use: OPENAI_BASE_URL if it is set, otherwise the Azure OpenAI resource."""
     if settings.models.in_azure:
         return Dependency(
             "the Azure OpenAI resource",
@@ -182,12 +182,12 @@ def model_endpoint(settings: Settings) -> Dependency:
 StatusTranslation = Callable[[int, str], GroundworkError | None]
 """A caller's own reading of a status and the service's (redacted) message; None = the usual one."""
 
-_MAX_MESSAGE_CHARS = 300  # enough for a service's sentence; no room for its whole answer
+_MAX_MESSAGE_CHARS = 300  # enough for one sentence, too short for a whole response
 
 
 @contextmanager
 def azure_errors(dependency: Dependency, read_status: StatusTranslation | None = None) -> Iterator[None]:
-    """Translate what azure-core raises in the block."""
+    """Translate azure-core exceptions raised in the block."""
     from azure.core.exceptions import AzureError
 
     try:
@@ -201,38 +201,38 @@ def azure_errors(dependency: Dependency, read_status: StatusTranslation | None =
 def from_azure(
     error: "AzureError", dependency: Dependency, read_status: StatusTranslation | None = None
 ) -> GroundworkError:
-    """Our error for one of azure-core's."""
+    """Return our error for an azure-core exception."""
     from azure.core.exceptions import (
         ClientAuthenticationError,
         HttpResponseError,
         ServiceResponseTimeoutError,
     )
 
-    # A connection that could not be made in time is none: its request was never sent.
+    # A connection that timed out counts as unreachable: no request was sent.
     if isinstance(error, ServiceResponseTimeoutError):
         return timed_out(dependency)
     if isinstance(error, HttpResponseError) and error.status_code is not None:
         own = read_status(error.status_code, service_message(error)) if read_status else None
         return own or _from_status(error, dependency)
-    if isinstance(error, ClientAuthenticationError):  # no token could be had: no response either
+    if isinstance(error, ClientAuthenticationError):  # no token, hence no response
         return refused(dependency)
     return unreachable(dependency)
 
 
 def service_message(error: "HttpResponseError") -> str:
-    """What the service said, in one short line that is safe to show."""
-    said = error.error.message if error.error and error.error.message else error.message
-    line = " ".join(redact(said or "").split())
+    """Return the service's error message as one short line that is safe to show."""
+    message = error.error.message if error.error and error.error.message else error.message
+    line = " ".join(redact(message or "").split())
     return line[:_MAX_MESSAGE_CHARS]
 
 
 def refused(dependency: Dependency) -> AuthenticationError:
-    """The service does not take our credentials."""
+    """Return the error for rejected credentials."""
     return AuthenticationError(f"Access to {dependency.name} was refused.", dependency.access_hint)
 
 
 def timed_out(dependency: Dependency) -> CallTimeoutError:
-    """Nothing came back within the limit."""
+    """Return the error for a call that exceeded its timeout."""
     return CallTimeoutError(
         f"No answer from {dependency.name} within the time limit.",
         "Try again; if it continues, check its load.",
@@ -240,7 +240,7 @@ def timed_out(dependency: Dependency) -> CallTimeoutError:
 
 
 def unreachable(dependency: Dependency) -> DependencyError:
-    """The network failed, or something other than the service answered."""
+    """Return the error for a network failure, or for a response from something other than the service."""
     return DependencyError(
         f"No connection to {dependency.name}.",
         f"Check {dependency.endpoint_setting}, and that the service runs and can be reached from here.",
@@ -248,28 +248,28 @@ def unreachable(dependency: Dependency) -> DependencyError:
 
 
 def rate_limited(dependency: Dependency, headers: Mapping[str, str]) -> RateLimitError:
-    """The service asks us to slow down."""
+    """Return the error for a throttled call."""
     wait_s = retry_after_s(headers)
     advice = f"Try again in {wait_s:.0f} s." if wait_s else "Try again in a moment."
     return RateLimitError(f"Too many requests for {dependency.name}.", advice, retry_after_s=wait_s)
 
 
 def failed(dependency: Dependency, status: int) -> DependencyError:
-    """The service answered with a status that says it is its fault, or that nobody expected."""
+    """Return the error for a server error or an unexpected status."""
     return DependencyError(
         f"HTTP {status} from {dependency.name}.", "Try again; the problem may be temporary."
     )
 
 
 def error_of_status(dependency: Dependency, status: int, headers: Mapping[str, str]) -> DependencyError:
-    """The error for a status that has no special meaning for the service."""
+    """Return the error for a status that has no special meaning for the service."""
     if status in (401, 403):
         return refused(dependency)
     return rate_limited(dependency, headers) if status == 429 else failed(dependency, status)
 
 
 def retry_after_s(headers: Mapping[str, str]) -> float | None:
-    """Seconds that the service asks us to wait; None when it does not say, or says a date."""
+    """Return the seconds in `Retry-After`; None if it is missing or a date."""
     for name, scale in (("retry-after-ms", 0.001), ("x-ms-retry-after-ms", 0.001), ("retry-after", 1.0)):
         try:
             return max(0.0, float(headers[name]) * scale)
@@ -287,8 +287,8 @@ def _from_status(error: "HttpResponseError", dependency: Dependency) -> Groundwo
         return ConflictError(f"It changed, or exists already, in {dependency.name}.")
     if status == 413:
         return PayloadTooLargeError(f"Too large for {dependency.name}.")
-    # A storage account sheds load with this code and status 503; nothing was done. Of a row that could not be
-    # added the tables' SDK does not read the code.
+    # A storage account sheds load with this code and status 503, before doing any work. When inserting a
+    # row fails, the tables SDK doesn't read the code.
     code = getattr(error, "error_code", None) or headers.get("x-ms-error-code")
     if code == "ServerBusy":
         return rate_limited(dependency, headers)
@@ -300,10 +300,10 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True)
 class StorageLimits:
-    """How long the storage account may take.
+    """Timeouts of the storage account.
 
     Attributes:
-        call_s: for a call that moves little, all its tries together; some milliseconds are usual.
+        call_s: for a small call, retries included; a few milliseconds are usual.
         piece_s: for one piece of a stream: 4 MiB at 1.1 Mbit/s.
     """
 
@@ -323,7 +323,7 @@ async def calling(
     timeout_s: float,
     operation: str = "call",
 ) -> AsyncIterator[SdkClient]:
-    """The client, for a block that must end within the limit. `operation` names it in a trace."""
+    """Yield the client for a block that must finish within the limit. `operation` names the span."""
     client = await connection.opened()
     with call_span(dependency, operation), azure_errors(dependency, read_status):
         async with asyncio.timeout(timeout_s):
@@ -331,7 +331,7 @@ async def calling(
 
 
 def call_span(dependency: Dependency, operation: str) -> AbstractContextManager[Span]:
-    """The span of one call of a service. Without addresses: they hold names of files and people."""
+    """Return the span of one service call. It has no addresses, which contain names of files and people."""
     name, attributes = _described(dependency, operation)
     return span(name, attributes, "client")
 
@@ -347,9 +347,9 @@ async def each_within(
     dependency: Dependency,
     read_status: StatusTranslation | None = None,
 ) -> AsyncIterator[Item]:
-    """`items`, each within the limit."""
+    """Yield `items`, each within the limit."""
     while True:
-        # Around each item and not around the loop: a timeout that spans a yield would strike the reader.
+        # Around each item rather than the loop: a timeout across a yield would cancel the reader.
         with azure_errors(dependency, read_status):
             async with asyncio.timeout(timeout_s):
                 try:
@@ -360,35 +360,35 @@ async def each_within(
 
 
 async def listed(items: AsyncIterator[Item], dependency: Dependency, operation: str) -> AsyncIterator[Item]:
-    """`items` as one span, from the first that is asked for until the last, or until nobody asks any more."""
+    """Yield `items` inside one span, which ends with the last item or when the reader stops."""
     name, attributes = _described(dependency, operation)
-    begun = begin(name, attributes, "client")
+    span = begin(name, attributes, "client")
     count = 0
     try:
         async for item in items:
             count += 1
             yield item
     except GroundworkError as failed:
-        fail_by(begun, failed)
+        fail_by(span, failed)
         raise
     finally:
-        set_attributes(begun, {"result_count": count})
-        end(begun)
+        set_attributes(span, {"result_count": count})
+        end(span)
 
 
 class PieceClock:
-    """Limits each piece of an upload. The SDK sends all of them in one call, so the limit moves along."""
+    """The time limit of an upload, renewed after each piece, because the SDK sends all in one call."""
 
     def __init__(self, limit: asyncio.Timeout, piece_s: float) -> None:
         self._limit = limit
         self._piece_s = piece_s
 
     async def sent(self, *_: object) -> None:
-        """A piece is stored (the SDK's progress hook)."""
+        """Restart the limit: a piece was stored (the SDK's progress hook)."""
         self._restart()
 
     async def waiting_for(self, parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        """`parts`; while the sender makes one, the clock stands still: that is not the storage's time."""
+        """Yield `parts`, with the limit suspended while the source produces one."""
         while True:
             self._limit.reschedule(None)
             try:
@@ -427,11 +427,12 @@ async def call_within(
     retry_on: type[DependencyError] = DependencyError,
     gate: RateGate | None = None,
 ) -> Answer:
-    """The first success of `attempt`, which must end by `deadline` and raise our own errors.
+    """Return the first successful result of `attempt`, which must respect `deadline` and raise our own
+    errors.
 
-    Tried again is what is retryable and a `retry_on`, apart from timeouts, at most `max_retries` times. The
-    wait is what the service asks for, else 0.5 s doubled each time, with jitter; never past the deadline.
-    Calls that share a `gate` share what the service asks for, too.
+    Retry retryable errors of type `retry_on`, except timeouts, at most `max_retries` times. Wait for as long
+    as the service asks, or for 0.5 s doubled each time, with jitter, and never beyond the deadline. Calls
+    with the same `gate` share the pauses that the service asks for.
     """
     for tries in range(max_retries + 1):
         try:
@@ -464,7 +465,7 @@ def _wait_s(tries: int) -> float:
     return min(MAX_WAIT_S, FIRST_WAIT_S * 2.0**tries) * random.uniform(0.75, 1.25)
 
 
-TRIES = 3  # with waits of 0.5 and 1 s: they fit well into 30 s
+TRIES = 3  # with waits of 0.5 and 1 s, well within 30 s
 
 
 async def ask(
@@ -474,9 +475,9 @@ async def ask(
     *,
     timeout_s: float,
 ) -> Answer:
-    """One call of the service, all its tries within the limit.
+    """Call the service, with all attempts within the limit.
 
-    Also what writes may be tried again after a lost answer: writes are by key, and give the same rows twice.
+    Writes are retried too, even if a response was lost: they are keyed, so repeating one changes nothing.
     """
     client = await connection.opened()
     deadline = Deadline(timeout_s)

@@ -1,4 +1,4 @@
-"""The one way to run tasks side by side, and the one way to run a task in the background."""
+"""Concurrency: tasks that run together, and tasks in the background."""
 
 import asyncio
 from collections.abc import Awaitable, Coroutine
@@ -12,8 +12,8 @@ Second = TypeVar("Second")
 Third = TypeVar("Third")
 Answer = TypeVar("Answer")
 
-_BACKGROUND_WAIT_S = 0.25  # reading and writing a row takes some milliseconds
-_background: set[asyncio.Task[None]] = set()  # the event loop itself holds tasks weakly
+_BACKGROUND_WAIT_S = 0.25  # reading and writing a row takes a few milliseconds
+_background: set[asyncio.Task[None]] = set()  # the event loop keeps only weak references to tasks
 
 
 @overload
@@ -34,16 +34,17 @@ async def run_together(*calls: Awaitable[Answer], at_once: int | None = None) ->
 
 
 async def run_together(*calls: Awaitable[Any], at_once: int | None = None) -> tuple[Any, ...]:
-    """Await all calls and return their results in the order of the calls.
+    """Run awaitables concurrently and return their results in order.
 
     The first failure cancels the others.
 
     Args:
         calls: coroutines or futures.
-        at_once: how many run at the same time; None = all.
+        at_once: maximum number that run at the same time; None = no limit.
 
     Raises:
-        The first failure itself, not a group; an expected error rather than a bug that came with it.
+        The first failure itself, not a group. An expected error takes precedence over a defect raised with
+        it.
     """
     gate = nullcontext() if at_once is None else asyncio.Semaphore(at_once)
 
@@ -60,12 +61,12 @@ async def run_together(*calls: Awaitable[Any], at_once: int | None = None) -> tu
     finally:
         for call in calls:
             if asyncio.iscoroutine(call):
-                call.close()  # one that was cancelled before it started would warn that nobody awaited it
+                call.close()  # a coroutine cancelled before it started would warn that it was never awaited
     return tuple(task.result() for task in tasks)
 
 
 def run_in_background(work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-    """Start bookkeeping that an answer does not wait for. `work` must not raise."""
+    """Start bookkeeping that no response waits for. `work` must not raise."""
     task = asyncio.create_task(work)
     _background.add(task)
     task.add_done_callback(_background.discard)
@@ -73,5 +74,5 @@ def run_in_background(work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
 
 
 async def wait_briefly(*tasks: asyncio.Task[None]) -> None:
-    """Wait until background tasks are done, as they usually are at once, but not for slow ones."""
+    """Wait up to 0.25 s for background tasks to finish."""
     await asyncio.wait(tasks, timeout=_BACKGROUND_WAIT_S)

@@ -1,6 +1,6 @@
-"""Clients of Azure's SDKs, made on first use: endpoint, credential and timeouts of each service.
+"""Clients of Azure's SDKs, created on first use: endpoint, credential and timeouts of each service.
 
-Nothing is connected, and no SDK imported, before the first call.
+No SDK is imported and no connection opened before the first call.
 """
 
 import asyncio
@@ -25,30 +25,30 @@ if TYPE_CHECKING:
 
 
 class Closable(Protocol):
-    """What every async SDK client has."""
+    """The interface that all async SDK clients share."""
 
     def close(self) -> Awaitable[None]: ...
 
 
 SdkClient = TypeVar("SdkClient", bound=Closable)
 
-# The SDKs' packages import each other in circles: two threads in one of them would fail with a deadlock.
+# The SDKs have circular imports: two threads importing the same one would fail with a deadlock error.
 _ONE_AT_A_TIME = threading.Lock()
 
 
 class Connection(Generic[SdkClient]):
-    """A client to be."""
+    """A client that is created on first use."""
 
     def __init__(self, make: Callable[[], SdkClient], modules: Sequence[str] = ()) -> None:
-        """`modules` are those that `make` imports and that take long."""
+        """Store how to create the client. `modules` are the slow imports that `make` performs."""
         self._make = make
         self._modules = modules
         self._client: SdkClient | None = None
 
     async def opened(self) -> SdkClient:
-        """The client. What adapters use: the SDK is imported in a thread before it is made.
+        """Return the client, importing its SDK in a thread first.
 
-        On the event loop an import holds up every stream of the process; openai takes 0.5 to 0.9 s.
+        An import on the event loop blocks every stream of the process; openai takes 0.5 to 0.9 s.
         """
         if self._client is None:
             for module in self._modules:
@@ -56,13 +56,15 @@ class Connection(Generic[SdkClient]):
         return self.client()
 
     def client(self) -> SdkClient:
-        """The client; made by the first caller. With no await in between, two callers get the same one."""
+        """Return the client, creating it on the first call. There is no await, so concurrent callers share
+        one.
+        """
         if self._client is None:
             self._client = self._make()
         return self._client
 
     async def close(self) -> None:
-        """End it, if it was ever made; a later call makes a new one."""
+        """Close the client if it was created. A later call creates a new one."""
         client, self._client = self._client, None
         if client is not None:
             await client.close()
@@ -74,12 +76,12 @@ def _import(module: str) -> None:
 
 
 def credential_modules(key: str | None) -> tuple[str, ...]:
-    """What a service's credential imports that takes long: nothing where a key is set."""
+    """Return the slow imports of a service's credential; empty if a key is set."""
     return () if key else ("azure.identity.aio",)
 
 
 class Credentials:
-    """Chooses the credential for each service. azure-identity is imported only when a token is wanted."""
+    """Chooses each service's credential. azure-identity is imported only when a token is needed."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -90,7 +92,7 @@ class Credentials:
     def key_or_identity(
         self, key: str | None, endpoint: str, key_setting: str
     ) -> "AzureKeyCredential | DefaultAzureCredential":
-        """The key of a service, else the identity; errors as `identity`."""
+        """Return the service's key, or the identity if no key is set. Raises like `identity`."""
         if key:
             from azure.core.credentials import AzureKeyCredential
 
@@ -98,9 +100,9 @@ class Credentials:
         return self.identity(endpoint, key_setting)
 
     def for_tables(self, endpoint: str) -> "AzureNamedKeyCredential | DefaultAzureCredential":
-        """The key of the account that TABLES_ENDPOINT names, else the identity.
+        """Return the key of the account named by TABLES_ENDPOINT, or the identity.
 
-        The account is the first label of the host, or, with an emulator, the path.
+        The account is the host's first label, or the path if the endpoint is an emulator.
         """
         key = self._settings.storage.tables_key
         if key:
@@ -112,10 +114,10 @@ class Credentials:
         return self.identity(endpoint, "TABLES_KEY")
 
     def identity(self, endpoint: str, key_setting: str) -> "DefaultAzureCredential":
-        """The process's identity, for an endpoint that has no key.
+        """Return the process's identity, for an endpoint without a key.
 
         Raises:
-            ConfigurationError: the endpoint is not https, where the SDKs refuse to send tokens.
+            ConfigurationError: the endpoint is not https, so the SDKs would refuse to send tokens.
         """
         if not endpoint.startswith("https://"):
             raise ConfigurationError(
@@ -125,7 +127,8 @@ class Credentials:
         return self._identity.client()
 
     def for_index_admin(self, endpoint: str) -> "AzureKeyCredential | DefaultAzureCredential":
-        """Return the credential that makes indexes: the service's key, or an identity, or the process's own.
+        """Return the credential that creates indexes: the service's key, a dedicated identity or the
+        process's own.
 
         Raises:
             ConfigurationError: as `identity`.
@@ -135,17 +138,17 @@ class Credentials:
         return self._index_admin.client() if has_own else ordinary
 
     def for_directory(self) -> "DefaultAzureCredential":
-        """The process's identity: there are no keys. Its address is checked when settings are read."""
+        """Return the process's identity; Microsoft Graph has no keys. Settings validate its address."""
         return self._identity.client()
 
     def for_bot(self) -> "DefaultAzureCredential":
-        """The identity of the bot, which may be another than the process's."""
+        """Return the bot's identity, which may differ from the process's."""
         if self._settings.bot.app_id in (None, self._settings.host.azure_client_id):
             return self._identity.client()
         return self._bot.client()
 
     async def close(self) -> None:
-        """End the identities' own connections."""
+        """Close the identities' connections."""
         await self._identity.close()
         await self._index_admin.close()
         await self._bot.close()
@@ -161,14 +164,14 @@ def _identity(client_id: str | None) -> "Connection[DefaultAzureCredential]":
 
 
 def environment_options() -> dict[str, Any]:
-    """Options of an aio client's transport."""
+    """Return transport options for an async client."""
     return {"use_env_settings": bool(urllib.request.getproxies())}
 
 
 CONNECT_TIMEOUT_S = 5
-READ_TIMEOUT_S = 10  # of silence; then it is tried again, within the limit of the call (calls.py)
-DOWNLOAD_PIECE_BYTES = 4 * 1024 * 1024  # what one download holds in memory, twice at most
-UPLOAD_PIECE_BYTES = 1024 * 1024  # aiohttp hands larger ones to the socket in one go, and warns
+READ_TIMEOUT_S = 10  # without data; then retried within the call's limit (calls.py)
+DOWNLOAD_PIECE_BYTES = 4 * 1024 * 1024  # held in memory by one download, at most twice
+UPLOAD_PIECE_BYTES = 1024 * 1024  # aiohttp writes larger pieces to the socket at once, with a warning
 
 _TIMEOUTS: dict[str, Any] = {
     "connection_timeout": CONNECT_TIMEOUT_S,
@@ -176,20 +179,20 @@ _TIMEOUTS: dict[str, Any] = {
     **environment_options(),
 }
 
-# The storage SDK's own first wait is 15 s, made for batch work; a person waits for us.
+# The storage SDK's first wait is 15 s, meant for batch work; here a person is waiting.
 BLOB_RETRIES: dict[str, Any] = {
     "retry_total": 2,
     "initial_backoff": 0.2,
-    "increment_base": 1,  # raised to the number of the try and added: 1.2 s each time
+    "increment_base": 1,  # raised to the attempt number and added: 1.2 s each time
     "random_jitter_range": 0.2,
 }
 
-# At once, after 0.8 and 1.6 s: a table that is busy says so for a second or two.
+# Immediately, after 0.8 and after 1.6 s: a table stays busy for a second or two.
 TABLE_RETRIES: dict[str, Any] = {"retry_total": 3, "retry_backoff_factor": 0.4}
 
 
 def connect_blobs(settings: Settings, credentials: Credentials) -> "Connection[BlobServiceClient]":
-    """The account's blobs."""
+    """Return the connection to the account's blobs."""
     options = {
         **_TIMEOUTS,
         "max_single_get_size": DOWNLOAD_PIECE_BYTES,
@@ -210,7 +213,7 @@ def connect_blobs(settings: Settings, credentials: Credentials) -> "Connection[B
 
 
 def connect_queues(settings: Settings, credentials: Credentials) -> "Connection[QueueServiceClient]":
-    """The account's queues."""
+    """Return the connection to the account's queues."""
 
     def make() -> "QueueServiceClient":
         from azure.storage.queue.aio import QueueServiceClient
@@ -224,7 +227,7 @@ def connect_queues(settings: Settings, credentials: Credentials) -> "Connection[
 
 
 def connect_tables(settings: Settings, credentials: Credentials) -> "Connection[TableServiceClient]":
-    """The account's tables."""
+    """Return the connection to the account's tables."""
 
     def make() -> "TableServiceClient":
         from azure.data.tables.aio import TableServiceClient
@@ -251,13 +254,13 @@ def _storage_client(
     address: tuple[str | None, str],
     options: dict[str, Any],
 ) -> SdkClient:
-    """A client of the storage account. `address`: URL and its setting, used without a connection string."""
-    make: Any = kind  # the SDKs' constructors share these arguments, and no base class
+    """Create a storage client. `address` is a URL and its setting, used if no connection string is set."""
+    make: Any = kind  # the SDKs' constructors share these arguments but no base class
     if settings.storage.connection_string:
         client: SdkClient
         try:
             client = make.from_connection_string(settings.storage.connection_string, **options)
-        except ValueError:  # its text repeats parts of the string
+        except ValueError:  # its message repeats parts of the string
             raise ConfigurationError(
                 "DocumentsStorage is not a connection string.",
                 "Example: DefaultEndpointsProtocol=https;AccountName=NAME;AccountKey=…;"
@@ -277,7 +280,7 @@ def _storage_client(
 def connect_index(
     settings: Settings, credentials: Credentials, index_name: str
 ) -> "Connection[SearchClient]":
-    """A client of one index."""
+    """Return the connection to one index."""
 
     def make() -> "SearchClient":
         from azure.search.documents.aio import SearchClient
@@ -290,7 +293,7 @@ def connect_index(
 
 
 def connect_admin(settings: Settings, credentials: Credentials) -> "Connection[SearchIndexClient]":
-    """A client that creates indexes."""
+    """Return the connection that creates indexes."""
 
     def make() -> "SearchIndexClient":
         from azure.search.documents.indexes.aio import SearchIndexClient
@@ -303,13 +306,13 @@ def connect_admin(settings: Settings, credentials: Credentials) -> "Connection[S
 
 
 def _search_arguments(settings: Settings, credentials: Credentials) -> tuple[str, Any, dict[str, Any]]:
-    """Endpoint, credential and options of a client of the search service."""
+    """Return endpoint, credential and options for clients of the search service."""
     endpoint = settings.search.endpoint
     credential = credentials.key_or_identity(settings.search.api_key, endpoint, "AZURE_SEARCH_API_KEY")
     options = {
         "connection_timeout": CONNECT_TIMEOUT_S,
         "read_timeout": settings.search.timeout_s,
-        "retry_total": 0,  # retries are ours (calls.py): the SDK's would sleep past the limit of a call
+        "retry_total": 0,  # calls.py retries: the SDK would sleep beyond the call's limit
         **environment_options(),
     }
     return endpoint, credential, options

@@ -1,4 +1,4 @@
-"""Cursors of lists: a place in the list as text, opaque to callers. Pure."""
+"""Cursors of lists: a position as text, opaque to callers. Pure."""
 
 import base64
 import re
@@ -7,15 +7,15 @@ from shared.platform.errors import CallerError
 
 
 def write_cursor(place: str) -> str:
-    """The place as a cursor."""
+    """Encode a position as a cursor."""
     return base64.urlsafe_b64encode(place.encode()).decode().rstrip("=")
 
 
 def read_cursor(cursor: str, form: re.Pattern[str]) -> str:
-    """The place that `write_cursor` was given.
+    """Decode a cursor that `write_cursor` returned.
 
     Raises:
-        CallerError: it is no cursor, or its place has another form.
+        CallerError: the text is not a cursor, or its position doesn't match `form`.
     """
     try:
         place = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()

@@ -1,4 +1,4 @@
-"""The databases of the setting DATABASES: where each is, what of it may be read, and by whom. Pure."""
+"""Databases of the DATABASES setting: address, readable views and permitted principals. Pure."""
 
 import json
 import re
@@ -15,14 +15,14 @@ _ID = re.compile(r"db-[a-z0-9-]{1,40}", re.ASCII)
 
 
 class DatabaseSource(Model):
-    """A database that people can ask.
+    """A database that users can query.
 
     Attributes:
-        name: what people see.
-        user: of the database; it should be able to select from the views and nothing else.
-        password: None = a token of the app's identity (Entra ID).
+        name: the name shown to users.
+        user: a database role that should have SELECT on the views and no other right.
+        password: None = use a token of the app's identity (Entra ID).
         views: `schema.view`, the only ones that are read.
-        access: principals who may read them all, as in a document's access list.
+        access: principals who may read every view, as in a document's access list.
     """
 
     kind: Literal["postgresql"] = "postgresql"
@@ -37,26 +37,28 @@ class DatabaseSource(Model):
 
     @property
     def doc_id(self) -> str:
-        """What stands for it where a table's document is named; no document has such an id."""
+        """The document id of this database's tables. No document has such an id."""
         return f"db-{self.name}"
 
     @property
     def is_local(self) -> bool:
-        """Whether it is on this machine; else connections are encrypted, and certificates checked."""
+        """Whether the database runs on this machine. Other connections are encrypted
+        and verify certificates.
+        """
         return self.host in ("127.0.0.1", "::1", "localhost")
 
 
 def is_database_id(doc_id: str) -> bool:
-    """Whether it names a database, of this or an earlier setting, and no document."""
+    """Return whether an id names a database, of this or an earlier setting, rather than a document."""
     return _ID.fullmatch(doc_id) is not None
 
 
 @cache
 def database_sources(text: str) -> tuple[DatabaseSource, ...]:
-    """The databases of the setting.
+    """Parse the setting.
 
     Raises:
-        ValueError: it is not a list of them; the message quotes no value.
+        ValueError: it is not a list of databases. The message quotes no value.
     """
     try:
         sources = TypeAdapter(tuple[DatabaseSource, ...]).validate_python(json.loads(text or "[]"))

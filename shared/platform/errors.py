@@ -1,4 +1,4 @@
-"""Errors by who can fix them, and the problem details that callers see. Pure."""
+"""Errors classified by who can fix them, and the problem details that callers see. Pure."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -7,7 +7,7 @@ from pydantic import Field
 
 from shared.platform.models import Model
 
-# Why a file cannot be ingested, for clients that say it in another language than English.
+# Reasons why a file cannot be ingested, for clients that translate them.
 FileFailure = Literal[
     "damaged",
     "empty",
@@ -27,11 +27,11 @@ class GroundworkError(Exception):
     """Base of all expected errors.
 
     Attributes:
-        code: stable name, the `type` of a failed tool result (contracts.md, section 2).
+        code: stable name, used as the `type` of a failed tool result (docs/events-and-errors.md).
         status: HTTP status when the error reaches a caller.
         retryable: whether the same call may succeed later without change.
         hints: what the reader can do, one sentence each.
-        failure: what it means for a file that was to be ingested.
+        failure: reason code if the error makes a file impossible to ingest.
     """
 
     failure: FileFailure = "internal"
@@ -46,9 +46,9 @@ class GroundworkError(Exception):
         retry_after_s: float | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> None:
-        """`detail` and `hints` are shown to people: no secrets, no document text, no internals.
+        """Create an error. `detail` and `hints` are shown to users: no secrets, document text or internals.
 
-        `headers`: further headers of an HTTP response.
+        `headers` are added to the HTTP response.
         """
         super().__init__(detail)
         self.detail = detail
@@ -58,7 +58,7 @@ class GroundworkError(Exception):
 
 
 class CallerError(GroundworkError):
-    """The request is malformed; names the first wrong field."""
+    """The request is malformed; the detail names the first wrong field."""
 
     code = "InvalidRequestError"
     status = 400
@@ -77,14 +77,14 @@ class PageImportError(CallerError):
 
 
 class NotAuthenticatedError(CallerError):
-    """No valid identity."""
+    """The request has no valid identity."""
 
     code = "NotAuthenticatedError"
     status = 401
 
 
 class AccessDeniedError(CallerError):
-    """The caller lacks a role, or is not admitted."""
+    """The caller lacks a role or may not use the app."""
 
     code = "AccessDeniedError"
     status = 403
@@ -104,14 +104,14 @@ class DocumentNotFoundError(NotFoundError):
 
 
 class MethodNotAllowedError(CallerError):
-    """The path doesn't support this method; `Allow` lists those it does."""
+    """The path doesn't support this method; `Allow` lists the supported ones."""
 
     code = "MethodNotAllowedError"
     status = 405
 
 
 class ConflictError(CallerError):
-    """The resource changed, or exists already."""
+    """The resource changed or already exists."""
 
     code = "ConflictError"
     status = 409
@@ -154,7 +154,7 @@ class IdempotencyKeyReusedError(CallerError):
 
 
 class TooManyRequestsError(CallerError):
-    """Too many calls by this person."""
+    """The user sent too many requests."""
 
     code = "TooManyRequestsError"
     status = 429
@@ -162,14 +162,14 @@ class TooManyRequestsError(CallerError):
 
 
 class DailyLimitError(TooManyRequestsError):
-    """This person has used up a daily limit."""
+    """The user has reached a daily limit."""
 
     code = "DailyLimitError"
     retryable = False
 
 
 class TooManyRunsError(TooManyRequestsError):
-    """This person has too many running questions."""
+    """The user has too many active questions."""
 
     code = "TooManyRunsError"
 
@@ -182,7 +182,7 @@ class RangeError(CallerError):
 
 
 class BadDocumentError(CallerError):
-    """The file cannot be ingested; says why, as a code in `failure`, and what to do."""
+    """The file cannot be ingested; `failure` is the reason code, and the hints say what to do."""
 
     code = "BadDocumentError"
     status = 422
@@ -201,13 +201,13 @@ class ModelFixableError(GroundworkError):
 
 
 class OutputCutError(ModelFixableError):
-    """Internal: the model reached its length limit."""
+    """Internal: the model reached its output limit."""
 
     code = "OutputCutError"
 
 
 class DependencyError(GroundworkError):
-    """A service failed or cannot be reached."""
+    """A service failed or is unreachable."""
 
     failure = "service_failed"
     code = "NetworkError"
@@ -216,7 +216,7 @@ class DependencyError(GroundworkError):
 
 
 class AuthenticationError(DependencyError):
-    """A service refused the app's credentials; names the setting or role."""
+    """A service rejected the app's credentials; the hint names the setting or role."""
 
     code = "AuthenticationError"
     status = 502
@@ -232,7 +232,7 @@ class IndexNotFoundError(DependencyError):
 
 
 class RateLimitError(DependencyError):
-    """A service asks to slow down."""
+    """A service throttled the request."""
 
     code = "RateLimitError"
 
@@ -251,7 +251,7 @@ class ConfigurationError(GroundworkError, ValueError):
 
 
 class BudgetExceededError(GroundworkError):
-    """A run used up its time, tokens or money, and ends with what it has."""
+    """A run has exhausted its time, tokens or money; it answers with the evidence it has."""
 
     code = "BudgetExceededError"
     status = 200
@@ -267,15 +267,15 @@ class DefectError(GroundworkError):
 
 
 def status_of(code: str | None) -> int:
-    """The HTTP status that belongs to an error's code; 500 for one that is not known."""
+    """Return the HTTP status of an error code; 500 if the code is unknown."""
     return _STATUSES.get(code or "", DefectError.status)
 
 
 def _statuses(kind: type[GroundworkError]) -> dict[str, int]:
-    known = {kind.code: kind.status}
+    statuses = {kind.code: kind.status}
     for narrower in kind.__subclasses__():
-        known |= _statuses(narrower)
-    return known
+        statuses |= _statuses(narrower)
+    return statuses
 
 
 _STATUSES = _statuses(GroundworkError)

@@ -1,4 +1,4 @@
-"""Parts of the clients that use aiohttp without an SDK: bounded answers, their models, errors."""
+"""Helpers for aiohttp clients of services without an SDK: bounded responses, their models and errors."""
 
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
@@ -15,25 +15,25 @@ if TYPE_CHECKING:
 
 
 class Wire(BaseModel):
-    """A part of a service's answer: the fields that are used; others come and go with its versions."""
+    """Base of response models. Undeclared fields are ignored, because services add and remove them."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True, hide_input_in_errors=True)
 
 
 def folded(text: str) -> str:
-    """`text` with single spaces."""
+    """Collapse white space to single blanks."""
     return " ".join(text.split())
 
 
 def connect_http(
     connect_timeout_s: float, headers: Mapping[str, str] | None = None, *modules: str
 ) -> "Connection[ClientSession]":
-    """An HTTP session whose calls each have their own deadline; made, and aiohttp imported, on first use.
+    """Return an HTTP session, created on first use, in which each call sets its own deadline.
 
-    It keeps no cookies: they would tell that requests come from the same asker.
+    It stores no cookies, which would link requests to one user.
 
     Args:
-        modules: further ones that its calls import, and that take long.
+        modules: additional slow imports of its calls.
     """
 
     def make() -> "ClientSession":
@@ -47,7 +47,7 @@ def connect_http(
 
 @contextmanager
 def http_errors(dependency: Dependency) -> Iterator[None]:
-    """aiohttp's exceptions as ours, `from None`: they carry addresses and headers."""
+    """Translate aiohttp's exceptions, `from None` because they carry addresses and headers."""
     from aiohttp import ClientError
 
     try:
@@ -59,7 +59,7 @@ def http_errors(dependency: Dependency) -> Iterator[None]:
 
 
 async def read_bounded(parts: AsyncIterator[bytes], max_bytes: int, too_large: GroundworkError) -> bytes:
-    """The whole answer; `too_large` is raised when it has more than `max_bytes`."""
+    """Return the whole response. Raise `too_large` if it exceeds `max_bytes`."""
     answer = bytearray()
     async for part in parts:
         answer += part
@@ -69,7 +69,7 @@ async def read_bounded(parts: AsyncIterator[bytes], max_bytes: int, too_large: G
 
 
 def not_understood(dependency: Dependency) -> DependencyError:
-    """The service answered with something else than its protocol says."""
+    """Return the error for a response that doesn't follow the service's protocol."""
     return DependencyError(
         f"The response of {dependency.name} is not understood.",
         f"Check {dependency.endpoint_setting}, and the service's version.",

@@ -9,7 +9,7 @@ from shared.platform.models import Model
 
 
 class ListedPerson(Model):
-    """A person, with the groups and department that a token of theirs carries."""
+    """A person with the groups and department that their token carries."""
 
     id: str = Field(min_length=1)
     name: str = Field(min_length=1)

@@ -1,20 +1,20 @@
-"""Makes the C library give freed memory back to the system.
+"""Makes the C library return freed memory to the system.
 
-By default glibc raises the sizes from which it maps memory apart, and from which it trims its heap, with the
-largest piece that was ever freed. After one large prompt or file all others lie in the heap, between what
-lives on, and the process keeps growing although Python holds no more than before.
+By default glibc raises its mmap and trim thresholds to the size of the largest freed block. After one large
+prompt or file, later large blocks are placed in the heap between live ones, so the process keeps growing
+although Python has freed the memory.
 """
 
 import ctypes
 import sys
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8  # parameters of mallopt(3)
-_THRESHOLD_BYTES = 128 * 1024  # what glibc begins with; a value that is set is never raised
-_ARENAS = 2  # heaps of threads; each of eight for a core would have gaps of its own
+_THRESHOLD_BYTES = 128 * 1024  # glibc's initial value; once set explicitly it isn't raised
+_ARENAS = 2  # of threads; glibc's default of eight per core would each be fragmented
 
 
 def keep_memory_low() -> None:
-    """Fix the thresholds, for this process. Where the C library has none, nothing happens."""
+    """Fix the thresholds for this process. Without glibc this does nothing."""
     if sys.platform != "linux":
         return
     set_option = getattr(ctypes.CDLL(None), "mallopt", None)

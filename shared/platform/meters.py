@@ -1,6 +1,6 @@
-"""Instruments of OpenTelemetry's metrics, each made once: by whatever provider is set by then, or later.
+"""OpenTelemetry instruments, each created once from whichever provider is set by then or later.
 
-opentelemetry comes with the first instrument, not at start.
+opentelemetry is imported with the first instrument, not at start.
 """
 
 from functools import cache
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @cache
 def counter(meter: str, name: str, unit: str, description: str) -> "Counter":
-    """Counts; its attributes are documented in docs/logs-and-traces.md."""
+    """Return a counter; docs/logs-and-traces.md lists its attributes."""
     from opentelemetry import metrics
 
     return metrics.get_meter(meter).create_counter(name, unit, description)
@@ -20,7 +20,7 @@ def counter(meter: str, name: str, unit: str, description: str) -> "Counter":
 
 @cache
 def histogram(meter: str, name: str, unit: str, description: str) -> "Histogram":
-    """Measures; as `counter`."""
+    """Return a histogram; docs/logs-and-traces.md lists its attributes."""
     from opentelemetry import metrics
 
     return metrics.get_meter(meter).create_histogram(name, unit, description)

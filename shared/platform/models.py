@@ -1,4 +1,4 @@
-"""The base of every wire model: frozen, and closed to fields that nobody declared."""
+"""The base of all wire models: frozen, without undeclared fields."""
 
 from datetime import datetime
 from typing import Any, Self, TypeVar
@@ -7,20 +7,20 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Model(BaseModel):
-    """A value that crosses a border: validated once on entry, never changed after."""
+    """A value that crosses a boundary: validated once on entry, then immutable."""
 
-    # Validators are built on first use: building all of them costs a cold start 50 ms that it rarely needs.
-    # An error quotes no value: it could be a document's text, and errors are logged.
+    # Validators are built on first use: building all of them would add 50 ms to a cold start.
+    # Errors are logged and must not quote a value, which could be document text.
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, hide_input_in_errors=True)
 
     @classmethod
     def from_stored(cls, stored: str | bytes) -> Self:
-        """From JSON that the app stored. Unknown fields are ignored: a newer version may have added them."""
+        """Parse JSON that the app stored. Fields added by a newer version are ignored."""
         return cls.model_validate_json(stored, extra="ignore")
 
     @classmethod
     def from_payload(cls, payload: Any) -> Self:
-        """From a JSON object that crossed a durable boundary; unknown fields are ignored."""
+        """Parse a payload that crossed a durable boundary; unknown fields are ignored."""
         return cls.model_validate(payload, extra="ignore")
 
 
@@ -28,7 +28,7 @@ Stored = TypeVar("Stored", bound=Model)
 
 
 class HourRecord(Model):
-    """What is recorded once: `key` is unique among records of the same kind and the same hour of `at`."""
+    """A record that is stored once: `key` is unique among records of its kind in the same hour of `at`."""
 
     kind: str
     key: str
@@ -36,5 +36,5 @@ class HourRecord(Model):
 
     @property
     def row_key(self) -> str:
-        """Its key within its hour."""
+        """The record's key within its hour."""
         return f"{self.kind}-{self.key}"

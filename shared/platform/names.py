@@ -1,4 +1,4 @@
-"""Names of containers, tables and queues. The Bicep modules and the local launcher use the same."""
+"""Names of containers, tables and queues, shared with the Bicep modules and the local launcher."""
 
 DOCUMENTS = "documents"
 RUN_LOG = "run-log"
@@ -21,8 +21,8 @@ BLOB_DELETED_QUEUE = "blob-deleted"
 TURNS_QUEUE = "turns"
 ERASURES_QUEUE = "erasures"
 DEFERRED_QUEUE = "deferred-documents"
-QUEUES = (TURNS_QUEUE, ERASURES_QUEUE, DEFERRED_QUEUE)  # those that the app itself writes to
-# Where the Functions host puts what failed all attempts: of the blob trigger, and of the queues above.
+QUEUES = (TURNS_QUEUE, ERASURES_QUEUE, DEFERRED_QUEUE)  # written by the app itself
+# The Functions host moves messages here when all attempts of the blob trigger or a queue above failed.
 POISON_QUEUES = (
     "webjobs-blobtrigger-poison",
     f"{BLOB_DELETED_QUEUE}-poison",

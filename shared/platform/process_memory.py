@@ -1,4 +1,4 @@
-"""Keeps this process's memory and environment from other processes of the same user. Linux only.
+"""Protects this process's memory and environment from other processes of the same user. Linux only.
 
 Source: prctl(2), PR_SET_DUMPABLE; proc(5); capabilities(7); kernel/ptrace.c.
 """
@@ -15,19 +15,19 @@ _READ_ANY_FILE = 2  # CAP_DAC_READ_SEARCH
 
 
 def hide_memory() -> None:
-    """Have the kernel own this process's files in `/proc`, and write no core dumps.
+    """Make root the owner of this process's `/proc` files and disable core dumps.
 
-    A debugger, or a profiler such as py-spy, then needs CAP_SYS_PTRACE. Programs that this process starts are
-    not affected: execve(2) resets the flag.
+    Debuggers and profilers such as py-spy then need CAP_SYS_PTRACE. Child programs are unaffected: execve(2)
+    resets the flag.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def drop_capabilities() -> None:
-    """Give up what root may do beyond its own files, CAP_SYS_PTRACE above all, for good.
+    """Permanently drop root's capabilities, above all CAP_SYS_PTRACE.
 
-    CAP_DAC_READ_SEARCH stays: in a container, root's packages may lie in another user's folders.
+    CAP_DAC_READ_SEARCH is kept: in a container, root's packages may be in another user's folders.
     """
     if sys.platform != "linux":
         return
@@ -40,6 +40,6 @@ def drop_capabilities() -> None:
     with suppress(AttributeError):  # a C library without capget(2)
         if libc.capget(header, sets) != 0:
             return
-        kept = 1 << _READ_ANY_FILE
+        mask = 1 << _READ_ANY_FILE
         effective, permitted, *_ = struct.unpack("IIIIII", sets.raw)
-        libc.capset(header, struct.pack("IIIIII", effective & kept, permitted & kept, 0, 0, 0, 0))
+        libc.capset(header, struct.pack("IIIIII", effective & mask, permitted & mask, 0, 0, 0, 0))

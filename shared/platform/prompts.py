@@ -1,4 +1,4 @@
-"""Prompts: what a model reads, and the limits of one call. Templates are in each package's `prompts/`."""
+"""Prompt templates. Each package keeps its own in `prompts/`."""
 
 import re
 from collections.abc import Mapping
@@ -10,16 +10,18 @@ _PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 
 
 def render(template: str, values: Mapping[str, str]) -> str:
-    """Replace each `{{name}}` once; what is put in is never read as a template again.
+    """Replace each `{{name}}` once. Inserted values are never interpreted as templates.
 
     Raises:
-        KeyError: the template names a value that is not given.
+        KeyError: the template has a name without a value.
     """
     return _PLACEHOLDER.sub(lambda match: values[match[1]], template)
 
 
 def element(name: str, text: str) -> str:
-    """`<name>text</name>`, the text escaped: nothing in it can close the element or open another."""
+    """Return `<name>text</name>` with the text escaped, so that it can't close the
+    element or open another.
+    """
     return f"<{name}>{escape(text, quote=False)}</{name}>"
 
 
@@ -28,5 +30,5 @@ _SHARED = Path(__file__).parents[1]
 
 @cache
 def load(package: str, name: str) -> str:
-    """The text of `shared/<package>/prompts/<name>.md`, without the white space at its ends."""
+    """Return the text of `shared/<package>/prompts/<name>.md`, stripped."""
     return (_SHARED / package / "prompts" / f"{name}.md").read_text(encoding="utf-8").strip()

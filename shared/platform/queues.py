@@ -1,4 +1,4 @@
-"""Queues that call functions of the app, and the poison queues of messages that failed every try."""
+"""Queues that trigger functions of the app, and the poison queues of messages that failed every attempt."""
 
 # For annotations alone: the start of the app need not build every model.
 from __future__ import annotations
@@ -29,9 +29,9 @@ class PoisonMessage(Model):
     """One message of a poison queue.
 
     Attributes:
-        blob_name: of the documents container; None when the message is in no form that is known.
-        function: that gave up on it, where the message tells.
-        thread_id: of a turn that could not be remembered, or a thread that could not be erased.
+        blob_name: in the documents container; None if the message has an unknown form.
+        function: the function that gave up, if the message names it.
+        thread_id: of a turn that could not be remembered, or of a thread that could not be erased.
     """
 
     queue: str = Field(description="The queue that it came from.")
@@ -44,17 +44,17 @@ class PoisonMessage(Model):
 
 
 class PoisonList(Model):
-    """Answer of GET /api/maintenance/poison: the oldest 32 of each queue."""
+    """Response of GET /api/maintenance/poison: the oldest 32 messages of each queue."""
 
     messages: tuple[PoisonMessage, ...] = Field(description="Events that failed every attempt.")
     count: int = Field(description="How many.")
 
 
-NEVER = -1  # as `time_to_live`: a message waits as long as the app is down
+NEVER = -1  # as `time_to_live`: messages must survive any outage of the app
 
 
 class _Queues:
-    """Queues of the account with the documents."""
+    """Queues of the storage account that holds the documents."""
 
     def __init__(
         self, connection: Connection[QueueServiceClient], *, timeout_s: float = STORAGE_LIMITS.call_s
@@ -67,13 +67,13 @@ class _Queues:
 
 
 class TaskQueues(_Queues):
-    """Queues whose messages call functions of the app."""
+    """Queues whose messages trigger functions of the app."""
 
     async def send(self, queue: str, message: str, delay_s: float = 0.0) -> None:
-        """Put a message on a queue, which is made if it is missing; it is seen after `delay_s`."""
+        """Send a message that becomes visible after `delay_s`. A missing queue is created."""
         try:
             await self._send(queue, message, delay_s)
-        except NotFoundError:  # the first event of a new deployment may come before anything else
+        except NotFoundError:  # a new deployment's first event may arrive before the queue exists
             await self.ensure_queues([queue])
             await self._send(queue, message, delay_s)
 
@@ -85,39 +85,41 @@ class TaskQueues(_Queues):
             )
 
     async def ensure_queues(self, queues: Sequence[str]) -> None:
-        """Create those that are missing."""
+        """Create the missing queues."""
         from azure.core.exceptions import ResourceExistsError
 
         for queue in queues:
             async with self._call() as client:
-                # Raised with status 204 for a queue that is there already, as at every later start.
+                # Raised with status 204 if the queue exists, as on every later start.
                 with suppress(ResourceExistsError):
                     await client.create_queue(queue)
 
 
-_PEEKED = 32  # the service's most
-_MOST = 10_000  # of one queue: what a long outage leaves; they are looked at again by the next pass
-_HIDDEN_S = 30  # while they are looked at; some milliseconds each
+_PEEKED = 32  # the service's maximum
+_MOST = 10_000  # of one queue, after a long outage; the next pass looks at the rest
+_HIDDEN_S = 30  # while they are read, a few milliseconds each
 _SUBJECT_START = f"/blobServices/default/containers/{DOCUMENTS}/blobs/"
 
 
 class PoisonQueues(_Queues):
-    """Queues of messages that failed every try."""
+    """Queues of messages that failed every attempt."""
 
     async def peek(self) -> list[PoisonMessage]:
-        """The oldest messages of each queue; they stay there. A queue that was never used has none."""
-        found: list[PoisonMessage] = []
+        """Return the oldest messages of each queue without removing them. A missing queue has none."""
+        messages: list[PoisonMessage] = []
         for queue in POISON_QUEUES:
             try:
                 async with self._call() as client:
                     peeked = await client.get_queue_client(queue).peek_messages(_PEEKED)
             except NotFoundError:
                 continue
-            found.extend(_message(queue, message) for message in peeked)
-        return found
+            messages.extend(_message(queue, message) for message in peeked)
+        return messages
 
     async def remove_of(self, owner_id: str) -> int:
-        """Remove messages about a person's threads and turns; how many. The others hide for half a minute."""
+        """Delete messages about a person's threads and turns and return their number. Others stay hidden for
+        30 s.
+        """
         return sum([await self._remove_of(owner_id, queue) for queue in POISON_QUEUES])
 
     async def _remove_of(self, owner_id: str, queue: str) -> int:
@@ -126,8 +128,8 @@ class PoisonQueues(_Queues):
             for _ in range(_MOST // _PEEKED):
                 async with self._call() as service:
                     client = service.get_queue_client(queue)
-                    taken = client.receive_messages(max_messages=_PEEKED, visibility_timeout=_HIDDEN_S)
-                    messages = [message async for message in taken]
+                    batch = client.receive_messages(max_messages=_PEEKED, visibility_timeout=_HIDDEN_S)
+                    messages = [message async for message in batch]
                     theirs = [message for message in messages if _owner_of(message) == owner_id]
                     for message in theirs:
                         await client.delete_message(message)
@@ -157,7 +159,7 @@ def _message(queue: str, message: Any) -> PoisonMessage:
 
 
 def read_object(body: str | bytes) -> Mapping[str, Any] | None:
-    """A message's JSON object, which may be wrapped in base64; None when it is something else."""
+    """Parse a message as a JSON object, possibly in base64; None if it is something else."""
     with suppress(ValueError):
         body = base64.b64decode(body, validate=True)
     try:
@@ -168,13 +170,13 @@ def read_object(body: str | bytes) -> Mapping[str, Any] | None:
 
 
 def blob_of_event(event: Mapping[str, Any]) -> str | None:
-    """The document or sidecar that an Event Grid event is about; None for one of another container."""
+    """Return the document or sidecar that an Event Grid event names; None for other containers."""
     subject = str(event.get("subject", ""))
     return subject.removeprefix(_SUBJECT_START) if subject.startswith(_SUBJECT_START) else None
 
 
 def _blob_name(content: Mapping[str, Any]) -> str | None:
-    """From the blob trigger's own message, a deferred file, or an Event Grid event."""
+    """Extract the blob name from a blob trigger's message, a deferred file or an Event Grid event."""
     if isinstance(content.get("blob_name"), str):
         return str(content["blob_name"])
     if content.get("ContainerName") == DOCUMENTS and "BlobName" in content:

@@ -1,4 +1,4 @@
-"""Queries to a search index, their answers, and the ports of the search service. Pure."""
+"""Queries to a search index, their results, and the ports of the search service. Pure."""
 
 # For annotations alone: the start of the app need not build every model.
 from __future__ import annotations
@@ -17,7 +17,7 @@ FilterValue = str | int | float | bool | tuple[str, ...] | tuple[int, ...]
 
 
 class DateRange(Model):
-    """Instants in ISO 8601 with offset; either end may be open. Both ends are included."""
+    """A range of instants in ISO 8601 with offset. Both ends are inclusive and optional."""
 
     start: str | None = Field(
         default=None, description="The first moment, in ISO 8601; a bare date means its midnight, UTC."
@@ -32,7 +32,7 @@ Filters = dict[str, FilterValue | DateRange]
 
 
 class VectorQuery(Model):
-    """One nearest-neighbour search: `k` rows whose `field` is closest to `vector`."""
+    """A nearest-neighbour search: the `k` rows whose `field` is closest to `vector`."""
 
     vector: tuple[float, ...]
     field: str
@@ -43,11 +43,11 @@ class SearchRequest(Model):
     """One query to one index.
 
     Attributes:
-        filter: OData; None means every row, which only the ingestion side may ask for.
+        filter: OData; None = all rows, which only ingestion may request.
         order_by: OData order clauses, such as "upload_date desc".
-        top: rows wanted, 1-1000.
-        semantic_configuration: of the index; the service's semantic ranker then reads the rows again for
-            `semantic_query`. `text` is read in the simple syntax.
+        top: number of rows, 1-1000.
+        semantic_configuration: name in the index; the service's semantic ranker then reranks the rows for
+            `semantic_query`. `text` uses the simple syntax.
     """
 
     text: str | None = None
@@ -67,14 +67,14 @@ class SearchRequest(Model):
 
 
 class FacetValue(Model):
-    """How many rows carry one value of a field."""
+    """The number of rows with one value of a field."""
 
     value: str = Field(description="The value.")
     count: int = Field(description="How many.")
 
 
 class SearchPage(Model):
-    """Rows in rank order; each row keeps `@search.score`, and `@search.reranker_score` if it has one.
+    """Rows in rank order, each with `@search.score` and, if reranked, `@search.reranker_score`.
 
     Attributes:
         positions: of the rows among all matches, counted from 0; empty unless unreadable rows were removed.
@@ -87,22 +87,22 @@ class SearchPage(Model):
 
 
 class SearchIndex(Protocol):
-    """One index of the search service. It trims nothing: readers go through `retrieval.secured_index`."""
+    """One index of the search service, without permission filters: readers use `retrieval.secured_index`."""
 
     async def search(self, request: SearchRequest) -> SearchPage: ...
 
     async def upload(self, rows: Sequence[IndexRow]) -> None:
-        """Insert or replace rows by key; any number of them, sent in batches within the service's limits."""
+        """Insert or replace rows by key, in batches within the service's limits."""
 
     async def merge(self, rows: Sequence[IndexRow]) -> None:
-        """Change the named fields of existing rows; DependencyError when a key does not exist."""
+        """Update the given fields of existing rows. Raise DependencyError if a key doesn't exist."""
 
     async def delete(self, keys: Sequence[str]) -> None:
-        """Remove rows by key; absent keys are no error."""
+        """Delete rows by key. Missing keys are ignored."""
 
 
 class SearchAdmin(Protocol):
-    """Creates what ingestion writes to."""
+    """Creates the indexes that ingestion writes to."""
 
     async def ensure_index(self, definition: IndexRow) -> bool:
-        """Create the index, or add missing fields to it; True if anything changed."""
+        """Create the index or add missing fields. Return whether anything changed."""

@@ -1,4 +1,4 @@
-"""Table storage: entities, texts longer than a property, and records by the hour."""
+"""Table storage: entities, texts longer than a property, and records by hour."""
 
 import heapq
 import re
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 
 _MAX_PAGE = 1000  # the service's limit
-_MOST_CHANGES = 100  # of one transaction: the service's limit
+_MOST_CHANGES = 100  # in one transaction: the service's limit
 MAX_TEXT_CHARS = 30_000  # of one property; the service's limit is 64 KiB in UTF-16
 Entity = dict[str, Any]
-_NO_KEY = re.compile(r"[/\\#?%\x00-\x1f\x7f-\x9f]")  # characters that no key can hold
+_NO_KEY = re.compile(r"[/\\#?%\x00-\x1f\x7f-\x9f]")  # characters that keys can't contain
 
 
 @dataclass(frozen=True)
 class Change:
-    """One of several changes that are made together. `revision` as in `Table.replace`."""
+    """One operation of a transaction. `revision` as in `Table.replace`."""
 
     kind: Literal["insert", "replace", "delete"]
     entity: Entity
@@ -39,7 +39,7 @@ class Change:
 
 
 class Table:
-    """Reads and writes entities. A revision is the service's etag."""
+    """Reads and writes entities of one table. A revision is the service's etag."""
 
     def __init__(
         self,
@@ -49,9 +49,10 @@ class Table:
         timeout_s: float = STORAGE_LIMITS.call_s,
         is_sorted: bool = True,
     ) -> None:
-        """`timeout_s` limits one call with all its tries, or one page of a query.
+        """Store the connection.
 
-        `is_sorted`: queries answer in the order of keys. Table Storage does so, Cosmos DB does not.
+        `timeout_s` limits one call with its retries, or one page of a query. `is_sorted` says whether queries
+        return rows in key order, as Table Storage does and Cosmos DB does not.
         """
         self._connection = connection
         self._name = name
@@ -60,14 +61,14 @@ class Table:
         self._opened: tuple[TableServiceClient, TableClient] | None = None
 
     async def ensure(self) -> None:
-        """Create the table, unless it exists."""
+        """Create the table unless it exists."""
         async with calling(self._connection, TABLES, timeout_s=self._timeout_s) as service:
             await service.create_table_if_not_exists(self._name)
 
     async def get(self, partition_key: str, row_key: str) -> Mapping[str, Any] | None:
-        """The entity, or None. No table means no entity."""
+        """Return the entity; None if it or the table doesn't exist."""
         if _NO_KEY.search(partition_key + row_key):
-            return None  # the service answers 5xx to such a key; callers' ids come this far
+            return None  # the service responds with 5xx to such a key, and callers' ids reach this point
         try:
             async with self._call("get") as table:
                 return await table.get_entity(partition_key, row_key)
@@ -75,7 +76,7 @@ class Table:
             return None
 
     async def insert(self, entity: Entity) -> str:
-        """Add it; its revision. ConflictError when its keys are taken."""
+        """Insert an entity and return its revision. Raise ConflictError if its keys exist."""
         async with self._call("insert") as table:
             from azure.core.exceptions import ResourceNotFoundError
 
@@ -87,11 +88,11 @@ class Table:
             return str(done["etag"])
 
     async def replace(self, entity: Entity, revision: str | None = None) -> str:
-        """Overwrite it, if it still has `revision` (None = whatever it has); its new revision.
+        """Replace an entity that still has `revision` (None = any) and return the new revision.
 
         Raises:
-            NotFoundError: there is no such entity.
-            ConflictError: it changed.
+            NotFoundError: the entity doesn't exist.
+            ConflictError: the entity changed.
         """
         async with self._call("replace") as table:
             from azure.data.tables import UpdateMode
@@ -100,10 +101,10 @@ class Table:
             return str(done["etag"])
 
     async def swap(self, entity: Entity, revision: str | None) -> str:
-        """Overwrite the version that was read, or with None add it; its new revision.
+        """Replace the revision that was read, or insert if it is None, and return the new revision.
 
         Raises:
-            ConflictError: it changed, went, or exists already.
+            ConflictError: the entity was changed, deleted or created meanwhile.
         """
         if revision is None:
             return await self.insert(entity)
@@ -113,30 +114,32 @@ class Table:
             raise ConflictError("The record is gone.") from None
 
     async def merge(self, entity: Entity) -> None:
-        """Change these of its properties, and no other. NotFoundError when there is no such entity."""
+        """Update only the given properties. Raise NotFoundError if the entity doesn't exist."""
         async with self._call("merge") as table:
             from azure.data.tables import UpdateMode
 
             await table.update_entity(entity, mode=UpdateMode.MERGE)
 
     async def put(self, entity: Entity) -> None:
-        """Add it, or overwrite what is there. NotFoundError when there is no table."""
+        """Insert or replace an entity. Raise NotFoundError if the table doesn't exist."""
         async with self._call("put") as table:
             from azure.data.tables import UpdateMode
 
             await table.upsert_entity(entity, mode=UpdateMode.REPLACE)
 
     async def delete(self, partition_key: str, row_key: str, revision: str | None = None) -> None:
-        """Remove it, if it still has `revision`, else ConflictError; one that is gone is no error."""
+        """Delete an entity. Raise ConflictError if `revision` is given and differs. Missing entities are
+        ignored.
+        """
         async with self._call("delete") as table:
             await table.delete_entity(partition_key, row_key, **_if_unchanged(revision))
 
     async def change(self, changes: Sequence[Change]) -> list[str | None]:
-        """Make up to 100 changes of one partition, all or none; new revisions, None for what was deleted.
+        """Apply up to 100 operations of one partition atomically. Return new revisions, None for deletions.
 
         Raises:
-            ConflictError: an entity changed, or exists already.
-            NotFoundError: there is no such entity, or no table.
+            ConflictError: an entity changed or already exists.
+            NotFoundError: an entity or the table doesn't exist.
         """
         async with self._call("change") as table:
             done = await table.submit_transaction([_operation(change) for change in changes])
@@ -145,21 +148,21 @@ class Table:
     async def query(
         self, condition: str = "", *, page_size: int | None = None
     ) -> AsyncIterator[Mapping[str, Any]]:
-        """Entities that meet an OData condition; all when it is empty. `page_size`: rows of one call."""
+        """Yield entities that match an OData condition, all if it is empty. `page_size`: rows per call."""
         table = self._client(await self._connection.opened())
-        found = table.query_entities(condition, results_per_page=page_size)
+        entities = table.query_entities(condition, results_per_page=page_size)
         try:
-            async for entity in listed(each_within(self._timeout_s, found, TABLES), TABLES, "query"):
+            async for entity in listed(each_within(self._timeout_s, entities, TABLES), TABLES, "query"):
                 yield entity
         except NotFoundError:
             return
 
     async def delete_before(self, field: str, moment: datetime, most: int) -> int:
-        """Remove entities whose `field` is an earlier instant; as `delete_found`."""
+        """Delete entities whose `field` is earlier than `moment`, as `delete_found` does."""
         return await self.delete_found(f"{field} lt {instant(moment)}", most)
 
     async def delete_found(self, condition: str, most: int) -> int:
-        """Remove at most `most` entities that meet the condition and stay unchanged; returns how many."""
+        """Delete up to `most` matching entities unless they change meanwhile. Return their number."""
         deleted = 0
         async for entity in self.query(condition, page_size=min(most, _MAX_PAGE)):
             if deleted == most:
@@ -172,9 +175,9 @@ class Table:
         return deleted
 
     async def delete_keys(self, condition: str, most: int) -> int:
-        """Delete at most `most` entities that meet the condition, whatever they hold now; returns how many.
+        """Delete up to `most` matching entities even if they changed meanwhile. Return their number.
 
-        Entities of one partition are deleted together.
+        Entities of one partition are deleted in one transaction.
         """
         keys: defaultdict[str, list[Change]] = defaultdict(list)
         count = 0
@@ -192,38 +195,38 @@ class Table:
     async def _delete_together(self, changes: list[Change]) -> None:
         try:
             await self.change(changes)
-        except NotFoundError:  # another instance deletes, too, and a transaction is all or none
+        except NotFoundError:  # another instance is deleting too, and a transaction is atomic
             for change in changes:
                 await self.delete(change.entity["PartitionKey"], change.entity["RowKey"])
 
     async def first(self, condition: str, count: int) -> list[Mapping[str, Any]]:
-        """The first `count` entities of one partition that meet the condition, in the order of row keys."""
+        """Return the first `count` matching entities of one partition, in row key order."""
         if not self._is_sorted:
             everything = [entity async for entity in self.query(condition)]
             return heapq.nsmallest(count, everything, key=lambda entity: str(entity["RowKey"]))
-        found: list[Mapping[str, Any]] = []
+        entities: list[Mapping[str, Any]] = []
         async for entity in self.query(condition, page_size=min(count, _MAX_PAGE)):
-            found.append(entity)
-            if len(found) == count:
+            entities.append(entity)
+            if len(entities) == count:
                 break
-        return found
+        return entities
 
     @asynccontextmanager
     async def _call(self, operation: str) -> "AsyncIterator[TableClient]":
         limit_s = self._timeout_s
-        called = calling(self._connection, TABLES, _read_status, timeout_s=limit_s, operation=operation)
-        async with called as service:
+        call = calling(self._connection, TABLES, _read_status, timeout_s=limit_s, operation=operation)
+        async with call as service:
             yield self._client(service)
 
     def _client(self, service: "TableServiceClient") -> "TableClient":
-        """Made once for each service client: making one costs half as much as the call itself."""
+        """Return the table's client, cached per service client because creating one costs half a call."""
         if self._opened is None or self._opened[0] is not service:
             self._opened = (service, service.get_table_client(self._name))
         return self._opened[1]
 
 
 def revision_of(entity: Mapping[str, Any]) -> str:
-    """The etag of an entity that was read; it is no property of the row: the SDK keeps it in `metadata`."""
+    """Return the etag of an entity that was read, which the SDK keeps in `metadata`."""
     metadata: Mapping[str, Any] = getattr(entity, "metadata", {})
     return str(metadata["etag"])
 
@@ -253,7 +256,7 @@ def _read_status(status: int, message: str) -> GroundworkError | None:
 
 
 def split_text(text: str) -> Entity:
-    """The properties `state_000`, `state_001`, … that hold a text, which may be too long for one."""
+    """Split a text into properties `state_000`, `state_001`, …, because one property may be too small."""
     pieces = range(0, len(text), MAX_TEXT_CHARS)
     return {
         f"state_{number:03d}": text[start : start + MAX_TEXT_CHARS] for number, start in enumerate(pieces)
@@ -261,12 +264,12 @@ def split_text(text: str) -> Entity:
 
 
 def joined_text(entity: Mapping[str, Any]) -> str:
-    """The text that `split_text` made the properties of."""
+    """Join the properties that `split_text` returned."""
     return "".join(str(entity[name]) for name in sorted(entity) if name.startswith("state_"))
 
 
 def hour_partition(moment: datetime) -> str:
-    """The key of the partition of this instant's hour; keys sort as hours do."""
+    """Return the partition key of an instant's hour. Keys sort chronologically."""
     return f"{moment.astimezone(UTC):%Y%m%d%H}"
 
 
@@ -274,15 +277,15 @@ Record = TypeVar("Record", bound=HourRecord)
 
 
 class HourRecords(Generic[Record]):
-    """Records in a table with a partition per hour."""
+    """Records in a table with one partition per hour."""
 
     def __init__(self, table: Table, kinds: Sequence[type[Record]]) -> None:
-        """`kinds`: all that are read; records of a later version are passed over."""
+        """Read records of `kinds` and skip rows written by a later version."""
         self._table = table
         self._kinds = {str(kind.model_fields["kind"].default): kind for kind in kinds}
 
     async def add(self, record: Record) -> bool:
-        """Keep it; False, and nothing changed, when it already exists."""
+        """Store a record. Return False without changes if it exists."""
         try:
             await self._table.insert(self._to_entity(record))
         except ConflictError:
@@ -290,7 +293,7 @@ class HourRecords(Generic[Record]):
         return True
 
     async def between(self, first: datetime, last: datetime) -> AsyncIterator[Record]:
-        """Records of the hours from that of `first` to that of `last`."""
+        """Yield the records of the hours from `first` to `last`."""
         condition = f"PartitionKey ge '{hour_partition(first)}' and PartitionKey le '{hour_partition(last)}'"
         async for entity in self._table.query(condition):
             record = self.record_of(entity)
@@ -298,11 +301,13 @@ class HourRecords(Generic[Record]):
                 yield record
 
     async def delete_before(self, moment: datetime, most: int) -> int:
-        """Remove records of hours that ended before `moment`, the oldest first; how many, at most `most`."""
+        """Delete up to `most` records of hours that ended before `moment`, oldest
+        first. Return their number.
+        """
         return await self._table.delete_keys(f"PartitionKey lt '{hour_partition(moment)}'", most)
 
     def record_of(self, entity: Mapping[str, Any]) -> Record | None:
-        """The record that a row holds; None for one of a later version."""
+        """Parse a row; None if a later version wrote it."""
         kind = self._kinds.get(str(entity["RowKey"]).partition("-")[0])
         try:
             return None if kind is None else kind.from_stored(entity["content"])

@@ -1,7 +1,9 @@
-"""Logging as data: JSON lines with an event name `noun.verb` and the fields of contracts.md, section 6.
+"""Structured logging: JSON lines with an event name `noun.verb` and documented fields
+(docs/logs-and-traces.md).
 
-Never document text, tokens, keys or signatures: a processor redacts what looks like one, hashes user ids, and
-cuts queries short, so that no caller has to remember. structlog comes with the first logger, not at start.
+A processor redacts anything that looks like a token, key or signature, hashes user ids and truncates queries,
+so that callers need not. Document text is never logged. structlog is imported with the first logger, not at
+start.
 """
 
 import hashlib
@@ -30,7 +32,7 @@ _SECRET_FIELDS = frozenset(  # with underscores for hyphens
 )
 _IS = r"""\\?["']?\s*[:=]\s*\\?["']?"""  # between a name and its value, as in headers, JSON and Python's repr
 _SECRETS = (
-    # In an address that is part of another one, = is %3D and & is %26.
+    # In a URL inside another one, = is %3D and & is %26.
     re.compile(
         r"(?i)(?:\b|(?<=%26)|(?<=%3F))(sig|AccountKey|SharedAccessKey|SharedAccessSignature)"
         r"(?:=|%3D)[^\s;&\"']+"
@@ -38,7 +40,7 @@ _SECRETS = (
     re.compile(r"(?i)(?<=[?&])(code)=[^\s;&\"']+"),  # a function's key
     re.compile(r"(?i)\b(Bearer|SharedKey)\s+[\w.~+/:=-]{8,}"),
     re.compile(rf"(?i)\b(authorization){_IS}(?:Basic\s+)?[^\s;,&\"']+"),
-    # Without its header's name, what follows must look like base64: "Basic understanding" does not.
+    # Without the header's name, the value must look like base64, unlike "Basic understanding".
     re.compile(r"\b([Bb]asic)\s+(?=[A-Za-z+/]*[\d=])[\w+/]{8,}={0,2}"),
     re.compile(
         rf"(?i)\b(api[-_]?key|client_secret|password|x-functions-key|x-ms-client-principal){_IS}[^\s;,&\"'\\]+"
@@ -46,14 +48,14 @@ _SECRETS = (
     re.compile(r"()\beyJ[\w-]{8,2000}\.[\w-]+\.[\w-]*"),  # a JWT: '{"' in base64url, three parts
     re.compile(r"()\bsk-[\w-]{12,}"),  # OpenAI's keys
 )
-# They log each request with its address at INFO: too much, and an address can hold a signature.
+# They log each request's URL at INFO: noise, and a URL can contain a signature.
 _CHATTY_LOGGERS = ("azure.core", "azure.identity", "azure.storage", "openai", "httpx", "httpx2", "httpcore")
-# Names conversations at INFO, and prints a message that it finds no activity: whole, as an error.
+# Logs conversation ids at INFO, and a whole message as an error if it isn't an activity.
 _TALKATIVE_LOGGER = "microsoft_agents"
 
 
 def get_logger(*, silent: bool = False) -> "FilteringBoundLogger":
-    """The application's logger. `silent` while an orchestrator replays: what it says was said before."""
+    """Return the application's logger; a silent one while an orchestrator replays."""
     _configure()
     import structlog
 
@@ -66,12 +68,12 @@ def get_logger(*, silent: bool = False) -> "FilteringBoundLogger":
 
 @contextmanager
 def log_scope(**fields: str) -> Iterator[dict[str, str]]:
-    """Have `fields` in every line that is logged inside: for a whole request, activity or tool call.
+    """Add `fields` to every line logged inside, for a request, activity or tool call.
 
-    What `note_fields` learns inside is there, too, also in tasks that were begun meanwhile.
+    Fields added later by `note_fields` are included, also in tasks started in between.
     """
-    given = {name: value for name, value in fields.items() if value}
-    token = _log_scope.set({**(_log_scope.get() or {}), **given})
+    additions = {name: value for name, value in fields.items() if value}
+    token = _log_scope.set({**(_log_scope.get() or {}), **additions})
     try:
         yield _log_scope.get() or {}
     finally:
@@ -79,50 +81,52 @@ def log_scope(**fields: str) -> Iterator[dict[str, str]]:
 
 
 def note_fields(**fields: str) -> None:
-    """Add fields to the scope that this belongs to, from now on."""
+    """Add fields to the enclosing scope from now on."""
     scope = _log_scope.get()
     if scope is not None:
         scope.update({name: value for name, value in fields.items() if value})
 
 
 def add_log_source(source: LogSource) -> None:
-    """Have the fields that `source` gives in every line from now on."""
+    """Add the fields that `source` returns to every line from now on."""
     if source not in _log_sources:
         _log_sources.append(source)
 
 
 @contextmanager
 def usage_told_to(listener: Callable[[int], None]) -> Iterator[None]:
-    """Call `listener` with the tokens of each model call that ends inside; the innermost one gets them."""
+    """Call `listener` with the tokens of each model call that ends inside. Only the innermost listener is
+    called.
+    """
     before = _usage_listener.get()
     _usage_listener.set(listener)
     try:
         yield
     finally:
-        _usage_listener.set(before)  # not by token: a generator may be closed in another context
+        _usage_listener.set(before)  # not with the token: a generator may be closed in another context
 
 
 def tell_usage(tokens: int) -> None:
-    """Report the tokens that a model call read and wrote to the listener."""
+    """Report a model call's tokens to the listener."""
     listener = _usage_listener.get()
     if listener is not None:
         listener(tokens)
 
 
 def pseudonym(user_id: str) -> str:
-    """A name for a user that is the same in every log line and does not say who it is."""
+    """Return a user's stable pseudonym for log lines."""
     return hashlib.sha256(f"groundwork user {user_id}".encode()).hexdigest()[:16]
 
 
 def redact(text: str) -> str:
-    """`text` with everything that looks like a secret replaced; the rest stays as it was."""
+    """Replace everything in `text` that looks like a secret."""
     for secret in _SECRETS:
-        text = secret.sub(lambda found: f"{found[1]}={REDACTED}" if found[1] else REDACTED, text)
+        text = secret.sub(lambda match: f"{match[1]}={REDACTED}" if match[1] else REDACTED, text)
     return text
 
 
 def protect(_logger: object, _method: str, event: MutableMapping[str, Any]) -> Mapping[str, Any]:
-    """The processor that keeps people's data and secrets out of the log."""
+    """Remove personal data and secrets from an event (a structlog processor)."""
     if event.get("user_id"):
         event["user_id"] = pseudonym(str(event["user_id"]))
     if isinstance(event.get("search_query"), str):
@@ -132,7 +136,7 @@ def protect(_logger: object, _method: str, event: MutableMapping[str, Any]) -> M
 
 @cache
 def _configure() -> None:
-    """Send events through the standard library's logging, which the Functions worker forwards."""
+    """Route events through the standard library's logging, which the Functions worker forwards."""
     import structlog
 
     for name in _CHATTY_LOGGERS:
@@ -157,7 +161,7 @@ def _configure() -> None:
 
 
 def _scoped(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """The processor that adds what is known of the request or activity; a line's own fields count more."""
+    """Add the fields of the request or activity; the event's own fields take precedence."""
     for fields in (_log_scope.get() or {}, *(source() for source in _log_sources)):
         for name, value in fields.items():
             event.setdefault(name, value)

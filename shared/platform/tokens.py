@@ -1,4 +1,4 @@
-"""Counting tokens: by the embedding model's own tokenizer if there is one, else by 3.6 characters a token."""
+"""Token counting: with the embedding model's tokenizer if configured, otherwise 3.6 characters per token."""
 
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -9,28 +9,28 @@ _FRAME_TOKENS = 20  # of the element around a block or a finding
 
 
 def tokens_of(text: str) -> int:
-    """How many tokens a text takes in a prompt, about."""
+    """Estimate the tokens of a text in a prompt."""
     return round(len(text) / CHARS_PER_TOKEN) + _FRAME_TOKENS
 
 
 TokenCounter = Callable[[Sequence[str]], list[int]]
 """Tokens of each text, without the model's begin and end marks. Additive over words, or an upper bound."""
 
-# A tokenizer of word pieces takes more than 100 letters without a blank (base64, minified code) for one
-# unknown token. Other models count all of them. No prose comes near this.
+# A word-piece tokenizer counts over 100 letters without a blank (base64, minified code) as one
+# unknown token, while other models count all of them. Prose never comes near this.
 _MAX_CHARS_PER_TOKEN = 20
 _BATCH = 512
 
 
 @cache
 def token_counter(tokenizer_path: str | None) -> TokenCounter:
-    """The counter for a tokenizer.json, or the estimate when there is no path. Loaded once per process."""
+    """Return the counter for a tokenizer.json, or the estimate without a path. Cached per process."""
     if tokenizer_path is None:
         return estimate_tokens
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(tokenizer_path)
-    # The file of MiniLM truncates and pads to 128: a counter must do neither.
+    # MiniLM's file truncates and pads to 128 tokens, which would falsify the count.
     tokenizer.no_truncation()
     tokenizer.no_padding()
 
@@ -49,5 +49,5 @@ def token_counter(tokenizer_path: str | None) -> TokenCounter:
 
 
 def estimate_tokens(texts: Sequence[str]) -> list[int]:
-    """An estimate that errs upwards on short texts."""
+    """Estimate each text's tokens, rounding up for short ones."""
     return [ceil(len(text) / CHARS_PER_TOKEN) for text in texts]

@@ -1,7 +1,7 @@
-"""Where spans and metrics go: an OTLP receiver, Application Insights, or both.
+"""Export of spans and metrics to an OTLP receiver, Application Insights or both.
 
-Both leave in batches from threads of their own, so no request waits for them, and a receiver that does not
-answer costs them and nothing else: it is logged once, and again after it was there again.
+Both export batches from their own threads, so no request waits. A receiver that is down affects nothing else;
+its failure is logged once, and again after it has recovered and failed anew.
 """
 
 import atexit
@@ -29,22 +29,22 @@ if TYPE_CHECKING:
 
 
 class ChosenIds(RandomIdGenerator):
-    """Random ids, unless the next one was chosen."""
+    """Random span ids, unless the next one was set."""
 
     def generate_span_id(self) -> int:
-        """The chosen id is for one span: its caller takes it back."""
+        """Return the chosen id once, otherwise a random one."""
         return tracing.next_span_id.get() or super().generate_span_id()
 
 
 def make_provider(
     service_name: str, sample_ratio: float, processors: Sequence[SpanProcessor]
 ) -> TracerProvider:
-    """A provider whose spans go to `processors`. A trace from outside is sampled as its caller's."""
+    """Create a provider whose spans go to `processors`. Sampling of an incoming trace follows its caller."""
     provider = TracerProvider(
         sampler=ParentBased(TraceIdRatioBased(sample_ratio)),
         resource=resource_of(service_name),
         id_generator=ChosenIds(),
-        shutdown_on_exit=False,  # the export ends it, within a limit
+        shutdown_on_exit=False,  # `start_export` stops it, within a limit
     )
     for processor in processors:
         provider.add_span_processor(processor)
@@ -52,21 +52,23 @@ def make_provider(
 
 
 def resource_of(service_name: str) -> Resource:
-    """What all spans and metrics of the process say of it; OTEL_RESOURCE_ATTRIBUTES is added by the SDK."""
+    """Return the attributes of all spans and metrics of the process. The SDK adds
+    OTEL_RESOURCE_ATTRIBUTES.
+    """
     return Resource.create({"service.name": service_name})
 
 
-EXPORT_TIMEOUT_S = 3  # for one batch with its retries; the end of a process waits for one at most
-DELAY_MS = 1_000  # how long a span waits for company; a host that is stopped has it sent at once
+EXPORT_TIMEOUT_S = 3  # for one batch with its retries; process exit waits for at most one
+DELAY_MS = 1_000  # how long a span waits for a batch; a stopping host flushes at once
 METRICS_EVERY_MS = 30_000
 
-# Each failing batch would have its own lines, with addresses in them.
+# Otherwise each failed batch would log its own lines, with addresses.
 _CHATTY = ("opentelemetry.exporter", "opentelemetry.sdk", "azure.monitor.opentelemetry")
 
 
 @dataclass(frozen=True)
 class Receiver:
-    """One place that takes spans and metrics."""
+    """A destination of spans and metrics."""
 
     name: str
     spans: SpanExporter
@@ -74,9 +76,9 @@ class Receiver:
 
 
 def start_export(settings: Settings) -> Callable[[], None]:
-    """Send what is recorded from now on to where the settings say; gives what ends it.
+    """Start exporting to the receivers in the settings, and return the function that stops it.
 
-    Takes a while: call it off the event loop.
+    This takes a while: call it off the event loop.
     """
     for name in _CHATTY:
         logging.getLogger(name).setLevel(logging.CRITICAL)
@@ -109,7 +111,7 @@ def start_export(settings: Settings) -> Callable[[], None]:
 
 
 class CalmExporter(SpanExporter):
-    """Says once that a receiver does not answer, and at the end of the process does not insist."""
+    """An exporter that logs an unreachable receiver once and gives up quickly when the process exits."""
 
     def __init__(self, exporter: SpanExporter, receiver: str) -> None:
         self._exporter = exporter
@@ -118,7 +120,7 @@ class CalmExporter(SpanExporter):
         self.is_failing = False
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        """Send a batch; never raises."""
+        """Send a batch; never raise."""
         if self._is_ending and self.is_failing:
             return SpanExportResult.FAILURE
         try:
@@ -129,15 +131,15 @@ class CalmExporter(SpanExporter):
         return result
 
     def end_soon(self) -> None:
-        """The process ends: what cannot be sent at once is given up."""
+        """Stop retrying because the process is exiting."""
         self._is_ending = True
 
     def shutdown(self) -> None:
-        """End the exporter's connections."""
+        """Close the exporter's connections."""
         self._exporter.shutdown()
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
-        """Nothing waits here."""
+        """Return at once: nothing is buffered here."""
         return self._exporter.force_flush(timeout_millis)
 
     def _note(self, failed: bool) -> None:
@@ -149,20 +151,20 @@ class CalmExporter(SpanExporter):
 
 
 def _receivers(settings: Settings) -> list[Receiver]:
-    """Those that the settings name; one that cannot be made is logged, and is no reason not to start."""
-    wanted = (
+    """Return the receivers in the settings. One that can't be created is logged and skipped."""
+    candidates = (
         (_otlp, settings.telemetry.otlp_endpoint),
         (_insights, settings.telemetry.connection_string),
     )
-    found = []
-    for make, address in wanted:
+    receivers = []
+    for make, address in candidates:
         if not address:
             continue
         try:
-            found.append(make(address, settings))
+            receivers.append(make(address, settings))
         except Exception as refused:  # noqa: BLE001  # its text can hold the connection string
             get_logger().error("telemetry.receiver_invalid", error_type=type(refused).__name__)
-    return found
+    return receivers
 
 
 def _otlp(address: str, settings: Settings) -> Receiver:
@@ -179,13 +181,13 @@ def _otlp(address: str, settings: Settings) -> Receiver:
 
 
 def _insights(connection_string: str, settings: Settings) -> Receiver:
-    # Read when the package is imported: without it, it reports on its own use to its maker.
+    # Read on import: without it, the package sends usage statistics to its vendor.
     os.environ.setdefault("APPLICATIONINSIGHTS_STATSBEAT_DISABLED_ALL", "true")
     from azure.monitor.opentelemetry.exporter import AzureMonitorMetricExporter, AzureMonitorTraceExporter
 
     options: dict[str, Any] = {
         "connection_string": connection_string,
-        "disable_offline_storage": True,  # what cannot be sent is given up, and never lies on a disk
+        "disable_offline_storage": True,  # unsent data is dropped and never written to disk
     }
     credential = _credential(settings)
     if credential is not None:
@@ -198,12 +200,12 @@ def _insights(connection_string: str, settings: Settings) -> Receiver:
 
 
 def _credential(settings: Settings) -> "DefaultAzureCredential | None":
-    """The managed identity where the platform's own setting says that keys are not taken."""
+    """Return the managed identity if the platform's setting disables key authentication."""
     pairs = (pair.partition("=") for pair in (settings.telemetry.authentication_string or "").split(";"))
-    said = {name.strip().lower(): value.strip() for name, _, value in pairs}
-    if said.get("authorization", "").lower() != "aad":
+    options = {name.strip().lower(): value.strip() for name, _, value in pairs}
+    if options.get("authorization", "").lower() != "aad":
         return None
     from azure.identity import DefaultAzureCredential
 
-    client_id = said.get("clientid") or settings.host.azure_client_id
+    client_id = options.get("clientid") or settings.host.azure_client_id
     return DefaultAzureCredential(managed_identity_client_id=client_id)

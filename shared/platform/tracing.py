@@ -1,11 +1,11 @@
-"""Spans of opentelemetry's API: what was done, for how long, below what.
+"""Spans of the opentelemetry API: operations, their durations and their parents.
 
-Nothing is recorded, and no SDK imported, until `start` is called, which wiring does if a setting asks for it.
-A span begins below another one, or where a trace begins or continues: `root`. Elsewhere there is
-none, so that background work (polling, getting ready) leaves no traces.
+Nothing is recorded and no SDK imported until `start` is called, which wiring does if a setting asks for it. A
+span begins below another one, or with `root` where a trace begins or continues. Elsewhere no span is created,
+so that background work such as polling leaves no traces.
 
-Never text of documents or of questions: attributes are names, numbers and ids of ours. What models read
-and write is another matter: `content`, which a deployment has to ask for.
+Attributes are names, numbers and our own ids, never text of documents or questions. Model input and output is
+separate: `content`, which a deployment must enable.
 """
 
 import hashlib
@@ -38,11 +38,11 @@ from shared.platform.telemetry import add_log_source, redact
 
 
 class TraceLink(Model):
-    """The place of one orchestration in a trace. Random ids and an instant, nothing else.
+    """The position of one orchestration in a trace: random ids and an instant.
 
     Attributes:
-        parent: `traceparent` (W3C Trace Context) of what started the orchestration.
-        own: that of the orchestration itself, whose span is recorded when it ends.
+        parent: `traceparent` (W3C Trace Context) of the span that started the orchestration.
+        own: that of the orchestration's span, recorded when it ends.
         started_at: with zone.
     """
 
@@ -60,7 +60,7 @@ def context_of(traceparent: str) -> SpanContext:
 
 
 def link_below(parent: str, instance_id: str, started_at: datetime) -> TraceLink | None:
-    """Return the place of an orchestration that `parent` starts; None if that is no trace context."""
+    """Return the position of an orchestration that `parent` starts; None if that isn't a trace context."""
     above = context_of(parent)
     if not above.is_valid:
         return None
@@ -86,20 +86,20 @@ next_span_id: ContextVar[int | None] = ContextVar("next_span_id", default=None)
 
 
 def set_attributes(span: Span, attributes: Attributes) -> None:
-    """Add attributes, shortened and without secrets; those that are None are left out."""
+    """Add attributes, truncated and redacted; None values are skipped."""
     if span.is_recording():
         span.set_attributes({name: _short(value) for name, value in attributes.items() if value is not None})
 
 
 def fail(span: Span, error_type: str) -> None:
-    """Mark a span as failed, with the error's type alone: its text can hold anything."""
+    """Mark a span as failed with the error's type only, because its message can contain anything."""
     if span.is_recording():
         span.set_attribute("error.type", error_type)
         span.set_status(StatusCode.ERROR)
 
 
 def fail_by(span: Span, error: BaseException) -> None:
-    """Note the exception that ended a span. A caller's error or a cancellation is no failure of the work."""
+    """Record the exception that ended a span. Caller errors and cancellations don't count as failures."""
     if isinstance(error, CallerError | CancelledError | GeneratorExit):
         set_attributes(span, {"error.type": error_type_of(error)})
     else:
@@ -107,7 +107,7 @@ def fail_by(span: Span, error: BaseException) -> None:
 
 
 def add_content(span: Span, texts: Mapping[str, str]) -> None:
-    """Record a model's input and output, if the deployment asks for content."""
+    """Record a model's input and output if the deployment enables content."""
     if _with_content and span.is_recording():
         cut = {name: redact(text)[:MAX_CONTENT_CHARS] for name, text in texts.items() if text}
         span.add_event(CONTENT_EVENT, cut)
@@ -127,78 +127,80 @@ def traceparent(span: Span | None = None) -> str:
 
 
 def start(provider: TracerProvider, *, with_content: bool = False) -> None:
-    """Record from now on."""
-    global _tracer, _with_content  # a process has one
+    """Start recording."""
+    global _tracer, _with_content  # one per process
     _tracer, _with_content = provider.get_tracer(NAME), with_content
     add_log_source(_log_fields)
 
 
 def stop() -> None:
-    """Record nothing more."""
+    """Stop recording."""
     global _tracer, _with_content
     _tracer, _with_content = None, False
 
 
 def is_on() -> bool:
-    """Whether anything is recorded."""
+    """Return whether spans are recorded."""
     return _tracer is not None
 
 
 def wants_content() -> bool:
-    """Whether models' input and output are recorded."""
+    """Return whether model input and output are recorded."""
     return _tracer is not None and _with_content
 
 
 def begin(
     name: str, attributes: Attributes | None = None, kind: Kind = "internal", *, parent: str | None = None
 ) -> Span:
-    """Begin a span that the caller ends, and enters with `inside`.
+    """Begin a span that the caller ends, and makes current with `inside`.
 
     Args:
-        parent: trace context of the span above it; empty = a trace begins with it. None = the span at work
-            here, and no span where there is none.
+        parent: trace context of the parent; empty = begin a trace. None = the current span, and no span if
+            there is none.
     """
     if _tracer is None or (parent is None and (_is_quiet.get() or not traceparent())):
         return INVALID_SPAN
     below = None if parent is None else _context_below(parent)
-    begun = _tracer.start_span(name, below, SpanKind[kind.upper()])
-    set_attributes(begun, attributes or {})
-    return begun
+    new = _tracer.start_span(name, below, SpanKind[kind.upper()])
+    set_attributes(new, attributes or {})
+    return new
 
 
 @contextmanager
 def span(
     name: str, attributes: Attributes | None = None, kind: Kind = "internal", *, parent: str | None = None
 ) -> Iterator[Span]:
-    """A span around a block; arguments as `begin`."""
-    begun = begin(name, attributes, kind, parent=parent)
+    """Wrap a block in a span; arguments as `begin`."""
+    new = begin(name, attributes, kind, parent=parent)
     try:
-        with inside(begun):
-            yield begun
+        with inside(new):
+            yield new
     except BaseException as error:
-        fail_by(begun, error)
+        fail_by(new, error)
         raise
     finally:
-        end(begun)
+        end(new)
 
 
 def root(
     name: str, kind: Kind, parent: str = "", attributes: Attributes | None = None
 ) -> AbstractContextManager[Span]:
-    """The span of something that came from outside: continues the trace of `parent`, or begins one."""
+    """Wrap the handling of an external request in a span that continues the trace of
+    `parent` or begins one.
+    """
     return span(name, attributes, kind, parent=parent)
 
 
-def inside(begun: Span) -> AbstractContextManager[object]:
+def inside(span: Span) -> AbstractContextManager[object]:
     """Make a span that `begin` returned the current one."""
-    if not begun.get_span_context().is_valid:
+    if not span.get_span_context().is_valid:
         return nullcontext()
-    return trace.use_span(begun, record_exception=False, set_status_on_exception=False)
+    return trace.use_span(span, record_exception=False, set_status_on_exception=False)
 
 
 @contextmanager
 def unrecorded() -> Iterator[None]:
-    """Do something that is not worth spans, such as asking again and again."""
+    """Suppress spans in a block that isn't worth recording, such as polling."""
     token = _is_quiet.set(True)
     try:
         yield
@@ -210,33 +212,33 @@ def record(
     name: str, link: TraceLink, attributes: Attributes | None = None, *, error_type: str = "",
     ended_at: datetime | None = None,
 ) -> None:  # fmt: skip
-    """Record the span of an orchestration that has ended, under the id that its parts know already.
+    """Record the span of an ended orchestration under the id that its children already use.
 
-    Done twice, as after a crash, it is the same span again: receivers keep one of them, or show both.
+    Recording twice, as after a crash, yields the same span: receivers keep one or show both.
     """
     own = context_of(link.own)
     if _tracer is None or not own.is_valid:
         return
     token = next_span_id.set(own.span_id)
     try:
-        begun = _tracer.start_span(
-            name, _context_below(link.parent), start_time=_nanoseconds(link.started_at)
-        )
+        new = _tracer.start_span(name, _context_below(link.parent), start_time=_nanoseconds(link.started_at))
     finally:
         next_span_id.reset(token)
-    set_attributes(begun, attributes or {})
+    set_attributes(new, attributes or {})
     if error_type:
-        fail(begun, error_type)
-    begun.end(_nanoseconds(max(ended_at or datetime.now(UTC), link.started_at)))
+        fail(new, error_type)
+    new.end(_nanoseconds(max(ended_at or datetime.now(UTC), link.started_at)))
 
 
 def current() -> Span:
-    """Return the span at work here; an invalid one if nothing is recorded."""
+    """Return the current span; an invalid one if nothing is recorded."""
     return INVALID_SPAN if _tracer is None else trace.get_current_span()
 
 
 def link_to(instance_id: str) -> dict[str, object]:
-    """What the input of an orchestration holds so that it continues with this trace: nothing, or `trace`."""
+    """Return the `trace` entry that an orchestration's input needs to continue this trace; empty without a
+    trace.
+    """
     if _tracer is None:
         return {}
     link = link_below(traceparent(), instance_id, datetime.now(UTC))
@@ -244,7 +246,7 @@ def link_to(instance_id: str) -> dict[str, object]:
 
 
 def note_usage(input_tokens: int | None, output_tokens: int | None, ending: str | None) -> None:
-    """What a model's call took and how it ended, for the span of the call at work here."""
+    """Record a model call's tokens and finish reason on the current span."""
     usage: Attributes = {
         "gen_ai.usage.input_tokens": input_tokens,
         "gen_ai.usage.output_tokens": output_tokens,
@@ -254,24 +256,24 @@ def note_usage(input_tokens: int | None, output_tokens: int | None, ending: str 
 
 
 def outgoing() -> dict[str, str]:
-    """Headers for a service of ours, which can continue with the trace."""
+    """Return the trace headers for a call to a service of ours."""
     here = traceparent()
     return {"traceparent": here} if here else {}
 
 
 def error_type_of(error: BaseException) -> str:
-    """The name by which errors are known: ours by their code."""
+    """Return the error's name in telemetry: the code if the error is ours."""
     return error.code if isinstance(error, GroundworkError) else type(error).__name__
 
 
 def messages_text(messages: Sequence[tuple[str, str]]) -> str:
-    """Messages (role, text) as the JSON that `gen_ai.input.messages` and its like hold."""
+    """Return messages (role, text) as JSON in the form of `gen_ai.input.messages`."""
     parts = [{"role": role, "parts": [{"type": "text", "content": text}]} for role, text in messages]
     return json.dumps(parts, ensure_ascii=False)
 
 
 def _context_below(parent: str) -> Context:
-    """Return the context of a span below `parent`; an empty one, where a trace begins, if it is malformed."""
+    """Return the context below `parent`; an empty one, where a trace begins, if it is malformed."""
     return _PROPAGATOR.extract({"traceparent": parent}, Context())
 
 

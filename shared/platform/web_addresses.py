@@ -1,7 +1,7 @@
-"""Addresses of the web: which URLs are plain ones, and which networks may be dialled. Pure.
+"""Web addresses: which URLs are acceptable, and which networks may be contacted. Pure.
 
-The list of networks is our own: `ipaddress.is_global` calls Azure's own 168.63.129.16 global, and addresses
-of IPv6 in which a private one of IPv4 is hidden. What is not known to be public is private.
+The list of networks is our own, because `ipaddress.is_global` accepts Azure's 168.63.129.16 and IPv6
+addresses that embed a private IPv4 one. Unknown addresses count as private.
 Source: IANA, IPv4 and IPv6 Special-Purpose Address Registries.
 """
 
@@ -23,12 +23,12 @@ _PRIVATE_V4 = tuple(
             *("192.0.0.0/24", "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24"),
             *("192.168.0.0/16", "192.175.48.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24"),
             *("224.0.0.0/4", "240.0.0.0/4"),
-            "168.63.129.16/32",  # Azure's platform, from inside every virtual network
+            "168.63.129.16/32",  # Azure's platform services, reachable in every virtual network
         ),
     )
 )
 _PUBLIC_V6 = IPv6Network("2000::/3")
-# Of those: protocol assignments with Teredo, documentation, 6to4 (an IPv4 address inside), and AS112.
+# Within those: protocol assignments with Teredo, documentation, 6to4 (embeds IPv4) and AS112.
 _PRIVATE_V6 = tuple(
     map(IPv6Network, ("2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20"))
 )
@@ -39,7 +39,9 @@ _ENDING = ".,;:!?)]}*_"
 
 
 def may_dial(address: str, port: int) -> bool:
-    """Whether the app may connect to an address of the web. `address`: an IP literal, as a socket has it."""
+    """Return whether the app may connect to an address on the web. `address` is an IP
+    literal from a socket.
+    """
     try:
         ip = ip_address(address)
     except ValueError:
@@ -57,12 +59,12 @@ def _is_public(ip: IPv4Address | IPv6Address) -> bool:
 
 
 def page_address(url: str) -> str:
-    """The URL of a page without its fragment, so that equal ones are equal: scheme and host in lower case,
-    and nothing but ASCII, as it is sent (`bücher` is `b%C3%BCcher`, and in a host punycode).
+    """Normalise a page's URL: without fragment, scheme and host in lower case, ASCII only (`bücher` becomes
+    `b%C3%BCcher`, or punycode in a host).
 
     Raises:
-        InvalidQueryError: it is no plain address of the web: http or https, a host, no user, and no port but
-            that of the scheme.
+        InvalidQueryError: it isn't a plain web URL: http or https, a host, no user, and the scheme's own
+            port.
     """
     address = url.strip()
     is_plain = address.isprintable() and not _NEVER & set(address)
@@ -81,19 +83,19 @@ def page_address(url: str) -> str:
 
 
 def _encoded(address: str) -> str:
-    from yarl import URL  # few addresses need it
+    from yarl import URL  # rarely needed
 
     return str(URL(address))
 
 
 def page_addresses(text: str) -> frozenset[str]:
-    """The addresses of pages that a text names, as `page_address` gives them."""
-    named = _URL.findall(text)
-    return plain_addresses([*named, *(found.rstrip(_ENDING) for found in named)])
+    """Return the URLs in a text, normalised by `page_address`."""
+    urls = _URL.findall(text)
+    return plain_addresses([*urls, *(url.rstrip(_ENDING) for url in urls)])
 
 
 def plain_addresses(urls: Iterable[str]) -> frozenset[str]:
-    """Those of the URLs that are plain ones, as `page_address` gives them."""
+    """Return the acceptable URLs, normalised by `page_address`."""
     plain: set[str] = set()
     for url in urls:
         with suppress(InvalidQueryError):
@@ -102,7 +104,7 @@ def plain_addresses(urls: Iterable[str]) -> frozenset[str]:
 
 
 def host_of(url: str) -> str:
-    """The host of a page's address."""
+    """Return the host of a page's URL."""
     return urlsplit(url).hostname or ""
 
 

@@ -1,8 +1,8 @@
-"""Reads pages of the web: the only client that goes where somebody else's input sends it.
+"""Fetching of web pages: the only client whose destination is chosen by user input.
 
-What is checked is the address that the socket is about to dial, after every name was looked up: names, and
-what they mean a moment later, prove nothing, and aiohttp asks no resolver about literals. Redirects are
-followed here, each as carefully as the first address. Nobody is told who asks: no cookies, no credentials.
+The check is made on the address that the socket is about to connect to, after name resolution, because names
+can change their meaning a moment later and aiohttp doesn't resolve literals. Redirects are followed here,
+each checked like the first URL. No cookies or credentials are sent.
 """
 
 # For annotations alone: the start of the app need not build every model.
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 MAX_PAGE_BYTES = 5_000_000  # as sent, and unpacked
 MAX_REDIRECTS = 3
-TIMEOUT_S = 10.0  # for all of it
+TIMEOUT_S = 10.0  # in total
 _PIECE_BYTES = 64 * 1024
 _AGENT = "Groundwork (reads a page for a person)"
 AGENT_NAME = "Groundwork"
@@ -49,14 +49,14 @@ MayDial = Callable[[str, int], bool]
 
 @dataclass(frozen=True)
 class FetchedPage:
-    """A page as it was sent.
+    """A downloaded page.
 
     Attributes:
-        final_url: where it was found, behind all redirects.
+        final_url: the URL after all redirects.
         content_type: one of `SUFFIXES`.
-        content: unpacked, at most `MAX_PAGE_BYTES`.
-        is_cut: it has more than that.
-        charset: as its server says; None = it does not.
+        content: decompressed, at most `MAX_PAGE_BYTES`.
+        is_cut: whether the page was longer.
+        charset: as declared by the server; None = undeclared.
     """
 
     final_url: str
@@ -67,15 +67,15 @@ class FetchedPage:
 
     @property
     def suffix(self) -> str:
-        """Of a file with this content."""
+        """The file suffix for this content type."""
         return SUFFIXES[self.content_type]
 
 
 def connect_web_pages(allowed: MayDial = may_dial) -> Connection[ClientSession]:
-    """The HTTP session; it is made, and aiohttp imported, on first use.
+    """Return the HTTP session, created on first use.
 
     Args:
-        allowed: decides on every connection. Only tests, whose servers are on this machine, give another one.
+        allowed: decides on every connection. Only tests, whose servers are on this machine, replace it.
     """
 
     def make() -> ClientSession:
@@ -94,7 +94,7 @@ def connect_web_pages(allowed: MayDial = may_dial) -> Connection[ClientSession]:
         return ClientSession(
             connector=TCPConnector(socket_factory=dialled, force_close=True, use_dns_cache=False),
             headers={"User-Agent": _AGENT, "Accept-Encoding": "gzip"},
-            timeout=ClientTimeout(total=None),  # each call has its own
+            timeout=ClientTimeout(total=None),  # each call sets its own
             cookie_jar=DummyCookieJar(),
             auto_decompress=False,
             trust_env=False,
@@ -104,22 +104,22 @@ def connect_web_pages(allowed: MayDial = may_dial) -> Connection[ClientSession]:
 
 
 class WebPages:
-    """Reads pages."""
+    """Fetches web pages."""
 
     def __init__(self, connection: Connection[ClientSession], timeout_s: float = TIMEOUT_S) -> None:
         self._connection = connection
         self._timeout_s = timeout_s
 
     async def fetch(self, url: str, read_as: str | None = None) -> FetchedPage:
-        """A page of at most 5 MB, within 10 s and three redirects.
+        """Fetch a page of at most 5 MB, within 10 s and three redirects.
 
         Args:
-            read_as: its content type, whatever its server says; None = as the server says.
+            read_as: content type that overrides the server's; None = as declared.
 
         Raises:
-            InvalidQueryError: no page can be read there, and why.
-            CallTimeoutError: it took too long.
-            DependencyError: the server cannot be reached or failed, or its address is not public.
+            InvalidQueryError: the URL has no readable page; the message says why.
+            CallTimeoutError: the limit was exceeded.
+            DependencyError: the server is unreachable or failed, or its address is not public.
         """
         from aiohttp import ClientError
 
@@ -132,7 +132,7 @@ class WebPages:
         except (ClientError, OSError, ValueError, zlib.error) as failed:
             if isinstance(failed, InvalidQueryError):
                 raise
-            # One answer for all of it: what stands in a private network is not found out this way.
+            # One message for every cause, so that it reveals nothing about a private network.
             raise DependencyError(
                 "The page cannot be reached, or its address is not public.", "Try another page."
             ) from None
@@ -160,10 +160,10 @@ async def _page(url: str, response: ClientResponse, content_type: str) -> Fetche
 
 
 async def _bounded(response: ClientResponse) -> tuple[bytes, bool]:
-    """The content, unpacked, up to the limit, and whether there is more of it.
+    """Return the decompressed content up to the limit, and whether there is more.
 
     Raises:
-        InvalidQueryError: it is packed in a way that was not asked for.
+        InvalidQueryError: the content encoding was not requested.
     """
     packing = response.headers.get("Content-Encoding", "identity").strip().lower()
     if packing not in ("", "identity", *_PACKED):

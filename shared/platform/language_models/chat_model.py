@@ -1,7 +1,7 @@
-"""`ChatModel` over the openai SDK, for any endpoint of the protocol. Logs how much was said; never what.
+"""`ChatModel` over the openai SDK, for any endpoint of the protocol. Token counts are logged, texts never.
 
-What an endpoint lacks is done without (docs/models.md): the refused request is sent again at once, within the
-same limits, as `chat_request` renders it for what is left.
+If an endpoint rejects a feature (docs/models.md), the request is sent again at once, within the same limits,
+as `chat_request` renders it without that feature.
 """
 
 import asyncio
@@ -64,10 +64,10 @@ if TYPE_CHECKING:
 
 @dataclass
 class StreamedAnswer:
-    """What the chunks of one answer said apart from its text.
+    """The metadata collected from one answer's chunks: usage, finish reason and tool calls.
 
     Attributes:
-        answering: a chunk belonged to an answer, be it an empty one.
+        answering: whether any chunk had a choice, even an empty one.
     """
 
     usage: ModelUsage | None = None
@@ -77,9 +77,9 @@ class StreamedAnswer:
     _calls: dict[int, ToolCall] = field(default_factory=dict)
 
     def take(self, chunk: "ChatCompletionChunk") -> str:
-        """Learn from one more chunk; returns its text."""
+        """Add a chunk and return its text."""
         self.usage = read_usage(chunk.usage) or self.usage
-        for choice in chunk.choices:  # none are in the chunk with the usage, and in Azure's first one
+        for choice in chunk.choices:  # the chunk with the usage and Azure's first chunk have none
             self.answering = True
             self.ending = choice.finish_reason or self.ending
             self.refused = self.refused or bool(choice.delta.refusal)
@@ -88,26 +88,26 @@ class StreamedAnswer:
         return "".join(choice.delta.content or "" for choice in chunk.choices)
 
     def _add_call(self, piece: "ChoiceDeltaToolCall") -> None:
-        known = self._calls.get(piece.index) or ToolCall(call_id="", name="", arguments="")
-        named = piece.function
+        call = self._calls.get(piece.index) or ToolCall(call_id="", name="", arguments="")
+        function = piece.function
         self._calls[piece.index] = ToolCall(
-            call_id=known.call_id or piece.id or "",
-            name=known.name or (named.name if named else "") or "",
-            arguments=known.arguments + ((named.arguments if named else "") or ""),
+            call_id=call.call_id or piece.id or "",
+            name=call.name or (function.name if function else "") or "",
+            arguments=call.arguments + ((function.arguments if function else "") or ""),
         )
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:
-        """The calls of tools, each with an id that no other has."""
+        """The tool calls, with distinct ids."""
         return with_distinct_ids([call for _, call in sorted(self._calls.items())])
 
     def check(self, endpoint: Dependency) -> None:
-        """Once it has ended.
+        """Validate the ended stream.
 
         Raises:
-            OutputCutError: at its largest length.
-            ModelFixableError: filtered, or refused.
-            DependencyError: it was no answer at all.
+            OutputCutError: the model reached its output limit.
+            ModelFixableError: the answer was filtered or refused.
+            DependencyError: the response contained no answer.
         """
         if not self.answering:
             raise not_the_protocol(endpoint)
@@ -123,13 +123,13 @@ MODEL_SETTING = "CHAT_MODEL"
 ROOM_TOKENS = 3_000  # as `reasoning_room_tokens`
 TURN = "converse"
 _SHORT = frozenset({"plan", "repair", "rewrite", "rerank", "grade", "summarise_turns"})
-_LENGTH_SLACK = 1.1  # of what an answer may have: some endpoints count a little otherwise than they cut
+_LENGTH_SLACK = 1.1  # of the output limit: some endpoints count tokens differently from how they cut
 Features = frozenset[Feature]
 Render = Callable[[Features], ChatRequest]
 
 
 class OpenAIChatModel(ChatModel):
-    """One chat deployment."""
+    """A client of one chat deployment."""
 
     def __init__(
         self,
@@ -142,11 +142,11 @@ class OpenAIChatModel(ChatModel):
         efforts: Efforts | None = None,
         room_tokens: int = ROOM_TOKENS,
     ) -> None:
-        """A client of it.
+        """Store the connection without opening it.
 
         Args:
-            setting: the one that names the model, for errors that say what to mend.
-            room_tokens: added to the limit of a reply that came empty or cut, to ask for it again.
+            setting: the variable that names the model, for error messages.
+            room_tokens: added to the output limit when a reply was empty or cut off and is requested again.
         """
         self._connection = connection
         self._model = model
@@ -157,19 +157,19 @@ class OpenAIChatModel(ChatModel):
         self._has_followed_schema = False
         self._efforts = efforts or Efforts()
         self._room_tokens = room_tokens
-        self._roomy: set[str] = set()  # calls whose replies needed the room
+        self._roomy: set[str] = set()  # call names whose replies needed the extra tokens
 
     async def parse(
         self, prompt: Prompt, output: type[StructuredOutput], limits: CallLimits
     ) -> StructuredOutput:
-        """Structured output, validated; where nothing holds the model to the schema, asked for again.
+        """Return validated structured output. Ask a second time if the endpoint doesn't enforce the schema.
 
         Raises:
-            ModelFixableError: cut off, filtered, refused, or not what the schema asks for.
+            ModelFixableError: the reply was cut off, filtered or refused, or doesn't match the schema.
         """
         deadline = Deadline(limits.timeout_s)
         turn, features = await self._turn(
-            prompt.name, limits, deadline, lambda known: output_request(prompt, output, known)
+            prompt.name, limits, deadline, lambda supported: output_request(prompt, output, supported)
         )
         try:
             value = read_output(turn.text, output)
@@ -181,23 +181,23 @@ class OpenAIChatModel(ChatModel):
         if turn.cut:
             raise ModelFixableError("The answer was cut off at its maximum length.", "Answer more briefly.")
         if "json_schema" in features and (self._has_followed_schema or not holds_no_json(turn.text)):
-            raise problem  # schemas are followed, mostly; a second call would cost what nobody planned
+            raise problem  # this endpoint enforces schemas; a second call isn't in the budget
         in_words, mending = features - {"json_schema"}, mending_of(turn.text, problem.detail)
         turn, _ = await self._turn(
             prompt.name,
             limits,
             deadline,
-            lambda known: output_request(prompt, output, known & in_words, mending),
+            lambda supported: output_request(prompt, output, supported & in_words, mending),
         )
         value = read_output(turn.text, output)
-        self._memory.learn(in_words, self._model)  # it took a schema, and did not follow it
+        self._memory.learn(in_words, self._model)  # it accepted a schema and ignored it
         return value
 
     async def stream(self, prompt: Prompt, limits: CallLimits) -> AsyncGenerator[str, None]:
-        # Only the opening is tried again: what was read cannot be taken back.
-        said = self._said(prompt.name, limits, lambda known: prompt_request(prompt, known))
-        async with aclosing(said):
-            async for piece in said:
+        # Only opening the stream is retried: text that was yielded can't be withdrawn.
+        pieces = self._generated(prompt.name, limits, lambda features: prompt_request(prompt, features))
+        async with aclosing(pieces):
+            async for piece in pieces:
                 if isinstance(piece, StreamedAnswer):
                     piece.check(self._endpoint)
                 else:
@@ -207,9 +207,11 @@ class OpenAIChatModel(ChatModel):
         self, prompt: Prompt, output: type[BaseModel], limits: CallLimits
     ) -> AsyncGenerator[str | ModelUsage, None]:
         json = ObjectPieces()
-        said = self._said(prompt.name, limits, lambda known: output_request(prompt, output, known))
-        async with aclosing(said):
-            async for piece in said:
+        pieces = self._generated(
+            prompt.name, limits, lambda features: output_request(prompt, output, features)
+        )
+        async with aclosing(pieces):
+            async for piece in pieces:
                 if isinstance(piece, StreamedAnswer):
                     if piece.usage is not None:
                         yield piece.usage
@@ -224,7 +226,7 @@ class OpenAIChatModel(ChatModel):
             TURN,
             limits,
             Deadline(limits.timeout_s),
-            lambda known: conversation_request(messages, tools, known, may_call=True),
+            lambda supported: conversation_request(messages, tools, supported, may_call=True),
         )
         return turn if "tools" in features or not tools else with_calls_read(turn)
 
@@ -242,13 +244,13 @@ class OpenAIChatModel(ChatModel):
             yield turn
             return
         text: list[str] = []
-        said = self._said(
+        pieces = self._generated(
             TURN,
             limits,
-            lambda known: conversation_request(messages, tools, known, may_call=may_call),
+            lambda features: conversation_request(messages, tools, features, may_call=may_call),
         )
-        async with aclosing(said):
-            async for piece in said:
+        async with aclosing(pieces):
+            async for piece in pieces:
                 if isinstance(piece, StreamedAnswer):
                     yield self._turn_of("".join(text), piece)
                 else:
@@ -256,7 +258,7 @@ class OpenAIChatModel(ChatModel):
                     yield piece
 
     def _turn_of(self, text: str, heard: StreamedAnswer) -> ModelTurn:
-        with suppress(OutputCutError):  # what stands before the cut is the turn
+        with suppress(OutputCutError):  # the text before the cut is the turn
             heard.check(self._endpoint)
         usage = heard.usage
         turn = ModelTurn(
@@ -271,7 +273,7 @@ class OpenAIChatModel(ChatModel):
     async def _turn(
         self, name: str, limits: CallLimits, deadline: Deadline, render: Render
     ) -> tuple[ModelTurn, Features]:
-        """A whole answer, and what its request was rendered for."""
+        """Return a complete reply and the features that its request used."""
         started = time.perf_counter()
 
         async def attempt() -> tuple[ModelTurn, Features]:
@@ -288,10 +290,10 @@ class OpenAIChatModel(ChatModel):
         self._note(name, limits, started, turn.usage, "length" if turn.cut else None)
         return turn, features
 
-    async def _said(
+    async def _generated(
         self, name: str, limits: CallLimits, render: Render
     ) -> AsyncGenerator[str | StreamedAnswer, None]:
-        """Pieces of text, then what else was said, not yet checked."""
+        """Yield the text, then its unchecked `StreamedAnswer`."""
         deadline = Deadline(limits.timeout_s)
         while True:
             started = time.perf_counter()
@@ -309,7 +311,7 @@ class OpenAIChatModel(ChatModel):
                         is_empty = False
                         yield piece
             finally:
-                await chunks.close()  # a reader that goes away ends the model's work
+                await chunks.close()  # a reader that leaves stops the generation
             if rest := thoughts.feed(text.finish()) + thoughts.finish():
                 is_empty = False
                 yield rest
@@ -326,14 +328,14 @@ class OpenAIChatModel(ChatModel):
         with model_errors(self._endpoint, self._setting):
             opened: AsyncStream[ChatCompletionChunk]
             opened, _ = await self._created(
-                client, deadline, lambda known: streamed(render(known), known), name, limits
+                client, deadline, lambda features: streamed(render(features), features), name, limits
             )
             return opened
 
     async def _created(
         self, client: "AsyncOpenAI", deadline: Deadline, render: Render, name: str, limits: CallLimits
     ) -> tuple[Any, Features]:
-        """The SDK's answer, and what the request was rendered for."""
+        """Return the SDK's response and the features that the request used."""
         efforts = self._efforts
         effort = efforts.short if name in _SHORT else efforts.tools if name == TURN else efforts.writing
 
@@ -355,14 +357,14 @@ class OpenAIChatModel(ChatModel):
     async def _next(
         self, chunks: "AsyncStream[ChatCompletionChunk]", answer: StreamedAnswer, deadline: Deadline
     ) -> str | None:
-        # Around each chunk and not around the loop: a timeout that spans a yield would strike the reader.
+        # Around each chunk rather than the loop: a timeout across a yield would cancel the reader.
         with model_errors(self._endpoint, self._setting):
             async with asyncio.timeout_at(deadline.at):
                 chunk = await anext(chunks, None)
             return None if chunk is None else answer.take(chunk)
 
     def _no_pictures(self) -> ConfigurationError:
-        # No other request could show that it is the picture: there is none without it.
+        # No other request can confirm it: none leaves the picture out.
         self._memory.learn(self._memory.features - {"images"}, self._model)
         return ConfigurationError(
             f"The model of {self._endpoint.name} takes no pictures.",
@@ -375,7 +377,9 @@ class OpenAIChatModel(ChatModel):
         if usage is not None:
             tell_usage(usage.input_tokens + usage.output_tokens)
             was_ignored = usage.output_tokens > self._most_tokens(name, limits) * _LENGTH_SLACK
-            if was_ignored and "max_tokens" in self._memory.features:  # it may know the limit's older name
+            if (
+                was_ignored and "max_tokens" in self._memory.features
+            ):  # it may support the older name of the limit
                 self._memory.learn(self._memory.features - {"max_completion_tokens"}, self._model)
         note_usage(usage.input_tokens if usage else None, usage.output_tokens if usage else None, ending)
         get_logger().info(

@@ -1,6 +1,6 @@
-"""Chat requests in the OpenAI protocol, rendered for what an endpoint has of it. Pure.
+"""Chat requests in the OpenAI protocol, rendered for an endpoint's features. Pure.
 
-A request tells which parts it used, so that a refusal can be held against those alone.
+A request lists the features it uses, so that a refusal is attributed to one of those.
 """
 
 from collections.abc import Sequence
@@ -33,20 +33,20 @@ if TYPE_CHECKING:
 
 
 def tool_arguments(tools: Sequence[ToolDefinition], *, may_call: bool) -> dict[str, Any]:
-    """`tools` and `tool_choice` as the endpoint takes them.
+    """Return `tools` and `tool_choice` in the protocol's form.
 
-    Tools are declared even when none may be called: endpoints refuse a conversation that holds calls of
-    undeclared tools.
+    Tools are declared even when none may be called, because endpoints refuse conversations that contain calls
+    of undeclared tools.
     """
     declared = [{"type": "function", "function": tool.model_dump()} for tool in tools]
     return {"tools": declared, "tool_choice": "auto" if may_call else "none"}
 
 
 def read_turn(completion: "ChatCompletion") -> ModelTurn:
-    """What the model said.
+    """Parse a reply.
 
     Raises:
-        ModelFixableError: neither text nor a call; or filtered, or refused.
+        ModelFixableError: the reply has neither text nor a call, or was filtered or refused.
     """
     choice = completion.choices[0]
     check_ending(choice.finish_reason, is_refused=bool(choice.message.refusal))
@@ -61,7 +61,7 @@ def read_turn(completion: "ChatCompletion") -> ModelTurn:
 
 
 def check_ending(ending: str | None, *, is_refused: bool) -> None:
-    """ModelFixableError for an answer that was filtered, or refused."""
+    """Raise ModelFixableError if the answer was filtered or refused."""
     if ending == "content_filter":
         raise filtered()
     if is_refused:
@@ -69,16 +69,17 @@ def check_ending(ending: str | None, *, is_refused: bool) -> None:
 
 
 def not_empty(turn: ModelTurn) -> ModelTurn:
-    """The turn; ModelFixableError when it has neither text nor a call."""
+    """Return the turn. Raise ModelFixableError if it has neither text nor a call."""
     if not turn.text.strip() and not turn.tool_calls:
         raise ModelFixableError("The model returned nothing.")
     return turn
 
 
 def lacks_room(completion: "ChatCompletion", *, structured: bool) -> bool:
-    """Whether the reply ended at its largest length and is of no use: hidden reasoning may have taken it.
+    """Return whether the reply was cut off and is unusable, typically because hidden reasoning took the
+    tokens.
 
-    Text that is cut can be read; structured output and calls of tools can't.
+    Truncated text is usable; truncated structured output or tool calls are not.
     """
     choice = completion.choices[0]
     is_useless = structured or not choice.message.content or bool(choice.message.tool_calls)
@@ -86,7 +87,7 @@ def lacks_room(completion: "ChatCompletion", *, structured: bool) -> bool:
 
 
 def read_usage(usage: "CompletionUsage | None") -> ModelUsage | None:
-    """What was read and written; None when the endpoint does not say both."""
+    """Return input and output tokens; None if the endpoint doesn't report both."""
     counted = (usage.prompt_tokens, usage.completion_tokens) if usage else (None, None)
     if usage is None or not all(isinstance(count, int) and count >= 0 for count in counted):
         return None
@@ -101,27 +102,27 @@ def read_usage(usage: "CompletionUsage | None") -> ModelUsage | None:
 
 
 def output_format(output: type[BaseModel]) -> dict[str, Any]:
-    """`response_format` for structured output, strictly of the model's schema."""
+    """Return `response_format` for structured output with a strict schema."""
     from openai import pydantic_function_tool
 
-    # The SDK's public way to a strict schema is that of a tool's arguments; both are held to the same rules.
+    # The SDK's public API makes strict schemas for tool arguments only; output follows the same rules.
     schema = pydantic_function_tool(output)["function"].get("parameters")
-    named = {"name": output.__name__, "schema": schema, "strict": True}
-    return {"response_format": {"type": "json_schema", "json_schema": named}}
+    definition = {"name": output.__name__, "schema": schema, "strict": True}
+    return {"response_format": {"type": "json_schema", "json_schema": definition}}
 
 
 def as_sent(message: Message) -> dict[str, Any]:
-    """A message of ours in the protocol's form."""
-    said: dict[str, Any] = {"role": message.role, "content": message.text}
+    """Return a message in the protocol's form."""
+    fields: dict[str, Any] = {"role": message.role, "content": message.text}
     if message.pictures:
-        said["content"] = [_text_part(message.text)]
+        fields["content"] = [_text_part(message.text)]
         for picture in message.pictures:
-            said["content"] += [_text_part(f"{picture.label}:"), _picture_part(picture.url)]
+            fields["content"] += [_text_part(f"{picture.label}:"), _picture_part(picture.url)]
     if message.call_id is not None:
-        said["tool_call_id"] = message.call_id
+        fields["tool_call_id"] = message.call_id
     if message.tool_calls:
-        said["content"] = message.text or None
-        said["tool_calls"] = [
+        fields["content"] = message.text or None
+        fields["tool_calls"] = [
             {
                 "id": call.call_id,
                 "type": "function",
@@ -129,7 +130,7 @@ def as_sent(message: Message) -> dict[str, Any]:
             }
             for call in message.tool_calls
         ]
-    return said
+    return fields
 
 
 def _text_part(text: str) -> dict[str, Any]:
@@ -141,21 +142,21 @@ def _picture_part(url: str) -> dict[str, Any]:
 
 
 def _calls(message: "ChatCompletionMessage") -> tuple[ToolCall, ...]:
-    # The protocol has other kinds of calls; we offer functions only, so that no other can be meant.
-    asked = [call for call in message.tool_calls or () if call.type == "function"]
+    # The protocol has other kinds of calls, but only functions are offered.
+    calls = [call for call in message.tool_calls or () if call.type == "function"]
     return with_distinct_ids(
         [
             ToolCall(call_id=call.id or "", name=call.function.name, arguments=call.function.arguments or "")
-            for call in asked
+            for call in calls
         ]
     )
 
 
-def with_distinct_ids(asked: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
-    """The calls of one turn. Some endpoints leave the id out, or give all calls of a turn the same one."""
+def with_distinct_ids(requested: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
+    """Return a turn's calls with distinct ids. Some endpoints omit ids or repeat one."""
     ids: set[str] = set()
     calls: list[ToolCall] = []
-    for place, call in enumerate(asked):
+    for place, call in enumerate(requested):
         call_id = call.call_id if call.call_id and call.call_id not in ids else f"call_{place}"
         ids.add(call_id)
         calls.append(
@@ -165,12 +166,15 @@ def with_distinct_ids(asked: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
 
 
 _NONE: frozenset[Feature] = frozenset()
-_LIMITS: tuple[Feature, ...] = ("max_completion_tokens", "max_tokens")  # the field is named as the feature
+_LIMITS: tuple[Feature, ...] = (
+    "max_completion_tokens",
+    "max_tokens",
+)  # the fields have the names of the features
 
 
 @dataclass(frozen=True)
 class ChatRequest:
-    """The body of a request, apart from the model. `used`: what of the protocol is in it."""
+    """The body of a request without the model. `used` lists the features in it."""
 
     messages: tuple[dict[str, Any], ...]
     fields: dict[str, Any]
@@ -181,12 +185,12 @@ class ChatRequest:
         return {"messages": list(self.messages), **self.fields}
 
     def having(self, feature: Feature, **fields: Any) -> "ChatRequest":
-        """With one more part of the protocol."""
+        """Return a copy with one more feature."""
         return replace(self, fields=self.fields | fields, used=self.used | {feature})
 
 
 def prompt_request(prompt: Prompt, features: frozenset[Feature]) -> ChatRequest:
-    """One that is answered in words."""
+    """Return a request for an answer in text."""
     system: dict[str, Any] = {"role": "system", "content": prompt.system}
     if prompt.picture_url is None:
         user: dict[str, Any] = {"role": "user", "content": prompt.user}
@@ -196,14 +200,16 @@ def prompt_request(prompt: Prompt, features: frozenset[Feature]) -> ChatRequest:
 
 
 def output_request(
-    prompt: Prompt, output: type[BaseModel], features: frozenset[Feature], said: Sequence[Message] = ()
+    prompt: Prompt, output: type[BaseModel], features: frozenset[Feature], correction: Sequence[Message] = ()
 ) -> ChatRequest:
-    """One that is answered by structured output. `said`: what follows the prompt, to mend an answer."""
+    """Return a request for structured output. The messages in `said` follow the prompt, to correct an earlier
+    reply.
+    """
     if "json_schema" in features:
-        request = _followed(prompt_request(prompt, features), said)
+        request = _followed(prompt_request(prompt, features), correction)
         return request.having("json_schema", **output_format(output))
     explained = prompt.model_copy(update={"system": f"{prompt.system}\n\n{schema_in_words(output)}"})
-    request = _followed(prompt_request(explained, features), said)
+    request = _followed(prompt_request(explained, features), correction)
     if "json_object" in features:
         return request.having("json_object", response_format={"type": "json_object"})
     return request
@@ -216,7 +222,7 @@ def conversation_request(
     *,
     may_call: bool,
 ) -> ChatRequest:
-    """One that is answered by the model's next turn."""
+    """Return a request for the model's next turn."""
     if "images" not in features:
         messages = [message.model_copy(update={"pictures": ()}) for message in messages]
     if tools and "tools" not in features:
@@ -230,7 +236,7 @@ def conversation_request(
 
 
 def limited(request: ChatRequest, most_tokens: int, features: frozenset[Feature]) -> ChatRequest:
-    """With the length that the answer may have, by the newest name that the endpoint knows."""
+    """Return a copy with an output limit, under the newest field name that the endpoint supports."""
     for feature in _LIMITS:
         if feature in features:
             return request.having(feature, **{feature: most_tokens})
@@ -238,15 +244,15 @@ def limited(request: ChatRequest, most_tokens: int, features: frozenset[Feature]
 
 
 def streamed(request: ChatRequest, features: frozenset[Feature]) -> ChatRequest:
-    """Answered piece by piece, with its token usage at the end."""
+    """Return a copy that streams the reply and reports token usage at the end."""
     request = replace(request, fields=request.fields | {"stream": True})
     if "stream_usage" in features:
         return request.having("stream_usage", stream_options={"include_usage": True})
     return request
 
 
-def _followed(request: ChatRequest, said: Sequence[Message]) -> ChatRequest:
-    return replace(request, messages=(*request.messages, *(as_sent(message) for message in said)))
+def _followed(request: ChatRequest, messages: Sequence[Message]) -> ChatRequest:
+    return replace(request, messages=(*request.messages, *(as_sent(message) for message in messages)))
 
 
 def _with_roles(request: ChatRequest) -> ChatRequest:
@@ -255,7 +261,7 @@ def _with_roles(request: ChatRequest) -> ChatRequest:
 
 
 def _by_role(messages: list[dict[str, Any]], features: frozenset[Feature]) -> tuple[dict[str, Any], ...]:
-    """The messages; for a model without a system role its words go ahead of the user's first."""
+    """Return the messages. Without a system role, its text precedes the first user message."""
     if "system_role" in features:
         return tuple(messages)
     instructions = "\n\n".join(message["content"] for message in messages if message["role"] == "system")

@@ -1,4 +1,4 @@
-"""`Embedder` over the openai SDK: any number of texts, in batches, a few at a time, in order."""
+"""`Embedder` over the openai SDK: texts are embedded in concurrent batches, and results keep their order."""
 
 import time
 from collections.abc import Sequence
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 MODEL_SETTING = "EMBEDDING_MODEL"
 BATCH_TEXTS = 64  # 64 blocks of 500 tokens stay far below Azure OpenAI's 300,000 tokens a request
-BATCHES_AT_ONCE = 4  # unmeasured; enough to hide the way there and back, few enough for small rate limits
+BATCHES_AT_ONCE = 4  # unmeasured; enough to hide the round trip, few enough for small rate limits
 
 Vector = tuple[float, ...]
 
 
 class OpenAIEmbedder(Embedder):
-    """One embedding deployment."""
+    """A client of one embedding deployment."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class OpenAIEmbedder(Embedder):
         self._dimensions = dimensions
         self._endpoint = endpoint
         self._memory = memory or FeatureMemory()
-        self._is_shortened = False  # its own vectors are longer than those that are wanted
+        self._is_shortened = False  # the model's own vectors are longer than requested
         self._gate = RateGate()
 
     @property
@@ -50,10 +50,10 @@ class OpenAIEmbedder(Embedder):
         return self._dimensions
 
     async def embed(self, texts: Sequence[str], limits: CallLimits) -> list[Vector]:
-        """One vector per text, in order. The limit covers all batches.
+        """Return one vector per text, in order. The limit covers all batches.
 
         Raises:
-            ConfigurationError: the vectors have another length than EMBEDDING_DIMENSIONS.
+            ConfigurationError: the vectors' length differs from EMBEDDING_DIMENSIONS.
         """
         deadline = Deadline(limits.timeout_s)
         started = time.perf_counter()
@@ -95,9 +95,9 @@ class OpenAIEmbedder(Embedder):
     def _arguments(
         self, texts: Sequence[str], features: frozenset[Feature]
     ) -> tuple[dict[str, Any], frozenset[Feature]]:
-        """What is asked for, and what of the protocol that uses."""
+        """Return the request's arguments and the features they use."""
         arguments: dict[str, Any] = {"input": list(texts)}
-        # Without a format, the SDK asks for base64, which is a quarter of the size and no work to read.
+        # By default the SDK requests base64, a quarter of the size and cheap to decode.
         if "base64_vectors" not in features:
             arguments["encoding_format"] = "float"
         used: frozenset[Feature] = features & {"base64_vectors"}

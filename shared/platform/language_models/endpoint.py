@@ -31,17 +31,17 @@ if TYPE_CHECKING:
 
 _AZURE_SCOPE = "https://cognitiveservices.azure.com/.default"
 _AZURE_V1 = "/openai/v1"
-_NO_KEY = "none"  # the SDK insists on one; servers that want none do not look
+_NO_KEY = "none"  # the SDK requires a key; servers without keys ignore it
 
 
 def connect_model(settings: Settings, credentials: Credentials) -> "Connection[AsyncOpenAI]":
-    """The client; it is made, and openai imported, on first use. Azure's v1 API is OpenAI's."""
+    """Return the connection; openai is imported on first use. Azure's v1 API is OpenAI's."""
     models = settings.models
 
     def make() -> "AsyncOpenAI":
         from openai import AsyncOpenAI
 
-        # Retries are ours (calls.py): the SDK's would add up beyond the limit of a call.
+        # calls.py retries: the SDK's retries would exceed the call's limit.
         if models.in_azure:
             endpoint = (models.azure_openai_endpoint or "").rstrip("/").removesuffix(_AZURE_V1) + _AZURE_V1
             key = models.azure_openai_api_key or _tokens(endpoint, credentials)
@@ -67,26 +67,28 @@ _OUT_OF_QUOTA = frozenset({"rate_limit_exceeded", "insufficient_quota"})
 
 @contextmanager
 def model_errors(dependency: Dependency, model_setting: str) -> Iterator[None]:
-    """Translate what the openai SDK raises in the block. `model_setting` names the model's variable."""
+    """Translate exceptions of the openai SDK raised in the block. `model_setting` is the variable that names
+    the model.
+    """
     from openai import OpenAIError
 
     try:
         yield
-    except GroundworkError:  # already ours; one of them is a ValueError, too
+    except GroundworkError:  # already ours; one of them is also a ValueError
         raise
     except OpenAIError as error:
         raise from_openai(error, dependency, model_setting) from None
-    except JSONDecodeError:  # the SDK lets it through when an answer is cut off, or never was JSON
+    except JSONDecodeError:  # raised by the SDK if the response is truncated or isn't JSON
         raise unreachable(dependency) from None
     except TimeoutError:
         raise timed_out(dependency) from None
     except (AttributeError, LookupError, TypeError, ValueError):
-        # The SDK makes its objects unchecked: a body of another shape fails where it is first looked into.
+        # The SDK doesn't validate responses: a body of another shape fails on first access.
         raise not_the_protocol(dependency) from None
 
 
 def from_openai(error: "OpenAIError", dependency: Dependency, model_setting: str) -> GroundworkError:
-    """Our error for one of the SDK's."""
+    """Return our error for an exception of the SDK."""
     from openai import APIConnectionError, APIError, APIStatusError, APITimeoutError
 
     match error:
@@ -100,7 +102,7 @@ def from_openai(error: "OpenAIError", dependency: Dependency, model_setting: str
 
 
 def not_the_protocol(dependency: Dependency) -> DependencyError:
-    """Something answered with success, but not as a model endpoint does."""
+    """Return the error for a successful response that isn't one of a model endpoint."""
     return DependencyError(
         f"The answer of {dependency.name} is not of the OpenAI protocol.",
         f"Check {dependency.endpoint_setting}: it must lead to an OpenAI-compatible API; most end in /v1.",
@@ -108,7 +110,7 @@ def not_the_protocol(dependency: Dependency) -> DependencyError:
 
 
 def filtered() -> ModelFixableError:
-    """The endpoint's content filter ended an answer."""
+    """Return the error for an answer that the endpoint's content filter stopped."""
     return ModelFixableError("The model's content filter stopped the answer.", "Put it in other words.")
 
 
@@ -137,7 +139,7 @@ def _bad_request(error: "APIStatusError", dependency: Dependency) -> GroundworkE
 
 
 def _from_stream(error: "APIError", dependency: Dependency) -> GroundworkError:
-    """An error sent in the middle of a stream: the HTTP status was 200, the kind is in the body."""
+    """Return our error for one sent inside a stream: the HTTP status was 200, so the body names the kind."""
     if error.code in _OUT_OF_QUOTA or error.type in _OUT_OF_QUOTA:
         return rate_limited(dependency, {})
     if error.code == "content_filter":

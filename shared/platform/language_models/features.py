@@ -1,7 +1,7 @@
-"""What a model endpoint supports of the protocol: set by MODEL_FEATURES, else learned from what it refuses.
+"""The protocol features that a model endpoint supports: set by MODEL_FEATURES, or learned from refusals.
 
-A refusal is only a suspicion. It is remembered when the same request went through without the part that was
-refused, so that a request that is wrong for another reason takes nothing away for good.
+A refusal is only a suspicion. It is remembered once the same request succeeds without the refused feature, so
+that a request that is wrong for another reason disables nothing.
 """
 
 import asyncio
@@ -26,11 +26,11 @@ Effort = Literal["none", "minimal", "low", "medium", "high"]
 
 @dataclass(frozen=True)
 class Efforts:
-    """Efforts by the kind of call; None = the model's own default.
+    """Reasoning effort by kind of call; None = the model's default.
 
     Attributes:
         tools: turns with tools.
-        short: plans, rewritten questions, repairs, judgements of passages, summaries of turns.
+        short: plans, rewritten questions, repairs, relevance judgements, summaries of turns.
         writing: everything else: reports, summaries of documents, descriptions.
     """
 
@@ -44,22 +44,22 @@ Feature = Literal[
     "json_object",  # response_format of that type
     "tools",  # tools, tool_choice, messages of role tool
     "stream_usage",  # stream_options: token usage at the end of a stream
-    "max_completion_tokens",  # the newer name of the limit of an answer
+    "max_completion_tokens",  # the newer name of the output limit
     "max_tokens",  # its older name
-    "reasoning_effort",  # how much the model may think
+    "reasoning_effort",  # how much the model may reason
     "system_role",  # messages of role system
     "images",  # pictures as parts of a message
     "base64_vectors",  # encoding_format of embeddings
-    "dimensions",  # vectors that are shortened on demand
+    "dimensions",  # vectors shortened on request
 ]
 
 ALL_FEATURES: frozenset[Feature] = frozenset(get_args(Feature))
 
-# OpenAI and LM Studio say 400, OpenRouter 404, what is built on pydantic 422, llama.cpp 501.
+# OpenAI and LM Studio use 400, OpenRouter 404, servers built on pydantic 422, llama.cpp 501.
 _REFUSALS = frozenset({400, 404, 422, 501})
-_MOST_CHARS = 2000  # of a refusal; some quote the whole request
+_MOST_CHARS = 2000  # of a refusal; some echo the whole request
 
-# What a refusal says of each part, the likeliest first: of two formats the one that was sent is meant.
+# Patterns of refusals by feature, likeliest first; of two formats, the sent one.
 _SIGNS: tuple[tuple[Feature, re.Pattern[str]], ...] = (
     ("reasoning_effort", re.compile(r"reasoning.?effort")),
     ("stream_usage", re.compile(r"stream_options|include_usage")),
@@ -68,7 +68,7 @@ _SIGNS: tuple[tuple[Feature, re.Pattern[str]], ...] = (
     ("json_schema", re.compile(r"json_schema|response_format|structured.?output|grammar|guided")),
     ("json_object", re.compile(r"json_object|response_format|json.?mode")),
     ("tools", re.compile(r"\btools?\b|tool_choice|tool.?call|function.?call")),
-    # Strongly worded: a picture may also be too large, or of a kind that is not read.
+    # Strict patterns: a picture may also be too large or of an unsupported type.
     (
         "images",
         re.compile(
@@ -90,19 +90,19 @@ _SIGNS: tuple[tuple[Feature, re.Pattern[str]], ...] = (
 
 _LIMITS: frozenset[Feature] = frozenset({"max_completion_tokens", "max_tokens"})
 
-# Not the field is unknown then: this model does not know the value, or takes none together with tools.
+# The field is known: this model rejects the value, or any effort together with tools.
 _OTHER_EFFORT = re.compile(r"value|one of|\btools?\b|enum|literal")
 _INSTEAD: dict[Effort, Effort] = {"none": "minimal", "minimal": "none"}
 
-# Not the limit's name is wrong then, but its value: without it the answer would have none.
+# The value is wrong rather than the name: dropping the field would leave the answer unlimited.
 _TOO_MUCH = re.compile(r"too large|too long|at most|maximum|exceed|context")
 
 
 class FeatureMemory:
-    """What one model of one endpoint has. Shared by all calls of a process."""
+    """The features of one model at one endpoint, shared by all calls of a process."""
 
     def __init__(self, configured: frozenset[Feature] | None = None) -> None:
-        """`configured`: what it supports, then nothing is learned; None = everything until it is refused."""
+        """Set the supported features, which disables learning; None = assume all until one is refused."""
         self._is_configured = configured is not None
         self._features = ALL_FEATURES if configured is None else configured
         self._efforts: dict[tuple[Effort, bool], Effort | None] = {}
@@ -119,12 +119,13 @@ class FeatureMemory:
         deadline: "Deadline",
         effort: Effort | None = None,
     ) -> "tuple[Answer, frozenset[Feature]]":
-        """The SDK's answer, and what its request was rendered for: without what the endpoint refuses.
+        """Send a request, again without each feature that the endpoint refuses. Return the response and the
+        features used.
 
         Args:
-            render: from what the endpoint has, the arguments of `create`, and what of the protocol they use.
-            effort: how much the model should think. Where it does not know that much, `minimal` and `none`
-                stand for each other; else none is sent. None = none is sent.
+            render: returns the arguments of `create` for a set of features, and the features they use.
+            effort: reasoning effort. An endpoint that rejects `minimal` or `none` gets the other one, then no
+                effort. None = send none.
         """
         from openai import APIStatusError
 
@@ -146,7 +147,7 @@ class FeatureMemory:
                 missing = self.refused(error, used)
                 if missing is None:
                     raise
-                if level and missing == "reasoning_effort" and _OTHER_EFFORT.search(_said(error)):
+                if level and missing == "reasoning_effort" and _OTHER_EFFORT.search(_message_of(error)):
                     refused.add(level)
                 else:
                     features -= {missing}
@@ -156,11 +157,13 @@ class FeatureMemory:
                     self._efforts[effort, with_tools] = level
                 return answer, features
 
-    def _effort(self, wanted: Effort | None, with_tools: bool, refused: set[Effort]) -> Effort | None:
-        """What to send: what is wanted, or worked instead of it, and was not refused; None = nothing."""
-        if wanted is None:
+    def _effort(self, effort: Effort | None, with_tools: bool, refused: set[Effort]) -> Effort | None:
+        """Return the effort to send: the requested one or its working substitute, unless refused; None = send
+        none.
+        """
+        if effort is None:
             return None
-        level = self._efforts.get((wanted, with_tools), wanted)
+        level = self._efforts.get((effort, with_tools), effort)
         for _ in range(2):
             if level is None or level not in refused:
                 return level
@@ -168,16 +171,16 @@ class FeatureMemory:
         return None
 
     def refused(self, error: "APIStatusError", used: frozenset[Feature]) -> Feature | None:
-        """The part, of those that a request used, that the endpoint does not have, as its refusal reads."""
+        """Return the used feature that an error message says the endpoint lacks."""
         if self._is_configured or error.status_code not in _REFUSALS:
             return None
-        words = _said(error)
+        words = _message_of(error)
         if used & _LIMITS and _TOO_MUCH.search(words):
             used -= _LIMITS
         return next((feature for feature, sign in _SIGNS if feature in used and sign.search(words)), None)
 
     def learn(self, features: frozenset[Feature], model: str) -> None:
-        """A request went through that used only these."""
+        """Record that a request with only these features succeeded."""
         missing = self._features - features
         if not missing or self._is_configured:
             return
@@ -185,26 +188,26 @@ class FeatureMemory:
         get_logger().warning("model.feature_missing", model=model, features=sorted(missing))
 
 
-def _said(error: "APIStatusError") -> str:
+def _message_of(error: "APIStatusError") -> str:
     return " ".join(_words(error.body))[:_MOST_CHARS].lower()
 
 
 def _words(body: object) -> Iterator[str]:
-    """What a refusal says, in any of the shapes it comes in; never what it quotes of the request."""
+    """Yield the message parts of a refusal in any of its shapes, without the echoed request."""
     if isinstance(body, str):
         yield body
     if not isinstance(body, dict):
         return
     for name in ("param", "code", "message", "error", "raw"):
-        if isinstance(said := body.get(name), str):
-            yield said
-    if isinstance(inside := body.get("metadata"), dict):  # OpenRouter: what the provider said
+        if isinstance(text := body.get(name), str):
+            yield text
+    if isinstance(inside := body.get("metadata"), dict):  # OpenRouter: the provider's message
         yield from _words(inside)
     yield from _details(body.get("detail"))
 
 
 def _details(detail: object) -> Iterator[str]:
-    """FastAPI's: a sentence, or a list of places with what is wrong there."""
+    """Yield FastAPI's details: a sentence, or a list of locations with a message each."""
     if isinstance(detail, str):
         yield detail
     for problem in detail if isinstance(detail, list) else ():

@@ -1,4 +1,4 @@
-"""What is said to a language model and what it answers, and the ports of chat models and embedders."""
+"""Prompts, messages and replies of language models, and the ports of chat models and embedders."""
 
 # For annotations alone: the start of the app need not build every model.
 from __future__ import annotations
@@ -15,7 +15,7 @@ class Prompt(Model):
     """A rendered prompt. `user` holds the material; documents in it are data, never instructions.
 
     Attributes:
-        picture_url: a data URI, for models that see.
+        picture_url: a data URI, for vision models.
     """
 
     name: Literal[
@@ -43,9 +43,9 @@ class CallLimits(Model):
     """Limits of one model or search call, retries included.
 
     Attributes:
-        timeout_s: for the whole call, all tries together.
-        max_retries: further tries after the first, on 429 and 5xx only.
-        max_output_tokens: the model stops there.
+        timeout_s: for the whole call, all attempts together.
+        max_retries: retries after the first attempt, on 429 and 5xx only.
+        max_output_tokens: where the model stops.
     """
 
     timeout_s: float
@@ -54,7 +54,7 @@ class CallLimits(Model):
 
 
 class ToolDefinition(Model):
-    """A tool as a model sees it. `parameters` is a JSON schema."""
+    """A tool as declared to a model. `parameters` is a JSON schema."""
 
     name: str
     description: str
@@ -62,7 +62,7 @@ class ToolDefinition(Model):
 
 
 class ToolCall(Model):
-    """A call that a model asks for. `arguments` is JSON as the model wrote it: maybe none at all."""
+    """A tool call requested by a model. `arguments` is the model's JSON, unvalidated."""
 
     call_id: str
     name: str
@@ -70,7 +70,7 @@ class ToolCall(Model):
 
 
 class Picture(Model):
-    """A picture that goes with a message. `label`: what the text calls it; `url`: a data URI."""
+    """A picture attached to a message. `label` is its name in the text, `url` a data URI."""
 
     label: str
     url: str
@@ -80,9 +80,9 @@ class Message(Model):
     """One message of a conversation.
 
     Attributes:
-        pictures: of a user's message, for models that see; others get the text alone.
-        tool_calls: of an assistant's message: what it asked for. Each is answered by a message of role tool.
-        call_id: of a tool's message: the call that it answers.
+        pictures: of a user message, for vision models; other models get only the text.
+        tool_calls: of an assistant message; each is answered by a message with the role tool.
+        call_id: of a tool message: the call that it answers.
     """
 
     role: Literal["system", "user", "assistant", "tool"]
@@ -93,10 +93,10 @@ class Message(Model):
 
 
 class ModelUsage(Model):
-    """Tokens of one call as the endpoint counts them; written ones include hidden reasoning.
+    """Tokens of one call as counted by the endpoint. Output tokens include hidden reasoning.
 
     Attributes:
-        cached_tokens: those of the input that the endpoint had in its cache.
+        cached_tokens: input tokens served from the endpoint's cache.
     """
 
     input_tokens: int
@@ -105,12 +105,12 @@ class ModelUsage(Model):
 
 
 class ModelTurn(Model):
-    """What a model says when it is its turn: text, or tool calls, or both.
+    """A model's reply in a conversation: text, tool calls or both.
 
     Attributes:
-        tokens: read and written, as the endpoint counts them; None when it does not say.
-        usage: the same apart, where it tells them apart.
-        cut: it stopped at its length limit.
+        tokens: input and output together as counted by the endpoint; None if it doesn't report them.
+        usage: the same, separately, if the endpoint reports both.
+        cut: whether the reply stopped at its output limit.
     """
 
     text: str = ""
@@ -129,32 +129,32 @@ class ChatModel(Protocol):
     async def parse(
         self, prompt: Prompt, output: type[StructuredOutput], limits: CallLimits
     ) -> StructuredOutput:
-        """Structured output, validated. ModelFixableError when what came back does not validate."""
+        """Return validated structured output. Raise ModelFixableError if the reply doesn't validate."""
 
     def stream(self, prompt: Prompt, limits: CallLimits) -> AsyncGenerator[str, None]:
-        """Text as it is written, in pieces of any size.
+        """Yield text as it is generated, in pieces of any size.
 
         Raises:
-            OutputCutError: it ended at its largest length; comes after the last piece.
-            ModelFixableError: the content filter ended it.
+            OutputCutError: the output limit was reached; raised after the last piece.
+            ModelFixableError: the content filter stopped the answer.
         """
 
     def stream_output(
         self, prompt: Prompt, output: type[BaseModel], limits: CallLimits
     ) -> AsyncGenerator[str | ModelUsage, None]:
-        """Structured output as it is written: pieces of its JSON, which the reader validates.
+        """Yield structured output as it is generated: pieces of JSON, which the caller validates.
 
-        The usage comes last, if the endpoint tells it. Errors as `stream`, and when the model refuses; they
-        come after the usage.
+        The usage comes last if the endpoint reports it. Errors are raised after it: those of `stream`, and
+        ModelFixableError if the model refuses.
         """
 
     async def converse(
         self, messages: Sequence[Message], tools: Sequence[ToolDefinition], limits: CallLimits
     ) -> ModelTurn:
-        """The model's next turn: text or tool calls.
+        """Return the model's next turn: text or tool calls.
 
         Raises:
-            ModelFixableError: it said nothing, refused, or the content filter ended it.
+            ModelFixableError: the reply is empty, refused or filtered.
         """
 
     def stream_turn(
@@ -165,11 +165,11 @@ class ChatModel(Protocol):
         *,
         may_call: bool = True,
     ) -> AsyncGenerator[str | ModelTurn, None]:
-        """The model's next turn as it is written: pieces of its text, then the whole turn.
+        """Yield the model's next turn as it is generated: pieces of its text, then the whole turn.
 
-        Without `may_call` it must answer in words. Errors as `converse`; a turn that stopped at its length
-        limit is `cut` and no error. An endpoint without tools gives the text in one piece, because only its
-        end shows whether it is a call.
+        With `may_call` False the model must answer in text. Errors as `converse`; reaching the output limit
+        sets `cut` instead. An endpoint without tools yields the text in one piece, because only the end shows
+        whether it is a call.
         """
 
 
@@ -178,7 +178,7 @@ class Embedder(Protocol):
 
     @property
     def dimensions(self) -> int:
-        """Length of every vector."""
+        """The length of every vector."""
 
     async def embed(self, texts: Sequence[str], limits: CallLimits) -> list[tuple[float, ...]]:
-        """One vector per text, in order; any number of texts, sent in batches."""
+        """Return one vector per text, in order. Any number of texts is sent in batches."""

@@ -1,7 +1,7 @@
-"""Tools as text, for endpoints that take none: described in the prompt, called by a JSON object,
-answered in words.
+"""Tools in text form, for endpoints without them: declared in the prompt, called by a JSON object, answered
+in text.
 
-Pure. What a tool brought is data: it stays within its element, whatever it holds.
+Pure. A tool's result is data: it cannot leave its element, whatever it contains.
 """
 
 import codecs
@@ -25,26 +25,26 @@ _UTF_16 = "utf-16-le"
 
 
 class DeltaText:
-    """Joins a character that was split over two deltas; a half that nothing follows becomes U+FFFD.
+    r"""Joins surrogate pairs that were split across two deltas; an unpaired surrogate becomes U+FFFD.
 
-    A model writes tokens and not characters, and JSON can say half a surrogate pair ("\\ud83d"): as a string
-    of ours it could be neither stored nor sent.
+    Models emit tokens rather than characters, and JSON can encode half a pair ("\ud83d"), which Python could
+    neither store nor send.
     """
 
     def __init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder(_UTF_16)("replace")
 
     def feed(self, delta: str) -> str:
-        """The text up to here that is whole."""
+        """Return the complete text so far."""
         return self._decoder.decode(delta.encode(_UTF_16, "surrogatepass"))
 
     def finish(self) -> str:
-        """What stands for the half that is left."""
+        """Return the replacement for a pending half."""
         return self._decoder.decode(b"", final=True)
 
 
 def whole_text(text: str) -> str:
-    """A text that came as one, without halves of characters."""
+    """Replace unpaired surrogates in a complete text."""
     return text.encode(_UTF_16, "surrogatepass").decode(_UTF_16, "replace")
 
 
@@ -52,47 +52,47 @@ _OPENING, _CLOSING = "<think>", "</think>"
 
 
 class ThoughtFilter:
-    """Leaves out of a text that comes in pieces what is in a leading `<think>` element."""
+    """Removes a leading `<think>` element from streamed text."""
 
     def __init__(self) -> None:
-        self._held = ""  # what may be a thought, or the beginning of its tag
+        self._held = ""  # possibly a thought or the start of its tag
         self._is_answering = False
 
     def feed(self, piece: str) -> str:
-        """The text up to here that is no thought."""
+        """Return the text so far that isn't part of a thought."""
         if self._is_answering:
             return piece
         self._held += piece
-        begun = self._held.lstrip()
-        if begun.startswith(_OPENING):
-            thought, _, answer = begun.partition(_CLOSING)
+        start = self._held.lstrip()
+        if start.startswith(_OPENING):
+            thought, _, answer = start.partition(_CLOSING)
             if not answer.strip():
-                # Of a long thought only its end is kept: half of the closing tag may be there.
-                self._held = begun if thought != begun else _OPENING + begun[-len(_CLOSING) :]
+                # Only the end of a long thought is kept: it may contain half of the closing tag.
+                self._held = start if thought != start else _OPENING + start[-len(_CLOSING) :]
                 return ""
             self._held = answer.lstrip()
-        elif _OPENING.startswith(begun):
+        elif _OPENING.startswith(start):
             return ""
         self._is_answering = True
         return self._held
 
     def finish(self) -> str:
-        """What was held and turned out to be no thought."""
+        """Return buffered text that turned out not to be a thought."""
         is_thought = self._held.lstrip().startswith(_OPENING)
         return "" if self._is_answering or is_thought else self._held
 
 
 def without_thoughts(text: str) -> str:
-    """A whole text without its leading thoughts."""
+    """Remove the leading thoughts from a complete text."""
     thoughts = ThoughtFilter()
     return thoughts.feed(text) + thoughts.finish()
 
 
-_MOST_STARTS = 20  # braces at which an object is looked for: prose may be full of them
+_MOST_STARTS = 20  # braces where an object may start: prose may contain many
 
 
 class Found(NamedTuple):
-    """An object, and the characters of the text that it takes: from `start`, before `end`."""
+    """A JSON object and its position in the text: characters `start` to `end`, exclusive."""
 
     start: int
     end: int
@@ -100,7 +100,7 @@ class Found(NamedTuple):
 
 
 def objects_in(text: str) -> Iterator[Found]:
-    """Objects in the order of the text; those within another one are part of that one."""
+    """Yield the outermost JSON objects in a text, in order."""
     decoder = json.JSONDecoder()
     at = text.find("{")
     for _ in range(_MOST_STARTS):
@@ -108,7 +108,7 @@ def objects_in(text: str) -> Iterator[Found]:
             return
         try:
             value, end = decoder.raw_decode(text, at)
-        except (ValueError, RecursionError):  # the latter: thousands of braces
+        except (ValueError, RecursionError):  # RecursionError: thousands of braces
             end = at + 1
         else:
             yield Found(at, end, value)
@@ -116,7 +116,7 @@ def objects_in(text: str) -> Iterator[Found]:
 
 
 class ObjectPieces:
-    """Of a text that comes in pieces: the first object in it, without what is around it."""
+    """Extracts the first JSON object from streamed text."""
 
     def __init__(self) -> None:
         self._depth = 0
@@ -125,7 +125,7 @@ class ObjectPieces:
         self._is_done = False
 
     def feed(self, piece: str) -> str:
-        """What of the piece belongs to the object."""
+        """Return the part of `piece` that belongs to the object."""
         return "".join(sign for sign in piece if self._belongs(sign))
 
     def _belongs(self, sign: str) -> bool:
@@ -149,29 +149,29 @@ _ORDER = (
 
 
 def schema_in_words(output: type[BaseModel]) -> str:
-    """What is said to a model whose endpoint takes no schema."""
+    """Return the instructions for a model whose endpoint doesn't support schemas."""
     schema = json.dumps(output.model_json_schema(), ensure_ascii=False, separators=(",", ":"))
     return f'{_ORDER}\n<json_schema name="{output.__name__}">{schema}</json_schema>'
 
 
 def mending_of(answer: str, problem: str) -> tuple[Message, Message]:
-    """What follows the prompt of a model whose answer was not as it should be."""
-    asked = f"{problem}\nAnswer again: the whole JSON object, mended, and nothing else."
-    return Message(role="assistant", text=answer), Message(role="user", text=asked)
+    """Return the messages that ask a model to correct an invalid reply."""
+    request = f"{problem}\nAnswer again: the whole JSON object, mended, and nothing else."
+    return Message(role="assistant", text=answer), Message(role="user", text=request)
 
 
 def read_output(text: str, output: type[StructuredOutput]) -> StructuredOutput:
-    """The value that an answer holds: as it is, else cut out of a fence or of the words around it.
+    """Parse a reply, ignoring a code fence or text around the JSON.
 
     Raises:
-        ModelFixableError: where the answer does not fit the schema, without quoting it.
+        ModelFixableError: the reply doesn't match the schema. The message doesn't quote it.
     """
     problem: ValidationError | None = None
     for candidate in _candidates(whole_text(text)):
         try:
             return output.model_validate_json(candidate)
         except ValidationError as invalid:
-            # The first that is JSON at all says more than "not JSON" of the whole.
+            # The error of the first JSON object says more than "not JSON".
             if problem is None or (_is_no_json(problem) and not _is_no_json(invalid)):
                 problem = invalid
     assert problem is not None  # noqa: S101  (the whole answer is always tried)
@@ -179,14 +179,14 @@ def read_output(text: str, output: type[StructuredOutput]) -> StructuredOutput:
 
 
 def holds_no_json(text: str) -> bool:
-    """Whether an answer is text alone: the model does not know, or ignores, that JSON is expected."""
+    """Return whether a reply is plain text, so that the model ignores or doesn't know the format."""
     return bool(text.strip()) and "{" not in text and "[" not in text
 
 
 def _candidates(text: str) -> Iterator[str]:
     yield text
-    yield from (found.group(1) for found in _FENCED.finditer(text))
-    yield from (text[found.start : found.end] for found in objects_in(text))
+    yield from (match.group(1) for match in _FENCED.finditer(text))
+    yield from (text[match.start : match.end] for match in objects_in(text))
 
 
 def _is_no_json(invalid: ValidationError) -> bool:
@@ -194,7 +194,7 @@ def _is_no_json(invalid: ValidationError) -> bool:
 
 
 def _explain(invalid: ValidationError) -> str:
-    """Where the answer does not fit the schema, without quoting the answer."""
+    """Return where the reply doesn't match the schema, without quoting it."""
     places = [
         f"{'.'.join(str(part) for part in problem['loc']) or 'the whole'}: {problem['msg']}"
         for problem in invalid.errors(include_input=False, include_url=False)
@@ -218,7 +218,7 @@ _PROMPTED_TOOLS_CLOSING = re.compile(r"</(?=\s*tool_result)", re.IGNORECASE)
 
 
 def tools_in_words(tools: Sequence[ToolDefinition], *, may_call: bool) -> str:
-    """The description of its tools for a model."""
+    """Return the prompt text that declares the tools."""
     described = json.dumps([tool.model_dump() for tool in tools], ensure_ascii=False, separators=(",", ":"))
     return f"You have these tools:\n<tools>{described}</tools>\n{_MAY_CALL if may_call else _MAY_NOT_CALL}"
 
@@ -226,9 +226,9 @@ def tools_in_words(tools: Sequence[ToolDefinition], *, may_call: bool) -> str:
 def conversation_in_words(
     messages: Sequence[Message], tools: Sequence[ToolDefinition], *, may_call: bool
 ) -> list[Message]:
-    """The conversation without calls or results as such. Its first message is the system's.
+    """Render a conversation without tool calls or tool messages. The first message is the system's.
 
-    Neighbours of one role become one message: templates of open models insist on roles that take turns.
+    Consecutive messages of one role are merged, because templates of open models require alternating roles.
     """
     described = Message(role="system", text=tools_in_words(tools, may_call=may_call))
     head = [message for message in messages if message.role == "system"]
@@ -245,12 +245,13 @@ def conversation_in_words(
 
 
 def with_calls_read(turn: ModelTurn) -> ModelTurn:
-    """The turn with the calls that its text asks for; the words around them stay its text.
+    """Parse the calls in a turn's text; the surrounding text remains.
 
-    Only on lines of their own: an answer may quote a document, and a document may hold the form of a call.
+    Only calls on lines of their own count, because an answer may quote a document that contains the form of a
+    call.
     """
-    for start, end, asked in objects_in(turn.text):
-        calls = tuple(_read_calls(asked.get(_CALLS)))
+    for start, end, value in objects_in(turn.text):
+        calls = tuple(_read_calls(value.get(_CALLS)))
         ahead, behind = turn.text[:start], turn.text[end:]
         if calls and not ahead.rpartition("\n")[2].strip() and not behind.partition("\n")[0].strip():
             around = (_FENCE.sub("", ahead).strip(), behind.strip().removeprefix("```").strip())
@@ -261,13 +262,13 @@ def with_calls_read(turn: ModelTurn) -> ModelTurn:
 
 def _in_words(message: Message) -> Message:
     if message.role == "tool":
-        held = _PROMPTED_TOOLS_CLOSING.sub(r"<\\/", message.text)  # "\/" is "/" in JSON, which results are
-        return Message(role="user", text=f'<tool_result call_id="{message.call_id}">{held}</tool_result>')
+        content = _PROMPTED_TOOLS_CLOSING.sub(r"<\\/", message.text)  # "\/" is "/" in JSON, which results are
+        return Message(role="user", text=f'<tool_result call_id="{message.call_id}">{content}</tool_result>')
     if not message.tool_calls:
         return message
     calls = [{"name": call.name, "arguments": _arguments(call)} for call in message.tool_calls]
-    said = json.dumps({_CALLS: calls}, ensure_ascii=False)
-    return Message(role=message.role, text=f"{message.text}\n{said}".strip())
+    text = json.dumps({_CALLS: calls}, ensure_ascii=False)
+    return Message(role=message.role, text=f"{message.text}\n{text}".strip())
 
 
 def _arguments(call: ToolCall) -> object:
@@ -277,10 +278,10 @@ def _arguments(call: ToolCall) -> object:
         return call.arguments
 
 
-def _read_calls(asked: object) -> Iterator[ToolCall]:
-    for place, call in enumerate(asked if isinstance(asked, list) else ()):
+def _read_calls(calls: object) -> Iterator[ToolCall]:
+    for place, call in enumerate(calls if isinstance(calls, list) else ()):
         if not isinstance(call, dict) or not isinstance(name := call.get("name"), str):
             continue
-        given = call.get("arguments", {})
-        arguments = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
+        value = call.get("arguments", {})
+        arguments = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         yield ToolCall(call_id=f"call_{place}", name=name, arguments=arguments)

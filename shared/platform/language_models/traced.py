@@ -1,6 +1,6 @@
-"""A chat model and an embedder whose calls are spans: which model, how much, how long, how it ended.
+"""A chat model and an embedder that record each call as a span: model, tokens, duration and outcome.
 
-What is said goes into a span only where a deployment asks for content.
+Content is recorded only if the deployment enables it.
 Source: OpenTelemetry semantic conventions for generative AI.
 """
 
@@ -43,15 +43,15 @@ _INPUT, _OUTPUT = "gen_ai.input.messages", "gen_ai.output.messages"
 
 
 def provider_of(endpoint: Dependency) -> str:
-    """`gen_ai.provider.name`: who speaks the protocol, as far as a setting tells."""
+    """Return `gen_ai.provider.name` as far as the settings reveal it."""
     return "azure.ai.openai" if endpoint.endpoint_setting.startswith("AZURE") else "openai"
 
 
 class TracedChatModel(ChatModel):
-    """A chat model, observed; where nothing is recorded it is the model itself."""
+    """A chat model whose calls are traced; without tracing it delegates directly."""
 
     def __init__(self, model: ChatModel, name: str, provider: str) -> None:
-        """`name`: the deployment or model that is asked for."""
+        """Wrap a model. `name` is the deployment or model in requests."""
         self._model = model
         self._name = name
         self._provider = provider
@@ -87,7 +87,11 @@ class TracedChatModel(ChatModel):
         with call.going_on():
             turn = await self._model.converse(messages, tools, limits)
         call.note_tools(turn)
-        call.hear("\n".join([turn.text, *(f"{asked.name}({asked.arguments})" for asked in turn.tool_calls)]))
+        call.hear(
+            "\n".join(
+                [turn.text, *(f"{requested.name}({requested.arguments})" for requested in turn.tool_calls)]
+            )
+        )
         call.end()
         return turn
 
@@ -104,7 +108,9 @@ class TracedChatModel(ChatModel):
             lambda: self._call(TURN, limits, "text", [(message.role, message.text) for message in messages]),
         )
 
-    def _call(self, prompt: str, limits: CallLimits, output: str, sent: Sequence[tuple[str, str]]) -> "_Call":
+    def _call(
+        self, prompt: str, limits: CallLimits, output: str, messages: Sequence[tuple[str, str]]
+    ) -> "_Call":
         attributes: Attributes = {
             "gen_ai.operation.name": "chat",
             "gen_ai.provider.name": self._provider,
@@ -113,14 +119,14 @@ class TracedChatModel(ChatModel):
             "gen_ai.output.type": output,
             "groundwork.prompt": prompt,
         }
-        return _Call(begin(f"chat {self._name}", attributes, "client"), sent)
+        return _Call(begin(f"chat {self._name}", attributes, "client"), messages)
 
 
 class TracedEmbedder(Embedder):
-    """An embedder, observed."""
+    """An embedder whose calls are traced."""
 
     def __init__(self, embedder: Embedder, name: str, provider: str) -> None:
-        """`name`: the deployment or model that is asked for."""
+        """Wrap an embedder. `name` is the deployment or model in requests."""
         self._embedder = embedder
         self._name = name
         self._provider = provider
@@ -142,16 +148,16 @@ class TracedEmbedder(Embedder):
 
 
 class _Call:
-    """One call as its span has it."""
+    """One call and its span."""
 
-    def __init__(self, span: Span, sent: Sequence[tuple[str, str]]) -> None:
+    def __init__(self, span: Span, messages: Sequence[tuple[str, str]]) -> None:
         self.span = span
-        self._sent = sent
+        self._sent = messages
         self._heard: list[str] = []
 
     @contextmanager
     def going_on(self) -> Iterator[None]:
-        """A part of the call: what goes out meanwhile is below its span. A failure ends it."""
+        """Make the span current for a part of the call. An exception ends it."""
         try:
             with inside(self.span):
                 yield
@@ -161,16 +167,18 @@ class _Call:
             raise
 
     def note_tools(self, turn: ModelTurn) -> None:
-        """The tools that the model asks for."""
-        set_attributes(self.span, {"groundwork.tool_calls": [asked.name for asked in turn.tool_calls]})
+        """Record the requested tool calls."""
+        set_attributes(
+            self.span, {"groundwork.tool_calls": [requested.name for requested in turn.tool_calls]}
+        )
 
     def hear(self, text: str) -> None:
-        """Something the model said."""
+        """Record generated text."""
         if wants_content():
             self._heard.append(text)
 
     def end(self) -> None:
-        """It is over; with what was said, where content is wanted. A second time changes nothing."""
+        """End the span, with the content if enabled. A second call is ignored."""
         if wants_content():
             answered = messages_text([("assistant", "".join(self._heard))])
             add_content(self.span, {_INPUT: messages_text(self._sent), _OUTPUT: answered})
@@ -180,7 +188,7 @@ class _Call:
 async def _observed(
     pieces: AsyncGenerator[Piece, None], begin_call: Callable[[], _Call]
 ) -> AsyncGenerator[Piece, None]:
-    """Pieces as they come. The span is that of each piece's making and not of what its reader does."""
+    """Yield pieces. The span covers their generation, not the reader's work."""
     call = begin_call()
     try:
         async with aclosing(pieces):
@@ -199,5 +207,5 @@ async def _observed(
 
 
 def _messages(prompt: Prompt) -> list[tuple[str, str]]:
-    """Without the picture, which is no text."""
+    """Return the prompt's messages without the picture."""
     return [("system", prompt.system), ("user", prompt.user)]
